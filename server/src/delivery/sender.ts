@@ -1,0 +1,36 @@
+// The port between the engine, which decides, and whatever sends. Plain data in batches both ways, so that sending
+// can move to other threads without any policy moving with it. A test puts a network of its own behind it.
+
+import type { HeaderList, Method, Outcome } from '../domain/message.ts';
+
+/** One request to make. Nothing here needs another look into the store. */
+export interface SendJob {
+  /** The claim's lease: names this attempt and no other. */
+  readonly lease: string;
+  readonly messageId: string;
+  /** Exactly as the user wrote it; also what the signature vouches for. */
+  readonly url: string;
+  readonly method: Method;
+  /** All headers of the request but Host, Content-Length and the signatures. */
+  readonly headers: HeaderList;
+  readonly body: Uint8Array;
+  /** The whole exchange, from connect to the last byte of the answer. */
+  readonly timeoutMs: number;
+  readonly signingKey: string;
+}
+
+export interface SendReport {
+  readonly lease: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly outcome: Outcome;
+}
+
+export interface Sender {
+  /** Starts the attempts. Each one is reported exactly once, whatever happens. */
+  send(jobs: readonly SendJob[]): void;
+  /** Called with what has ended since the last call. Set once, before the first `send`. */
+  onReports(listener: (reports: readonly SendReport[]) => void): void;
+  /** Cuts off what is still running (reported as `interrupted`) and closes every connection. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,129 @@
+// The message and what happens to it, as data. Every other file speaks in these types; rows and wire formats are
+// private to the store adapters and to http/.
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Header names as the user wrote them, in order; a name may stand more than once. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** `publish` is what a caller sent; the callbacks are messages we made ourselves while settling an attempt. */
+export type MessageKind = 'publish' | 'callback' | 'failureCallback';
+
+/** Where a callback goes and how, all defaults already resolved when the message was accepted. */
+export interface CallbackTarget {
+  readonly url: string;
+  readonly method: Method;
+  /** Forwarded headers; the Content-Type of a callback is ours. */
+  readonly headers: HeaderList;
+  readonly retriesMax: number;
+  readonly retryDelay: string | null;
+  readonly delayMs: number;
+  readonly timeoutMs: number;
+}
+
+/** A message as it is accepted: complete, valid, and nothing left to default. */
+export interface NewMessage {
+  readonly id: string;
+  readonly accountId: string;
+  readonly kind: MessageKind;
+  /** Exactly as the caller wrote it. */
+  readonly url: string;
+  /** Lower-case `name:port` of the URL: what concurrency is capped by. */
+  readonly host: string;
+  readonly method: Method;
+  /** Content-Type and the forwarded headers. */
+  readonly headers: HeaderList;
+  readonly body: Uint8Array;
+  readonly retriesMax: number;
+  /** An expression in milliseconds over `retried`, or null for the built-in backoff. */
+  readonly retryDelay: string | null;
+  readonly timeoutMs: number;
+  readonly queueName: string | null;
+  readonly topicName: string | null;
+  readonly endpointName: string | null;
+  readonly callback: CallbackTarget | null;
+  readonly failureCallback: CallbackTarget | null;
+  /** The message whose attempt this one reports, if it is a callback. */
+  readonly sourceMessageId: string | null;
+  readonly callerIp: string | null;
+  /** How often this message has already passed through us as a destination of itself. */
+  readonly hops: number;
+  readonly createdAt: number;
+  /** When its first attempt may start; in a queue, also its place. */
+  readonly dueAt: number;
+}
+
+/** `pending` waits for its time, its turn or a free slot; `claimed` has an attempt under way; the others are ends. */
+export type MessageState = 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+
+/** A message as the store knows it. `dueAt` is now the earliest time of its next attempt. */
+export interface Message extends NewMessage {
+  readonly state: MessageState;
+  readonly firstDueAt: number;
+  /** Failed attempts with a known result that were followed by another: what `retriesMax` limits. */
+  readonly retried: number;
+  /** Attempts cut off by a crash: they use up no retry, but are limited by themselves. */
+  readonly interrupted: number;
+  /** All attempts that have ended, of either kind. */
+  readonly attempts: number;
+  readonly endedAt: number | null;
+  /** Why it failed, in words. */
+  readonly failure: string | null;
+}
+
+/** The right to make one attempt. Whoever settles must present the lease; when it is gone, nothing changes. */
+export interface Claim {
+  readonly lease: string;
+  readonly message: Message;
+  readonly tier: string;
+  /** The account's current signing key, as it stood when the claim was made. */
+  readonly signingKey: string;
+}
+
+/** What came of one attempt: a value, never an exception. */
+export type Outcome =
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly headers: HeaderList;
+      readonly body: Uint8Array;
+      readonly isBodyCut: boolean;
+    }
+  /** DNS, connect, TLS, reset, or an answer that is not HTTP. */
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  | { readonly kind: 'timedOut'; readonly timeoutMs: number }
+  /** The egress guard or the sender will never send this; trying again is pointless. */
+  | { readonly kind: 'refusedByPolicy'; readonly reason: string }
+  /** Nobody knows whether the receiver got it: the attempt was cut off by a crash, a lost node or a shutdown. */
+  | { readonly kind: 'interrupted'; readonly reason: string };
+
+/** One attempt as it is kept for the log. */
+export interface Attempt {
+  /** 1 for the first. */
+  readonly number: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly outcome: Outcome['kind'];
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly responseHeaders: HeaderList;
+  readonly responseBody: Uint8Array;
+  readonly isResponseBodyCut: boolean;
+}
+
+/** What the store must write when an attempt has ended, all of it or nothing. Built only by domain/settle.ts. */
+export interface Settlement {
+  readonly lease: string;
+  readonly accountId: string;
+  readonly messageId: string;
+  readonly attempt: Attempt;
+  readonly retried: number;
+  readonly interrupted: number;
+  readonly next:
+    | { readonly state: 'pending'; readonly dueAt: number }
+    | { readonly state: 'delivered'; readonly expiresAt: number }
+    | { readonly state: 'failed'; readonly expiresAt: number; readonly failure: string };
+  /** Callbacks: written in the same transaction. */
+  readonly followUps: readonly NewMessage[];
+}

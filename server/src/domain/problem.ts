@@ -1,0 +1,46 @@
+// The one catalogue of what can be wrong with a request: a stable code, its HTTP status, and what it means.
+// docs/errors.md is made from it. A Problem is a value; http/ turns it into a response in one place.
+
+export const PROBLEMS = {
+  bad_request: [400, 'The request cannot be read as HTTP or lacks something every request needs.'],
+  bad_json: [400, 'The body is not valid JSON.'],
+  bad_body: [400, 'The JSON body does not have the shape this call takes.'],
+  bad_parameter: [400, 'A path or query parameter has a value this call does not take.'],
+  bad_destination: [400, 'The destination is neither a usable http(s) URL nor a valid topic name.'],
+  bad_queue_name: [400, 'A queue name is 1 to 128 letters, digits, "-", "_" or ".".'],
+  bad_header: [400, 'One of the headers that steer a delivery has a value it does not take.'],
+  bad_forward_header: [400, 'A header to forward cannot be sent: its name or value is not allowed on the wire.'],
+  batch_too_long: [400, 'A batch holds more elements than the server takes.'],
+  loop_detected: [400, 'The message has come back to this service too often: its destination is the service itself.'],
+  unauthorized: [401, 'There is no Authorization header, or its token is not valid.'],
+  forbidden: [403, 'The token is valid but lacks the scope this call needs.'],
+  not_found: [404, 'There is no such path.'],
+  message_not_found: [404, 'There is no such message, or it is past its retention.'],
+  topic_not_found: [404, 'There is no topic with that name or id.'],
+  account_not_found: [404, 'There is no such account.'],
+  token_not_found: [404, 'There is no such token, or it is revoked already.'],
+  method_not_allowed: [405, 'The path exists, but not with this method.'],
+  conflict: [409, 'Something with that name exists already.'],
+  topic_empty: [409, 'The topic has no endpoints, so there is nowhere to deliver to.'],
+  limit_exceeded: [412, "The request is over one of the limits of the account's tier."],
+  request_too_large: [413, 'The request as a whole is over the hard limit of the server.'],
+  unsupported_encoding: [415, 'The request body is compressed; bodies are passed on as they are and never unpacked.'],
+  headers_too_large: [431, 'The request line and headers together are larger than the server reads.'],
+  internal: [500, 'A fault of the server. It is in its log under the request id.'],
+  overloaded: [503, 'The server has as much waiting work as it may hold. Try again shortly.'],
+  store_unavailable: [503, 'The store did not answer. Nothing was accepted.'],
+  disk_full: [503, 'The disk is too full to accept messages. Deliveries go on.'],
+  draining: [503, 'This node is shutting down and accepts nothing new.'],
+} as const satisfies Record<string, readonly [status: number, meaning: string]>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+export interface Problem {
+  readonly code: ProblemCode;
+  /** What is wrong, which field, what to do. Shown to the caller. */
+  readonly message: string;
+}
+
+export function problem(code: ProblemCode, message: string): { readonly problem: Problem } {
+  return { problem: { code, message } };
+}

@@ -1,0 +1,59 @@
+// The ports to everything that is not decided by our own code: time and chance. The third part of the world,
+// the network, stands behind delivery/sender.ts. Only this file may call the runtime's clocks, timers and
+// random source; everything else receives a World, so that a test can hold time still.
+
+import { randomFillSync } from 'node:crypto';
+
+export interface Clock {
+  /** Wall clock: milliseconds since 1970. May jump either way. */
+  now(): number;
+  /** Never goes back and never jumps; only differences mean anything. */
+  monotonicMs(): number;
+  /** Calls `fire` once, `ms` from now or a little later; the answer cancels it. */
+  after(ms: number, fire: () => void): () => void;
+}
+
+export interface Random {
+  /** `length` unpredictable bytes, fit for secrets. */
+  bytes(length: number): Uint8Array;
+}
+
+export interface World {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A timer the runtime cannot hold (over 24.8 days) fires early; who waits so long must look at the clock again. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(ms, fire) {
+    const timer = setTimeout(fire, Math.min(Math.max(0, Math.ceil(ms)), TIMER_MS_MAX));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Asking the kernel for every id is slow (a call costs more than the id); one call fills a pool of 256. */
+function pooledRandom(): Random {
+  const pool = Buffer.alloc(4096);
+  let used = pool.length;
+  return {
+    bytes(length) {
+      if (length > pool.length) return randomFillSync(new Uint8Array(length));
+      if (used + length > pool.length) {
+        randomFillSync(pool);
+        used = 0;
+      }
+      const piece = Uint8Array.prototype.slice.call(pool, used, used + length);
+      pool.fill(0, used, used + length); // what was handed out is a secret of its holder
+      used += length;
+      return piece;
+    },
+  };
+}
+
+export function systemWorld(): World {
+  return { clock: systemClock, random: pooledRandom() };
+}
