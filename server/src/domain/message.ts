@@ -1,6 +1,8 @@
 // The message and what happens to it, as data. Every other file speaks in these types; rows and wire formats are
 // private to the store adapters and to http/.
 
+import type { TierName } from './tier.ts';
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -76,7 +78,7 @@ export interface Message extends NewMessage {
 export interface Claim {
   readonly lease: string;
   readonly message: Message;
-  readonly tier: string;
+  readonly tier: TierName;
   /** The account's current signing key, as it stood when the claim was made. */
   readonly signingKey: string;
 }

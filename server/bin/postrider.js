@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+// The command. Plain JavaScript that also old versions of Node.js can read, so that they get one clear line and not a
+// syntax error; everything else is in ../src/cli.
+
+var wanted = 24;
+
+if (Number(process.versions.node.split('.')[0]) < wanted) {
+  process.stderr.write(
+    'postrider needs Node.js ' +
+      wanted +
+      ' or newer; this is ' +
+      process.versions.node +
+      '. In a checkout, "npm start" uses the right one.\n',
+  );
+  process.exitCode = 1;
+} else {
+  import('../src/cli/main.ts');
+}

@@ -1,0 +1,98 @@
+// Writes the pages of docs/ that are made from the code: `generate-docs.ts` writes them, `generate-docs.ts --check`
+// only says which are stale and then exits with 1.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/config.ts';
+import { PROBLEMS } from '../src/domain/problem.ts';
+import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+const PAGES: readonly { readonly path: string; readonly render: () => string }[] = [
+  { path: 'docs/configuration.md', render: configurationPage },
+  { path: 'docs/errors.md', render: errorsPage },
+];
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+}
+
+function generatedFrom(source: string): string {
+  return `<!-- Made from ${source} by "npm run docs". Change that file, not this one. -->`;
+}
+
+function configurationPage(): string {
+  const rows = SETTING_KEYS.map((key) => {
+    const { flag, kind, defaults, description, commands }: Setting<unknown> = SETTINGS[key];
+    const shown = commands.map((command) => ({ command, value: kind.show(defaults[command]) }));
+    const isSame = shown.every(({ value }) => value === shown[0]!.value);
+    const defaultText = isSame
+      ? `\`${shown[0]!.value}\``
+      : shown.map(({ command, value }) => `${command}: \`${value}\``).join('<br>');
+    const flagText = `\`--${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}\``;
+    return [flagText, `\`${environmentName(flag)}\``, defaultText, commands.join(', '), description];
+  });
+  const limits = (Object.keys(TIER_LIMITS) as TierLimit[]).map((limit) => {
+    const { canBeUnlimited, meaning } = TIER_LIMITS[limit];
+    const { free, paid } = DEFAULT_TIERS;
+    return [`\`${limit}\``, String(free[limit]), String(paid[limit]), canBeUnlimited ? 'yes' : 'no', meaning];
+  });
+  return `${generatedFrom('server/src/config.ts')}
+
+# Configuration
+
+Every setting can be given as a flag or as an environment variable; the flag wins. An empty variable counts as absent.
+A value that cannot be used stops the start, and every problem is listed at once. \`postrider serve --help\` shows this
+table.
+
+${table(['Flag', 'Environment', 'Default', 'Commands', 'Meaning'], rows)}
+
+Sizes take \`KiB\`, \`MiB\`, \`GiB\`, \`KB\`, \`MB\`, \`GB\` or a plain number of bytes. Durations are one or more numbers with a
+unit (\`ms\`, \`s\`, \`m\`, \`h\`, \`d\`), such as \`1m30s\`; a plain number is seconds.
+
+## Tiers
+
+Each account has a tier. \`--tiers\` changes single limits; the others keep their defaults:
+
+\`\`\`sh
+postrider serve --tiers '{"free":{"bodyBytesMax":2097152},"paid":{"retriesMax":null}}'
+\`\`\`
+
+${table(['Limit', 'free', 'paid', 'May be `null` (unlimited)', 'Meaning'], limits)}
+`;
+}
+
+function errorsPage(): string {
+  const rows = Object.entries(PROBLEMS).map(([code, [status, meaning]]) => [`\`${code}\``, String(status), meaning]);
+  return `${generatedFrom('server/src/domain/problem.ts')}
+
+# Errors
+
+Every error is answered as JSON: \`{"error": "<what is wrong, which field, what to do>", "code": "<code>"}\`. The code is
+stable and meant for programs; the text is meant for people and may change.
+
+${table(['Code', 'Status', 'Meaning'], rows)}
+`;
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw error;
+  }
+}
+
+const stale = PAGES.filter(({ path, render }) => readOrEmpty(join(root, path)) !== render());
+if (process.argv.includes('--check')) {
+  for (const { path } of stale) console.error(`${path} is stale: run "npm run docs" and commit the result`);
+  process.exitCode = stale.length > 0 ? 1 : 0;
+} else {
+  for (const { path, render } of stale) {
+    writeFileSync(join(root, path), render());
+    console.log(`wrote ${path}`);
+  }
+}

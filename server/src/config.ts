@@ -1,0 +1,254 @@
+// The one table of settings. The Config type, the parsing of flags and environment, `--help`, the start-up summary
+// and docs/configuration.md are all made from it. No other file reads the environment.
+
+import { nearestName } from './domain/nearest-name.ts';
+import { DEFAULT_TIERS } from './domain/tier.ts';
+import { bytes, cidrs, duration, integer, type Kind, oneOf, onOff, port, text, tiers } from './setting-kind.ts';
+
+export type Command = 'dev' | 'serve';
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Setting<T> {
+  readonly flag: string;
+  readonly kind: Kind<T>;
+  readonly defaults: Readonly<Record<Command, T>>;
+  readonly description: string;
+  readonly commands: readonly Command[];
+  /** Its value is never printed: not in the summary, not in a problem. */
+  readonly isSecret: boolean;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+function setting<T>(
+  flag: string,
+  kind: Kind<T>,
+  defaults: Readonly<Record<Command, T>>,
+  description: string,
+): Setting<T> {
+  return { flag, kind, defaults, description, commands: ['dev', 'serve'], isSecret: false };
+}
+
+function both<T>(value: T): Readonly<Record<Command, T>> {
+  return { dev: value, serve: value };
+}
+
+export const SETTINGS = {
+  port: setting('port', port, both(8411), 'Port to listen on; 0 takes any free one.'),
+  host: setting(
+    'host',
+    text('<address>', /^[\w.:-]+$/, 'must be an address or host name such as 127.0.0.1, :: or localhost'),
+    { dev: '127.0.0.1', serve: '0.0.0.0' },
+    'Address to listen on. dev prints its token and may call loopback addresses, so it stays on this machine; serve runs in a container or behind a proxy, where loopback could not be reached.',
+  ),
+  data: setting(
+    'data',
+    text('<directory>', /^[^\0]+$/, 'must be the path of a directory'),
+    { dev: '.postrider', serve: 'postrider-data' },
+    'Directory of the database. It is created when missing, and belongs to one running process.',
+  ),
+  headerPrefix: setting(
+    'header-prefix',
+    text('<prefix>', /^[A-Za-z0-9][!#$%&'*+.^_`|~0-9A-Za-z-]*-$/, 'must be an HTTP token that ends in "-"'),
+    both('Service-'),
+    'What every header of ours starts with, in and out. Without its "-" it is also the issuer of signatures. "Upstash-" makes QStash clients work.',
+  ),
+  allowCidr: setting(
+    'allow-cidr',
+    cidrs,
+    both<readonly string[]>([]),
+    'Private address ranges that destinations may resolve to, separated by commas; the flag may be repeated. All other private, loopback and link-local addresses are refused; dev allows loopback.',
+  ),
+  json: setting(
+    'json',
+    onOff,
+    both(false),
+    'Print one line of JSON when ready, for scripts, in place of the greeting.',
+  ),
+  logLevel: setting(
+    'log-level',
+    oneOf('<level>', LOG_LEVELS),
+    { dev: 'warn', serve: 'info' },
+    `Least severe log line to write: ${LOG_LEVELS.join(', ')}.`,
+  ),
+  concurrency: setting('concurrency', integer(1, 100_000), both(1000), 'Attempts in flight on this node.'),
+  hostConcurrency: setting(
+    'host-concurrency',
+    integer(1, 100_000),
+    both(200),
+    'Attempts in flight to one destination host.',
+  ),
+  accountConcurrency: setting(
+    'account-concurrency',
+    integer(1, 100_000),
+    both(750),
+    'Attempts in flight for one account. Below --concurrency, so that one account alone cannot take every slot.',
+  ),
+  drainMs: setting(
+    'drain',
+    duration,
+    both(30_000),
+    'How long a stopping node waits for its attempts in flight; what is cut off then is delivered again.',
+  ),
+  requestBytesMax: setting('request-bytes-max', bytes(KIB, GIB), both(100 * MIB), 'Largest body of a request.'),
+  batchMax: setting('batch-max', integer(1, 100_000), both(1000), 'Most elements of one batch.'),
+  forwardHeadersMax: setting('forward-headers-max', integer(0, 1000), both(64), 'Most forwarded headers of a message.'),
+  forwardHeaderBytesMax: setting(
+    'forward-header-bytes-max',
+    bytes(0, MIB),
+    both(16 * KIB),
+    'Largest size of the forwarded headers of a message, names and values together.',
+  ),
+  hopsMax: setting(
+    'hops-max',
+    integer(0, 1000),
+    both(5),
+    'How often a message may come back to this service before it is refused as a loop.',
+  ),
+  tiers: setting(
+    'tiers',
+    tiers,
+    both(DEFAULT_TIERS),
+    'Limits of the tiers to change, as JSON such as {"free":{"bodyBytesMax":2097152}}; null is unlimited.',
+  ),
+  minFreeDiskBytes: setting(
+    'min-free-disk-bytes',
+    bytes(0, 1024 * GIB),
+    both(64 * MIB),
+    'Free space on the disk of the data directory under which publishing is refused. Deliveries go on.',
+  ),
+};
+
+export type SettingKey = keyof typeof SETTINGS;
+export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
+
+export type Config = { readonly command: Command } & {
+  readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
+};
+
+export function environmentName(flag: string): string {
+  return `POSTRIDER_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** A flag wins over the environment, the environment over the default. Lists everything that is wrong, not the first. */
+export function parseConfig(
+  command: Command,
+  argv: readonly string[],
+  env: Environment = process.env,
+): { readonly config: Config } | { readonly problems: string[] } | { readonly help: string } {
+  if (argv.includes('--help') || argv.includes('-h')) return { help: helpText(command) };
+  const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
+  const { given, problems } = readArgv(keys, argv);
+  problems.push(...misspeltEnvironment(env));
+
+  const values: Record<string, unknown> = { command };
+  for (const key of SETTING_KEYS) {
+    const { flag, kind, defaults, isSecret }: Setting<unknown> = SETTINGS[key];
+    const fromFlag = given.get(key);
+    const fromEnv = keys.includes(key) ? env[environmentName(flag)] : undefined;
+    const source = fromFlag ?? fromEnv;
+    // An empty variable counts as absent: compose files and shells make those out of what was never set.
+    if (source === undefined || (fromFlag === undefined && source === '')) {
+      values[key] = defaults[command];
+      continue;
+    }
+    const parsed = kind.parse(source);
+    const name = fromFlag === undefined ? environmentName(flag) : `--${flag}`;
+    if ('value' in parsed) values[key] = parsed.value;
+    else if ('rule' in parsed) problems.push(`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(source)}`}`);
+    else problems.push(...parsed.problems.map((problem) => `${name}: ${problem}`));
+  }
+  return problems.length > 0 ? { problems } : { config: values as Config };
+}
+
+/** By hand rather than with parseArgs, which stops at the first problem. */
+function readArgv(keys: readonly SettingKey[], argv: readonly string[]) {
+  const keyOfFlag = new Map(keys.map((key) => [SETTINGS[key].flag, key]));
+  const given = new Map<SettingKey, string>();
+  const problems: string[] = [];
+  for (let i = 0; i < argv.length; i += 1) {
+    const argument = argv[i]!;
+    const [, flag, inline] = /^--([^=]+)(?:=(.*))?$/s.exec(argument) ?? [];
+    const next = argv[i + 1];
+    const hasNext = inline === undefined && next !== undefined && !next.startsWith('--');
+    const key = flag === undefined ? undefined : keyOfFlag.get(flag);
+    if (flag === undefined || key === undefined) {
+      problems.push(flag === undefined ? `unexpected argument ${quote(argument)}` : unknownFlag(flag, keyOfFlag));
+      if (flag !== undefined && hasNext) i += 1; // most likely the value of the unknown flag: one mistake, one problem
+      continue;
+    }
+    const { kind } = SETTINGS[key];
+    const isSwitch = kind.placeholder === null;
+    const value = inline ?? (isSwitch ? 'true' : hasNext ? next : '');
+    if (!isSwitch && hasNext) i += 1;
+    const before = given.get(key);
+    if (value === '') problems.push(`--${flag} needs a value${isSwitch ? '' : `: --${flag} ${kind.placeholder}`}`);
+    else if (before !== undefined && !kind.isList) problems.push(`--${flag} is given more than once`);
+    else given.set(key, before === undefined ? value : `${before},${value}`);
+  }
+  return { given, problems };
+}
+
+function unknownFlag(flag: string, known: ReadonlyMap<string, SettingKey>): string {
+  const wanted = flag.toLowerCase().replaceAll('_', '-');
+  const flags = [...known.keys()];
+  const guess =
+    nearestName(wanted, flags) ?? flags.find((one) => one.startsWith(wanted) || wanted.startsWith(`${one}-`));
+  return `unknown flag --${flag}${guess === undefined ? '; --help lists all' : `; did you mean --${guess}?`}`;
+}
+
+/** Only near misses: other programs and Kubernetes may well put variables of their own under our prefix. */
+function misspeltEnvironment(env: Environment): string[] {
+  const known = SETTING_KEYS.map((key) => environmentName(SETTINGS[key].flag));
+  const prefixLength = environmentName('').length;
+  return Object.keys(env)
+    .filter((name) => name.startsWith(environmentName('')) && !known.includes(name))
+    .flatMap((name) => {
+      const bare = known.map((one) => one.slice(prefixLength));
+      const guess = nearestName(name.slice(prefixLength), bare);
+      return guess === undefined ? [] : [`unknown variable ${name}; did you mean ${environmentName(guess)}?`];
+    });
+}
+
+function quote(given: string): string {
+  return JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given);
+}
+
+/** How a value is shown to people: as it could be given, or not at all. */
+export function showValue<T>({ kind, isSecret }: Setting<T>, value: T): string {
+  return isSecret ? '(hidden)' : kind.show(value);
+}
+
+/** All settings as they are in force, fit for a log. */
+export function configSummary(config: Config): Readonly<Record<SettingKey, string>> {
+  const shown = SETTING_KEYS.map((key) => [key, showValue(SETTINGS[key] as Setting<unknown>, config[key])]);
+  return Object.fromEntries(shown);
+}
+
+function helpText(command: Command): string {
+  const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
+  const entries = keys.map((key) => {
+    const { flag, kind, defaults, description }: Setting<unknown> = SETTINGS[key];
+    const head = `  --${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}`;
+    const about = `${description} Default: ${kind.show(defaults[command])}. Environment: ${environmentName(flag)}.`;
+    return `${head}\n${wrap(about, 88)
+      .map((line) => `      ${line}\n`)
+      .join('')}`;
+  });
+  return `Usage: postrider ${command} [settings]\n\nA flag wins over the environment.\n\n${entries.join('\n')}`;
+}
+
+function wrap(prose: string, width: number): string[] {
+  const lines = [''];
+  for (const word of prose.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line !== '' && line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
+}

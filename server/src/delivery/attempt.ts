@@ -1,0 +1,143 @@
+// One HTTP exchange, from connecting to the last byte of the answer, made into an Outcome. It never throws; whether
+// the outcome is a success and what comes next is for others to decide. Nothing is followed, unpacked or retried.
+
+import type { Dispatcher } from 'undici';
+import type { TargetUrl } from '../domain/destination.ts';
+import type { HeaderList, Method, Outcome } from '../domain/message.ts';
+import type { Clock } from '../world.ts';
+import { type Connection, type Connections, RESPONSE_HEADER_BYTES_MAX } from './connections.ts';
+import { RefusedError, UnreachableError } from './dial.ts';
+import { exchangeWords } from './failure.ts';
+
+/** What is kept of an answer's body; the rest is not even read. */
+export const RESPONSE_BODY_BYTES_MAX = 64 * 1_024;
+
+export interface Exchange {
+  readonly target: TargetUrl;
+  readonly method: Method;
+  readonly headers: HeaderList;
+  readonly body: Uint8Array;
+  readonly timeoutMs: number;
+}
+
+/** undici's way to say that a request can never be sent as it is. */
+const UNSENDABLE: ReadonlySet<string> = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+]);
+
+const NOTHING = Buffer.alloc(0);
+
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #clock: Clock;
+  readonly #connections: Connections;
+  readonly #onEnd: (outcome: Outcome) => void;
+  #cancelDeadline: () => void = () => {};
+  #cancelWaiting: () => void = () => {};
+  #connection: Connection | null = null;
+  #isOver = false;
+  #status: number | null = null;
+  #headers: HeaderList = [];
+  #body: Buffer = NOTHING;
+  #bodyBytes = 0;
+
+  constructor(world: { readonly clock: Clock; readonly connections: Connections }, onEnd: (outcome: Outcome) => void) {
+    this.#clock = world.clock;
+    this.#connections = world.connections;
+    this.#onEnd = onEnd;
+  }
+
+  /** To be called once. `onEnd` is then called exactly once, possibly before this returns. */
+  start({ target, method, headers, body, timeoutMs }: Exchange): void {
+    // Waiting for a connection counts: the engine's lease is reckoned from here.
+    this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
+    this.#cancelWaiting = this.#connections.acquire(target, (connection) => {
+      this.#connection = connection;
+      connection.client.dispatch(
+        { path: target.path, method, headers: ['Host', target.hostHeader, ...headers.flat()], body },
+        this,
+      );
+    });
+  }
+
+  /** Ends it now, wherever it stands. */
+  interrupt(reason: string): void {
+    this.#end({ kind: 'interrupted', reason });
+  }
+
+  onRequestStart(): void {
+    this.#connection?.requestStarts();
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = readHeaders(controller.rawHeaders as readonly Buffer[]);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
+    const kept = chunk.subarray(0, RESPONSE_BODY_BYTES_MAX - this.#bodyBytes);
+    this.#append(kept);
+    if (kept.length < chunk.length) this.#endAnswered(true);
+  }
+
+  onResponseEnd(): void {
+    this.#endAnswered(false);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error & { code?: string }): void {
+    if (error instanceof RefusedError) {
+      this.#end({ kind: 'refusedByPolicy', reason: error.message });
+    } else if (UNSENDABLE.has(error.code ?? '')) {
+      this.#end({ kind: 'refusedByPolicy', reason: `the request cannot be sent: ${error.message}` });
+    } else {
+      this.#end({ kind: 'unreachable', reason: this.#reasonOf(error) });
+    }
+  }
+
+  #reasonOf(error: Error & { code?: string }): string {
+    if (error instanceof UnreachableError) return error.message;
+    if (error.code === 'UND_ERR_HEADERS_OVERFLOW') {
+      return `answer headers are larger than ${RESPONSE_HEADER_BYTES_MAX / 1_024} KiB`;
+    }
+    return exchangeWords(error, this.#status !== null);
+  }
+
+  /** One growing buffer: a list of chunks, each a byte long, would cost a hundred times what it holds. */
+  #append(bytes: Buffer): void {
+    const needed = this.#bodyBytes + bytes.length;
+    if (needed > this.#body.length) {
+      const grown = Buffer.alloc(Math.min(Math.max(needed, 2 * this.#body.length), RESPONSE_BODY_BYTES_MAX));
+      this.#body.copy(grown, 0, 0, this.#bodyBytes);
+      this.#body = grown;
+    }
+    bytes.copy(this.#body, this.#bodyBytes);
+    this.#bodyBytes = needed;
+  }
+
+  #endAnswered(isBodyCut: boolean): void {
+    const body = this.#body.subarray(0, this.#bodyBytes);
+    this.#end({ kind: 'answered', status: this.#status ?? 0, headers: this.#headers, body, isBodyCut });
+  }
+
+  /** A connection is given back for use only after a whole answer; dropping it also calls off what undici still does. */
+  #end(outcome: Outcome): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelDeadline();
+    this.#cancelWaiting();
+    if (this.#connection !== null) {
+      this.#connections.release(this.#connection, outcome.kind === 'answered' && !outcome.isBodyCut);
+    }
+    this.#onEnd(outcome);
+  }
+}
+
+function readHeaders(raw: readonly Buffer[]): HeaderList {
+  const headers: [string, string][] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2)
+    headers.push([raw[i]!.toString('latin1'), raw[i + 1]!.toString('latin1')]);
+  return headers;
+}

@@ -1,0 +1,181 @@
+// The open connections, by origin: lends each to one attempt at a time and keeps it a few seconds for the next.
+// It sends nothing itself. undici's own Agent is not used because an attempt that is still connecting or queued
+// there cannot be called off: a host that swallows packets would hold its slots far beyond every deadline.
+
+import type { Socket } from 'node:net';
+import { Client } from 'undici';
+import type { Clock } from '../world.ts';
+import type { Dial, DialTarget } from './dial.ts';
+import { hideContinue } from './interim-answer.ts';
+
+export const RESPONSE_HEADER_BYTES_MAX = 64 * 1_024;
+
+/** Less than the usual 5 s of servers, or we would write into connections they are just closing. */
+const IDLE_MS_MAX = 4_000;
+
+/** So that a busy connection does not outlive a change of DNS for ever. */
+const AGE_MS_MAX = 60_000;
+
+/** Bounds file handles when the messages go to ever new hosts. */
+const IDLE_CONNECTIONS_MAX = 1_024;
+
+interface Origin {
+  readonly key: string;
+  readonly idle: Connection[];
+  readonly waiting: Waiting[];
+  openCount: number;
+}
+
+interface Waiting {
+  readonly target: DialTarget;
+  readonly ready: (connection: Connection) => void;
+}
+
+export interface Connection {
+  readonly client: Client;
+  readonly origin: Origin;
+  readonly openedAtMs: number;
+  /** To be told of each request as it starts. */
+  requestStarts: () => void;
+  readonly dialling: AbortController;
+}
+
+export interface ConnectionsOptions {
+  readonly clock: Clock;
+  readonly dial: Dial;
+  readonly hostConnectionsMax: number;
+  readonly idleConnectionsMax?: number;
+}
+
+export class Connections {
+  readonly #clock: Clock;
+  readonly #dial: Dial;
+  readonly #hostConnectionsMax: number;
+  readonly #idleConnectionsMax: number;
+  readonly #origins = new Map<string, Origin>();
+  readonly #open = new Set<Connection>();
+  /** All idle ones, longest idle first. */
+  readonly #idle = new Set<Connection>();
+
+  constructor(options: ConnectionsOptions) {
+    this.#clock = options.clock;
+    this.#dial = options.dial;
+    this.#hostConnectionsMax = options.hostConnectionsMax;
+    this.#idleConnectionsMax = options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX;
+  }
+
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  get originCount(): number {
+    return this.#origins.size;
+  }
+
+  /** Calls `ready` at once, or when the host has a connection to spare; the answer takes the wish back. */
+  acquire(target: DialTarget, ready: (connection: Connection) => void): () => void {
+    const key = originOf(target);
+    let origin = this.#origins.get(key);
+    if (origin === undefined) {
+      origin = { key, idle: [], waiting: [], openCount: 0 };
+      this.#origins.set(key, origin);
+    }
+    const connection = origin.idle.pop();
+    if (connection !== undefined) {
+      this.#idle.delete(connection);
+      ready(connection);
+    } else if (origin.openCount < this.#hostConnectionsMax) {
+      ready(this.#create(origin, target));
+    } else {
+      const waiting = { target, ready };
+      const line = origin.waiting;
+      line.push(waiting);
+      return () => {
+        const place = line.indexOf(waiting);
+        if (place !== -1) line.splice(place, 1);
+      };
+    }
+    return () => {};
+  }
+
+  /** Only a connection whose exchange came to its proper end can be used again. */
+  release(connection: Connection, isReusable: boolean): void {
+    const { origin } = connection;
+    if (!isReusable || this.#clock.monotonicMs() - connection.openedAtMs > AGE_MS_MAX) {
+      this.#discard(connection);
+      return;
+    }
+    const next = origin.waiting.shift();
+    if (next !== undefined) {
+      next.ready(connection);
+      return;
+    }
+    origin.idle.push(connection);
+    this.#idle.add(connection);
+    if (this.#idle.size > this.#idleConnectionsMax) {
+      const [longestIdle] = this.#idle;
+      this.#discard(longestIdle!);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const origin of this.#origins.values()) origin.waiting.length = 0;
+    const closing = [...this.#open].map((connection) => this.#discard(connection));
+    await Promise.all(closing);
+  }
+
+  #create(origin: Origin, target: DialTarget): Connection {
+    const dialling = new AbortController();
+    const client = new Client(origin.key, {
+      connect: (_options, done) => {
+        this.#dial(target, dialling.signal).then(
+          (socket: Socket) => {
+            connection.requestStarts = hideContinue(socket);
+            done(null, socket);
+          },
+          (error: Error) => done(error, null),
+        );
+      },
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: IDLE_MS_MAX,
+      keepAliveMaxTimeout: IDLE_MS_MAX,
+      maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
+      // Both are idle timers; what counts is the attempt's deadline over everything.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    const connection: Connection = {
+      client,
+      origin,
+      openedAtMs: this.#clock.monotonicMs(),
+      requestStarts: () => {},
+      dialling,
+    };
+    origin.openCount += 1;
+    this.#open.add(connection);
+    // One in use is left alone: if the server closed it before the request went out, undici connects anew.
+    client.on('disconnect', () => {
+      if (this.#idle.has(connection)) this.#discard(connection);
+    });
+    return connection;
+  }
+
+  #discard(connection: Connection): Promise<void> {
+    const { origin } = connection;
+    if (!this.#open.delete(connection)) return Promise.resolve();
+    if (this.#idle.delete(connection)) origin.idle.splice(origin.idle.indexOf(connection), 1);
+    origin.openCount -= 1;
+    connection.dialling.abort();
+    const destroyed = connection.client.destroy();
+
+    const next = origin.waiting.shift();
+    if (next !== undefined) next.ready(this.#create(origin, next.target));
+    else if (origin.openCount === 0) this.#origins.delete(origin.key);
+    return destroyed;
+  }
+}
+
+function originOf({ protocol, hostname, port }: DialTarget): string {
+  return `${protocol}//${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`;
+}

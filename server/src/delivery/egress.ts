@@ -1,0 +1,116 @@
+// The egress guard's judgement: which addresses a delivery may be sent to. Pure; it neither resolves names nor
+// connects (dial.ts does, and asks here before and after).
+
+import { isIP } from 'node:net';
+import type { NetworkInterfaceInfo } from 'node:os';
+import ipaddr from 'ipaddr.js';
+
+type Address = ReturnType<typeof ipaddr.parse>;
+
+/** Opaque: made by parseAllowList only. */
+export interface AddressRange {
+  readonly base: Address;
+  readonly bits: number;
+}
+
+export interface ListenAddress {
+  readonly ip: string;
+  readonly port: number;
+}
+
+/** Public addresses may always be reached, all others only when allowed. To turn the guard off, allow 0.0.0.0/0 and ::/0. */
+export interface EgressPolicy {
+  readonly allowed: readonly AddressRange[];
+  /** Where this very server listens; known, and set, only once it does. */
+  own: readonly ListenAddress[];
+}
+
+const RANGE_WORDS: Readonly<Record<string, string>> = {
+  loopback: 'a loopback address',
+  private: 'a private address',
+  linkLocal: 'a link-local address',
+  carrierGradeNat: 'a carrier-grade NAT address',
+  unspecified: 'an unspecified address',
+  broadcast: 'the broadcast address',
+  multicast: 'a multicast address',
+  uniqueLocal: 'a unique local address',
+  deprecatedSiteLocal: 'a site-local address',
+  benchmarking: 'a benchmarking address',
+  rfc6145: 'an IPv4-translated address',
+  rfc6052: 'a NAT64 address',
+  '6to4': 'a 6to4 address',
+  teredo: 'a Teredo address',
+};
+
+/** All public IPv6 is in here. What lies outside is refused even when no table names it, such as ::a.b.c.d. */
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** Why nothing may be sent to this address, in words; null when it may. */
+export function judgeAddress(ip: string, port: number, policy: EgressPolicy): string | null {
+  if (isIP(ip) === 0) return `${JSON.stringify(ip)} is not an IP address`;
+  const address = parseAddress(ip);
+  if (policy.allowed.some((range) => contains(range, address))) return null;
+
+  const range = address.range();
+  if (range !== 'unicast') return `${ip} is ${RANGE_WORDS[range] ?? 'a reserved address'}`;
+  if (address.kind() === 'ipv6' && !address.match(GLOBAL_IPV6)) return `${ip} is not a public address`;
+  if (policy.own.some((own) => own.port === port && parseAddress(own.ip).toString() === address.toString())) {
+    return `${ip}, port ${port}, is this server itself`;
+  }
+  return null;
+}
+
+/** IPv4-mapped IPv6 becomes the IPv4 address it holds: that is the one the kernel connects to. */
+function parseAddress(ip: string): Address {
+  return ipaddr.process(ip.replace(/%.*$/, ''));
+}
+
+function contains(range: AddressRange, address: Address): boolean {
+  return range.base.kind() === address.kind() && address.match(range.base, range.bits);
+}
+
+/** Addresses and CIDR ranges, separated by commas or blanks. */
+export function parseAllowList(text: string): readonly AddressRange[] | { readonly problem: string } {
+  const ranges: AddressRange[] = [];
+  const problems: string[] = [];
+  for (const item of text.split(/[\s,]+/).filter((part) => part !== '')) {
+    const range = parseRange(item);
+    if (typeof range === 'string') problems.push(`"${item}" ${range}`);
+    else ranges.push(range);
+  }
+  return problems.length > 0 ? { problem: problems.join('; ') } : ranges;
+}
+
+function parseRange(item: string): AddressRange | string {
+  const [ip = '', bitsText, ...rest] = item.split('/');
+  const family = isIP(ip);
+  // isIP first: ipaddr.js alone would take 0x7f.1 and 010.0.0.1, which people read in different ways.
+  if (family === 0 || rest.length > 0 || ip.includes('%')) {
+    return 'is not an IP address or range; write it like 10.0.0.0/8 or fd00::/8';
+  }
+  const bitsMax = family === 4 ? 32 : 128;
+  const bits = bitsText === undefined ? bitsMax : Number(bitsText);
+  if (bitsText !== undefined && !(/^\d{1,3}$/.test(bitsText) && bits <= bitsMax)) {
+    return `has a prefix length that is not a number from 0 to ${bitsMax}`;
+  }
+  const base = ipaddr.parse(ip);
+  if (base.kind() === 'ipv6' && base.range() === 'ipv4Mapped') {
+    return 'is an IPv4 address inside an IPv6 one; write the IPv4 address';
+  }
+  const network = (family === 4 ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(`${ip}/${bits}`);
+  if (network.toString() !== base.toString()) {
+    return `starts inside its range; write ${network}/${bits} for the range or ${ip} for the one address`;
+  }
+  return { base, bits };
+}
+
+/** A server bound to "any" address (0.0.0.0 or ::) listens on each one of the machine: `os.networkInterfaces()`. */
+export function listenAddresses(
+  bound: ListenAddress,
+  interfaces: Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>,
+): readonly ListenAddress[] {
+  if (parseAddress(bound.ip).range() !== 'unspecified') return [bound];
+  return Object.values(interfaces).flatMap((each) =>
+    (each ?? []).map(({ address }) => ({ ip: address, port: bound.port })),
+  );
+}

@@ -1,0 +1,82 @@
+// Puts the errors of Node and undici into words for the person who reads the delivery log. It decides nothing:
+// what an error means for the message is settled elsewhere.
+
+interface SystemError extends Error {
+  readonly code?: string;
+  readonly address?: string;
+  readonly port?: number;
+  /** OpenSSL's own short reason; its message is a line of internals. */
+  readonly reason?: string;
+}
+
+export function lookupWords(error: SystemError, hostname: string): string {
+  switch (error.code) {
+    case 'ENOTFOUND':
+    case 'EAI_NONAME':
+    case 'EAI_NODATA':
+    case 'ENODATA':
+      return `name not found: ${hostname}`;
+    case 'EAI_AGAIN':
+      return `the name server gives no answer for ${hostname} at the moment`;
+    default:
+      return `name lookup failed for ${hostname}: ${error.code ?? error.message}`;
+  }
+}
+
+/** `place` is what was asked for; the error knows better when a name has several addresses. */
+export function connectWords(error: SystemError, place: string): string {
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    return [...new Set((error.errors as SystemError[]).map((each) => connectWords(each, place)))].join('; ');
+  }
+  const address = error.address?.includes(':') ? `[${error.address}]` : error.address;
+  const where = address === undefined ? place : `${address}:${error.port}`;
+  switch (error.code) {
+    case 'ECONNREFUSED':
+      return `connection refused by ${where}`;
+    case 'ECONNRESET':
+      return `connection reset by ${where}`;
+    case 'ETIMEDOUT':
+      return `no connection to ${where}: it does not answer`;
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+    case 'EADDRNOTAVAIL':
+      return `no route to ${where}`;
+    case 'EMFILE':
+    case 'ENFILE':
+      return `this server has no file handle left to connect to ${where} (${error.code})`;
+    default:
+      return `no connection to ${where}: ${error.code ?? error.message}`;
+  }
+}
+
+export function tlsWords(error: SystemError): string {
+  if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return 'TLS: connection closed during the handshake';
+  const hint = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? ' (the port may not speak TLS)' : '';
+  return `TLS: ${error.reason ?? error.message}${hint}`;
+}
+
+/** For a connection that stood: what happened to the exchange on it. */
+export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
+  const until = isAnswerBegun ? 'before the answer was complete' : 'before an answer';
+  switch (error.code) {
+    case 'ECONNRESET':
+      return `connection reset ${until}`;
+    case 'EPIPE':
+      return `connection closed ${until}`;
+    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
+      return 'connection closed before the answer was complete';
+    case 'UND_ERR_SOCKET':
+      // Messages, because undici has one code for all of these.
+      if (error.message === 'bad upgrade') return 'answer is not HTTP: it switches protocols, which nobody asked for';
+      if (error.message === 'bad response') return 'answer is not HTTP: it does not belong to the request';
+      return `connection closed ${until}`;
+    default:
+      break;
+  }
+  if (error.code?.startsWith('HPE_')) {
+    const detail = /\((.*)\)$/.exec(error.message)?.[1] ?? error.code;
+    return `answer is not HTTP: ${detail}`;
+  }
+  if (error.code?.startsWith('ERR_SSL_')) return tlsWords(error);
+  return `connection failed ${until}: ${error.code ?? error.message}`;
+}

@@ -1,0 +1,70 @@
+// The attempts under way on this node, counted by account and host, and how many more may start.
+
+import type { Claim } from '../domain/message.ts';
+import type { ClaimLimits } from '../domain/slots.ts';
+
+export interface EngineLimits {
+  readonly concurrency: number;
+  readonly accountConcurrency: number;
+  readonly hostConcurrency: number;
+  /** Message bodies held in memory by attempts under way. */
+  readonly bodyBytes: number;
+}
+
+export class InFlight {
+  readonly #limits: EngineLimits;
+  readonly #claims = new Map<string, Claim>();
+  readonly #accounts = new Map<string, number>();
+  readonly #hosts = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(limits: EngineLimits) {
+    this.#limits = limits;
+  }
+
+  get count(): number {
+    return this.#claims.size;
+  }
+
+  get(lease: string): Claim | undefined {
+    return this.#claims.get(lease);
+  }
+
+  add(claim: Claim): void {
+    this.#claims.set(claim.lease, claim);
+    this.#count(claim, 1);
+  }
+
+  remove(claim: Claim): void {
+    if (this.#claims.delete(claim.lease)) this.#count(claim, -1);
+  }
+
+  free(): ClaimLimits {
+    const { concurrency, accountConcurrency, hostConcurrency, bodyBytes } = this.#limits;
+    return {
+      slots: Math.max(0, concurrency - this.#claims.size),
+      bytes: bodyBytes - this.#bytes,
+      accountMax: accountConcurrency,
+      hostMax: hostConcurrency,
+      accountsBusy: overHalf(this.#accounts, accountConcurrency),
+      hostsBusy: overHalf(this.#hosts, hostConcurrency),
+    };
+  }
+
+  #count(claim: Claim, by: 1 | -1): void {
+    this.#bytes += by * claim.message.body.length;
+    for (const [counts, key] of [
+      [this.#accounts, claim.message.accountId],
+      [this.#hosts, claim.message.host],
+    ] as const) {
+      const count = (counts.get(key) ?? 0) + by;
+      if (count === 0) counts.delete(key);
+      else counts.set(key, count);
+    }
+  }
+}
+
+/** Only these need naming: see ClaimLimits. It keeps the list short when there are thousands of hosts. */
+function overHalf(counts: ReadonlyMap<string, number>, max: number): [string, number][] {
+  return [...counts].filter(([, count]) => count > Math.floor(max / 2));
+}

@@ -1,0 +1,54 @@
+// How a receiver can tell that a request is ours and whole: a JWT of our own, and the Standard Webhooks headers.
+// It is given the key and the time; it keeps neither.
+
+import { createHmac, hash } from 'node:crypto';
+import type { HeaderList } from '../domain/message.ts';
+
+const JWT_LIFETIME_S = 300;
+const JWT_HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
+
+/** HS256 over the claims receivers check: who sent it, to which URL, when, and the SHA-256 of the body. */
+export function signJwt(input: {
+  readonly key: string;
+  readonly issuer: string;
+  readonly url: string;
+  readonly body: Uint8Array;
+  readonly nowMs: number;
+  readonly jti: string;
+}): string {
+  const nowS = Math.floor(input.nowMs / 1_000);
+  const claims = {
+    iss: input.issuer,
+    sub: input.url,
+    exp: nowS + JWT_LIFETIME_S,
+    nbf: nowS,
+    iat: nowS,
+    jti: input.jti,
+    // Unpadded. The public QStash clients strip the padding of both sides before they compare.
+    body: hash('sha256', input.body, 'base64url'),
+  };
+  const signed = `${JWT_HEADER}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+  return `${signed}.${createHmac('sha256', input.key).update(signed).digest('base64url')}`;
+}
+
+/**
+ * Standard Webhooks, symmetric. The secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account
+ * has one key and not two; libraries that want it in base64 are given `whsec_` + base64(key).
+ */
+export function standardWebhookHeaders(input: {
+  readonly key: string;
+  readonly messageId: string;
+  readonly body: Uint8Array;
+  readonly nowMs: number;
+}): HeaderList {
+  const timestamp = String(Math.floor(input.nowMs / 1_000));
+  const mac = createHmac('sha256', input.key)
+    .update(`${input.messageId}.${timestamp}.`)
+    .update(input.body)
+    .digest('base64');
+  return [
+    ['webhook-id', input.messageId],
+    ['webhook-timestamp', timestamp],
+    ['webhook-signature', `v1,${mac}`],
+  ];
+}

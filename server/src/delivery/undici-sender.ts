@@ -1,0 +1,90 @@
+// The Sender that really sends, in the thread it is made in: signs each job, makes its attempt, and reports what came
+// of it, all that ended by the same event together. It decides nothing about retries.
+
+import { parseTargetUrl } from '../domain/destination.ts';
+import type { HeaderList, Outcome } from '../domain/message.ts';
+import type { World } from '../world.ts';
+import { Attempt } from './attempt.ts';
+import { Connections } from './connections.ts';
+import { createDial, type Network, systemNetwork } from './dial.ts';
+import type { EgressPolicy } from './egress.ts';
+import type { Sender, SendJob, SendReport } from './sender.ts';
+import { signJwt, standardWebhookHeaders } from './sign.ts';
+
+export interface UndiciSenderOptions {
+  readonly world: World;
+  readonly policy: EgressPolicy;
+  /** Connections to one host and port; a job beyond it waits, within its own deadline. */
+  readonly hostConnectionsMax: number;
+  /** Of our own headers, such as `Service-`; without its hyphen it is also the issuer of the signatures. */
+  readonly headerPrefix: string;
+  readonly network?: Network;
+}
+
+export function createUndiciSender(options: UndiciSenderOptions): Sender {
+  const { world, policy, hostConnectionsMax, headerPrefix, network = systemNetwork } = options;
+  const { clock } = world;
+  const dial = createDial({ clock, policy, network });
+  const connections = new Connections({ clock, dial, hostConnectionsMax });
+  const issuer = headerPrefix.replace(/-$/, '');
+  const running = new Set<Attempt>();
+  let listener: (reports: readonly SendReport[]) => void = () => {};
+  let ended: SendReport[] = [];
+  let isClosed = false;
+
+  function report(job: SendJob, startedAt: number, outcome: Outcome): void {
+    ended.push({ lease: job.lease, startedAt, endedAt: clock.now(), outcome });
+    if (ended.length === 1) queueMicrotask(handOver);
+  }
+
+  function handOver(): void {
+    if (ended.length === 0) return;
+    const reports = ended;
+    ended = [];
+    listener(reports);
+  }
+
+  function start(job: SendJob): void {
+    const startedAt = clock.now();
+    if (isClosed) {
+      report(job, startedAt, { kind: 'interrupted', reason: 'the sender is closed' });
+      return;
+    }
+    const target = parseTargetUrl(job.url);
+    if ('problem' in target) {
+      report(job, startedAt, { kind: 'refusedByPolicy', reason: target.problem });
+      return;
+    }
+    const { method, body, timeoutMs } = job;
+    const headers = [...job.headers, ...signatures(job, startedAt)];
+    const attempt = new Attempt({ clock, connections }, (outcome) => {
+      running.delete(attempt);
+      report(job, startedAt, outcome);
+    });
+    running.add(attempt);
+    attempt.start({ target, method, headers, body, timeoutMs });
+  }
+
+  function signatures({ signingKey: key, messageId, url, body }: SendJob, nowMs: number): HeaderList {
+    const jti = `jwt_${Buffer.from(world.random.bytes(16)).toString('base64url')}`;
+    return [
+      [`${headerPrefix}Signature`, signJwt({ key, issuer, url, body, nowMs, jti })],
+      ...standardWebhookHeaders({ key, messageId, body, nowMs }),
+    ];
+  }
+
+  return {
+    send(jobs) {
+      for (const job of jobs) start(job);
+    },
+    onReports(report) {
+      listener = report;
+    },
+    async close() {
+      isClosed = true;
+      for (const attempt of running) attempt.interrupt('cut off: this server is shutting down');
+      await connections.close();
+      handOver();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+// Who may do what, and what they have used. Nothing here reads or compares a secret: see accounts/.
+
+import type { MessageKind } from './message.ts';
+import type { TierName } from './tier.ts';
+
+export type Scope = 'publish' | 'read' | 'manage' | 'admin';
+export const SCOPES: readonly Scope[] = ['publish', 'read', 'manage', 'admin'];
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly tier: TierName;
+  readonly createdAt: number;
+}
+
+export interface Token {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+}
+
+export interface SigningKeys {
+  readonly current: string;
+  readonly next: string;
+}
+
+/** One per accepted message, topic copies and callbacks included: each is a message of its own. */
+export interface UsageRow {
+  readonly day: string;
+  readonly kind: MessageKind;
+  readonly count: number;
+}
+
+/** The UTC day usage is counted under. */
+export function usageDay(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}

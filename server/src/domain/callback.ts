@@ -1,0 +1,79 @@
+// Callbacks: the messages by which we report an attempt. They are ordinary messages, without a queue and without a
+// callback of their own.
+
+import { canonicalHeaderName } from './headers.ts';
+import type { NewId } from './id.ts';
+import type { Attempt, CallbackTarget, HeaderList, Message, NewMessage } from './message.ts';
+import { hostOf } from './publish.ts';
+
+/** A dead letter is its message: the id is the same but for the prefix. */
+export function deadLetterId(messageId: string): string {
+  return messageId.replace(/^msg_/, 'dlq_');
+}
+
+/** The report of one attempt; with `isFailure`, that all attempts are used up. */
+export function planCallbackMessage(
+  source: Message,
+  target: CallbackTarget,
+  attempt: Attempt,
+  isFailure: boolean,
+  newId: NewId,
+): NewMessage {
+  const report = {
+    status: attempt.status ?? 0,
+    ...(attempt.error !== null && { error: attempt.error }),
+    header: headerMap(attempt.responseHeaders),
+    body: base64(attempt.responseBody),
+    retried: source.retried,
+    maxRetries: source.retriesMax,
+    sourceMessageId: source.id,
+    ...(source.topicName !== null && { topicName: source.topicName }),
+    ...(source.endpointName !== null && { endpointName: source.endpointName }),
+    url: source.url,
+    method: source.method,
+    sourceHeader: headerMap(source.headers),
+    sourceBody: base64(source.body),
+    notBefore: source.firstDueAt,
+    createdAt: source.createdAt,
+    ...(source.callerIp !== null && { callerIP: source.callerIp }),
+    ...(isFailure && { dlqId: deadLetterId(source.id) }),
+  };
+  return {
+    id: newId('msg'),
+    accountId: source.accountId,
+    kind: isFailure ? 'failureCallback' : 'callback',
+    url: target.url,
+    host: hostOf(target.url),
+    method: target.method,
+    headers: [['Content-Type', 'application/json'], ...target.headers],
+    body: new TextEncoder().encode(JSON.stringify(report)),
+    retriesMax: target.retriesMax,
+    retryDelay: target.retryDelay,
+    timeoutMs: target.timeoutMs,
+    queueName: null,
+    topicName: null,
+    endpointName: null,
+    callback: null,
+    failureCallback: null,
+    sourceMessageId: source.id,
+    callerIp: source.callerIp,
+    hops: source.hops,
+    createdAt: attempt.endedAt,
+    dueAt: attempt.endedAt + target.delayMs,
+  };
+}
+
+/** Headers as they are shown over the API: canonical names, every value in an array. */
+export function headerMap(headers: HeaderList): Record<string, string[]> {
+  const map: Record<string, string[]> = Object.create(null);
+  for (const [name, value] of headers) {
+    const key = canonicalHeaderName(name);
+    map[key] ??= [];
+    map[key].push(value);
+  }
+  return map;
+}
+
+export function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}

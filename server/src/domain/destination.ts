@@ -1,0 +1,121 @@
+// What a message may be sent to: a URL, taken apart without changing a byte of it, or a topic. It judges the form
+// only; whether an address may be connected to is decided at connect time, by the egress guard.
+
+import { isName, NAME_RULE } from './name.ts';
+
+/** A URL in the parts a request is made of. Nothing later parses the URL again. */
+export interface TargetUrl {
+  /** Exactly as given. */
+  readonly url: string;
+  readonly protocol: 'http:' | 'https:';
+  /** What is connected to: as WHATWG normalises it (`0x7f.1` is 127.0.0.1), an IPv6 address without brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  /** Lower-case `hostname:port`, an IPv6 address in brackets: what concurrency is capped by. */
+  readonly host: string;
+  /** The authority as given: the Host header. */
+  readonly hostHeader: string;
+  /** Path and query for the request line: byte for byte as given, but starting with "/". */
+  readonly path: string;
+}
+
+export type Destination =
+  | { readonly kind: 'url'; readonly target: TargetUrl }
+  | { readonly kind: 'topic'; readonly nameOrId: string };
+
+interface Refusal {
+  readonly problem: string;
+}
+
+export const URL_LENGTH_MAX = 2_048;
+
+/** Two forms: all of it encoded, and all but the colon, as Go's `url.PathEscape` does it. */
+const ENCODED_URL = /^https?(?:%3a|:%2f)/i;
+const MERGED_SLASHES = /^(https?:)\/(?!\/)/i;
+const SCHEME = /^https?:\/\//i;
+
+export function parseDestination(text: string): Destination | Refusal {
+  let given = text;
+  if (ENCODED_URL.test(text)) {
+    try {
+      given = decodeURIComponent(text);
+    } catch {
+      return refuse('the URL is percent-encoded, but not correctly: after "%" come two hex digits, in UTF-8');
+    }
+  }
+  const repaired = given.replace(MERGED_SLASHES, '$1//');
+  if (SCHEME.test(repaired)) {
+    const target = parseTargetUrl(repaired);
+    return 'problem' in target ? target : { kind: 'url', target };
+  }
+  if (isName(given)) return { kind: 'topic', nameOrId: given };
+  return refuse(`neither a URL starting with http:// or https://, nor the name or id of a topic (${NAME_RULE})`);
+}
+
+export function parseTargetUrl(text: string): TargetUrl | Refusal {
+  const scheme = SCHEME.exec(text)?.[0];
+  if (scheme === undefined) return refuse('a URL starts with http:// or https://');
+  if (text.length > URL_LENGTH_MAX) {
+    return refuse(`the URL has ${text.length} characters; at most ${URL_LENGTH_MAX} are taken`);
+  }
+  if (/[^\x21-\x7e]/.test(text)) {
+    return refuse(
+      'the URL has blanks, control or non-ASCII characters; percent-encode them, and write an international host name in its xn-- form',
+    );
+  }
+  // A backslash is a slash to some parsers and not to others; what is judged here must be what is dialled.
+  if (text.includes('\\')) return refuse('the URL has a backslash; write "/", or "%5C" if it is meant as such');
+  if (text.includes('#')) return refuse('the URL has a "#" part, which is never sent; leave it out');
+
+  const rest = text.slice(scheme.length);
+  const authorityEnd = rest.search(/[/?]/);
+  const authority = authorityEnd === -1 ? rest : rest.slice(0, authorityEnd);
+  const tail = authorityEnd === -1 ? '' : rest.slice(authorityEnd);
+  if (authority.includes('@')) {
+    return refuse('the URL has credentials ("@" before the path); send them in a forwarded Authorization header');
+  }
+  const protocol = scheme.length === 'https://'.length ? 'https:' : 'http:';
+  const address = parseAuthority(protocol, authority);
+  if ('problem' in address) return address;
+  return {
+    url: text,
+    protocol,
+    hostname: address.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: address.port,
+    host: `${address.hostname}:${address.port}`,
+    hostHeader: authority,
+    path: tail.startsWith('/') ? tail : `/${tail}`,
+  };
+}
+
+/** A DNS name (or an IPv4 address in any spelling) without empty labels, or an IPv6 address without a zone. */
+const HOST = /^(?:(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|\[[0-9a-f:.]+\])$/i;
+const HOST_LENGTH_MAX = 254;
+/** No leading zeros and not empty: WHATWG would take both, but then the Host header reads unlike the port dialled. */
+const PORT = /^[1-9]\d{0,4}$/;
+
+/** Stricter than WHATWG, which lets `"`, `{` and `!` into a host and decodes percent escapes there. */
+function parseAuthority(
+  protocol: TargetUrl['protocol'],
+  authority: string,
+): { readonly hostname: string; readonly port: number } | Refusal {
+  const portStart = /:[^:\]]*$/.exec(authority)?.index ?? authority.length;
+  const host = authority.slice(0, portStart);
+  if (host === '') return refuse('the URL has no host');
+  if (host.includes('%')) return refuse('the host of the URL has a percent escape; write it as it is');
+  if (host.length > HOST_LENGTH_MAX || !HOST.test(host)) return refuse('the host of the URL is not valid');
+  const hostname = URL.parse(`${protocol}//${host}/`)?.hostname ?? '';
+  if (hostname === '') return refuse('the host of the URL is not valid');
+
+  if (portStart === authority.length) return { hostname, port: protocol === 'https:' ? 443 : 80 };
+  const portText = authority.slice(portStart + 1);
+  const port = Number(portText);
+  if (!PORT.test(portText) || port > 65_535) {
+    return refuse('the port of the URL is not a number from 1 to 65535; leave out the ":" for the usual one');
+  }
+  return { hostname, port };
+}
+
+function refuse(problem: string): Refusal {
+  return { problem };
+}

@@ -1,0 +1,52 @@
+// Durations as people write them (`90s`, `1d10h30m`, `250ms`, a bare number of seconds), to and from milliseconds.
+// It sets no limits: how long a delay or a timeout may be is decided where it is used.
+
+const UNIT_MS: ReadonlyMap<string, number> = new Map([
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+  ['ms', 1],
+]);
+
+/** Far more than any sensible duration needs; keeps the work per header small whatever is sent. */
+const TEXT_LENGTH_MAX = 128;
+
+const BARE_NUMBER = /^\d+(?:\.\d+)?$/;
+
+/**
+ * Units may come in any order and more than once (`1s1s` is two seconds): the sum has only one meaning. A number
+ * without a unit is taken only when it stands alone, because `1m30` could mean seconds or minutes.
+ */
+export function parseDurationMs(text: string): number | null {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > TEXT_LENGTH_MAX) return null;
+  if (BARE_NUMBER.test(trimmed)) return wholeMs(Number(trimmed) * 1_000);
+
+  // Sticky, so that each part starts where the last one ended and nothing is scanned twice.
+  const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y;
+  let totalMs = 0;
+  while (part.lastIndex < trimmed.length) {
+    const found = part.exec(trimmed);
+    if (found === null) return null;
+    totalMs += Number(found[1]) * UNIT_MS.get(found[2]!)!;
+  }
+  return wholeMs(totalMs);
+}
+
+function wholeMs(ms: number): number | null {
+  const rounded = Math.round(ms);
+  return Number.isSafeInteger(rounded) ? rounded : null;
+}
+
+/** For a whole, non-negative number of milliseconds; `parseDurationMs` reads the answer back as the same number. */
+export function formatDurationMs(ms: number): string {
+  let text = '';
+  let restMs = ms;
+  for (const [unit, unitMs] of UNIT_MS) {
+    const count = Math.floor(restMs / unitMs);
+    if (count > 0) text += `${count}${unit}`;
+    restMs -= count * unitMs;
+  }
+  return text === '' ? '0s' : text;
+}

@@ -1,0 +1,25 @@
+// "Did you mean": which of the known names a mistyped one most likely stands for.
+
+/** The closest name, or undefined when none is so close that it can only be a slip of the finger. */
+export function nearestName(mistyped: string, names: readonly string[]): string | undefined {
+  const distanceMax = Math.max(1, Math.floor(mistyped.length / 4));
+  const ranked = names.map((name) => ({ name, distance: editDistance(mistyped, name) }));
+  ranked.sort((a, b) => a.distance - b.distance);
+  return ranked.find(({ distance }) => distance <= distanceMax)?.name;
+}
+
+/** Insertions, deletions, replacements, and two neighbours swapped, each counting one. */
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const change = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row[j] = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, change);
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwap) row[j] = Math.min(row[j]!, rows[i - 2]![j - 2]! + 1);
+    }
+    rows.push(row);
+  }
+  return rows[a.length]![b.length]!;
+}

@@ -1,0 +1,82 @@
+// When the receiver of a failed attempt wants to be asked again, read from the headers of its answer, and how that
+// bends the wait we would have chosen. It does not decide whether there is another attempt.
+
+import { RETRY_WAIT_MS_MAX } from './backoff.ts';
+import { parseDurationMs } from './duration.ts';
+import type { HeaderList } from './message.ts';
+
+const RATE_LIMIT_RESETS: ReadonlySet<string> = new Set([
+  'x-ratelimit-reset',
+  'x-ratelimit-reset-requests',
+  'x-ratelimit-reset-tokens',
+]);
+
+/** Above this a rate limit's number is an instant (1e9 s was in 2001), not a wait of thirty years. */
+const INSTANT_SECONDS_MIN = 1e9;
+/** Some services write the instant in milliseconds; as seconds this would be the year 33658. */
+const INSTANT_MS_MIN = 1e12;
+
+/** The wait the answer asks for, 0 to one day; null when it asks for none that we can read. The latest one wins. */
+export function retryAfterMs(headers: HeaderList, nowMs: number): number | null {
+  let latestMs: number | null = null;
+  for (const [name, value] of headers) {
+    const lowerName = name.toLowerCase();
+    const isRateLimit = RATE_LIMIT_RESETS.has(lowerName);
+    if (!isRateLimit && lowerName !== 'retry-after') continue;
+    const waitMs = parseWaitMs(value.trim(), isRateLimit, nowMs);
+    if (waitMs === null) continue;
+    const clampedMs = Math.ceil(Math.min(RETRY_WAIT_MS_MAX, Math.max(0, waitMs)));
+    latestMs = Math.max(latestMs ?? 0, clampedMs);
+  }
+  return latestMs;
+}
+
+/** The receiver may put an attempt off but not hurry it; only a plain "now" (0) overrides the wait we would make. */
+export function nextRetryDelayMs(waits: { readonly backoffMs: number; readonly retryAfterMs: number | null }): number {
+  if (waits.retryAfterMs === 0) return 0;
+  return Math.max(waits.backoffMs, waits.retryAfterMs ?? 0);
+}
+
+function parseWaitMs(text: string, isRateLimit: boolean, nowMs: number): number | null {
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) {
+    const number = Number(text);
+    if (isRateLimit && number >= INSTANT_MS_MIN) return number - nowMs;
+    if (isRateLimit && number > INSTANT_SECONDS_MIN) return number * 1_000 - nowMs;
+    return number * 1_000;
+  }
+  const instantMs = parseHttpDateMs(text, nowMs);
+  return instantMs === null ? parseDurationMs(text) : instantMs - nowMs;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The three forms RFC 9110 (5.6.7) tells every recipient to read. The day's name is redundant and not checked. */
+const HTTP_DATES = [
+  /^[A-Z][a-z]{2}, (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/,
+  /^[A-Z][a-z]{5,8}, (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/,
+  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>\d{2}:\d{2}:\d{2}) (?<year>\d{4})$/,
+];
+
+/** Not `Date.parse`, which reads almost anything: "1" as a year, "5 apples" as a month. */
+function parseHttpDateMs(text: string, nowMs: number): number | null {
+  for (const form of HTTP_DATES) {
+    const parts = form.exec(text)?.groups;
+    if (parts === undefined) continue;
+    const month = MONTHS.indexOf(parts.month!);
+    const day = Number(parts.day);
+    const [hour, minute, second] = parts.time!.split(':').map(Number) as [number, number, number];
+    if (month === -1 || hour > 23 || minute > 59 || second > 60) return null;
+    const ms = Date.UTC(fullYear(parts.year!, nowMs), month, day, hour, minute, second);
+    const isRealDay = day >= 1 && day <= new Date(Date.UTC(fullYear(parts.year!, nowMs), month + 1, 0)).getUTCDate();
+    return isRealDay ? ms : null;
+  }
+  return null;
+}
+
+/** A two-digit year that seems more than 50 years ahead is of the past century (RFC 9110). */
+function fullYear(digits: string, nowMs: number): number {
+  if (digits.length === 4) return Number(digits);
+  const nowYear = new Date(nowMs).getUTCFullYear();
+  const year = nowYear - (nowYear % 100) + Number(digits);
+  return year > nowYear + 50 ? year - 100 : year;
+}

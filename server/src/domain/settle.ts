@@ -1,0 +1,141 @@
+// The decision when an attempt has ended: what becomes of the message, what is kept of the attempt, which callbacks
+// follow. Pure, and the only place where a Settlement is made.
+
+import { backoffMs } from './backoff.ts';
+import { planCallbackMessage } from './callback.ts';
+import { formatDurationMs } from './duration.ts';
+import type { NewId } from './id.ts';
+import type { Attempt, Claim, HeaderList, Message, NewMessage, Outcome, Settlement } from './message.ts';
+import { nextRetryDelayMs, retryAfterMs } from './retry-after.ts';
+import { retryDelayMs } from './retry-delay.ts';
+
+/** A message whose attempts keep being cut off is given up: it may be what brings the process down. */
+export const INTERRUPTIONS_MAX = 3;
+
+/** A destination answers this to say that trying again is pointless. */
+export const STATUS_NOT_RETRYABLE = 489;
+
+export interface AttemptEnd {
+  readonly outcome: Outcome;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+export interface SettleContext {
+  readonly headerPrefix: string;
+  /** How long an ended message of this claim's tier is kept. */
+  readonly retentionMs: number;
+  readonly newId: NewId;
+}
+
+type Verdict =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'again'; readonly afterMs: number; readonly usesRetry: boolean }
+  | { readonly kind: 'failed'; readonly failure: string };
+
+export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleContext): Settlement {
+  const { message } = claim;
+  const verdict = judge(message, end, context.headerPrefix);
+  const attempt = attemptRecord(message, end);
+  const usesRetry = verdict.kind === 'again' && verdict.usesRetry;
+  return {
+    lease: claim.lease,
+    accountId: message.accountId,
+    messageId: message.id,
+    attempt,
+    retried: message.retried + (usesRetry ? 1 : 0),
+    interrupted: message.interrupted + (end.outcome.kind === 'interrupted' ? 1 : 0),
+    next: nextState(verdict, end.endedAt, context.retentionMs),
+    followUps: followUps(message, attempt, verdict.kind === 'failed', context.newId),
+  };
+}
+
+function judge(message: Message, end: AttemptEnd, headerPrefix: string): Verdict {
+  const { outcome } = end;
+  switch (outcome.kind) {
+    case 'answered':
+      if (outcome.status >= 200 && outcome.status <= 299) return { kind: 'delivered' };
+      if (isMarkedNotRetryable(outcome.status, outcome.headers, headerPrefix)) {
+        return { kind: 'failed', failure: `${describe(outcome)} and said not to retry` };
+      }
+      return retryOrFail(message, outcome, retryAfterMs(outcome.headers, end.endedAt));
+    case 'unreachable':
+    case 'timedOut':
+      return retryOrFail(message, outcome, null);
+    case 'refusedByPolicy':
+      return { kind: 'failed', failure: describe(outcome) };
+    case 'interrupted':
+      if (message.interrupted + 1 >= INTERRUPTIONS_MAX) {
+        return { kind: 'failed', failure: `interrupted ${INTERRUPTIONS_MAX} times: ${outcome.reason}` };
+      }
+      return { kind: 'again', afterMs: 0, usesRetry: false };
+  }
+}
+
+function retryOrFail(message: Message, outcome: Outcome, hintMs: number | null): Verdict {
+  if (message.retried >= message.retriesMax) return { kind: 'failed', failure: describe(outcome) };
+  const ownMs =
+    message.retryDelay === null ? backoffMs(message.retried) : retryDelayMs(message.retryDelay, message.retried);
+  return { kind: 'again', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), usesRetry: true };
+}
+
+function isMarkedNotRetryable(status: number, headers: HeaderList, headerPrefix: string): boolean {
+  if (status === STATUS_NOT_RETRYABLE) return true;
+  const marker = `${headerPrefix}NonRetryable-Error`.toLowerCase();
+  return headers.some(([name, value]) => name.toLowerCase() === marker && value.trim().toLowerCase() === 'true');
+}
+
+function nextState(verdict: Verdict, endedAt: number, retentionMs: number): Settlement['next'] {
+  switch (verdict.kind) {
+    case 'delivered':
+      return { state: 'delivered', expiresAt: endedAt + retentionMs };
+    case 'again':
+      return { state: 'pending', dueAt: endedAt + verdict.afterMs };
+    case 'failed':
+      return { state: 'failed', expiresAt: endedAt + retentionMs, failure: verdict.failure };
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+function attemptRecord(message: Message, end: AttemptEnd): Attempt {
+  const { outcome } = end;
+  const answer = outcome.kind === 'answered' ? outcome : null;
+  return {
+    number: message.attempts + 1,
+    startedAt: end.startedAt,
+    endedAt: end.endedAt,
+    outcome: outcome.kind,
+    status: answer?.status ?? null,
+    error: answer ? null : describe(outcome),
+    responseHeaders: answer?.headers ?? [],
+    responseBody: answer?.body ?? EMPTY,
+    isResponseBodyCut: answer?.isBodyCut ?? false,
+  };
+}
+
+/** Spec 6: the callback after each attempt whose result is known, the failure callback once when all are used up. */
+function followUps(message: Message, attempt: Attempt, hasFailed: boolean, newId: NewId): NewMessage[] {
+  const made: NewMessage[] = [];
+  if (message.callback && attempt.outcome !== 'interrupted') {
+    made.push(planCallbackMessage(message, message.callback, attempt, false, newId));
+  }
+  if (message.failureCallback && hasFailed) {
+    made.push(planCallbackMessage(message, message.failureCallback, attempt, true, newId));
+  }
+  return made;
+}
+
+/** The outcome in words. */
+export function describe(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'answered':
+      return `the destination answered ${outcome.status}`;
+    case 'timedOut':
+      return `no complete answer within ${formatDurationMs(outcome.timeoutMs)}`;
+    case 'unreachable':
+    case 'refusedByPolicy':
+    case 'interrupted':
+      return outcome.reason;
+  }
+}

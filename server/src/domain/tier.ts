@@ -1,0 +1,125 @@
+// The table of tiers: what an account of each tier gets by default and may ask for at most. Every number can be
+// overridden by the configuration; `null` means unlimited where a limit may be absent.
+
+export type TierName = 'free' | 'paid';
+
+export interface Tier {
+  readonly name: TierName;
+  readonly retriesDefault: number;
+  readonly retriesMax: number | null;
+  readonly bodyBytesMax: number | null;
+  readonly delayMsMax: number | null;
+  readonly timeoutMsDefault: number;
+  readonly timeoutMsMax: number | null;
+  readonly endpointsPerTopicMax: number | null;
+  /** How long an ended message is kept. Never null: what ends must expire, or the disk only ever fills. */
+  readonly retentionMs: number;
+}
+
+export type Tiers = Readonly<Record<TierName, Tier>>;
+
+/** A number of a tier that the configuration may override. */
+export type TierLimit = Exclude<keyof Tier, 'name'>;
+
+const MIB = 1024 * 1024;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+export const DEFAULT_TIERS: Tiers = {
+  free: {
+    name: 'free',
+    retriesDefault: 3,
+    retriesMax: 100,
+    bodyBytesMax: MIB,
+    delayMsMax: 365 * DAY_MS,
+    timeoutMsDefault: 30 * SECOND_MS,
+    timeoutMsMax: 15 * MINUTE_MS,
+    endpointsPerTopicMax: 100,
+    retentionMs: 3 * DAY_MS,
+  },
+  paid: {
+    name: 'paid',
+    retriesDefault: 5,
+    retriesMax: 100,
+    bodyBytesMax: 10 * MIB,
+    delayMsMax: 365 * DAY_MS,
+    timeoutMsDefault: 30 * SECOND_MS,
+    timeoutMsMax: 2 * HOUR_MS,
+    endpointsPerTopicMax: 1000,
+    retentionMs: 7 * DAY_MS,
+  },
+};
+
+/** What an override must respect, and what the limit means in docs/configuration.md. */
+export const TIER_LIMITS: Readonly<
+  Record<TierLimit, { readonly min: number; readonly canBeUnlimited: boolean; readonly meaning: string }>
+> = {
+  retriesDefault: { min: 0, canBeUnlimited: false, meaning: 'Retries of a message that asks for no number.' },
+  retriesMax: { min: 0, canBeUnlimited: true, meaning: 'Most retries a message may ask for.' },
+  bodyBytesMax: { min: 0, canBeUnlimited: true, meaning: 'Largest body of a message, in bytes.' },
+  delayMsMax: { min: 0, canBeUnlimited: true, meaning: 'Longest delay before the first attempt, in milliseconds.' },
+  timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Deadline of one attempt, in milliseconds.' },
+  timeoutMsMax: { min: 1, canBeUnlimited: true, meaning: 'Longest deadline a message may ask for, in milliseconds.' },
+  endpointsPerTopicMax: { min: 1, canBeUnlimited: true, meaning: 'Most endpoints of one topic.' },
+  retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
+};
+
+/** The default tiers with single limits replaced, for instance by `{"free":{"bodyBytesMax":2097152}}`. */
+export function tiersWith(overrides: unknown): Tiers | { readonly problems: string[] } {
+  if (!isObject(overrides)) return { problems: ['the tiers must be a JSON object such as {"free":{"retriesMax":10}}'] };
+  const problems: string[] = [];
+  const tiers = { free: { ...DEFAULT_TIERS.free }, paid: { ...DEFAULT_TIERS.paid } };
+
+  for (const [name, limits] of Object.entries(overrides)) {
+    if (!isTierName(name)) {
+      problems.push(`"${name}" is not a tier; the tiers are free and paid`);
+    } else if (!isObject(limits)) {
+      problems.push(`"${name}" must be an object of limits`);
+    } else {
+      for (const [limit, value] of Object.entries(limits)) {
+        const wrong = wrongLimit(limit, value);
+        if (wrong === null) Object.assign(tiers[name], { [limit]: value });
+        else problems.push(`${name}.${limit} ${wrong}`);
+      }
+    }
+  }
+  if (problems.length === 0) problems.push(...Object.values(tiers).flatMap(contradictions));
+  return problems.length > 0 ? { problems } : tiers;
+}
+
+/** What is wrong with one override, or null. */
+function wrongLimit(limit: string, value: unknown): string | null {
+  if (!isTierLimit(limit)) return `is not a limit; the limits are ${Object.keys(TIER_LIMITS).join(', ')}`;
+  const { min, canBeUnlimited } = TIER_LIMITS[limit];
+  if (value === null && canBeUnlimited) return null;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return null;
+  return `must be a whole number of at least ${min}${canBeUnlimited ? ', or null for unlimited' : ''}`;
+}
+
+/** A default over its own maximum would make every message that asks for nothing fail. */
+function contradictions(tier: Tier): string[] {
+  const problems: string[] = [];
+  if (tier.retriesMax !== null && tier.retriesDefault > tier.retriesMax) {
+    problems.push(`${tier.name}.retriesDefault (${tier.retriesDefault}) is over its retriesMax (${tier.retriesMax})`);
+  }
+  if (tier.timeoutMsMax !== null && tier.timeoutMsDefault > tier.timeoutMsMax) {
+    problems.push(
+      `${tier.name}.timeoutMsDefault (${tier.timeoutMsDefault}) is over its timeoutMsMax (${tier.timeoutMsMax})`,
+    );
+  }
+  return problems;
+}
+
+function isTierName(name: string): name is TierName {
+  return Object.hasOwn(DEFAULT_TIERS, name);
+}
+
+function isTierLimit(limit: string): limit is TierLimit {
+  return Object.hasOwn(TIER_LIMITS, limit);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,45 @@
+// A topic: a name and an ordered list of endpoints. Edits are pure functions from one list to the next.
+
+export interface Endpoint {
+  readonly name: string | null;
+  readonly url: string;
+}
+
+export interface Topic {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly endpoints: readonly Endpoint[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Grows with every change; 0 for one that is not stored yet. */
+  readonly version: number;
+}
+
+/** Picks an endpoint by its name or, for one without, by its URL. */
+export type EndpointSelector = { readonly name: string } | { readonly url: string };
+
+/**
+ * Adds endpoints at the end, in the order given. One that is there already, under the same name or, unnamed, the
+ * same URL, is changed in place, so that adding twice is the same as adding once.
+ */
+export function withEndpoints(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
+  const result = [...existing];
+  for (const endpoint of added) {
+    const at = result.findIndex((other) => isSame(other, endpoint));
+    if (at < 0) result.push(endpoint);
+    else result[at] = { name: endpoint.name ?? result[at]!.name, url: endpoint.url };
+  }
+  return result;
+}
+
+export function withoutEndpoints(existing: readonly Endpoint[], removed: readonly EndpointSelector[]): Endpoint[] {
+  return existing.filter((endpoint) =>
+    removed.every((selector) => ('name' in selector ? endpoint.name !== selector.name : endpoint.url !== selector.url)),
+  );
+}
+
+function isSame(a: Endpoint, b: Endpoint): boolean {
+  if (a.name !== null && b.name !== null) return a.name === b.name;
+  return a.url === b.url;
+}

@@ -1,0 +1,149 @@
+// The sorts of values a setting can have: how each is read from text and how it is shown. It knows nothing of any one
+// setting; those are in config.ts.
+
+import ipaddr from 'ipaddr.js';
+import { formatByteSize, parseByteSize } from './domain/byte-size.ts';
+import { formatDurationMs, parseDurationMs } from './domain/duration.ts';
+import { DEFAULT_TIERS, type Tiers, tiersWith } from './domain/tier.ts';
+
+/** `rule` is what the text as a whole must be; `problems` names the parts of it that are wrong. */
+type Parsed<T> = { readonly value: T } | { readonly rule: string } | { readonly problems: readonly string[] };
+
+/** A sort of value: how it is read from text, and how it is written so that it could be read again. */
+export interface Kind<T> {
+  /** What stands for the value in `--help`; null for a switch, which needs none. */
+  readonly placeholder: string | null;
+  /** Whether the flag may be repeated; its values are then joined with commas. */
+  readonly isList: boolean;
+  parse(text: string): Parsed<T>;
+  show(value: T): string;
+}
+
+const DAY_MS = 86_400_000;
+
+export function integer(min: number, max: number): Kind<number> {
+  return {
+    placeholder: '<number>',
+    isList: false,
+    parse(text) {
+      const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+      return value >= min && value <= max ? { value } : { rule: `must be a whole number from ${min} to ${max}` };
+    },
+    show: String,
+  };
+}
+
+export const port: Kind<number> = {
+  ...integer(0, 65_535),
+  parse(text) {
+    // Kubernetes puts POSTRIDER_PORT=tcp://… into every container beside a Service named postrider.
+    if (text.startsWith('tcp://')) {
+      const cause = `"${text}" comes from a Kubernetes service link; set enableServiceLinks: false or give --port`;
+      return { problems: [cause] };
+    }
+    return integer(0, 65_535).parse(text);
+  },
+};
+
+export function bytes(min: number, max: number): Kind<number> {
+  const range = `${formatByteSize(min)} to ${formatByteSize(max)}`;
+  return {
+    placeholder: '<size>',
+    isList: false,
+    parse(text) {
+      const value = parseByteSize(text);
+      if (value !== null && value >= min && value <= max) return { value };
+      return { rule: `must be a size from ${range}, such as 64MiB, 10MB or a number of bytes` };
+    },
+    show: formatByteSize,
+  };
+}
+
+export const duration: Kind<number> = {
+  placeholder: '<duration>',
+  isList: false,
+  parse(text) {
+    const value = parseDurationMs(text);
+    return value !== null && value <= DAY_MS
+      ? { value }
+      : { rule: 'must be a duration up to 1d, such as 30s or 1m30s' };
+  },
+  show: formatDurationMs,
+};
+
+export const onOff: Kind<boolean> = {
+  placeholder: null,
+  isList: false,
+  parse(text) {
+    if (text === 'true' || text === '1') return { value: true };
+    return text === 'false' || text === '0' ? { value: false } : { rule: 'must be true or false' };
+  },
+  show: String,
+};
+
+export function text(placeholder: string, pattern: RegExp, rule: string): Kind<string> {
+  return {
+    placeholder,
+    isList: false,
+    parse: (value) => (pattern.test(value) ? { value } : { rule }),
+    show: String,
+  };
+}
+
+export function oneOf<T extends string>(placeholder: string, values: readonly T[]): Kind<T> {
+  return {
+    placeholder,
+    isList: false,
+    parse(given) {
+      const value = values.find((one) => one === given);
+      return value === undefined ? { rule: `must be one of ${values.join(', ')}` } : { value };
+    },
+    show: String,
+  };
+}
+
+export const cidrs: Kind<readonly string[]> = {
+  placeholder: '<cidr,…>',
+  isList: true,
+  parse(list) {
+    const value = list.split(',').map((part) => part.trim());
+    const problems = value.flatMap((part) => wrongCidr(part) ?? []);
+    return problems.length > 0 ? { problems } : { value };
+  },
+  show: (value) => (value.length === 0 ? 'none' : value.join(',')),
+};
+
+/** Strict, because each entry opens a hole: what the library would read differently than a person does is refused. */
+function wrongCidr(cidr: string): string | null {
+  if (ipaddr.isValid(cidr)) {
+    return `"${cidr}" has no prefix length; for the one address write ${cidr}/${cidr.includes(':') ? 128 : 32}`;
+  }
+  if (!ipaddr.isValidCIDR(cidr) || cidr.includes('%')) {
+    return `"${cidr}" is not a CIDR range such as 10.0.0.0/8 or fd00::/8`;
+  }
+  const [address, prefix] = ipaddr.parseCIDR(cidr);
+  if (address instanceof ipaddr.IPv4) {
+    const network = `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${prefix}`;
+    return cidr === network ? null : `"${cidr}" is the range ${network}: write that if it is meant`;
+  }
+  if (address.isIPv4MappedAddress()) return `"${cidr}" must be written as an IPv4 range`;
+  const network = ipaddr.IPv6.networkAddressFromCIDR(cidr);
+  const isExact = network.toString() === address.toString();
+  return isExact ? null : `"${cidr}" is the range ${network}/${prefix}: write that if it is meant`;
+}
+
+export const tiers: Kind<Tiers> = {
+  placeholder: '<json>',
+  isList: false,
+  parse(json) {
+    let overrides: unknown;
+    try {
+      overrides = JSON.parse(json);
+    } catch {
+      return { rule: 'must be JSON such as {"free":{"bodyBytesMax":2097152}}' };
+    }
+    const result = tiersWith(overrides);
+    return 'problems' in result ? { problems: result.problems } : { value: result };
+  },
+  show: (value) => (value === DEFAULT_TIERS ? 'built in' : JSON.stringify(value)),
+};

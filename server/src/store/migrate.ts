@@ -1,0 +1,32 @@
+// Forward-only migrations, the same for every adapter: numbered SQL files, applied once each, in order.
+
+import { readdirSync, readFileSync } from 'node:fs';
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The migrations of an adapter: `migrations/0001-name.sql` and on, without gaps. */
+export function readMigrations(folder: URL): Migration[] {
+  const names = readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  return names.map((name, index) => {
+    const version = Number.parseInt(name, 10);
+    if (version !== index + 1) throw new Error(`migration ${name} should be number ${index + 1}`);
+    return { version, name, sql: readFileSync(new URL(name, folder), 'utf8') };
+  });
+}
+
+/** Those still to be applied. A store that a newer program has written is refused: we would not understand it. */
+export function pendingMigrations(all: readonly Migration[], storeVersion: number): readonly Migration[] {
+  if (storeVersion > all.length) {
+    throw new Error(
+      `The store has schema version ${storeVersion}, but this program only knows versions up to ${all.length}. ` +
+        'It was written by a newer postrider: run that one, or restore a backup made before the upgrade.',
+    );
+  }
+  return all.slice(storeVersion);
+}

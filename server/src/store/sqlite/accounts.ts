@@ -1,0 +1,115 @@
+// Accounts, their signing keys and tokens, and their usage.
+
+import type { Account, Scope, SigningKeys, Token, UsageRow } from '../../domain/account.ts';
+import type { TierName } from '../../domain/tier.ts';
+import type { Principal } from '../store.ts';
+import type { Database } from './database.ts';
+
+const ACCOUNT = 'id, name, tier, created_at AS createdAt';
+const SIGNING_KEYS = 'SELECT current_key AS current, next_key AS next FROM accounts WHERE id = ?';
+
+export function createAccount(database: Database, account: Account, keys: SigningKeys): 'created' | 'nameTaken' {
+  const changes = database.run(
+    `INSERT INTO accounts (id, name, tier, current_key, next_key, created_at) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (name) DO NOTHING`,
+    account.id,
+    account.name,
+    account.tier,
+    keys.current,
+    keys.next,
+    account.createdAt,
+  );
+  return changes > 0 ? 'created' : 'nameTaken';
+}
+
+export function getAccount(database: Database, accountId: string): Account | null {
+  const row = database.get<Account>(`SELECT ${ACCOUNT} FROM accounts WHERE id = ?`, accountId);
+  return row ? { ...row } : null;
+}
+
+export function listAccounts(database: Database): Account[] {
+  return database.all<Account>(`SELECT ${ACCOUNT} FROM accounts ORDER BY id`).map((row) => ({ ...row }));
+}
+
+export function setTier(database: Database, accountId: string, tier: TierName): boolean {
+  return database.run('UPDATE accounts SET tier = ? WHERE id = ?', tier, accountId) > 0;
+}
+
+export function getSigningKeys(database: Database, accountId: string): SigningKeys | null {
+  const row = database.get<SigningKeys>(SIGNING_KEYS, accountId);
+  return row ? { ...row } : null;
+}
+
+export function rotateSigningKeys(database: Database, accountId: string, next: string, fresh: string) {
+  database.run(
+    'UPDATE accounts SET current_key = next_key, next_key = ? WHERE id = ? AND next_key = ?',
+    fresh,
+    accountId,
+    next,
+  );
+  return getSigningKeys(database, accountId);
+}
+
+interface TokenRow {
+  id: string;
+  account_id: string;
+  name: string;
+  scopes: string;
+  created_at: number;
+  revoked_at: number | null;
+}
+
+export function createToken(database: Database, token: Token, hash: Uint8Array): void {
+  database.run(
+    'INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    token.id,
+    token.accountId,
+    token.name,
+    token.scopes.join(' '),
+    hash,
+    token.createdAt,
+    token.revokedAt,
+  );
+}
+
+export function findToken(database: Database, hash: Uint8Array): Principal | null {
+  const row = database.get<TokenRow>('SELECT * FROM tokens WHERE hash = ? AND revoked_at IS NULL', hash);
+  if (!row) return null;
+  return { token: toToken(row), account: getAccount(database, row.account_id)! };
+}
+
+export function listTokens(database: Database, accountId: string): Token[] {
+  return database.all<TokenRow>('SELECT * FROM tokens WHERE account_id = ? ORDER BY id', accountId).map(toToken);
+}
+
+export function revokeToken(database: Database, accountId: string, tokenId: string, now: number): boolean {
+  return (
+    database.run(
+      'UPDATE tokens SET revoked_at = ? WHERE id = ? AND account_id = ? AND revoked_at IS NULL',
+      now,
+      tokenId,
+      accountId,
+    ) > 0
+  );
+}
+
+function toToken(row: TokenRow): Token {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    scopes: row.scopes.split(' ') as Scope[],
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+export function usage(database: Database, accountId: string, fromDay: string, toDay: string): UsageRow[] {
+  const rows = database.all<UsageRow>(
+    'SELECT day, kind, count FROM usage WHERE account_id = ? AND day BETWEEN ? AND ? ORDER BY day, kind',
+    accountId,
+    fromDay,
+    toDay,
+  );
+  return rows.map((row) => ({ ...row }));
+}

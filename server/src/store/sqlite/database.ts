@@ -1,0 +1,62 @@
+// One SQLite connection with its statements prepared once, and the transaction around a batch of work. It knows
+// nothing of messages.
+
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+
+export type Row = Record<string, unknown>;
+
+export class Database {
+  readonly #connection: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(path: string) {
+    this.#connection = new DatabaseSync(path);
+  }
+
+  /** Rows of a query. Every distinct text is prepared once and kept: texts are constants, values are parameters. */
+  all<T>(sql: string, ...values: SQLInputValue[]): T[] {
+    return this.#prepared(sql).all(...values) as T[];
+  }
+
+  get<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
+    return this.#prepared(sql).get(...values) as T | undefined;
+  }
+
+  /** How many rows a statement changed. */
+  run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#prepared(sql).run(...values).changes);
+  }
+
+  /** Statements without parameters, several at once if need be. */
+  exec(sql: string): void {
+    this.#connection.exec(sql);
+  }
+
+  /** Commits what `work` did, or rolls all of it back and throws on what it threw. */
+  transaction<T>(work: () => T): T {
+    this.#connection.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#connection.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite rolls back by itself on a full disk or an I/O error.
+      if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#connection.close();
+  }
+
+  #prepared(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#connection.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}

@@ -1,0 +1,124 @@
+// Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pendingMigrations, readMigrations } from '../migrate.ts';
+import { Database } from './database.ts';
+
+/** Older ones can lose committed pages when two connections reset the WAL at the same moment. */
+const SQLITE_VERSION_MIN = '3.51.3';
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url);
+
+export interface OpenedFile {
+  readonly database: Database;
+  close(): void;
+}
+
+/** Opens (or makes) the store in a directory, takes it for this process alone, and brings its schema up to date. */
+export function openDirectory(directory: string): OpenedFile {
+  mkdirSync(directory, { recursive: true });
+  const lock = lockDirectory(directory);
+  try {
+    const database = openDatabase(join(directory, 'postrider.db'));
+    // The lock says that no other process is alive, so every node the file still lists is gone.
+    database.run('DELETE FROM nodes');
+    return {
+      database,
+      close() {
+        database.close();
+        lock.close();
+      },
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+/** A database by path; `:memory:` for the simulation. */
+export function openDatabase(path: string): Database {
+  const database = new Database(path);
+  try {
+    requireVersion(database);
+    database.exec(`
+      PRAGMA page_size = 8192;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA wal_autocheckpoint = 2000;
+      PRAGMA journal_size_limit = 67108864;
+      PRAGMA foreign_keys = ON;
+      PRAGMA busy_timeout = 5000;
+      PRAGMA cache_size = -65536;
+      PRAGMA temp_store = MEMORY;
+    `);
+    migrate(database);
+    if (path !== ':memory:') requireDurability(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/**
+ * A second file, held in an exclusive transaction as long as we live: the operating system lets go of it whichever
+ * way the process ends, so no stale lock can be left behind.
+ */
+function lockDirectory(directory: string): Database {
+  const lock = new Database(join(directory, 'postrider.lock'));
+  try {
+    lock.exec('PRAGMA busy_timeout = 2000; BEGIN EXCLUSIVE;');
+    return lock;
+  } catch {
+    lock.close();
+    throw new Error(
+      `The data directory ${directory} is in use by another postrider. ` +
+        'Stop that one first, or give this one a directory of its own with --data.',
+    );
+  }
+}
+
+function requireVersion(database: Database): void {
+  const { version } = database.get<{ version: string }>('SELECT sqlite_version() AS version')!;
+  if (compareVersions(version, SQLITE_VERSION_MIN) < 0) {
+    throw new Error(
+      `This Node.js brings SQLite ${version}; postrider needs ${SQLITE_VERSION_MIN} or newer, ` +
+        'because older ones can lose committed data. Use a newer Node.js.',
+    );
+  }
+}
+
+export function compareVersions(a: string, b: string): number {
+  const left = a.split('.').map(Number);
+  const right = b.split('.').map(Number);
+  for (let i = 0; i < Math.max(left.length, right.length); i += 1) {
+    const difference = (left[i] ?? 0) - (right[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Each migration and its version number commit together: killed anywhere, it is done or undone. */
+function migrate(database: Database): void {
+  const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
+  for (const migration of pendingMigrations(readMigrations(MIGRATIONS), version)) {
+    database.transaction(() => {
+      database.exec(migration.sql);
+      database.exec(`PRAGMA user_version = ${migration.version}`);
+    });
+  }
+}
+
+/** Asked after a transaction has been made: a pragma that was refused or overridden shows only then. */
+function requireDurability(database: Database): void {
+  database.transaction(() => database.run('DELETE FROM nodes WHERE id IS NULL'));
+  const { journal_mode: mode } = database.get<{ journal_mode: string }>('PRAGMA journal_mode')!;
+  const { synchronous } = database.get<{ synchronous: number }>('PRAGMA synchronous')!;
+  if (mode !== 'wal' || synchronous !== 2) {
+    throw new Error(
+      `SQLite runs with journal_mode=${mode} and synchronous=${synchronous}; postrider needs wal and 2 (FULL), ` +
+        'or an acknowledged message could be lost. Is the data directory on a network file system?',
+    );
+  }
+}

@@ -1,0 +1,137 @@
+// FIFO: which of a queue's messages may start. Every change that could free or fill a place ends in `startHeads`;
+// nothing else in this adapter turns `queued` into `ready`.
+
+import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
+import type { Database } from './database.ts';
+
+interface QueueRow {
+  account_id: string;
+  name: string;
+  parallelism: number;
+  is_paused: 0 | 1;
+  next_start_at: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+const GET_QUEUE = 'SELECT * FROM queues WHERE account_id = ? AND name = ?';
+
+export function ensureQueue(database: Database, accountId: string, name: string, now: number): void {
+  database.run(
+    `INSERT INTO queues (account_id, name, parallelism, is_paused, created_at, updated_at) VALUES (?, ?, ?, 0, ?, ?)
+       ON CONFLICT DO NOTHING`,
+    accountId,
+    name,
+    QUEUE_PARALLELISM_DEFAULT,
+    now,
+    now,
+  );
+}
+
+export function isPaused(database: Database, accountId: string, name: string): boolean {
+  return database.get<QueueRow>(GET_QUEUE, accountId, name)!.is_paused === 1;
+}
+
+/**
+ * Makes as many messages ready as there are free places, in order, and notes when the next one may start.
+ * Answers the earliest time at which this queue has something to claim, or null.
+ */
+export function startHeads(database: Database, accountId: string, name: string, now: number): number | null {
+  const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
+  if (!queue) return null;
+  const { started } = database.get<{ started: number }>(
+    'SELECT count(*) AS started FROM messages WHERE holds_slot = 1 AND account_id = ? AND queue_name = ?',
+    accountId,
+    name,
+  )!;
+  let free = freeHeads({ parallelism: queue.parallelism, isPaused: queue.is_paused === 1 }, started);
+  let nextStartAt: number | null = null;
+  let hasStarted = false;
+  while (free > 0) {
+    const head = database.get<{ seq: number; first_due_at: number }>(
+      `SELECT seq, first_due_at FROM messages
+         WHERE state = 'queued' AND holds_slot = 0 AND account_id = ? AND queue_name = ?
+         ORDER BY first_due_at, seq LIMIT 1`,
+      accountId,
+      name,
+    );
+    if (!head) break;
+    if (head.first_due_at > now) {
+      nextStartAt = head.first_due_at;
+      break;
+    }
+    database.run("UPDATE messages SET state = 'ready', holds_slot = 1 WHERE seq = ?", head.seq);
+    hasStarted = true;
+    free -= 1;
+  }
+  if (nextStartAt !== queue.next_start_at) {
+    database.run('UPDATE queues SET next_start_at = ? WHERE account_id = ? AND name = ?', nextStartAt, accountId, name);
+  }
+  return hasStarted ? now : nextStartAt;
+}
+
+/** Starts the heads of queues whose next message has become due. */
+export function startDueQueues(database: Database, now: number, limit: number): void {
+  const due = database.all<{ account_id: string; name: string }>(
+    'SELECT account_id, name FROM queues WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',
+    now,
+    limit,
+  );
+  for (const queue of due) startHeads(database, queue.account_id, queue.name, now);
+}
+
+export function saveQueue(database: Database, accountId: string, name: string, change: QueueChange, now: number) {
+  ensureQueue(database, accountId, name, now);
+  const before = database.get<QueueRow>(GET_QUEUE, accountId, name)!;
+  const paused = change.isPaused ?? before.is_paused === 1;
+  database.run(
+    'UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?',
+    change.parallelism ?? before.parallelism,
+    paused ? 1 : 0,
+    now,
+    accountId,
+    name,
+  );
+  // A head that waits for its retry keeps its place through a pause, but may not start while it lasts.
+  if (paused) moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued');
+  else moveHeads(database, accountId, name, "state = 'queued'", 'delayed');
+  startHeads(database, accountId, name, now);
+  return getQueue(database, accountId, name)!;
+}
+
+function moveHeads(database: Database, accountId: string, name: string, from: string, to: 'queued' | 'delayed'): void {
+  database.run(
+    `UPDATE messages SET state = '${to}' WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND ${from}`,
+    accountId,
+    name,
+  );
+}
+
+export function getQueue(database: Database, accountId: string, name: string): Queue | null {
+  const row = database.get<QueueRow>(GET_QUEUE, accountId, name);
+  return row ? toQueue(database, row) : null;
+}
+
+export function listQueues(database: Database, accountId: string): Queue[] {
+  const rows = database.all<QueueRow>('SELECT * FROM queues WHERE account_id = ? ORDER BY name', accountId);
+  return rows.map((row) => toQueue(database, row));
+}
+
+function toQueue(database: Database, row: QueueRow): Queue {
+  const { lag } = database.get<{ lag: number }>(
+    `SELECT (SELECT count(*) FROM messages
+               WHERE state = 'queued' AND holds_slot = 0 AND account_id = ?1 AND queue_name = ?2)
+          + (SELECT count(*) FROM messages WHERE holds_slot = 1 AND account_id = ?1 AND queue_name = ?2) AS lag`,
+    row.account_id,
+    row.name,
+  )!;
+  return {
+    accountId: row.account_id,
+    name: row.name,
+    parallelism: row.parallelism,
+    isPaused: row.is_paused === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    lag,
+  };
+}

@@ -1,0 +1,29 @@
+// The writer's thread: takes batches of commands, runs each as one transaction, answers after the fsync.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import type { ThreadMessage } from './executor.ts';
+import { openDirectory } from './open.ts';
+import { type Command, createVerbs, runBatch } from './verbs.ts';
+
+const port = parentPort!;
+const say = (message: ThreadMessage) => port.postMessage(message);
+
+try {
+  const file = openDirectory((workerData as { directory: string }).directory);
+  const verbs = createVerbs(file.database);
+  port.on('message', (commands: readonly Command[] | 'close') => {
+    try {
+      if (commands === 'close') {
+        file.close();
+        say({ kind: 'closed' });
+      } else {
+        say({ kind: 'replies', replies: runBatch(file.database, verbs, commands) });
+      }
+    } catch (error) {
+      say({ kind: 'broken', message: (error as Error).message });
+    }
+  });
+  say({ kind: 'opened' });
+} catch (error) {
+  say({ kind: 'broken', message: (error as Error).message });
+}

@@ -1,0 +1,72 @@
+// The topics table: read and written whole, guarded by a version.
+
+import type { Endpoint, Topic } from '../../domain/topic.ts';
+import type { Database } from './database.ts';
+
+interface TopicRow {
+  id: string;
+  account_id: string;
+  name: string;
+  endpoints: string;
+  created_at: number;
+  updated_at: number;
+  version: number;
+}
+
+export function getTopic(database: Database, accountId: string, nameOrId: string): Topic | null {
+  const row =
+    database.get<TopicRow>('SELECT * FROM topics WHERE account_id = ? AND name = ?', accountId, nameOrId) ??
+    database.get<TopicRow>('SELECT * FROM topics WHERE id = ? AND account_id = ?', nameOrId, accountId);
+  return row ? toTopic(row) : null;
+}
+
+export function listTopics(database: Database, accountId: string): Topic[] {
+  return database.all<TopicRow>('SELECT * FROM topics WHERE account_id = ? ORDER BY name', accountId).map(toTopic);
+}
+
+export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed' {
+  const endpoints = JSON.stringify(topic.endpoints);
+  let changes: number;
+  if (topic.endpoints.length === 0) {
+    changes = database.run(
+      'DELETE FROM topics WHERE id = ? AND account_id = ? AND version = ?',
+      topic.id,
+      topic.accountId,
+      topic.version,
+    );
+  } else if (topic.version === 0) {
+    changes = database.run(
+      `INSERT INTO topics (id, account_id, name, endpoints, created_at, updated_at, version)
+         VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING`,
+      topic.id,
+      topic.accountId,
+      topic.name,
+      endpoints,
+      topic.createdAt,
+      topic.updatedAt,
+    );
+  } else {
+    changes = database.run(
+      `UPDATE topics SET endpoints = ?, updated_at = ?, version = version + 1
+         WHERE id = ? AND account_id = ? AND version = ?`,
+      endpoints,
+      topic.updatedAt,
+      topic.id,
+      topic.accountId,
+      topic.version,
+    );
+  }
+  return changes > 0 ? 'saved' : 'changed';
+}
+
+function toTopic(row: TopicRow): Topic {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    endpoints: JSON.parse(row.endpoints) as Endpoint[],
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    version: row.version,
+  };
+}

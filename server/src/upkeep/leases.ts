@@ -1,0 +1,34 @@
+// Keeps this node's claims alive, and ends the claims of nodes that are not.
+
+import type { Claim } from '../domain/message.ts';
+import type { Store } from '../store/store.ts';
+
+/** A node that has not been heard of for this long is gone. */
+export const NODE_TTL_MS = 15_000;
+const BEAT_EVERY_MS = 5000;
+const ORPHANS_PER_RUN = 500;
+
+export function heartbeat(store: Store, node: string) {
+  return {
+    name: 'heartbeat',
+    async run(): Promise<number> {
+      await store.heartbeat(node, NODE_TTL_MS);
+      return BEAT_EVERY_MS;
+    },
+  };
+}
+
+export function orphans(
+  store: Store,
+  node: string,
+  settleInterrupted: (claims: readonly Claim[], reason: string) => Promise<void>,
+) {
+  return {
+    name: 'orphaned claims',
+    async run(): Promise<number> {
+      const claims = await store.orphanedClaims(node, ORPHANS_PER_RUN);
+      await settleInterrupted(claims, 'the node that made this attempt went away before it ended');
+      return claims.length === ORPHANS_PER_RUN ? 0 : BEAT_EVERY_MS;
+    },
+  };
+}

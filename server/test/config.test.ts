@@ -1,0 +1,222 @@
+// The settings: every one by flag and by environment, what wins, what is refused and how it is said, and that help and
+// docs/configuration.md list them all.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import {
+  type Command,
+  type Config,
+  configSummary,
+  type Environment,
+  environmentName,
+  parseConfig,
+  SETTING_KEYS,
+  SETTINGS,
+  type Setting,
+  type SettingKey,
+  showValue,
+} from '../src/config.ts';
+import { DEFAULT_TIERS } from '../src/domain/tier.ts';
+
+function configOf(argv: readonly string[], env: Environment = {}, command: Command = 'serve'): Config {
+  const result = parseConfig(command, argv, env);
+  assert.ok('config' in result, 'problems' in result ? result.problems.join('\n') : 'help');
+  return result.config;
+}
+
+function problemsOf(argv: readonly string[], env: Environment = {}): string[] {
+  const result = parseConfig('serve', argv, env);
+  assert.ok('problems' in result, 'expected problems');
+  return result.problems;
+}
+
+/** For every setting: a value as text, what it becomes, and one that must be refused. */
+const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; bad: string } } = {
+  port: { text: '0', value: 0, bad: '65536' },
+  host: { text: '::1', value: '::1', bad: 'two words' },
+  data: { text: 'some/where', value: 'some/where', bad: 'a\0b' },
+  headerPrefix: { text: 'Upstash-', value: 'Upstash-', bad: 'Upstash' },
+  allowCidr: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.0/33' },
+  json: { text: 'true', value: true, bad: 'yes please' },
+  logLevel: { text: 'debug', value: 'debug', bad: 'loud' },
+  concurrency: { text: '7', value: 7, bad: '0' },
+  hostConcurrency: { text: '8', value: 8, bad: '1.5' },
+  accountConcurrency: { text: '9', value: 9, bad: '-1' },
+  drainMs: { text: '1m30s', value: 90_000, bad: 'soon' },
+  requestBytesMax: { text: '10MB', value: 10_000_000, bad: '10 parsecs' },
+  batchMax: { text: '50', value: 50, bad: '1e3' },
+  forwardHeadersMax: { text: '0', value: 0, bad: 'many' },
+  forwardHeaderBytesMax: { text: '1KiB', value: 1024, bad: '2MiB' },
+  hopsMax: { text: '1', value: 1, bad: 'NaN' },
+  tiers: {
+    text: '{"free":{"bodyBytesMax":null}}',
+    value: { ...DEFAULT_TIERS, free: { ...DEFAULT_TIERS.free, bodyBytesMax: null } },
+    bad: '{"gold":{}}',
+  },
+  minFreeDiskBytes: { text: '1024', value: 1024, bad: '-1' },
+};
+
+for (const key of SETTING_KEYS) {
+  const { flag } = SETTINGS[key];
+  const variable = environmentName(flag);
+  const { text, value, bad } = EXAMPLES[key];
+
+  suite(`the setting ${key}`, () => {
+    test(`is read from --${flag} and from ${variable}`, () => {
+      const attached = `--${flag}=${text}`;
+      assert.deepEqual(configOf([attached])[key], value);
+      assert.deepEqual(configOf([], { [variable]: text })[key], value);
+      if (key !== 'json') assert.deepEqual(configOf([`--${flag}`, text])[key], value);
+    });
+
+    test('is refused when it cannot be used, naming where the value came from', () => {
+      const [byFlag, ...moreByFlag] = problemsOf([`--${flag}=${bad}`]);
+      assert.deepEqual(moreByFlag, []);
+      assert.ok(byFlag?.startsWith(`--${flag}`), byFlag);
+      const [byVariable, ...moreByVariable] = problemsOf([], { [variable]: bad });
+      assert.deepEqual(moreByVariable, []);
+      assert.ok(byVariable?.startsWith(variable), byVariable);
+    });
+
+    test('has defaults that it would accept itself', () => {
+      for (const command of ['dev', 'serve'] as const) {
+        const { kind, defaults }: Setting<unknown> = SETTINGS[key];
+        const byDefault = configOf([], {}, command)[key];
+        assert.deepEqual(byDefault, defaults[command]);
+        if (key === 'tiers' || key === 'allowCidr') continue; // shown as words: nothing to give
+        assert.deepEqual(kind.parse(kind.show(byDefault)), { value: byDefault });
+      }
+    });
+  });
+}
+
+test('a flag wins over the environment, and the environment over the default', () => {
+  assert.equal(configOf(['--port', '1'], { POSTRIDER_PORT: '2' }).port, 1);
+  assert.equal(configOf([], { POSTRIDER_PORT: '2' }).port, 2);
+  assert.equal(configOf([]).port, 8411);
+});
+
+test('a flag hides a variable that could not be used', () => {
+  assert.equal(configOf(['--port', '1'], { POSTRIDER_PORT: 'x' }).port, 1);
+});
+
+test('an empty variable counts as absent, an empty flag does not', () => {
+  assert.equal(configOf([], { POSTRIDER_PORT: '' }).port, 8411);
+  assert.deepEqual(problemsOf(['--port=']), ['--port needs a value: --port <number>']);
+});
+
+test('dev stays on this machine and keeps its data apart; serve can be reached', () => {
+  const dev = configOf([], {}, 'dev');
+  const serve = configOf([], {}, 'serve');
+  assert.deepEqual([dev.command, dev.host, dev.data, dev.logLevel], ['dev', '127.0.0.1', '.postrider', 'warn']);
+  assert.deepEqual(
+    [serve.command, serve.host, serve.data, serve.logLevel],
+    ['serve', '0.0.0.0', 'postrider-data', 'info'],
+  );
+});
+
+test('a switch needs no value and takes none from the next argument', () => {
+  assert.equal(configOf(['--json']).json, true);
+  assert.equal(configOf(['--json=false'], { POSTRIDER_JSON: '1' }).json, false);
+  assert.deepEqual(problemsOf(['--json', 'false']), ['unexpected argument "false"']);
+});
+
+test('all problems are listed at once', () => {
+  const argv = [
+    '--port',
+    'x',
+    '--drain',
+    '--batch-max=0',
+    'extra',
+    '--nonsense',
+    '1',
+    '--tiers',
+    '{"free":{"a":1,"b":2}}',
+  ];
+  const problems = problemsOf(argv, { POSTRIDER_LOG_LEVEL: 'loud', POSTRIDER_HOST: 'a b' });
+  const starts = problems.map((problem) => problem.split(/[ :]/, 1)[0]);
+  assert.deepEqual(starts.toSorted(), [
+    '--batch-max',
+    '--drain',
+    '--port',
+    '--tiers',
+    '--tiers',
+    'POSTRIDER_HOST',
+    'POSTRIDER_LOG_LEVEL',
+    'unexpected',
+    'unknown',
+  ]);
+});
+
+test('an unknown flag is a problem, with the one that was probably meant', () => {
+  assert.deepEqual(problemsOf(['--prot', '1']), ['unknown flag --prot; did you mean --port?']);
+  assert.deepEqual(problemsOf(['--concurency=1']), ['unknown flag --concurency; did you mean --concurrency?']);
+  assert.deepEqual(problemsOf(['--headerPrefix', 'X-']), [
+    'unknown flag --headerPrefix; did you mean --header-prefix?',
+  ]);
+  assert.deepEqual(problemsOf(['--data-dir', 'x']), ['unknown flag --data-dir; did you mean --data?']);
+  assert.deepEqual(problemsOf(['--zebra']), ['unknown flag --zebra; --help lists all']);
+  assert.deepEqual(problemsOf(['--constructor']), ['unknown flag --constructor; --help lists all']);
+});
+
+test('an unknown variable is a problem only when it can only be a slip', () => {
+  assert.deepEqual(problemsOf([], { POSTRIDER_CONCURENCY: '1' }), [
+    'unknown variable POSTRIDER_CONCURENCY; did you mean POSTRIDER_CONCURRENCY?',
+  ]);
+  configOf([], { POSTRIDER_SERVICE_HOST: '10.0.0.1', POSTRIDER_TOKEN: 'x', HOME: 'x' });
+});
+
+test('what Kubernetes puts into POSTRIDER_PORT is refused with its cause', () => {
+  assert.match(problemsOf([], { POSTRIDER_PORT: 'tcp://10.0.0.1:8411' })[0]!, /service link/);
+});
+
+test('a setting given twice is a problem, except for a list, which grows', () => {
+  assert.deepEqual(problemsOf(['--port', '1', '--port', '2']), ['--port is given more than once']);
+  const { allowCidr } = configOf(['--allow-cidr', '10.0.0.0/8,192.168.0.0/16', '--allow-cidr=fd00::/8']);
+  assert.deepEqual(allowCidr, ['10.0.0.0/8', '192.168.0.0/16', 'fd00::/8']);
+});
+
+test('a range that a person and the library could read differently is refused', () => {
+  for (const cidr of ['10.1.2.3/8', '0x0a.0.0.0/8', '010.0.0.0/8', '10/8', 'fd00::1/8', 'fe80::%eth0/64']) {
+    assert.equal(problemsOf(['--allow-cidr', cidr]).length, 1, cidr);
+  }
+  for (const cidr of ['10.0.0.1', '::1', '::ffff:10.0.0.0/104', '', 'localhost/8', '10.0.0.0/-1']) {
+    assert.equal(problemsOf([`--allow-cidr=10.0.0.0/8,${cidr}`]).length, 1, cidr);
+  }
+  for (const cidr of ['0.0.0.0/0', '127.0.0.0/8', '10.0.0.1/32', '::/0', '::1/128', 'FD00:0::/8']) {
+    assert.deepEqual(configOf(['--allow-cidr', cidr]).allowCidr, [cidr]);
+  }
+});
+
+test('help is shown wherever it is asked for, and lists every setting', () => {
+  for (const argv of [['--help'], ['--port', 'x', '-h']]) {
+    const result = parseConfig('dev', argv, {});
+    assert.ok('help' in result);
+    for (const key of SETTING_KEYS) {
+      assert.ok(result.help.includes(`\n  --${SETTINGS[key].flag}`), key);
+      assert.ok(result.help.includes(environmentName(SETTINGS[key].flag)), key);
+    }
+    assert.ok(result.help.split('\n').every((line) => line.length <= 100));
+  }
+});
+
+test('the summary shows every setting, and hides secrets', () => {
+  const summary = configSummary(configOf(['--request-bytes-max', '2048']));
+  assert.deepEqual(Object.keys(summary), SETTING_KEYS);
+  assert.equal(summary.requestBytesMax, '2KiB');
+  assert.equal(showValue({ ...SETTINGS.data, isSecret: true }, 'hunter2'), '(hidden)');
+});
+
+test('flags and variables have one name each', () => {
+  const flags = SETTING_KEYS.map((key) => SETTINGS[key].flag);
+  assert.equal(new Set(flags).size, flags.length);
+  for (const flag of flags) assert.match(flag, /^[a-z]+(?:-[a-z]+)*$/);
+});
+
+test('the generated pages of docs/ are up to date', () => {
+  const script = join(import.meta.dirname, '..', 'scripts', 'generate-docs.ts');
+  const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+});

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Client } from 'undici';
+import {
+  canonicalHeaderName,
+  FORWARD_HEADER_BYTES_MAX,
+  FORWARD_HEADERS_MAX,
+  forwardedHeadersProblem,
+  forwardHeaderProblem,
+} from '../../src/domain/headers.ts';
+
+const problemOf = (name: string, value = 'x') => forwardHeaderProblem(name, value, 'Service-');
+
+test('ordinary headers are forwarded', () => {
+  const names = ['Authorization', 'Cookie', 'Accept', 'User-Agent', 'X-My-Id', 'traceparent', 'Content-Encoding', 'x'];
+  names.push('__proto__', 'constructor', "!#$%&'*+-.^_`|~09azAZ", 'Upgrade-Insecure-Requests', 'Proxy', 'webhook-ids');
+  names.push('Service', 'Hosts', 'a'.repeat(256));
+  for (const name of names) assert.equal(problemOf(name), null, name);
+});
+
+test('headers that frame the request, belong to the connection or are ours are refused in any case', () => {
+  const names = ['Host', 'Content-Length', 'Transfer-Encoding', 'Connection', 'Keep-Alive', 'TE', 'Trailer', 'Upgrade'];
+  names.push('Expect', 'HTTP2-Settings', 'Proxy-Authorization', 'Proxy-Connection', 'Proxy-Anything', 'proxy-');
+  names.push('webhook-id', 'webhook-timestamp', 'webhook-signature', 'Service-', 'Service-Signature');
+  for (const name of names) {
+    for (const spelled of [name, name.toLowerCase(), name.toUpperCase()]) {
+      assert.match(problemOf(spelled) ?? '', /cannot be forwarded/, spelled);
+    }
+  }
+});
+
+test('the own prefix is the one in use', () => {
+  assert.equal(forwardHeaderProblem('Service-Id', 'x', 'Upstash-'), null);
+  assert.match(forwardHeaderProblem('upstash-id', 'x', 'Upstash-') ?? '', /starting with "Upstash-"/);
+});
+
+test('a name that is not a token is refused', () => {
+  for (const name of [
+    '',
+    ' ',
+    'a b',
+    'a:',
+    'a\r\nb',
+    'a\0',
+    'ä',
+    '(a)',
+    'a/b',
+    'a@b',
+    'a"',
+    'a,b',
+    ' a',
+    'a ',
+    '\u212A',
+  ]) {
+    assert.notEqual(problemOf(name), null, JSON.stringify(name));
+  }
+  assert.match(problemOf('a'.repeat(257)) ?? '', /longer than 256/);
+});
+
+test('a value that no header can carry is refused', () => {
+  for (const value of [
+    'a\r\nb: c',
+    'a\nb',
+    'a\rb',
+    '\n',
+    'a\0',
+    '\x01',
+    '\x1f',
+    '\x7f',
+    'Ā',
+    '€',
+    '😀',
+    '\ud800',
+    '\u2028',
+  ]) {
+    assert.match(problemOf('X-A', value) ?? '', /no header can carry/, JSON.stringify(value));
+  }
+  for (const value of ['', ' ', 'a\tb', ' a ', 'é', '\x80', '\xa0', '\xff', '"', '\\', ',;:=']) {
+    assert.equal(problemOf('X-A', value), null, JSON.stringify(value));
+  }
+});
+
+test('number and size of the forwarded headers are limited', () => {
+  const limits = { countMax: FORWARD_HEADERS_MAX, bytesMax: FORWARD_HEADER_BYTES_MAX };
+  assert.deepEqual(limits, { countMax: 64, bytesMax: 16_384 });
+  const many = Array.from({ length: 64 }, () => ['X-A', 'b'] as const);
+  assert.equal(forwardedHeadersProblem([], limits), null);
+  assert.equal(forwardedHeadersProblem(many, limits), null);
+  assert.match(forwardedHeadersProblem([...many, ['X-A', 'b']], limits) ?? '', /65 headers .* at most 64/);
+  assert.equal(forwardedHeadersProblem([['abcd', 'é'.repeat(16_380)]], limits), null);
+  assert.match(forwardedHeadersProblem([['abcde', 'é'.repeat(16_380)]], limits) ?? '', /16385 bytes .* at most 16384/);
+});
+
+test('names are shown with each part starting in upper case', () => {
+  const table: [string, string][] = [
+    ['content-type', 'Content-Type'],
+    ['x-my-id', 'X-My-Id'],
+    ['ETAG', 'Etag'],
+    ['X-RateLimit-Reset', 'X-Ratelimit-Reset'],
+    ['a', 'A'],
+    ['-a--b-', '-A--B-'],
+    ['x-1a', 'X-1a'],
+    ['x_y', 'X_y'],
+    ['', ''],
+  ];
+  for (const [name, canonical] of table) assert.equal(canonicalHeaderName(name), canonical);
+});
+
+describe('on the wire', () => {
+  const server = createServer({ maxHeaderSize: 64 * 1_024 }, (request, response) => {
+    request.resume();
+    response.end(JSON.stringify(request.rawHeaders));
+  });
+  let client: Client;
+
+  before(async () => {
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  });
+
+  after(async () => {
+    await client.close();
+    await new Promise((closed) => server.close(closed));
+  });
+
+  /** What the receiver sees of the headers, as written by undici, without the ones undici adds itself. */
+  async function received(headers: readonly (readonly [string, string])[]): Promise<string[]> {
+    const { statusCode, body } = await client.request({
+      method: 'POST',
+      path: '/',
+      headers: headers.flat(),
+      body: 'hello',
+    });
+    const raw = (await body.json()) as string[];
+    assert.equal(statusCode, 200);
+    assert.deepEqual([raw[0], ...raw.slice(2, 4)], ['host', 'connection', 'keep-alive']);
+    assert.deepEqual(raw.slice(-2), ['content-length', '5']);
+    return raw.slice(4, -2);
+  }
+
+  /** Not `trim()`: to HTTP only blank and tab are white, U+00A0 and U+0085 are part of the value. */
+  const seen = ([name, value]: readonly [string, string]) => [name, value.replace(/^[ \t]+|[ \t]+$/g, '')];
+
+  const tokenCharacter = fc.constantFrom(
+    ..."!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+  );
+  const name = fc.oneof(
+    fc.string({ unit: tokenCharacter, minLength: 1, maxLength: 20 }),
+    fc.constantFrom(
+      'Content-Type',
+      'content-type',
+      'User-Agent',
+      'Accept',
+      'Cookie',
+      'Set-Cookie',
+      'Date',
+      '__proto__',
+    ),
+    fc.constantFrom('Host', 'Content-Length', 'Connection', 'Expect', 'Upgrade', 'TE', 'Trailer', 'Proxy-A', 'Age'),
+    fc.constantFrom('Content-Encoding', 'Sec-WebSocket-Key', 'Via', 'Authorization', 'a'.repeat(256), 'hasOwnProperty'),
+    fc.string({ maxLength: 10 }),
+  );
+  const latin1 = fc.integer({ min: 0, max: 0xff }).map((code) => String.fromCharCode(code));
+  const sendable = latin1.filter((character) => !/[\x00-\x08\x0a-\x1f\x7f]/.test(character));
+  const value = fc.oneof(
+    { weight: 4, arbitrary: fc.string({ unit: sendable, maxLength: 60 }) },
+    { weight: 1, arbitrary: fc.string({ unit: latin1, maxLength: 20 }) },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 10 }) },
+  );
+
+  test('every header we accept is accepted by undici and arrives byte for byte', async () => {
+    let sent = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(name, value), { maxLength: 20 }), async (candidates) => {
+        const headers = candidates.filter(([name, value]) => problemOf(name, value) === null);
+        sent += headers.length;
+        assert.deepEqual(await received(headers), headers.flatMap(seen));
+      }),
+      { numRuns: 300 },
+    );
+    assert.ok(sent > 300, `only ${sent} headers were sent`);
+  });
+
+  test('every single character is either refused or arrives as it is', async () => {
+    const headers: [string, string][] = [];
+    for (let code = 0; code <= 0x17f; code += 1) {
+      const character = String.fromCharCode(code);
+      if (problemOf('X-A', `a${character}b`) === null) headers.push(['X-A', `a${character}b`]);
+      if (problemOf(`x${character}`, 'y') === null) headers.push([`x${character}`, 'y']);
+    }
+    assert.equal(headers.length, 1 + 95 + 128 + 77);
+    assert.deepEqual(await received(headers), headers.flat());
+  });
+
+  test('as many headers of as many bytes as the limits allow arrive', async () => {
+    const headers = Array.from({ length: 64 }, (_, i) => [`x-${String(i).padStart(2, '0')}`, 'é'.repeat(252)] as const);
+    const limits = { countMax: FORWARD_HEADERS_MAX, bytesMax: FORWARD_HEADER_BYTES_MAX };
+    assert.equal(forwardedHeadersProblem(headers, limits), null);
+    assert.deepEqual(await received(headers), headers.flat());
+  });
+});

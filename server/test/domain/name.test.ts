@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isName } from '../../src/domain/name.ts';
+
+test('letters, digits, "-", "_" and "." make a name', () => {
+  for (const name of ['a', 'A-b_c.9', '0', '.', '__proto__', 'tpc_01J', 'a'.repeat(128)]) {
+    assert.equal(isName(name), true, name);
+  }
+});
+
+test('an empty, overlong or otherwise written text is no name', () => {
+  for (const text of ['', 'a'.repeat(129), 'a b', 'a/b', 'a\n', '\na', 'ä', 'a:b', 'a%20b', 'a\0', '①']) {
+    assert.equal(isName(text), false, JSON.stringify(text));
+  }
+});

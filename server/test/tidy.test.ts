@@ -1,0 +1,36 @@
+// Holds the project to its own rules, which no linter knows: who imports whom, where time, chance, SQL and settings
+// may come from, and how files are named. The rules and their planted violations are in tidy/.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { findAllProblems, type TextFile } from './tidy/rules.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** The names in .gitignore: it holds whole folders and suffixes only, which is all this understands. */
+function ignoredNames(): (name: string) => boolean {
+  const lines = readFileSync(join(root, '.gitignore'), 'utf8').split('\n').filter(Boolean);
+  const folders = new Set(['.git', ...lines.map((line) => line.replace(/\/$/, ''))]);
+  const suffixes = lines.filter((line) => line.startsWith('*')).map((line) => line.slice(1));
+  return (name) => folders.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
+}
+
+function textFiles(): TextFile[] {
+  const isIgnored = ignoredNames();
+  const walk = (folder: string): TextFile[] =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (isIgnored(entry.name)) return [];
+      if (entry.isDirectory()) return walk(path);
+      const text = entry.isFile() ? readFileSync(join(root, path), 'utf8') : '\0';
+      return text.includes('\0') ? [] : [{ path, text }];
+    });
+  return walk('');
+}
+
+test('the project keeps its own rules', () => {
+  const problems = findAllProblems(textFiles());
+  assert.equal(problems.length, 0, `\n${problems.join('\n')}\n`);
+});

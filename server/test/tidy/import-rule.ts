@@ -1,0 +1,95 @@
+// Who may import whom. The parts of server/src are listed here with what each may see; a file that belongs to no part
+// is a problem, so that the table cannot fall behind the tree.
+
+import { posix } from 'node:path';
+import type { Import } from './source-view.ts';
+
+export const SRC = 'server/src/';
+
+interface Part {
+  /** What of server/src it may import, besides itself. */
+  readonly sees: readonly PartName[];
+  /** What it may import with `import type` only. */
+  readonly seesTypesOf?: readonly PartName[];
+  /** Whether it may use packages and node's own modules. */
+  readonly usesPackages: boolean;
+}
+
+const PART_NAMES = [
+  'world',
+  'config',
+  'domain',
+  'store port',
+  'store',
+  'store adapter',
+  'delivery',
+  'upkeep',
+  'accounts',
+  'telemetry',
+  'http',
+  'main',
+  'cli',
+] as const;
+export type PartName = (typeof PART_NAMES)[number];
+
+export const PARTS: Readonly<Record<PartName, Part>> = {
+  world: { sees: [], usesPackages: true },
+  config: { sees: ['domain'], usesPackages: true },
+  domain: { sees: [], usesPackages: false },
+  'store port': { sees: ['domain'], seesTypesOf: ['world'], usesPackages: false },
+  store: { sees: ['domain', 'store port'], seesTypesOf: ['world'], usesPackages: true },
+  'store adapter': { sees: ['domain', 'store port', 'store'], seesTypesOf: ['world'], usesPackages: true },
+  delivery: { sees: ['domain', 'store port', 'world'], usesPackages: true },
+  upkeep: { sees: ['domain', 'store port', 'world'], usesPackages: true },
+  accounts: { sees: ['domain', 'store port', 'world'], usesPackages: true },
+  telemetry: { sees: ['domain', 'store port', 'world'], usesPackages: true },
+  http: {
+    sees: ['accounts', 'domain', 'store port', 'world', 'telemetry'],
+    seesTypesOf: ['config'],
+    usesPackages: true,
+  },
+  main: { sees: PART_NAMES.filter((name) => name !== 'cli'), usesPackages: true },
+  cli: { sees: ['main', 'config', 'domain', 'world', 'accounts', 'telemetry', 'store port'], usesPackages: true },
+};
+
+const FILES: Readonly<Record<string, PartName>> = {
+  'main.ts': 'main',
+  'world.ts': 'world',
+  'config.ts': 'config',
+  'setting-kind.ts': 'config',
+  'store/store.ts': 'store port',
+};
+
+/** The part a path of the repository belongs to, or null when it belongs to none. */
+export function partOf(path: string): PartName | null {
+  if (!path.startsWith(SRC)) return null;
+  const inside = path.slice(SRC.length);
+  const named = FILES[inside];
+  if (named !== undefined) return named;
+  const [folder, ...rest] = inside.split('/');
+  if (rest.length === 0) return null;
+  if (folder === 'store') return rest.length > 1 ? 'store adapter' : 'store';
+  return PART_NAMES.find((name) => name === folder) ?? null;
+}
+
+/** What is wrong with one import of one file, or null. */
+export function wrongImport(path: string, { specifier, isTypeOnly }: Import): string | null {
+  const from = partOf(path);
+  if (from === null) return null;
+  const { sees, seesTypesOf = [], usesPackages } = PARTS[from];
+  const target = posix.join(posix.dirname(path), specifier);
+  if (!specifier.startsWith('.') || target === 'server/package.json') {
+    return usesPackages ? null : `${from} uses no packages and none of node's modules, but imports "${specifier}"`;
+  }
+  const to = partOf(target);
+  if (to === null) return `"${specifier}" belongs to no part of ${SRC} that can be imported`;
+  const isOwn = to === from && (from !== 'store adapter' || adapterOf(target) === adapterOf(path));
+  if (isOwn || sees.includes(to)) return null;
+  if (seesTypesOf.includes(to)) return isTypeOnly ? null : `${from} may import only types of ${to} ("${specifier}")`;
+  return `${from} must not import ${to} ("${specifier}")`;
+}
+
+/** `sqlite` of server/src/store/sqlite/open.ts: adapters do not know each other. */
+function adapterOf(path: string): string | undefined {
+  return path.slice(SRC.length).split('/')[1];
+}

@@ -1,0 +1,271 @@
+// Shows for every rule of the tidy check that it catches a planted violation and leaves its innocent neighbours alone.
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { PARTS } from './import-rule.ts';
+import { findAllProblems, findProblems, RULE_NAMES, type RuleName, type TextFile } from './rules.ts';
+import { viewSource } from './source-view.ts';
+
+const engine = (text: string): TextFile => ({ path: 'server/src/delivery/engine.ts', text });
+const at = (path: string, text = ''): TextFile => ({ path, text });
+const machinePath = (top: string) => ['', top, 'someone', 'notes'].join('/');
+
+interface Samples {
+  readonly bad: readonly TextFile[];
+  readonly good: readonly TextFile[];
+}
+
+const SAMPLES: Record<RuleName, Samples> = {
+  imports: {
+    bad: [
+      at('server/src/domain/publish.ts', "import type { Store } from '../store/store.ts';"),
+      at('server/src/domain/publish.ts', "import { createHash } from 'node:crypto';"),
+      at('server/src/world.ts', "import { formatId } from './domain/id.ts';"),
+      at('server/src/store/store.ts', "import { open } from './sqlite/open.ts';"),
+      at('server/src/store/store.ts', "import { systemWorld } from '../world.ts';"),
+      at('server/src/store/sqlite/open.ts', "import { rows } from '../postgres/rows.ts';"),
+      at('server/src/store/sqlite/open.ts', "import { engine } from '../../delivery/engine.ts';"),
+      engine("import { openSqlite } from '../store/sqlite/open.ts';"),
+      engine("import {\n  listen,\n} from '../http/listener.ts';"),
+      engine("export * from '../http/listener.ts';"),
+      engine("const late = await import('../http/listener.ts');"),
+      engine('const late = await import(name);'),
+      engine("new Worker(new URL('../http/listener.ts', import.meta.url));"),
+      engine("import type { Config } from '../config.ts';"),
+      engine("import '../main.ts';"),
+      engine("import { run } from '../../test/simulation/run.ts';"),
+      at('server/src/upkeep/leases.ts', "import { tokens } from '../accounts/tokens.ts';"),
+      at('server/src/accounts/tokens.ts', "import { log } from '../telemetry/log.ts';"),
+      at('server/src/telemetry/log.ts', "import { engine } from '../delivery/engine.ts';"),
+      at('server/src/http/listener.ts', "import { engine } from '../delivery/engine.ts';"),
+      at('server/src/http/listener.ts', "import { parseConfig } from '../config.ts';"),
+      at('server/src/http/routes/topics.ts', "import { openSqlite } from '../../store/sqlite/open.ts';"),
+      at('server/src/config.ts', "import { systemWorld } from './world.ts';"),
+      at('server/src/main.ts', "import { main } from './cli/main.ts';"),
+      at('server/src/cli/serve.ts', "import { openSqlite } from '../store/sqlite/open.ts';"),
+    ],
+    good: [
+      at('server/src/domain/publish.ts', "import { formatId } from './id.ts';"),
+      at('server/src/world.ts', "import { randomFillSync } from 'node:crypto';"),
+      at('server/src/store/store.ts', "import type { Clock } from '../world.ts';"),
+      at('server/src/store/sqlite/open.ts', "import { migrate } from '../migrate.ts';\nimport fs from 'node:fs';"),
+      at('server/src/store/sqlite/open.ts', "new URL('./migrations/', import.meta.url)"),
+      engine("import { systemWorld } from '../world.ts';\nimport type { Store } from '../store/store.ts';"),
+      engine("// import '../main.ts';\nconst text = \"import '../main.ts';\";"),
+      at('server/src/http/routes/topics.ts', "import { tokens } from '../../accounts/tokens.ts';"),
+      at('server/src/http/listener.ts', "import type { Config } from '../config.ts';"),
+      at('server/src/main.ts', "import { openSqlite } from './store/sqlite/open.ts';"),
+      at('server/src/cli/serve.ts', "import { start } from '../main.ts';"),
+      at('server/src/cli/serve.ts', "new URL('../../package.json', import.meta.url)"),
+      at('server/test/http/x.test.ts', "import { openSqlite } from '../../src/store/sqlite/open.ts';"),
+    ],
+  },
+  place: {
+    bad: [at('server/src/engine.ts'), at('server/src/sender/send.ts')],
+    good: [at('server/src/http/routes/topics.ts'), at('server/src/config.ts')],
+  },
+  time: {
+    bad: [
+      engine('const at = Date.now();'),
+      engine('const clock = Date . now;'),
+      engine('const at = new Date();'),
+      engine('const at = new Date( ).getTime();'),
+      engine('const at = Date();'),
+      engine('const at = new Date;'),
+      engine('performance.now()'),
+      engine('process.hrtime.bigint()'),
+      engine('Temporal.Now.instant()'),
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the template is the sample
+      engine('const text = `at ${Date.now()}`;'),
+    ],
+    good: [
+      engine('const text = new Date(startedAt).toISOString();'),
+      engine('const at = this.clock.now(); // not Date.now()'),
+      engine("const text = 'Date.now()';"),
+      at('server/src/world.ts', 'Date.now()'),
+      at('server/test/x.test.ts', 'Date.now()'),
+    ],
+  },
+  timers: {
+    bad: [
+      engine('setTimeout(fire, 10);'),
+      engine('globalThis.setTimeout(fire, 10);'),
+      engine('const timer = setInterval(fire, 10);'),
+      engine('await new Promise((done) => setImmediate(done));'),
+    ],
+    good: [
+      engine('socket.setTimeout(1000);'),
+      engine('clearTimeout(timer);'),
+      at('server/src/world.ts', 'setTimeout(fire, 10)'),
+    ],
+  },
+  'timers elsewhere': {
+    bad: [
+      engine('fetchIt({ signal: AbortSignal.timeout(10) });'),
+      engine("import { setTimeout as sleep } from 'node:timers/promises';"),
+      engine("import { performance } from 'node:perf_hooks';"),
+    ],
+    good: [engine("import { join } from 'node:path';")],
+  },
+  randomness: {
+    bad: [
+      engine('Math.random()'),
+      engine("import { createHmac, randomBytes } from 'node:crypto';"),
+      engine("import {\n  randomUUID,\n} from 'crypto';"),
+      engine('crypto.randomUUID()'),
+      engine('crypto.getRandomValues(bytes)'),
+      engine('crypto.randomFillSync(bytes)'),
+    ],
+    good: [
+      engine('world.random.bytes(16)'),
+      engine("import { createHmac } from 'node:crypto';"),
+      at('server/src/domain/id.ts', 'function idMaker(randomBytes: Bytes) { return randomBytes(16); }'),
+      at('server/src/world.ts', "import { randomFillSync } from 'node:crypto';"),
+    ],
+  },
+  network: {
+    bad: [engine('await fetch(url)'), engine('globalThis.fetch (url)')],
+    good: [engine('await prefetch(url)'), engine('// fetch(url) would follow redirects')],
+  },
+  environment: {
+    bad: [engine('process.env.HOME'), at('server/src/cli/serve.ts', 'process . env')],
+    good: [at('server/src/config.ts', 'process.env'), at('server/test/x.test.ts', 'process.env')],
+  },
+  'async domain': {
+    bad: [
+      at('server/src/domain/settle.ts', 'export async function settle() {}'),
+      at('server/src/domain/settle.ts', 'await later;'),
+      at('server/src/domain/settle.ts', 'type Later = Promise<void>;'),
+    ],
+    good: [at('server/src/domain/settle.ts', '// never async\nconst isAsyncQueue = true;'), engine('async () => {}')],
+  },
+  sql: {
+    bad: [
+      engine("db.run('SELECT 1');"),
+      engine('db.run(`INSERT OR IGNORE INTO messages`);'),
+      engine("db.run('UPDATE messages SET state = 1');"),
+      engine("db.run('DELETE FROM messages');"),
+      at('server/src/store/migrate.ts', "db.run('CREATE TABLE migrations (id)');"),
+      at('server/src/store/store.ts', "db.run('PRAGMA user_version');"),
+    ],
+    good: [
+      at('server/src/store/sqlite/accept.ts', "db.run('INSERT INTO messages');"),
+      engine("// no SELECT here\nconst text = 'Select an update, set it aside, delete it from here.';"),
+    ],
+  },
+  any: {
+    bad: [
+      engine('const x = y as any;'),
+      engine('let x: any;'),
+      engine('const m = new Map<any, string>();'),
+      at('server/test/x.test.ts', 'const x = y as any;'),
+    ],
+    good: [engine("const text = 'x as any'; // as any\nconst company: anything = 1;"), engine('a ? b : any(c)')],
+  },
+  'silenced types': {
+    bad: [engine('// @ts-ignore\nx();'), engine('/* @ts-nocheck */')],
+    good: [engine("const text = '@ts-ignore'; // @ts-expect-error the wrong type is the test")],
+  },
+  eval: {
+    bad: [engine('eval(text)'), at('server/bin/x.js', 'new Function(text)')],
+    good: [engine('medieval(text); // eval(text)')],
+  },
+  console: {
+    bad: [engine("console.log('here')"), engine("console.error('here')")],
+    good: [at('server/src/cli/serve.ts', "console.log('ready')"), at('server/bin/postrider.js', "console.log('x')")],
+  },
+  'drawer name': {
+    bad: [
+      at('server/src/domain/types.ts'),
+      at('server/src/http/string-utils.ts'),
+      at('server/src/core/engine.ts'),
+      at('server/test/helpers.ts'),
+      at('server/test/http/common.test.ts'),
+    ],
+    good: [at('server/src/domain/score.ts'), at('server/src/domain/prototypes.ts')],
+  },
+  length: {
+    bad: [engine('x();\n'.repeat(401)), at('server/src/store/sqlite/migrations/0001-core.sql', '\n'.repeat(401))],
+    good: [engine('x();\n'.repeat(400)), at('server/test/x.test.ts', '\n'.repeat(900))],
+  },
+  'opening comment': {
+    bad: [engine("import { x } from './x.ts';"), at('server/src/store/sqlite/migrations/0001-core.sql', 'BEGIN;')],
+    good: [
+      engine('// Claims and sends.\n'),
+      engine('/* Claims and sends. */'),
+      at('server/src/store/sqlite/migrations/0001-core.sql', '-- The tables.'),
+    ],
+  },
+  'machine path': {
+    bad: [
+      at('docs/operations.md', `see ${machinePath('home')}`),
+      engine(`const file = '${machinePath('root')}';`),
+      at('package.json', `{"x":"${machinePath('work')}"}`),
+    ],
+    good: [at('docs/api.md', `see https://example.com${machinePath('home')} and ./x${machinePath('work')}`)],
+  },
+};
+
+for (const name of RULE_NAMES) {
+  suite(`the rule "${name}"`, () => {
+    for (const file of SAMPLES[name].bad) {
+      test(`catches ${JSON.stringify(file.text.slice(0, 80))} in ${file.path}`, () => {
+        const problems = findProblems(name, file);
+        assert.equal(problems.length, 1, problems.join('\n'));
+      });
+    }
+    for (const file of SAMPLES[name].good) {
+      test(`allows ${JSON.stringify(file.text.slice(0, 80))} in ${file.path}`, () => {
+        assert.deepEqual(findProblems(name, file), []);
+      });
+    }
+  });
+}
+
+test('a problem names its file and line', () => {
+  const [problem] = findProblems('time', engine('// one\n/* two\n three */\nconst at = Date.now();'));
+  assert.equal(problem, 'server/src/delivery/engine.ts:4 Date.now: time comes from the World');
+});
+
+test('reading no file at all is a problem, once for every part of the tree', () => {
+  assert.equal(findAllProblems([]).length, Object.keys(PARTS).length);
+});
+
+test('a part of the tree without a file is a problem', () => {
+  assert.ok(findAllProblems([engine('// x')]).includes('no file of the part "store adapter" was read'));
+  assert.ok(!findAllProblems([engine('// x')]).includes('no file of the part "delivery" was read'));
+});
+
+suite('the view of a source', () => {
+  const code = (source: string) => viewSource(source).code.replaceAll(/ +/g, ' ');
+
+  test('leaves out comments and what stands in strings', () => {
+    assert.equal(code(`a('b // c') // d`), `a(' ') `);
+    assert.equal(code('a /* b\n c */ d'), 'a \n d');
+    assert.equal(code(`a("it's", 'say "x"')`), `a(" ", ' ')`);
+    assert.equal(code(`a('\\'', b)`), `a(' ', b)`);
+  });
+
+  test('keeps the code inside templates, however deep', () => {
+    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: templates are what is looked at
+    assert.equal(code('`x ${a({ b: `y ${c} z` })} w` + d'), '` ${a({ b: ` ${c} ` })} ` + d');
+    assert.equal(code('`$x \\` \\${y}` + a'), '` ` + a');
+    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: templates are what is looked at
+  });
+
+  test('tells a regular expression from a division', () => {
+    assert.equal(code('a = /[\'"]/g.test(b)'), 'a = / .test(b)');
+    assert.equal(code("a / b / c; d('e')"), "a / b / c; d(' ')");
+    assert.equal(code("return /[/'] x/; d"), 'return / ; d');
+    assert.equal(code("(a + b) / 2; c = '/'"), "(a + b) / 2; c = ' '");
+  });
+
+  test('has as many lines and characters as the source', () => {
+    const source = "// a\nconst b = `c\nd`; /* e\n f */ 'g'";
+    const view = viewSource(source);
+    for (const text of Object.values(view)) {
+      assert.equal(text.length, source.length);
+      assert.equal(text.split('\n').length, 4);
+    }
+  });
+});

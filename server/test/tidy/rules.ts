@@ -1,0 +1,174 @@
+// The project's own rules as pure functions over files: each rule says which files it reads and what it finds in one.
+// CONTRIBUTING.md gives the reason for each.
+
+import { basename } from 'node:path';
+import { PARTS, type PartName, partOf, SRC, wrongImport } from './import-rule.ts';
+import { findImports, type SourceView, viewSource } from './source-view.ts';
+
+export interface TextFile {
+  /** From the root of the repository, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+interface Finding {
+  /** Where in the text; -1 for the file as a whole. */
+  readonly at: number;
+  readonly message: string;
+}
+
+interface Rule {
+  readonly reads: (path: string) => boolean;
+  readonly find: (file: TextFile, view: SourceView) => Finding[];
+}
+
+const LINES_MAX = 400;
+
+const isSource = (path: string) => path.startsWith(SRC) && /\.(?:ts|sql)$/.test(path);
+const isSourceCode = (path: string) => path.startsWith(SRC) && path.endsWith('.ts');
+const isCode = (path: string) => /^server\/.*\.(?:ts|js)$/.test(path);
+const isCodeBeside = (file: string) => (path: string) => isSourceCode(path) && path !== SRC + file;
+const isDomain = (path: string) => isSourceCode(path) && partOf(path) === 'domain';
+const isOutsideAdapters = (path: string) => isSourceCode(path) && partOf(path) !== 'store adapter';
+const isOutsideCli = (path: string) => isSourceCode(path) && partOf(path) !== 'cli';
+
+/** A rule that forbids what a pattern matches in one view of a file. */
+function ban(reads: Rule['reads'], view: keyof SourceView, pattern: RegExp, message: string): Rule {
+  return {
+    reads,
+    find: (_file, views) =>
+      [...views[view].matchAll(pattern)].map((match) => ({
+        at: match.index,
+        message: `${match[0].replaceAll(/\s+/g, ' ').trim()}: ${message}`,
+      })),
+  };
+}
+
+/** Calls of the global function, not of a method that happens to have its name (`socket.setTimeout`). */
+const TIMERS = /(?:\bglobalThis\s*\.\s*|(?<![.\w$]\s*))(?:setTimeout|setInterval|setImmediate)\b/g;
+
+export const RULES = {
+  imports: {
+    reads: isSourceCode,
+    find: (file, view) => [
+      ...findImports(file.text, view).flatMap((found) => {
+        const message = wrongImport(file.path, found);
+        return message === null ? [] : [{ at: found.at, message }];
+      }),
+      ...[...view.code.matchAll(/\bimport\s*\(\s*[^'"\s]/g)].map(({ index }) => ({
+        at: index,
+        message: 'import() of a computed name cannot be checked: name the file',
+      })),
+    ],
+  },
+  place: {
+    reads: isSourceCode,
+    find: ({ path }) =>
+      partOf(path) === null ? [{ at: -1, message: 'belongs to no part of the tree: see tidy/import-rule.ts' }] : [],
+  },
+  time: ban(
+    isCodeBeside('world.ts'),
+    'code',
+    /\bDate\s*\.\s*now\b|(?<![.\w$])Date\s*\(\s*\)|\bnew\s+Date\s*(?=[;,)])|\bTemporal\s*\.\s*Now\b|\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*hrtime\b/g,
+    'time comes from the World',
+  ),
+  timers: ban(isCodeBeside('world.ts'), 'code', TIMERS, 'timers come from the World'),
+  'timers elsewhere': ban(
+    isCodeBeside('world.ts'),
+    'codeAndText',
+    /\bAbortSignal\s*\.\s*timeout\b|\bfrom\s*['"](?:node:)?(?:timers|timers\/promises|perf_hooks)['"]/g,
+    'timers come from the World',
+  ),
+  randomness: ban(
+    isCodeBeside('world.ts'),
+    'codeAndText',
+    /\bMath\s*\.\s*random\b|\.\s*(?:random(?:Bytes|UUID|Fill|FillSync|Int)|getRandomValues)\b|\bimport\s*\{[^}]*\brandom\w+[^}]*\}\s*from\s*['"](?:node:)?crypto['"]/g,
+    'randomness comes from the World',
+  ),
+  network: ban(
+    isCodeBeside('world.ts'),
+    'code',
+    /\bfetch\s*\(/g,
+    'requests go out through the sender, behind its egress guard',
+  ),
+  environment: ban(
+    isCodeBeside('config.ts'),
+    'code',
+    /\bprocess\s*\.\s*env\b/g,
+    'a setting belongs into the table of config.ts',
+  ),
+  'async domain': ban(isDomain, 'code', /\b(?:async|await|Promise)\b/g, 'the domain decides; it never waits'),
+  sql: ban(
+    isOutsideAdapters,
+    'codeAndText',
+    /\bSELECT\b|\bINSERT\s+(?:OR\s+\w+\s+)?INTO\b|\bUPDATE\b[^;'"`]*\bSET\b|\bDELETE\s+FROM\b|\b(?:CREATE|DROP|ALTER)\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\b|\bPRAGMA\b/g,
+    'SQL belongs into store/<adapter>/',
+  ),
+  any: ban(isCode, 'code', /\bas\s+any\b|:\s*any\b(?!\s*\()|<\s*any\b/g, 'give it its type, or `unknown` and a check'),
+  'silenced types': ban(isCode, 'comments', /@ts-(?:ignore|nocheck)\b/g, 'repair the type'),
+  eval: ban(isCode, 'code', /(?<![.\w$])eval\s*\(|\bnew\s+Function\b/g, 'text is never run as code'),
+  console: ban(isOutsideCli, 'code', /\bconsole\s*\.\s*\w+/g, 'only cli/ writes to the terminal; others have the log'),
+  'drawer name': {
+    reads: isCode,
+    find: ({ path }) => {
+      const drawer = /^(?:.*-)?(?:utils?|helpers?|common|types|services|managers?|core)$/;
+      const names = [...path.split('/').slice(1, -1), basename(path).replace(/\..*$/, '')];
+      return names
+        .filter((name) => drawer.test(name))
+        .map((name) => ({ at: -1, message: `"${name}" says nothing: name the thing it defines or the verb it does` }));
+    },
+  },
+  length: {
+    reads: isSource,
+    find: ({ text }) => {
+      const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+      return lines > LINES_MAX
+        ? [{ at: -1, message: `${lines} lines: over ${LINES_MAX} it is more than one thing` }]
+        : [];
+    },
+  },
+  'opening comment': {
+    reads: isSource,
+    find: ({ path, text }) => {
+      const opens = path.endsWith('.sql') ? /^--/ : /^(?:\/\/|\/\*)/;
+      return opens.test(text) ? [] : [{ at: -1, message: 'opens without saying what it is responsible for' }];
+    },
+  },
+  'machine path': {
+    reads: () => true,
+    find: ({ text }) =>
+      [...text.matchAll(/(?<![\w.:/-])\/(?:work|root|home|Users)\//g)].map(({ index }) => ({
+        at: index,
+        message: 'a path of one machine means nothing on another',
+      })),
+  },
+} satisfies Record<string, Rule>;
+
+export type RuleName = keyof typeof RULES;
+export const RULE_NAMES = Object.keys(RULES) as readonly RuleName[];
+
+/** What one rule finds in one file, as `path:line message`. */
+export function findProblems(name: RuleName, file: TextFile, view: SourceView = viewOf(file)): string[] {
+  const rule: Rule = RULES[name];
+  if (!rule.reads(file.path)) return [];
+  return rule.find(file, view).map(({ at, message }) => {
+    const line = at < 0 ? '' : `:${file.text.slice(0, at).split('\n').length}`;
+    return `${file.path}${line} ${message}`;
+  });
+}
+
+/** All problems of all files. A part of the tree in which no file was read is one too: it means the check is blind. */
+export function findAllProblems(files: readonly TextFile[]): string[] {
+  const unread = (Object.keys(PARTS) as PartName[])
+    .filter((part) => !files.some(({ path }) => partOf(path) === part))
+    .map((part) => `no file of the part "${part}" was read`);
+  const found = files.flatMap((file) => {
+    const view = viewOf(file);
+    return RULE_NAMES.flatMap((name) => findProblems(name, file, view));
+  });
+  return [...unread, ...found];
+}
+
+function viewOf({ path, text }: TextFile): SourceView {
+  return isCode(path) ? viewSource(text) : { code: '', codeAndText: '', comments: '' };
+}
