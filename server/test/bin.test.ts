@@ -19,7 +19,7 @@ suite('the command', () => {
     mkdirSync(join(folder, 'src', 'cli'), { recursive: true });
     copyFileSync(bin, join(folder, 'bin', 'postrider.js'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'src', 'cli', 'main.ts'), 'process.stdout.write(`started ${process.argv[2]}`);');
+    writeFileSync(join(folder, 'src', 'cli', 'main.ts'), "process.stdout.write('started ' + process.argv[2]);");
   });
 
   after(() => rmSync(folder, { recursive: true }));

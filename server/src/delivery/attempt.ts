@@ -137,7 +137,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
 function readHeaders(raw: readonly Buffer[]): HeaderList {
   const headers: [string, string][] = [];
-  for (let i = 0; i + 1 < raw.length; i += 2)
-    headers.push([raw[i]!.toString('latin1'), raw[i + 1]!.toString('latin1')]);
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const value = raw[i + 1]!;
+    // The blanks before a value undici takes off, those after it not.
+    let end = value.length;
+    while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x09)) end -= 1;
+    headers.push([raw[i]!.toString('latin1'), value.toString('latin1', 0, end)]);
+  }
   return headers;
 }

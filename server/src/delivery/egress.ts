@@ -62,7 +62,10 @@ export function judgeAddress(ip: string, port: number, policy: EgressPolicy): st
 
 /** IPv4-mapped IPv6 becomes the IPv4 address it holds: that is the one the kernel connects to. */
 function parseAddress(ip: string): Address {
-  return ipaddr.process(ip.replace(/%.*$/, ''));
+  if (isIP(ip) === 4) return ipaddr.parse(ip);
+  // Through URL into pure hex: ipaddr.js 2.5 reads ::8.8.8.8 as ::ffff:8.8.8.8, another address than is dialled.
+  const hex = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1);
+  return ipaddr.process(hex);
 }
 
 function contains(range: AddressRange, address: Address): boolean {
@@ -93,11 +96,9 @@ function parseRange(item: string): AddressRange | string {
   if (bitsText !== undefined && !(/^\d{1,3}$/.test(bitsText) && bits <= bitsMax)) {
     return `has a prefix length that is not a number from 0 to ${bitsMax}`;
   }
-  const base = ipaddr.parse(ip);
-  if (base.kind() === 'ipv6' && base.range() === 'ipv4Mapped') {
-    return 'is an IPv4 address inside an IPv6 one; write the IPv4 address';
-  }
-  const network = (family === 4 ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(`${ip}/${bits}`);
+  const base = parseAddress(ip);
+  if (family === 6 && base.kind() === 'ipv4') return 'is an IPv4 address inside an IPv6 one; write the IPv4 address';
+  const network = (family === 4 ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(`${base}/${bits}`);
   if (network.toString() !== base.toString()) {
     return `starts inside its range; write ${network}/${bits} for the range or ${ip} for the one address`;
   }

@@ -1,6 +1,8 @@
 // Puts the errors of Node and undici into words for the person who reads the delivery log. It decides nothing:
 // what an error means for the message is settled elsewhere.
 
+import { errors } from 'undici';
+
 interface SystemError extends Error {
   readonly code?: string;
   readonly address?: string;
@@ -51,6 +53,7 @@ export function connectWords(error: SystemError, place: string): string {
 
 export function tlsWords(error: SystemError): string {
   if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return 'TLS: connection closed during the handshake';
+  if (error.code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `TLS: certificate is for another name: ${error.reason}`;
   const hint = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? ' (the port may not speak TLS)' : '';
   return `TLS: ${error.reason ?? error.message}${hint}`;
 }
@@ -64,7 +67,7 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     case 'EPIPE':
       return `connection closed ${until}`;
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-      return 'connection closed before the answer was complete';
+      return isAnswerBegun ? `connection closed ${until}` : 'answer is not HTTP: its headers contradict each other';
     case 'UND_ERR_SOCKET':
       // Messages, because undici has one code for all of these.
       if (error.message === 'bad upgrade') return 'answer is not HTTP: it switches protocols, which nobody asked for';
@@ -73,9 +76,8 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     default:
       break;
   }
-  if (error.code?.startsWith('HPE_')) {
-    const detail = /\((.*)\)$/.exec(error.message)?.[1] ?? error.code;
-    return `answer is not HTTP: ${detail}`;
+  if (error instanceof errors.HTTPParserError) {
+    return `answer is not HTTP: ${/\((.*)\)$/.exec(error.message)?.[1] ?? error.message}`;
   }
   if (error.code?.startsWith('ERR_SSL_')) return tlsWords(error);
   return `connection failed ${until}: ${error.code ?? error.message}`;

@@ -25,8 +25,7 @@ export function retryAfterMs(headers: HeaderList, nowMs: number): number | null 
     if (!isRateLimit && lowerName !== 'retry-after') continue;
     const waitMs = parseWaitMs(value.trim(), isRateLimit, nowMs);
     if (waitMs === null) continue;
-    const clampedMs = Math.ceil(Math.min(RETRY_WAIT_MS_MAX, Math.max(0, waitMs)));
-    latestMs = Math.max(latestMs ?? 0, clampedMs);
+    latestMs = Math.max(latestMs ?? 0, Math.ceil(Math.min(RETRY_WAIT_MS_MAX, waitMs)));
   }
   return latestMs;
 }
@@ -38,14 +37,19 @@ export function nextRetryDelayMs(waits: { readonly backoffMs: number; readonly r
 }
 
 function parseWaitMs(text: string, isRateLimit: boolean, nowMs: number): number | null {
-  if (/^-?\d+(?:\.\d+)?$/.test(text)) {
+  if (/^\d+(?:\.\d+)?$/.test(text)) {
     const number = Number(text);
-    if (isRateLimit && number >= INSTANT_MS_MIN) return number - nowMs;
-    if (isRateLimit && number > INSTANT_SECONDS_MIN) return number * 1_000 - nowMs;
+    if (isRateLimit && number >= INSTANT_MS_MIN) return untilMs(number, nowMs);
+    if (isRateLimit && number > INSTANT_SECONDS_MIN) return untilMs(number * 1_000, nowMs);
     return number * 1_000;
   }
   const instantMs = parseHttpDateMs(text, nowMs);
-  return instantMs === null ? parseDurationMs(text) : instantMs - nowMs;
+  return instantMs === null ? parseDurationMs(text) : untilMs(instantMs, nowMs);
+}
+
+/** An instant that is over asks for nothing. It is not a 0: a receiver whose clock is behind would lose the backoff. */
+function untilMs(instantMs: number, nowMs: number): number | null {
+  return instantMs > nowMs ? instantMs - nowMs : null;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

@@ -1,0 +1,96 @@
+// Accounts and who acts for them. Answers of the store are kept for a moment, so that a busy client costs one look-up
+// every few seconds; what this process changes is forgotten at once.
+
+import type { Account, Scope, SigningKeys, Token } from '../domain/account.ts';
+import { SCOPES } from '../domain/account.ts';
+import type { NewId } from '../domain/id.ts';
+import type { TierName } from '../domain/tier.ts';
+import type { Principal, Store } from '../store/store.ts';
+import type { World } from '../world.ts';
+import { hashToken, newSecret } from './tokens.ts';
+
+/** How long a token revoked by another node may still work here. */
+const REMEMBER_MS = 5000;
+const REMEMBERED_MAX = 10_000;
+
+export class Accounts {
+  readonly #store: Store;
+  readonly #world: World;
+  readonly #newId: NewId;
+  readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
+
+  constructor(store: Store, world: World, newId: NewId) {
+    this.#store = store;
+    this.#world = world;
+    this.#newId = newId;
+  }
+
+  async authenticate(token: string): Promise<Principal | null> {
+    const hash = hashToken(token);
+    const key = Buffer.from(hash).toString('latin1');
+    const nowMs = this.#world.clock.monotonicMs();
+    const known = this.#remembered.get(key);
+    if (known && known.untilMs > nowMs) return known.principal;
+    const principal = await this.#store.findToken(hash);
+    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
+    if (principal) this.#remembered.set(key, { principal, untilMs: nowMs + REMEMBER_MS });
+    else this.#remembered.delete(key);
+    return principal;
+  }
+
+  async createAccount(name: string, tier: TierName): Promise<Account | 'nameTaken'> {
+    const { clock, random } = this.#world;
+    const account: Account = { id: this.#newId('acc'), name, tier, createdAt: clock.now() };
+    const keys = { current: newSecret('sig', random), next: newSecret('sig', random) };
+    const result = await this.#store.createAccount(account, keys);
+    return result === 'created' ? account : result;
+  }
+
+  async setTier(accountId: string, tier: TierName): Promise<boolean> {
+    const isKnown = await this.#store.setTier(accountId, tier);
+    this.#remembered.clear();
+    return isKnown;
+  }
+
+  /** Makes a token; its text is in the answer and nowhere else. */
+  async createToken(
+    accountId: string,
+    name: string,
+    scopes: readonly Scope[],
+    text = newSecret('pr', this.#world.random),
+  ): Promise<{ token: Token; text: string }> {
+    const createdAt = this.#world.clock.now();
+    const token: Token = { id: this.#newId('tok'), accountId, name, scopes, createdAt, revokedAt: null };
+    await this.#store.createToken(token, hashToken(text));
+    return { token, text };
+  }
+
+  async revokeToken(accountId: string, tokenId: string): Promise<boolean> {
+    const isRevoked = await this.#store.revokeToken(accountId, tokenId, this.#world.clock.now());
+    this.#remembered.clear();
+    return isRevoked;
+  }
+
+  async rotateKeys(accountId: string): Promise<SigningKeys> {
+    const before = await this.#store.getSigningKeys(accountId);
+    const fresh = newSecret('sig', this.#world.random);
+    return (await this.#store.rotateSigningKeys(accountId, before!.next, fresh))!;
+  }
+
+  /** On an empty store: an account and a token that may do everything. Null when there are accounts already. */
+  async createFirst(name: string): Promise<string | null> {
+    if ((await this.#store.listAccounts()).length > 0) return null;
+    const account = await this.createAccount(name, 'free');
+    if (account === 'nameTaken') return null;
+    return (await this.createToken(account.id, 'first', SCOPES)).text;
+  }
+
+  /** For development: the account and the well-known token, whatever the store holds. */
+  async ensureKnown(name: string, text: string): Promise<void> {
+    if (await this.#store.findToken(hashToken(text))) return;
+    const made = await this.createAccount(name, 'free');
+    const account =
+      made === 'nameTaken' ? (await this.#store.listAccounts()).find((each) => each.name === name)! : made;
+    await this.createToken(account.id, name, SCOPES, text);
+  }
+}

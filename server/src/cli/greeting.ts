@@ -1,0 +1,26 @@
+// What a person sees when the service is ready: where it is, and something to paste.
+
+import type { Config } from '../config.ts';
+
+export function greeting(ready: {
+  readonly version: string;
+  readonly config: Config;
+  readonly url: string;
+  readonly token: string | null;
+  readonly readyMs: number;
+}): string {
+  const { version, config, url, token } = ready;
+  const isDev = config.command === 'dev';
+  const lines = [
+    `postrider ${version} · ${config.command} · data in ${config.data} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
+    `API      ${url}`,
+  ];
+  if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only this once: keep it'}`);
+  if (isDev) {
+    lines.push(
+      `Try      curl -X POST ${url}/v2/enqueue/hello/${url}/dev/sink/ok \\`,
+      `           -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"hello":"world"}'`,
+    );
+  }
+  return `${lines.map((line) => `  ${line}\n`).join('')}`;
+}

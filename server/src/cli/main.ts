@@ -1,0 +1,50 @@
+// The command line: `postrider dev` and `postrider serve`. Reads the arguments, starts, prints, and listens for the
+// signals that end it.
+
+import { type Command, parseConfig } from '../config.ts';
+import { nearestName } from '../domain/nearest-name.ts';
+import { VERSION } from '../main.ts';
+import { run } from './run.ts';
+
+const USAGE = `postrider ${VERSION}: accepts messages over HTTP and delivers each one later, as an HTTP request
+
+  postrider dev      on this machine, to try it out and to develop against
+  postrider serve    in production
+  postrider help     this page;  postrider dev --help  lists the settings
+`;
+
+const COMMANDS: readonly Command[] = ['dev', 'serve'];
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
+    process.stdout.write(USAGE);
+    return name === undefined ? 1 : 0;
+  }
+  if (name === 'version' || name === '--version') {
+    process.stdout.write(`${VERSION}\n`);
+    return 0;
+  }
+  const command = COMMANDS.find((each) => each === name);
+  if (!command) {
+    const nearest = nearestName(name, COMMANDS);
+    process.stderr.write(
+      `postrider: there is no command "${name}"${nearest ? `; did you mean "${nearest}"?` : ''}\n\n${USAGE}`,
+    );
+    return 1;
+  }
+  const parsed = parseConfig(command, rest);
+  if ('help' in parsed) {
+    process.stdout.write(parsed.help);
+    return 0;
+  }
+  if ('problems' in parsed) {
+    process.stderr.write(
+      `postrider ${command} cannot start:\n${parsed.problems.map((each) => `  - ${each}\n`).join('')}`,
+    );
+    return 1;
+  }
+  return run(parsed.config);
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,63 @@
+// Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
+
+import type { Config } from '../config.ts';
+import { type Postrider, startPostrider, VERSION } from '../main.ts';
+import { systemWorld } from '../world.ts';
+import { greeting } from './greeting.ts';
+
+/** How many ports after a busy one are tried in dev. */
+const PORTS_TRIED = 20;
+
+export async function run(config: Config): Promise<number> {
+  const world = systemWorld();
+  const startedMs = world.clock.monotonicMs();
+  let postrider: Postrider;
+  try {
+    postrider = await start(config, (error) => {
+      // A file that cannot be written any more is not tried again: whoever restarts us starts from what is on disk.
+      process.stderr.write(`postrider stops: ${error.message}\n`);
+      process.exit(1);
+    });
+  } catch (error) {
+    process.stderr.write(`postrider ${config.command} cannot start: ${startProblem(error, config)}\n`);
+    return 1;
+  }
+  const { url, token } = postrider;
+  if (config.json) process.stdout.write(`${JSON.stringify({ api: url, ...(token !== null && { token }) })}\n`);
+  else {
+    const readyMs = world.clock.monotonicMs() - startedMs;
+    process.stdout.write(greeting({ version: VERSION, config, url, token, readyMs }));
+  }
+  await firstSignal();
+  if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(1));
+  await postrider.close();
+  return 0;
+}
+
+/** In dev, a busy port is no reason to stop: the next free one is taken, and said. */
+async function start(config: Config, onBroken: (error: Error) => void): Promise<Postrider> {
+  for (let port = config.port; ; port += 1) {
+    try {
+      return await startPostrider({ ...config, port }, { onBroken });
+    } catch (error) {
+      const isBusy = (error as { code?: string }).code === 'EADDRINUSE';
+      if (!isBusy || config.command !== 'dev' || port >= config.port + PORTS_TRIED) throw error;
+      process.stderr.write(`Port ${port} is in use; trying ${port + 1}.\n`);
+    }
+  }
+}
+
+function startProblem(error: unknown, config: Config): string {
+  const { code, message } = error as { code?: string; message: string };
+  if (code === 'EADDRINUSE') return `port ${config.port} is in use; choose another with --port, or 0 for any free one.`;
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
+    return `cannot listen on ${config.host}, port ${config.port}: ${message}`;
+  return message;
+}
+
+function firstSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
+}

@@ -1,0 +1,159 @@
+// The second lane: everything but publishing, on Fastify. Each route declares its scope and its schemas; there is no
+// way to add one without a scope.
+
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { Scope } from '../domain/account.ts';
+import type { NewId } from '../domain/id.ts';
+import type { Tiers } from '../domain/tier.ts';
+import type { Principal, Store } from '../store/store.ts';
+import type { World } from '../world.ts';
+import { authenticate } from './authenticate.ts';
+import { parseJson } from './batch.ts';
+import { ApiError, errorResponse, problemOf } from './errors.ts';
+
+export interface ApiContext {
+  readonly store: Store;
+  readonly accounts: Accounts;
+  readonly world: World;
+  readonly newId: NewId;
+  readonly tiers: Tiers;
+  /** False while the node drains. */
+  readonly isServing: () => boolean;
+  readonly onFault: (error: unknown) => string;
+}
+
+export interface ApiCall<P, Q, B> {
+  readonly principal: Principal;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly reply: FastifyReply;
+}
+
+export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly scope: Scope;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
+}
+
+/** Management bodies are small; message bodies take the other lane. */
+const BODY_BYTES_MAX = 1024 * 1024;
+
+export class Api {
+  readonly fastify: FastifyInstance;
+  readonly #context: ApiContext;
+  readonly #routes: { method: string; pattern: RegExp }[] = [];
+
+  constructor(context: ApiContext) {
+    this.#context = context;
+    this.fastify = Fastify({
+      bodyLimit: BODY_BYTES_MAX,
+      routerOptions: { maxParamLength: 512 },
+      ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false } },
+    });
+    this.fastify.removeAllContentTypeParsers();
+    this.fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+      try {
+        done(null, body.length === 0 ? undefined : parseJson(body as Buffer));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+    this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
+    this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
+  }
+
+  add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
+    this.#routes.push({ method: route.method, pattern: patternOf(route.path) });
+    this.fastify.route({
+      method: route.method,
+      url: route.path,
+      schema: {
+        ...(route.params && { params: route.params }),
+        ...(route.query && { querystring: route.query }),
+        ...(route.body && { body: route.body }),
+      },
+      // Before the body is read: who may not call learns nothing else.
+      onRequest: async (request) => {
+        request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
+      },
+      handler: async (request, reply) =>
+        route.handle({
+          principal: request.principal!,
+          params: request.params as Static<P>,
+          query: request.query as Static<Q>,
+          body: request.body as Static<B>,
+          reply,
+        }),
+    });
+  }
+
+  /** A path anybody may read. */
+  addOpen(path: string, handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>): void {
+    this.#routes.push({ method: 'GET', pattern: patternOf(path) });
+    this.fastify.get(path, handle);
+  }
+
+  #unknown(request: FastifyRequest, reply: FastifyReply): ApiError {
+    const path = request.url.split('?')[0]!;
+    const allowed = this.#routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+    if (allowed.length === 0) return new ApiError('not_found', `there is nothing at ${path}`);
+    reply.header('Allow', allowed.join(', '));
+    return new ApiError('method_not_allowed', `${request.method} is not taken here; use ${allowed.join(' or ')}`);
+  }
+
+  #fail(reply: FastifyReply, error: unknown): FastifyReply {
+    const problem = problemOf(error) ?? fastifyProblem(error) ?? internalProblem(this.#context.onFault(error));
+    const { status, headers, body } = errorResponse(problem);
+    return reply.status(status).headers(headers).send(JSON.stringify(body));
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal?: Principal;
+  }
+}
+
+export function internalProblem(faultId: string) {
+  return { code: 'internal' as const, message: `a fault of the server, logged as ${faultId}` };
+}
+
+/** Mistakes that Fastify itself finds, in our words. */
+function fastifyProblem(error: unknown) {
+  const { validation, validationContext, statusCode, code, message } = error as {
+    validation?: { instancePath: string; message?: string; params?: Record<string, unknown> }[];
+    validationContext?: string;
+    statusCode?: number;
+    code?: string;
+    message: string;
+  };
+  const first = validation?.[0];
+  if (first) {
+    const extra = first.params?.additionalProperty ?? first.params?.missingProperty;
+    const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || validationContext;
+    const which = typeof extra === 'string' && first.params?.additionalProperty ? ` ("${extra}")` : '';
+    return {
+      code: validationContext === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
+      message: `${field}: ${first.message}${which}`,
+    };
+  }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return { code: 'request_too_large' as const, message: `the request body is over ${BODY_BYTES_MAX} bytes` };
+  }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return { code: 'bad_request' as const, message };
+  return null;
+}
+
+/** `/v2/topics/:name` as a pattern, to tell an unknown path from a wrong method. */
+function patternOf(path: string): RegExp {
+  const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+')}/?$`);
+}

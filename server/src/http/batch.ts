@@ -1,0 +1,92 @@
+// The body of a batch: an array of elements, each judged by itself, so that one bad element spoils only its own slot.
+
+import type { HeaderList } from '../domain/message.ts';
+import { isName, NAME_RULE } from '../domain/name.ts';
+import { ApiError } from './errors.ts';
+
+export interface BatchElement {
+  readonly destination: string;
+  readonly queueName: string | null;
+  readonly headers: HeaderList;
+  readonly body: Uint8Array;
+}
+
+export function parseBatch(body: Uint8Array, elementsMax: number): (BatchElement | ApiError)[] {
+  const batch = parseJson(body);
+  if (!Array.isArray(batch)) throw new ApiError('bad_body', 'the body of a batch is a JSON array of messages');
+  if (batch.length > elementsMax) {
+    throw new ApiError('batch_too_long', `the batch has ${batch.length} elements; at most ${elementsMax} are taken`);
+  }
+  return batch.map((element: unknown) => {
+    try {
+      return parseElement(element);
+    } catch (error) {
+      if (error instanceof ApiError) return error;
+      throw error;
+    }
+  });
+}
+
+export function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (error) {
+    throw new ApiError('bad_json', `the body is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+function parseElement(element: unknown): BatchElement {
+  if (!isObject(element)) throw new ApiError('bad_body', 'an element of a batch is an object with a destination');
+  const { destination, queue, headers, body, bodyBase64 } = element;
+  if (typeof destination !== 'string' || destination === '') {
+    throw new ApiError('bad_destination', 'destination: must be a string, a URL or the name or id of a topic');
+  }
+  return {
+    destination,
+    queueName: parseQueueName(queue),
+    headers: parseHeaders(headers),
+    body: parseBody(body, bodyBase64),
+  };
+}
+
+function parseQueueName(queue: unknown): string | null {
+  if (isAbsent(queue)) return null;
+  if (typeof queue === 'string' && isName(queue)) return queue;
+  throw new ApiError('bad_queue_name', `queue: ${NAME_RULE}`);
+}
+
+/** Values are strings or arrays of strings; null and "" mean absent. */
+function parseHeaders(headers: unknown): HeaderList {
+  if (isAbsent(headers)) return [];
+  if (!isObject(headers)) throw new ApiError('bad_body', 'headers: must be an object of header names and values');
+  const list: [string, string][] = [];
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (isAbsent(each)) continue;
+      if (typeof each !== 'string') throw new ApiError('bad_body', `headers: the value of "${name}" must be a string`);
+      list.push([name, each]);
+    }
+  }
+  return list;
+}
+
+function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
+  if (!isAbsent(bodyBase64)) {
+    if (!isAbsent(body)) throw new ApiError('bad_body', 'give body or bodyBase64, not both');
+    if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
+      throw new ApiError('bad_body', 'bodyBase64: must be a string in base64, with its padding');
+    }
+    return Buffer.from(bodyBase64, 'base64');
+  }
+  if (body === undefined || body === null) return new Uint8Array(0);
+  if (typeof body !== 'string') throw new ApiError('bad_body', 'body: must be a string; write JSON as text');
+  return Buffer.from(body, 'utf8');
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,8 @@
+// The address a request came from.
+
+import type { IncomingMessage } from 'node:http';
+
+/** Without the wrapping that an IPv4 caller gets on a dual-stack socket. Headers that claim otherwise are not believed. */
+export function callerIp(request: IncomingMessage): string | null {
+  return request.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '') ?? null;
+}

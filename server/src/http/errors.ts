@@ -1,0 +1,54 @@
+// The one place where a problem becomes a response.
+
+import type { ServerResponse } from 'node:http';
+import { PROBLEMS, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { StoreUnavailable } from '../store/store.ts';
+
+/** A problem on its way up to the edge of a request. Thrown only inside http/. */
+export class ApiError extends Error {
+  readonly problem: Problem;
+  constructor(code: ProblemCode, message: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.problem = { code, message };
+  }
+}
+
+/** How long a client should wait before it asks again. */
+const RETRY_AFTER_SECONDS = 1;
+
+export interface ErrorResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: { readonly error: string; readonly code: ProblemCode };
+}
+
+export function errorResponse(problem: Problem): ErrorResponse {
+  const [status] = PROBLEMS[problem.code];
+  const headers: Record<string, string> = { 'Content-Type': 'application/json' };
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer realm="postrider", Basic realm="postrider"';
+  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
+  return { status, headers, body: { error: problem.message, code: problem.code } };
+}
+
+/** What a caught error means to the caller. Null: it is a fault of ours, to be logged and answered with `internal`. */
+export function problemOf(error: unknown): Problem | null {
+  if (error instanceof ApiError) return error.problem;
+  if (error instanceof StoreUnavailable) {
+    switch (error.reason) {
+      case 'overloaded':
+        return { code: 'overloaded', message: 'the server has too much waiting to be written; try again shortly' };
+      case 'full':
+        return { code: 'disk_full', message: 'the disk of the server is full; nothing was accepted' };
+      case 'unavailable':
+        return { code: 'store_unavailable', message: 'the store is not available; nothing was accepted' };
+    }
+  }
+  return null;
+}
+
+export function sendError(response: ServerResponse, problem: Problem): void {
+  const { status, headers, body } = errorResponse(problem);
+  const text = JSON.stringify(body);
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(text) }).end(text);
+}

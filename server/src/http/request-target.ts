@@ -1,0 +1,58 @@
+// Cuts queue and destination from the raw request target, byte for byte. A URL parser must not come near it: each one
+// decodes, drops or resolves something, and could turn the path of an enqueue into that of another call.
+
+import { isName, NAME_RULE } from '../domain/name.ts';
+import { type Problem, problem } from '../domain/problem.ts';
+
+export type PublishTarget =
+  | { readonly call: 'publish'; readonly queueName: null; readonly destination: string }
+  | { readonly call: 'enqueue'; readonly queueName: string; readonly destination: string }
+  | { readonly call: 'batch' };
+
+const PUBLISH = '/v2/publish/';
+const ENQUEUE = '/v2/enqueue/';
+const BATCH = '/v2/batch';
+
+/** Null when the target is not one of the three publishing calls. */
+export function parsePublishTarget(rawTarget: string): PublishTarget | { readonly problem: Problem } | null {
+  const target = withoutOrigin(rawTarget);
+  if (target.startsWith(PUBLISH)) {
+    const destination = target.slice(PUBLISH.length);
+    if (destination === '') return missingDestination(`${PUBLISH}https://example.com`);
+    return { call: 'publish', queueName: null, destination };
+  }
+  if (target.startsWith(ENQUEUE)) {
+    const rest = target.slice(ENQUEUE.length);
+    const slash = rest.indexOf('/');
+    const queueName = decodeSegment(slash < 0 ? rest : rest.slice(0, slash));
+    if (queueName === null || !isName(queueName)) {
+      return problem('bad_queue_name', `queue name: ${NAME_RULE}`);
+    }
+    const destination = slash < 0 ? '' : rest.slice(slash + 1);
+    if (destination === '') return missingDestination(`${ENQUEUE}${queueName}/https://example.com`);
+    return { call: 'enqueue', queueName, destination };
+  }
+  if (target === BATCH || target.startsWith(`${BATCH}?`)) return { call: 'batch' };
+  return null;
+}
+
+function missingDestination(example: string) {
+  return problem(
+    'bad_destination',
+    `destination: missing; put a URL or a topic name at the end of the path, as in ${example}`,
+  );
+}
+
+/** A proxy may send the absolute form, `POST http://us/v2/…`. */
+function withoutOrigin(rawTarget: string): string {
+  const origin = /^https?:\/\/[^/?#]*/i.exec(rawTarget);
+  return origin ? rawTarget.slice(origin[0].length) : rawTarget;
+}
+
+function decodeSegment(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return null;
+  }
+}

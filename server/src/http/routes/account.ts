@@ -1,0 +1,37 @@
+// What an account sees of itself: its signing keys and its usage.
+
+import Type from 'typebox';
+import { usageDay } from '../../domain/account.ts';
+import type { Api, ApiContext } from '../api.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
+
+export function accountRoutes(api: Api, { store, accounts, world }: ApiContext): void {
+  api.add({
+    method: 'GET',
+    path: '/v2/keys',
+    scope: 'read',
+    handle: async ({ principal }) => store.getSigningKeys(principal.account.id),
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/keys/rotate',
+    scope: 'manage',
+    handle: async ({ principal }) => accounts.rotateKeys(principal.account.id),
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/usage',
+    scope: 'read',
+    query: Type.Object({ fromDay: Type.Optional(Day), toDay: Type.Optional(Day) }, { additionalProperties: false }),
+    handle: async ({ principal, query }) => {
+      const now = world.clock.now();
+      const fromDay = query.fromDay ?? usageDay(now - 30 * DAY_MS);
+      const toDay = query.toDay ?? usageDay(now);
+      return { fromDay, toDay, usage: await store.usage(principal.account.id, fromDay, toDay) };
+    },
+  });
+}

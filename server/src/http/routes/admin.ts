@@ -1,0 +1,101 @@
+// Accounts and tokens, for whoever runs the service.
+
+import Type from 'typebox';
+import { SCOPES, type Token } from '../../domain/account.ts';
+import { isName, NAME_RULE } from '../../domain/name.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+
+const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
+const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
+const AccountId = Type.Object({ accountId: Type.String() });
+
+export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
+  api.add({
+    method: 'GET',
+    path: '/v2/admin/accounts',
+    scope: 'admin',
+    handle: async () => ({ accounts: await store.listAccounts() }),
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/admin/accounts',
+    scope: 'admin',
+    body: Type.Object({ name: Type.String(), tier: Type.Optional(TierBody) }, { additionalProperties: false }),
+    handle: async ({ body, reply }) => {
+      if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
+      const account = await accounts.createAccount(body.name, body.tier ?? 'free');
+      if (account === 'nameTaken') throw new ApiError('conflict', `name: there is an account "${body.name}" already`);
+      reply.status(201);
+      return account;
+    },
+  });
+
+  api.add({
+    method: 'PATCH',
+    path: '/v2/admin/accounts/:accountId',
+    scope: 'admin',
+    params: AccountId,
+    body: Type.Object({ tier: TierBody }, { additionalProperties: false }),
+    handle: async ({ params, body }) => {
+      if (!(await accounts.setTier(params.accountId, body.tier))) throw unknownAccount(params.accountId);
+      return store.getAccount(params.accountId);
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/admin/tokens',
+    scope: 'admin',
+    query: Type.Object({ accountId: Type.String() }, { additionalProperties: false }),
+    handle: async ({ query }) => {
+      await requireAccount(query.accountId);
+      return { tokens: (await store.listTokens(query.accountId)).map(shown) };
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/admin/tokens',
+    scope: 'admin',
+    body: Type.Object(
+      {
+        accountId: Type.String(),
+        name: Type.String(),
+        scopes: Type.Array(ScopeBody, { minItems: 1, uniqueItems: true }),
+      },
+      { additionalProperties: false },
+    ),
+    handle: async ({ body, reply }) => {
+      if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
+      await requireAccount(body.accountId);
+      const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes);
+      reply.status(201);
+      return { ...shown(token), token: text };
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/admin/accounts/:accountId/tokens/:tokenId',
+    scope: 'admin',
+    params: Type.Object({ accountId: Type.String(), tokenId: Type.String() }),
+    handle: async ({ params }) => {
+      if (await accounts.revokeToken(params.accountId, params.tokenId)) return {};
+      throw new ApiError('token_not_found', `there is no token "${params.tokenId}" to revoke in that account`);
+    },
+  });
+
+  async function requireAccount(accountId: string): Promise<void> {
+    if (!(await store.getAccount(accountId))) throw unknownAccount(accountId);
+  }
+}
+
+function unknownAccount(accountId: string): ApiError {
+  return new ApiError('account_not_found', `there is no account "${accountId}"`);
+}
+
+function shown({ id, accountId, name, scopes, createdAt, revokedAt }: Token) {
+  return { tokenId: id, accountId, name, scopes, createdAt, ...(revokedAt !== null && { revokedAt }) };
+}

@@ -1,0 +1,162 @@
+// Topics over HTTP: a name and its endpoints, edited by whoever may manage the account.
+
+import Type, { type Static } from 'typebox';
+import { parseTargetUrl } from '../../domain/destination.ts';
+import { isName, NAME_RULE } from '../../domain/name.ts';
+import type { Tier } from '../../domain/tier.ts';
+import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+
+const EndpointBody = Type.Object(
+  { url: Type.String(), name: Type.Optional(Type.String()) },
+  { additionalProperties: false },
+);
+const SelectorBody = Type.Union([
+  Type.Object({ name: Type.String(), url: Type.Optional(Type.String()) }, { additionalProperties: false }),
+  Type.Object({ url: Type.String() }, { additionalProperties: false }),
+]);
+const EndpointsBody = Type.Object(
+  { endpoints: Type.Array(EndpointBody, { minItems: 1 }) },
+  { additionalProperties: false },
+);
+const SelectorsBody = Type.Object(
+  { endpoints: Type.Array(SelectorBody, { minItems: 1 }) },
+  { additionalProperties: false },
+);
+const Named = Type.Object({ name: Type.String() });
+
+/** Two people editing one topic at once: the later one is decided anew on what the earlier one wrote. */
+const EDIT_TRIES_MAX = 20;
+
+export function topicRoutes(api: Api, context: ApiContext): void {
+  const { store, world, tiers } = context;
+
+  api.add({
+    method: 'GET',
+    path: '/v2/topics',
+    scope: 'read',
+    handle: async ({ principal }) => (await store.listTopics(principal.account.id)).map(shown),
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/topics/:name',
+    scope: 'read',
+    params: Named,
+    handle: async ({ principal, params }) => {
+      const topic = await store.getTopic(principal.account.id, params.name);
+      if (!topic) throw unknownTopic(params.name);
+      return shown(topic);
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/topics/:name/endpoints',
+    scope: 'manage',
+    params: Named,
+    body: EndpointsBody,
+    handle: async ({ principal, params, body }) => {
+      if (!isName(params.name)) throw new ApiError('bad_parameter', `topic name: ${NAME_RULE}`);
+      const added = parseEndpoints(body.endpoints);
+      return edit(principal.account, params.name, (topic) => withEndpoints(topic?.endpoints ?? [], added));
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/topics/:name/endpoints',
+    scope: 'manage',
+    params: Named,
+    body: SelectorsBody,
+    handle: async ({ principal, params, body }) =>
+      edit(principal.account, params.name, (topic) => {
+        if (!topic) throw unknownTopic(params.name);
+        return withoutEndpoints(topic.endpoints, body.endpoints);
+      }),
+  });
+
+  api.add({
+    method: 'PATCH',
+    path: '/v2/topics/:name',
+    scope: 'manage',
+    params: Named,
+    body: EndpointsBody,
+    handle: async ({ principal, params, body }) => {
+      const endpoints = parseEndpoints(body.endpoints);
+      refuseRepeats(endpoints);
+      return edit(principal.account, params.name, (topic) => {
+        if (!topic) throw unknownTopic(params.name);
+        return endpoints;
+      });
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/topics/:name',
+    scope: 'manage',
+    params: Named,
+    // Idempotent: gone is gone, whoever did it.
+    handle: async ({ principal, params }) => {
+      await edit(principal.account, params.name, () => []);
+      return {};
+    },
+  });
+
+  async function edit(
+    account: { id: string; tier: Tier['name'] },
+    nameOrId: string,
+    change: (topic: Topic | null) => readonly Endpoint[],
+  ): Promise<ReturnType<typeof shown> | Record<string, never>> {
+    for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
+      const before = await store.getTopic(account.id, nameOrId);
+      const endpoints = change(before);
+      if (!before && endpoints.length === 0) return {};
+      const max = tiers[account.tier].endpointsPerTopicMax;
+      if (max !== null && endpoints.length > max) {
+        throw new ApiError('limit_exceeded', `endpoints: at most ${max} for a topic on the ${account.tier} tier`);
+      }
+      const now = world.clock.now();
+      const topic: Topic = {
+        ...(before ?? { id: context.newId('tpc'), accountId: account.id, name: nameOrId, createdAt: now, version: 0 }),
+        endpoints,
+        updatedAt: now,
+      };
+      if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
+    }
+    throw new ApiError('conflict', `topic "${nameOrId}" is being changed by others all the time; try again`);
+  }
+}
+
+function parseEndpoints(given: Static<typeof EndpointsBody>['endpoints']): Endpoint[] {
+  return given.map(({ url, name }, index) => {
+    const target = parseTargetUrl(url);
+    if ('problem' in target) throw new ApiError('bad_body', `endpoints[${index}].url: ${target.problem}`);
+    if (name !== undefined && name !== '' && !isName(name)) {
+      throw new ApiError('bad_body', `endpoints[${index}].name: ${NAME_RULE}`);
+    }
+    return { name: name || null, url };
+  });
+}
+
+function refuseRepeats(endpoints: readonly Endpoint[]): void {
+  if (withEndpoints([], endpoints).length < endpoints.length) {
+    throw new ApiError('bad_body', 'endpoints: two of them have the same name or, without a name, the same URL');
+  }
+}
+
+function unknownTopic(nameOrId: string): ApiError {
+  return new ApiError('topic_not_found', `there is no topic "${nameOrId}"`);
+}
+
+function shown(topic: Topic) {
+  return {
+    id: topic.id,
+    name: topic.name,
+    createdAt: topic.createdAt,
+    updatedAt: topic.updatedAt,
+    endpoints: topic.endpoints.map(({ name, url }) => ({ ...(name !== null && { name }), url })),
+  };
+}

@@ -1,0 +1,71 @@
+// Destinations to try things on, in development only: `/dev/sink/ok` and friends answer as their path says.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../world.ts';
+import { sendError } from './errors.ts';
+
+const SINK = '/dev/sink/';
+/** `fail?times=N` counts by message; the oldest counts are forgotten past this. */
+const COUNTED_MAX = 1000;
+const SLOW_MS_MAX = 10 * 60 * 1000;
+
+export class Sink {
+  readonly #clock: Clock;
+  readonly #messageIdHeader: string;
+  readonly #seen = new Map<string, number>();
+
+  constructor(clock: Clock, headerPrefix: string) {
+    this.#clock = clock;
+    this.#messageIdHeader = `${headerPrefix}Message-Id`.toLowerCase();
+  }
+
+  /** False when the request is not for the sink. */
+  handle(request: IncomingMessage, response: ServerResponse): boolean {
+    const [path, query] = splitOnce(request.url ?? '', '?');
+    if (!path.startsWith(SINK)) return false;
+    request.resume();
+    const parameters = new URLSearchParams(query);
+    const [name, argument] = splitOnce(path.slice(SINK.length), '/');
+    if (name === 'ok') answer(response, 200);
+    else if (name === 'status' && /^[2-5]\d\d$/.test(argument)) answer(response, Number(argument));
+    else if (name === 'fail')
+      answer(response, this.#hasFailedEnough(request, numberOf(parameters, 'times', 1)) ? 200 : 503);
+    else if (name === 'slow') this.#answerAfter(response, Math.min(SLOW_MS_MAX, numberOf(parameters, 'ms', 1000)));
+    else {
+      sendError(response, {
+        code: 'not_found',
+        message: 'the sink has ok, status/503, fail?times=2 and slow?ms=1000',
+      });
+    }
+    return true;
+  }
+
+  #hasFailedEnough(request: IncomingMessage, times: number): boolean {
+    const key = String(request.headers[this.#messageIdHeader] ?? request.url);
+    const seen = (this.#seen.get(key) ?? 0) + 1;
+    this.#seen.delete(key);
+    this.#seen.set(key, seen);
+    if (this.#seen.size > COUNTED_MAX) this.#seen.delete(this.#seen.keys().next().value!);
+    return seen > times;
+  }
+
+  #answerAfter(response: ServerResponse, ms: number): void {
+    const cancel = this.#clock.after(ms, () => answer(response, 200));
+    response.on('close', cancel);
+  }
+}
+
+function answer(response: ServerResponse, status: number): void {
+  const text = JSON.stringify({ sink: status });
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': text.length }).end(text);
+}
+
+function splitOnce(text: string, by: string): [string, string] {
+  const at = text.indexOf(by);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+function numberOf(parameters: URLSearchParams, name: string, fallback: number): number {
+  const value = Number(parameters.get(name) ?? fallback);
+  return Number.isFinite(value) && value >= 0 ? value : fallback;
+}

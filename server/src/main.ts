@@ -1,0 +1,169 @@
+// The composition root: the only file that builds everything and knows which parts stand behind the ports.
+
+import { mkdirSync, readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { Accounts } from './accounts/accounts.ts';
+import type { Config } from './config.ts';
+import type { EgressPolicy } from './delivery/egress.ts';
+import { listenAddresses, parseAllowList } from './delivery/egress.ts';
+import { Engine } from './delivery/engine.ts';
+import { createUndiciSender } from './delivery/undici-sender.ts';
+import { idMaker } from './domain/id.ts';
+import { Api, type ApiContext } from './http/api.ts';
+import { BodyReader } from './http/body.ts';
+import { ApiError } from './http/errors.ts';
+import { createListener } from './http/listener.ts';
+import { PublishLane } from './http/publish-lane.ts';
+import { accountRoutes } from './http/routes/account.ts';
+import { adminRoutes } from './http/routes/admin.ts';
+import { healthRoutes } from './http/routes/health.ts';
+import { messageRoutes } from './http/routes/messages.ts';
+import { topicRoutes } from './http/routes/topics.ts';
+import { Sink } from './http/sink.ts';
+import { threadExecutor } from './store/sqlite/executor.ts';
+import { createSqliteStore } from './store/sqlite/store.ts';
+import type { Store } from './store/store.ts';
+import { createLog, type Log, logEngine } from './telemetry/log.ts';
+import { diskWatch } from './upkeep/disk.ts';
+import { heartbeat, orphans } from './upkeep/leases.ts';
+import { retention } from './upkeep/retention.ts';
+import { systemWorld, type World } from './world.ts';
+
+const PACKAGE = new URL('../package.json', import.meta.url);
+export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
+
+/** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
+export const DEV_TOKEN = 'dev_postrider';
+
+/** Bodies of messages whose attempts are under way. */
+const IN_FLIGHT_BYTES_MAX = 256 * 1024 * 1024;
+
+const LOOPBACK = '127.0.0.0/8,::1/128';
+
+export interface Postrider {
+  readonly url: string;
+  /** In dev always; in serve only when the store was empty and it was made just now. */
+  readonly token: string | null;
+  readonly store: Store;
+  /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
+  close(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly world?: World;
+  readonly log?: Log;
+  /** The store is gone for good: there is nothing left to do but end the process. */
+  readonly onBroken?: (error: Error) => void;
+}
+
+export async function startPostrider(config: Config, options: StartOptions = {}): Promise<Postrider> {
+  const world = options.world ?? systemWorld();
+  const log = options.log ?? createLog(config.logLevel);
+  const isDev = config.command === 'dev';
+  const newId = idMaker(world.clock.now, world.random.bytes);
+  const node = newId('nod');
+  const { headerPrefix, tiers } = config;
+
+  mkdirSync(config.data, { recursive: true });
+  const store = createSqliteStore({
+    executor: await threadExecutor(config.data),
+    clock: world.clock,
+    node,
+    onBroken: (error) => {
+      log.fatal({ err: error }, 'the store can no longer be written');
+      options.onBroken?.(error);
+    },
+  });
+  const accounts = new Accounts(store, world, newId);
+  const token = isDev
+    ? await accounts.ensureKnown('dev', DEV_TOKEN).then(() => DEV_TOKEN)
+    : await accounts.createFirst('default');
+
+  const policy = egressPolicy(config);
+  const disk = diskWatch(config.data, config.minFreeDiskBytes);
+  const engine = new Engine({
+    node,
+    store,
+    sender: createUndiciSender({ world, policy, hostConnectionsMax: config.hostConcurrency, headerPrefix }),
+    world,
+    newId,
+    tiers,
+    style: { headerPrefix, userAgent: `postrider/${VERSION}` },
+    limits: {
+      concurrency: config.concurrency,
+      accountConcurrency: config.accountConcurrency,
+      hostConcurrency: config.hostConcurrency,
+      bodyBytes: IN_FLIGHT_BYTES_MAX,
+    },
+    upkeep: (settleInterrupted) => [
+      heartbeat(store, node),
+      orphans(store, node, settleInterrupted),
+      retention(store),
+      disk,
+    ],
+    observe: logEngine(log),
+  });
+
+  let isServing = true;
+  const onFault = (error: unknown): string => {
+    const fault = newId('err');
+    log.error({ err: error, fault }, 'a request met a fault');
+    return fault;
+  };
+  const context: ApiContext = { store, accounts, world, newId, tiers, isServing: () => isServing, onFault };
+  const api = new Api(context);
+  for (const routes of [healthRoutes, messageRoutes, topicRoutes, accountRoutes, adminRoutes]) routes(api, context);
+  const lane = new PublishLane({
+    ...context,
+    rules: config,
+    requestBytesMax: config.requestBytesMax,
+    batchMax: config.batchMax,
+    bodies: new BodyReader(),
+    refusal: () => {
+      if (!isServing) return new ApiError('draining', 'this node is shutting down; nothing was accepted');
+      if (disk.isLow()) return new ApiError('disk_full', 'the disk of the server is nearly full; nothing was accepted');
+      return null;
+    },
+  });
+  const listener = await createListener({
+    lane,
+    api,
+    sink: isDev ? new Sink(world.clock, headerPrefix) : null,
+    onFault,
+  });
+  const bound = await listener.listen(config.host, config.port).catch(async (error) => {
+    await store.close();
+    throw error;
+  });
+  policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
+  engine.start();
+
+  let closing: Promise<void> | null = null;
+  const close = async () => {
+    isServing = false;
+    await listener.close();
+    await engine.stop(config.drainMs);
+    await store.close();
+  };
+  return {
+    url: `http://${reachable(bound.address)}:${bound.port}`,
+    token,
+    store,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+function egressPolicy(config: Config): EgressPolicy {
+  const allowed = parseAllowList([...config.allowCidr, ...(config.command === 'dev' ? [LOOPBACK] : [])].join(','));
+  if ('problem' in allowed) throw new Error(allowed.problem);
+  return { allowed, own: [] };
+}
+
+/** An address to call, for one that is listened on. */
+function reachable(address: string): string {
+  if (address === '0.0.0.0' || address === '::') return '127.0.0.1';
+  return address.includes(':') ? `[${address}]` : address;
+}

@@ -1,0 +1,42 @@
+// The log: one JSON object a line on standard error, whatever the input. Standard output is for the caller's scripts.
+
+import pino, { type Logger } from 'pino';
+import type { EngineEvent } from '../delivery/engine.ts';
+
+export type Log = Logger;
+
+export function createLog(level: string): Log {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: true }));
+}
+
+/** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
+export function logEngine(log: Log): (event: EngineEvent) => void {
+  return (event) => {
+    if (event.kind === 'trouble') {
+      log.error({ err: event.error, during: event.during }, 'the engine could not go on and will try again');
+      return;
+    }
+    const { claim, outcome, settlement, result } = event;
+    const { message } = claim;
+    const { attempt, next } = settlement;
+    log.info(
+      {
+        account: message.accountId,
+        message: message.id,
+        kind: message.kind,
+        host: message.host,
+        queue: message.queueName ?? undefined,
+        attempt: attempt.number,
+        retried: message.retried,
+        outcome: outcome.kind,
+        status: attempt.status ?? undefined,
+        error: attempt.error ?? undefined,
+        ms: attempt.endedAt - attempt.startedAt,
+        next: next.state,
+        dueAt: next.state === 'pending' ? next.dueAt : undefined,
+        settle: result,
+      },
+      'attempt',
+    );
+  };
+}

@@ -1,0 +1,102 @@
+// A real sender to a receiver on this machine, with the clock in the test's hands.
+
+import type { TestContext } from 'node:test';
+import { type EgressPolicy, parseAllowList } from '../../src/delivery/egress.ts';
+import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import { createUndiciSender, type UndiciSenderOptions } from '../../src/delivery/undici-sender.ts';
+import type { Outcome } from '../../src/domain/message.ts';
+import { type Clock, systemWorld } from '../../src/world.ts';
+
+export interface ManualClock extends Clock {
+  advance(ms: number): void;
+  readonly timerCount: number;
+}
+
+export function manualClock(startAt = 1_800_000_000_000): ManualClock {
+  let elapsedMs = 0;
+  const timers = new Set<{ readonly at: number; readonly fire: () => void }>();
+  return {
+    now: () => startAt + elapsedMs,
+    monotonicMs: () => elapsedMs,
+    after(ms, fire) {
+      const timer = { at: elapsedMs + ms, fire };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    advance(ms) {
+      elapsedMs += ms;
+      for (const timer of [...timers].filter(({ at }) => at <= elapsedMs)) {
+        timers.delete(timer);
+        timer.fire();
+      }
+    },
+    get timerCount() {
+      return timers.size;
+    },
+  };
+}
+
+export function policyOf(allowList: string): EgressPolicy {
+  const allowed = parseAllowList(allowList);
+  if ('problem' in allowed) throw new Error(allowed.problem);
+  return { allowed, own: [] };
+}
+
+export interface TestSender {
+  readonly sender: Sender;
+  readonly clock: ManualClock;
+  /** Every batch, in the order it was handed over. */
+  readonly batches: (readonly SendReport[])[];
+  send(job: Partial<SendJob> & { readonly url: string }): Promise<SendReport>;
+  outcome(job: Partial<SendJob> & { readonly url: string }): Promise<Outcome>;
+}
+
+export function startSender(t: TestContext, options: Partial<UndiciSenderOptions> = {}): TestSender {
+  const clock = manualClock();
+  const world = { ...systemWorld(), clock };
+  const sender = createUndiciSender({
+    world,
+    policy: policyOf('127.0.0.0/8 ::1'),
+    hostConnectionsMax: 64,
+    headerPrefix: 'Service-',
+    ...options,
+  });
+  t.after(() => sender.close());
+
+  const batches: (readonly SendReport[])[] = [];
+  const waiting = new Map<string, (report: SendReport) => void>();
+  sender.onReports((reports) => {
+    batches.push(reports);
+    for (const report of reports) {
+      const done = waiting.get(report.lease);
+      if (done === undefined) throw new Error(`reported twice, or never sent: ${report.lease}`);
+      waiting.delete(report.lease);
+      done(report);
+    }
+  });
+  let jobCount = 0;
+  const send: TestSender['send'] = (job) => {
+    jobCount += 1;
+    const lease = `lse_${jobCount}`;
+    const reported = new Promise<SendReport>((done) => waiting.set(lease, done));
+    sender.send([
+      {
+        lease,
+        messageId: `msg_${jobCount}`,
+        method: 'POST',
+        headers: [],
+        body: Buffer.from('hello'),
+        timeoutMs: 30_000,
+        signingKey: 'sig_test',
+        ...job,
+      },
+    ]);
+    return reported;
+  };
+  return { sender, clock, batches, send, outcome: async (job) => (await send(job)).outcome };
+}
+
+/** Looks again at every turn of the event loop; the test runner's own limit ends a wait in vain. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((turn) => setImmediate(turn));
+}

@@ -1,0 +1,65 @@
+// Signatures, checked by the other side: jose for the JWT, a computation of our own for Standard Webhooks.
+
+import assert from 'node:assert/strict';
+import { createHash, webcrypto } from 'node:crypto';
+import { test } from 'node:test';
+import { jwtVerify } from 'jose';
+import { signJwt, standardWebhookHeaders } from '../../src/delivery/sign.ts';
+
+const NOW_MS = 1_800_000_000_999;
+const KEY = 'sig_7Kgfjk-ünïcode';
+const URL_GIVEN = 'https://A.example:443/c%2Fd/../e?x=1&y=//';
+const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i);
+
+const input = { key: KEY, issuer: 'Service', url: URL_GIVEN, body: ALL_BYTES, nowMs: NOW_MS, jti: 'jwt_1' };
+const secret = new TextEncoder().encode(KEY);
+
+test('the JWT verifies with the bytes of the key and carries what receivers check', async () => {
+  const { payload, protectedHeader } = await jwtVerify(signJwt(input), secret, {
+    issuer: 'Service',
+    currentDate: new Date(NOW_MS),
+  });
+  assert.equal(protectedHeader.alg, 'HS256');
+  assert.deepEqual(payload, {
+    iss: 'Service',
+    sub: URL_GIVEN,
+    iat: 1_800_000_000,
+    nbf: 1_800_000_000,
+    exp: 1_800_000_300,
+    jti: 'jwt_1',
+    body: createHash('sha256')
+      .update(ALL_BYTES)
+      .digest('base64')
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .replace('=', ''),
+  });
+});
+
+test('the JWT of an empty body carries the hash of nothing', async () => {
+  const { payload } = await jwtVerify(signJwt({ ...input, body: new Uint8Array() }), secret, {
+    currentDate: new Date(NOW_MS),
+  });
+  assert.equal(payload.body, '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU');
+});
+
+test('the JWT does not verify with another key, before its time or after it', async () => {
+  const jwt = signJwt(input);
+  const at = (ms: number) => ({ currentDate: new Date(ms) });
+  await assert.rejects(jwtVerify(jwt, new TextEncoder().encode('sig_other'), at(NOW_MS)));
+  await assert.rejects(jwtVerify(jwt, secret, at(NOW_MS - 2_000)));
+  await assert.rejects(jwtVerify(jwt, secret, at(NOW_MS + 301_000)));
+});
+
+test('the Standard Webhooks signature is over id, timestamp and the raw body', async () => {
+  const headers = new Map(standardWebhookHeaders({ key: KEY, messageId: 'msg_1', body: ALL_BYTES, nowMs: NOW_MS }));
+  assert.deepEqual([...headers.keys()], ['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+  assert.equal(headers.get('webhook-id'), 'msg_1');
+  assert.equal(headers.get('webhook-timestamp'), '1800000000');
+
+  const content = Buffer.concat([Buffer.from('msg_1.1800000000.'), ALL_BYTES]);
+  const [version, mac = ''] = headers.get('webhook-signature')?.split(',') ?? [];
+  assert.equal(version, 'v1');
+  const key = await webcrypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+  assert.ok(await webcrypto.subtle.verify('HMAC', key, Buffer.from(mac, 'base64'), content));
+});

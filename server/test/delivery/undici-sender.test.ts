@@ -1,0 +1,193 @@
+// The sender as the engine sees it: reports, closing, and what happens to connections in between.
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { Attempt } from '../../src/delivery/attempt.ts';
+import { Connections } from '../../src/delivery/connections.ts';
+import { createDial } from '../../src/delivery/dial.ts';
+import { parseTargetUrl } from '../../src/domain/destination.ts';
+import type { Outcome } from '../../src/domain/message.ts';
+import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
+import { manualClock, policyOf, startSender, until } from './senders.ts';
+
+const anyName = { connect, lookup: async () => ['127.0.0.1'] };
+
+test('a report tells when the attempt began and ended', async (t) => {
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, () => {
+      clock.advance(250);
+      socket.write(OK);
+    }),
+  );
+  const { send, clock } = startSender(t);
+  const startedAt = clock.now();
+  const report = await send({ url: receiver.url });
+  assert.equal(report.startedAt, startedAt);
+  assert.equal(report.endedAt, startedAt + 250);
+});
+
+test('every job is reported once, never from inside send, and what ends together comes together', async (t) => {
+  const { sender, send, batches } = startSender(t, { policy: { allowed: [], own: [] } });
+  const jobs = Array.from({ length: 100 }, () => send({ url: 'ftp://nowhere/' }));
+  assert.equal(batches.length, 0);
+  await Promise.all(jobs);
+  assert.deepEqual(
+    batches.map((batch) => batch.length),
+    [100],
+  );
+  await sender.close();
+  assert.equal(batches.length, 1);
+});
+
+test('a connection is used again, and one beside it only when there is more at once', async (t) => {
+  const receiver = await startReceiver(t, answerWith(OK));
+  const { outcome } = startSender(t);
+  for (let i = 0; i < 20; i += 1) assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  assert.equal(receiver.connectionCount, 1);
+  await Promise.all(Array.from({ length: 5 }, () => outcome({ url: receiver.url })));
+  assert.equal(receiver.connectionCount, 5);
+  await Promise.all(Array.from({ length: 5 }, () => outcome({ url: receiver.url })));
+  assert.equal(receiver.connectionCount, 5);
+});
+
+test('a connection the receiver closed while idle is not written to', async (t) => {
+  let socketOfReceiver: Socket | null = null;
+  const receiver = await startReceiver(t, (socket) => {
+    socketOfReceiver = socket;
+    answerWith(OK)(socket);
+  });
+  const { outcome } = startSender(t);
+  for (let i = 1; i <= 3; i += 1) {
+    assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+    assert.equal(receiver.connectionCount, i);
+    const closing = socketOfReceiver as Socket | null;
+    closing?.end();
+    await until(() => closing?.destroyed === true);
+  }
+});
+
+test('no more connections to a host than allowed: the others wait their turn, first come first served', async (t) => {
+  let runningCount = 0;
+  let runningMax = 0;
+  const order: string[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, ({ requestLine }) => {
+      order.push(requestLine.split(' ')[1] ?? '');
+      runningCount += 1;
+      runningMax = Math.max(runningMax, runningCount);
+      setImmediate(() => {
+        runningCount -= 1;
+        socket.write(OK);
+      });
+    }),
+  );
+  const { outcome } = startSender(t, { hostConnectionsMax: 2 });
+  const paths = Array.from({ length: 50 }, (_, i) => `/${String(i).padStart(2, '0')}`);
+  const answers = await Promise.all(paths.map((path) => outcome({ url: receiver.url + path })));
+  assert.ok(answers.every(({ kind }) => kind === 'answered'));
+  assert.ok(runningMax <= 2);
+  assert.equal(receiver.connectionCount, 2);
+  assert.equal(order.length, 50);
+  const places = order.map((path, place) => Math.abs(paths.indexOf(path) - place));
+  assert.ok(Math.max(...places) <= 2, 'two connections can only swap neighbours');
+});
+
+test('who waits for a connection does so within its own deadline, and makes room when it is over', async (t) => {
+  let askedCount = 0;
+  const receiver = await startReceiver(t, (socket) => readRequests(socket, () => (askedCount += 1)));
+  const { outcome, clock } = startSender(t, { hostConnectionsMax: 1 });
+  const first = outcome({ url: receiver.url, timeoutMs: 10_000 });
+  const second = outcome({ url: receiver.url, timeoutMs: 2_000 });
+  const third = outcome({ url: receiver.url, timeoutMs: 60_000 });
+  await until(() => askedCount === 1);
+  clock.advance(2_000);
+  assert.equal((await second).kind, 'timedOut');
+  clock.advance(8_000);
+  assert.equal((await first).kind, 'timedOut');
+  await until(() => askedCount === 2);
+  clock.advance(60_000);
+  assert.equal((await third).kind, 'timedOut');
+  assert.equal(askedCount, 2);
+});
+
+test('close cuts off what is running, waiting or still to come, and reports each as interrupted', async (t) => {
+  let askedCount = 0;
+  const sockets: Socket[] = [];
+  const receiver = await startReceiver(t, (socket) => {
+    sockets.push(socket);
+    readRequests(socket, () => (askedCount += 1));
+  });
+  const { sender, send, batches, clock } = startSender(t, { hostConnectionsMax: 3 });
+  const reports = Array.from({ length: 5 }, () => send({ url: receiver.url }));
+  await until(() => askedCount === 3);
+  const connecting = send({ url: `http://127.0.0.2:${receiver.port}/` });
+  await sender.close();
+  assert.equal(batches.flat().length, 6, 'all are reported when close has ended');
+  for (const { outcome } of await Promise.all([...reports, connecting])) {
+    assert.deepEqual(outcome, { kind: 'interrupted', reason: 'cut off: this server is shutting down' });
+  }
+  await until(() => sockets.every((socket) => socket.destroyed));
+  assert.equal((await send({ url: receiver.url })).outcome.kind, 'interrupted');
+  assert.equal(clock.timerCount, 0);
+  assert.equal(askedCount, 3);
+  await sender.close();
+});
+
+test('nothing is left behind of hosts that were sent to', async (t) => {
+  const closing = await startReceiver(t, answerWith('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
+  const breaking = await startReceiver(t, (socket) => readRequests(socket, () => socket.resetAndDestroy()));
+  const keeping: Socket[] = [];
+  const idle = await startReceiver(t, (socket) => {
+    keeping.push(socket);
+    answerWith(OK)(socket);
+  });
+  const { connections, attempt } = startConnections();
+  const ports = [closing.port, breaking.port, idle.port, 9];
+  await Promise.all(Array.from({ length: 200 }, (_, i) => attempt(`http://host-${i}.test:${ports[i % 4]}/`)));
+  await until(() => connections.originCount === 50);
+  assert.equal(connections.openCount, 50);
+  for (const socket of keeping) socket.end();
+  await until(() => connections.originCount === 0);
+  assert.equal(connections.openCount, 0);
+});
+
+test('idle connections are limited, the longest idle goes first; a connection past its age is not kept', async (t) => {
+  const open: string[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, ({ headers }) => {
+      const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? '';
+      open.push(host);
+      socket.on('close', () => open.splice(open.indexOf(host), 1));
+      socket.write(OK);
+    }),
+  );
+  const { connections, attempt, clock } = startConnections({ idleConnectionsMax: 2 });
+  const url = (name: string) => `http://${name}:${receiver.port}/`;
+  for (const name of ['a.test', 'b.test', 'c.test', 'd.test']) await attempt(url(name));
+  await until(() => open.length === 2);
+  assert.deepEqual(open, [`c.test:${receiver.port}`, `d.test:${receiver.port}`]);
+  assert.equal(connections.openCount, 2);
+
+  clock.advance(61_000);
+  const answer = await attempt(url('c.test'));
+  assert.equal(answer.kind, 'answered');
+  await until(() => connections.openCount === 1);
+  await connections.close();
+  assert.equal(connections.originCount, 0);
+});
+
+function startConnections(options: { idleConnectionsMax?: number } = {}) {
+  const clock = manualClock();
+  const dial = createDial({ clock, policy: policyOf('127.0.0.0/8'), network: anyName });
+  const connections = new Connections({ clock, dial, hostConnectionsMax: 8, ...options });
+  const attempt = (url: string): Promise<Outcome> => {
+    const target = parseTargetUrl(url);
+    if ('problem' in target) throw new Error(target.problem);
+    return new Promise((done) => {
+      const exchange = { target, method: 'POST', headers: [], body: Buffer.from('x'), timeoutMs: 30_000 } as const;
+      new Attempt({ clock, connections }, done).start(exchange);
+    });
+  };
+  return { clock, connections, attempt };
+}
