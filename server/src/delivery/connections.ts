@@ -171,7 +171,7 @@ export class Connections {
 
     const next = origin.waiting.shift();
     if (next !== undefined) next.ready(this.#create(origin, next.target));
-    else if (origin.openCount === 0) this.#origins.delete(origin.key);
+    
     return destroyed;
   }
 }

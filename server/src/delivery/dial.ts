@@ -91,7 +91,7 @@ export function createDial(world: {
   return async (target, signal) => {
     const { hostname, port } = target;
     const addresses = await resolve(hostname, signal);
-    refuseUnlessAllowed(addresses[0]!, target);
+    for (const address of addresses) refuseUnlessAllowed(address, target);
     if (signal.aborted) throw new UnreachableError('given up');
 
     const socket = network.connect({

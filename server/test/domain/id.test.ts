@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatId, type IdPrefix, idMaker } from '../../src/domain/id.ts';
 
-const PREFIXES: readonly IdPrefix[] = ['msg', 'tpc', 'acc', 'tok', 'nod', 'nod'];
+const PREFIXES: readonly IdPrefix[] = ['msg', 'tpc', 'acc', 'tok', 'nod', 'err'];
 /** The ten characters of time hold 50 bits: until the year 37648. */
 const TIME_MAX = 2 ** 50 - 1;
 

@@ -42,7 +42,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   delivery: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   upkeep: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   accounts: { sees: ['domain', 'store port', 'world'], usesPackages: true },
-  telemetry: { sees: ['domain', 'store port', 'world'], usesPackages: true },
+  telemetry: { sees: ['domain', 'store port', 'world'], seesTypesOf: ['delivery'], usesPackages: true },
   http: {
     sees: ['accounts', 'domain', 'store port', 'world', 'telemetry'],
     seesTypesOf: ['config'],

@@ -1,0 +1,147 @@
+// How often and when a message is tried: never more than its retries allow, never too soon, repeated only where a
+// process was cut off, and not at all once it is cancelled. And that each message has exactly one end, rightly reached.
+
+import { type Evidence, isSuccess, knownAttempts } from './evidence.ts';
+import type { StoredMessage } from './history.ts';
+
+const INTERRUPTIONS_MAX = 3;
+const WAIT_MS_MAX = 86_400_000;
+
+export function* ends({ history, cancels }: Evidence): Iterable<string> {
+  for (const message of history.stored) {
+    const { id, state, endedAt, attempts } = message;
+    if (state === 'pending' || state === 'claimed') {
+      yield `${id} has not ended: it is ${state} after ${attempts.length} attempts`;
+      continue;
+    }
+    if (endedAt === null) yield `${id} is ${state}, but has no time of its end`;
+    const successes = attempts.filter(isSuccess).length;
+    const last = attempts.at(-1);
+    if (state === 'delivered' && (successes !== 1 || !last || !isSuccess(last))) {
+      yield `${id} is delivered, but ${successes} of its attempts succeeded and the last was ${last?.status ?? last?.outcome}`;
+    }
+    if (state !== 'delivered' && successes > 0) yield `${id} is ${state}, although an attempt succeeded`;
+    if (state === 'failed' && !isUsedUp(message)) {
+      yield `${id} failed after ${attempts.length} attempts (${last?.status ?? last?.outcome}), though it may be tried again`;
+    }
+    const asked = cancels.get(id) ?? [];
+    const isAcked = asked.some(({ outcome }) => outcome === 'cancelled');
+    if (isAcked && state !== 'cancelled') yield `${id} was answered to be cancelled, but is ${state}`;
+    if (state === 'cancelled' && asked.every(({ outcome }) => outcome === 'notCancelled')) {
+      yield `${id} is cancelled, but no cancel did it`;
+    }
+  }
+}
+
+function isUsedUp(message: StoredMessage): boolean {
+  const last = message.attempts.at(-1);
+  if (!last) return false;
+  if (last.isFinal || last.outcome === 'refusedByPolicy') return true;
+  if (last.outcome === 'interrupted') return message.interrupted >= INTERRUPTIONS_MAX;
+  return knownAttempts(message).length === 1 + message.retriesMax;
+}
+
+export function* attemptCounts({ history, cutOffs }: Evidence): Iterable<string> {
+  for (const message of history.stored) {
+    const { id, retriesMax, retried, interrupted, attempts } = message;
+    const known = knownAttempts(message).length;
+    if (known > 1 + retriesMax) yield `${id} had ${known} attempts with a known result, but only ${retriesMax} retries`;
+    if (retried > retriesMax) yield `${id} was retried ${retried} times; ${retriesMax} are allowed`;
+    if (retried > known) yield `${id} counts ${retried} retries after only ${known} attempts with a known result`;
+    if (attempts.length - known !== interrupted) {
+      yield `${id} counts ${interrupted} interruptions, but has ${attempts.length - known} such attempts`;
+    }
+    if (interrupted > INTERRUPTIONS_MAX) yield `${id} was interrupted ${interrupted} times and still tried again`;
+    const times = cutOffs.get(id) ?? 0;
+    if (interrupted > times)
+      yield `${id} was interrupted ${interrupted} times, but only ${times} faults met it in flight`;
+    for (const [index, { number }] of attempts.entries()) {
+      if (number !== index + 1) yield `${id}: attempt ${index + 1} is numbered ${number}`;
+    }
+  }
+}
+
+/** By the service's own clock: no attempt starts before the wait after the failed one before it is over. */
+export function* attemptGaps(evidence: Evidence): Iterable<string> {
+  const { history } = evidence;
+  const jumped = new Set(history.faults.flatMap((fault) => (fault.kind === 'clockJump' ? fault.inFlight : [])));
+  for (const message of history.stored) {
+    if (jumped.has(message.id)) continue;
+    let failures = 0;
+    for (const [index, attempt] of message.attempts.entries()) {
+      const next = message.attempts[index + 1];
+      if (attempt.outcome === 'interrupted' || !next) continue;
+      const waitMs = leastWaitMs(evidence, message, failures);
+      const gapMs = next.startedAt - attempt.endedAt;
+      if (gapMs < waitMs) {
+        yield `${message.id}: attempt ${next.number} started ${gapMs} ms after the one before, not ${waitMs} ms`;
+      }
+      failures += 1;
+    }
+  }
+}
+
+/** The same by the receivers' clock, which the service cannot get wrong. */
+export function* arrivalGaps(evidence: Evidence): Iterable<string> {
+  const { history, arrivals, stored } = evidence;
+  const jumps = history.faults.filter(({ kind }) => kind === 'clockJump');
+  for (const [id, all] of arrivals) {
+    const message = stored.get(id);
+    if (!message) continue;
+    for (const [index, later] of all.entries()) {
+      const earlier = all[index - 1];
+      if (!earlier || later.retried <= earlier.retried) continue;
+      if (jumps.some(({ at }) => at >= earlier.at && at <= later.at)) continue;
+      const waitMs = leastWaitMs(evidence, message, later.retried - 1);
+      const gapMs = later.at - earlier.at;
+      if (gapMs < waitMs) {
+        yield `${id} arrived as retry ${later.retried} only ${gapMs} ms after the request before, not ${waitMs} ms`;
+      }
+    }
+  }
+}
+
+/** The wait after the attempt that failed as number `failures` (from 0) of those with a known result. */
+function leastWaitMs({ expected }: Evidence, message: StoredMessage, failures: number): number {
+  const asked = (expected.get(message.id) ?? expected.get(message.sourceMessageId ?? ''))?.message;
+  const backoffMs = Math.min(WAIT_MS_MAX, Math.exp(2 * failures) * 1000);
+  const ownMs = asked?.waitsMs ? (asked.waitsMs[failures] ?? 0) : backoffMs;
+  const hintMs = knownAttempts(message)[failures]?.retryAfterMs ?? null;
+  return hintMs === 0 ? 0 : Math.max(ownMs, hintMs ?? 0);
+}
+
+/** A request is repeated with the same count of retries only if its process was cut off, and then once for each time. */
+export function* extraArrivals({ history, arrivals, stored, cutOffs }: Evidence): Iterable<string> {
+  let total = 0;
+  for (const [id, all] of arrivals) {
+    const extra = all.length - new Set(all.map(({ retried }) => retried)).size;
+    const times = cutOffs.get(id) ?? 0;
+    total += extra;
+    if (extra > times) yield `${id} arrived ${extra} times more than it was tried; ${times} faults met it in flight`;
+    const newest = Math.max(...all.map(({ retried }) => retried));
+    const known = stored.get(id)?.retried;
+    if (known !== undefined && newest > known) yield `${id} arrived as retry ${newest}; the store knows of ${known}`;
+    if (all.some(({ retried }, index) => retried < (all[index - 1]?.retried ?? 0))) {
+      yield `${id} arrived with a count of retries that went back`;
+    }
+  }
+  const inFlight = history.faults.reduce(
+    (sum, { kind, inFlight }) => sum + (kind === 'clockJump' ? 0 : inFlight.length),
+    0,
+  );
+  if (total > inFlight) yield `${total} requests arrived twice, but only ${inFlight} were in flight at faults`;
+}
+
+/** The attempt under way when the cancel came may still arrive; no other does. */
+export function* startsAfterCancel({ history, arrivals, cutOffs }: Evidence): Iterable<string> {
+  for (const { messageId, outcome, endedAt } of history.cancels) {
+    if (outcome !== 'cancelled') continue;
+    const late = (arrivals.get(messageId) ?? []).filter(({ at }) => at > endedAt);
+    const times = cutOffs.get(messageId) ?? 0;
+    if (late.length > 1 + times) yield `${messageId} arrived ${late.length} times after its cancel was answered`;
+    const lateMs = Math.max(0, ...late.map(({ at }) => at - endedAt));
+    if (times === 0 && lateMs > history.arrivalMsMax) {
+      yield `${messageId} arrived ${lateMs} ms after its cancel was answered: it started after it`;
+    }
+  }
+}

@@ -1,0 +1,106 @@
+// What a run leaves behind, as plain data: what the clients asked, what the receivers saw, what the store holds at the
+// end, and what was done to the service on the way. The simulation and the tests with real processes both fill it in;
+// check.ts judges it. Nothing here knows how either of them works.
+
+export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+
+/** One message that a publish should make. A body, or else a URL, must be the publish's own: lost answers are found by them. */
+export interface ExpectedMessage {
+  /** As answered; null when no answer came. */
+  readonly id: string | null;
+  readonly url: string;
+  readonly method: string;
+  readonly bodyHash: string;
+  /** Content-Type and the forwarded headers: all of them must arrive, unchanged. */
+  readonly headers: HeaderPairs;
+  /** Names a queue of one account and no other; null outside of queues. */
+  readonly queue: string | null;
+  readonly retriesMax: number;
+  /** The least wait after the first, second … failed attempt; null for the service's own backoff. */
+  readonly waitsMs: readonly number[] | null;
+  readonly callbackUrl: string | null;
+  readonly failureCallbackUrl: string | null;
+}
+
+/** One request to publish: a URL's message, a topic's copies, or a whole batch. It is all or nothing. */
+export interface Publish {
+  readonly outcome: 'ok' | 'refused' | 'unknown';
+  /** On the observer's clock, like every `…At` of this file but those of StoredMessage. */
+  readonly askedAt: number;
+  /** When the answer came, or the client gave up. */
+  readonly endedAt: number;
+  /** In the order in which they are accepted. */
+  readonly messages: readonly ExpectedMessage[];
+}
+
+export interface Cancel {
+  readonly messageId: string;
+  readonly outcome: 'cancelled' | 'notCancelled' | 'unknown';
+  readonly endedAt: number;
+}
+
+/** A request as a receiver got it, whatever it answered. */
+export interface Arrival {
+  readonly messageId: string;
+  /** The service's own count of retries, as sent along. */
+  readonly retried: number;
+  readonly url: string;
+  readonly method: string;
+  readonly bodyHash: string;
+  readonly headers: HeaderPairs;
+  readonly at: number;
+}
+
+export interface StoredAttempt {
+  readonly number: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly outcome: 'answered' | 'unreachable' | 'timedOut' | 'refusedByPolicy' | 'interrupted';
+  readonly status: number | null;
+  /** What the answer asked for by Retry-After or the like; null if it asked for nothing. */
+  readonly retryAfterMs: number | null;
+  /** The answer said that trying again is pointless. */
+  readonly isFinal: boolean;
+}
+
+/** A message at the end of the run. Its times are on the service's wall clock. */
+export interface StoredMessage {
+  readonly id: string;
+  readonly kind: 'publish' | 'callback' | 'failureCallback';
+  readonly sourceMessageId: string | null;
+  readonly url: string;
+  readonly method: string;
+  readonly bodyHash: string;
+  readonly headers: HeaderPairs;
+  readonly queue: string | null;
+  readonly retriesMax: number;
+  readonly firstDueAt: number;
+  readonly state: 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+  readonly endedAt: number | null;
+  readonly retried: number;
+  readonly interrupted: number;
+  readonly attempts: readonly StoredAttempt[];
+}
+
+export type Fault =
+  /** A process ended, was frozen, lost its store or was told to stop. `inFlight`: the messages it then held a claim on. */
+  | {
+      readonly kind: 'crash' | 'freeze' | 'outage' | 'stop';
+      readonly at: number;
+      readonly inFlight: readonly string[];
+    }
+  /** Somebody set the wall clock. `inFlight`: the messages under way at that moment, whose times mean little. */
+  | { readonly kind: 'clockJump'; readonly at: number; readonly inFlight: readonly string[] };
+
+export interface History {
+  readonly publishes: readonly Publish[];
+  readonly cancels: readonly Cancel[];
+  /** In the order in which the receivers got them. */
+  readonly arrivals: readonly Arrival[];
+  readonly stored: readonly StoredMessage[];
+  readonly faults: readonly Fault[];
+  /** The queues whose parallelism was 1 all the time: for these the order of arrivals is judged. */
+  readonly serialQueues: readonly string[];
+  /** The longest time from a claim to the arrival of its request. */
+  readonly arrivalMsMax: number;
+}

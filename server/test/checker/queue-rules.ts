@@ -1,0 +1,50 @@
+// First in, first out, as the receivers saw it: a queue's next message comes only when the one before is over for good.
+// A repeat is allowed, a step back is not.
+
+import type { Evidence } from './evidence.ts';
+import type { Arrival } from './history.ts';
+
+export function* stepsBack(evidence: Evidence): Iterable<string> {
+  for (const [queue, arrivals] of serialArrivals(evidence)) {
+    const left = new Set<string>();
+    let current: string | null = null;
+    for (const { messageId, at } of arrivals) {
+      if (messageId === current) continue;
+      if (current !== null) left.add(current);
+      if (left.has(messageId)) yield `queue ${queue} stepped back to ${messageId} at ${at}, after ${current}`;
+      current = messageId;
+    }
+  }
+}
+
+/** What was accepted before another was even asked for, and is due no later, comes first. */
+export function* overtaken(evidence: Evidence): Iterable<string> {
+  const { expected, stored } = evidence;
+  for (const [queue, arrivals] of serialArrivals(evidence)) {
+    const ids = [...new Set(arrivals.map(({ messageId }) => messageId))];
+    for (const [position, id] of ids.entries()) {
+      for (const earlierId of ids.slice(0, position)) {
+        const [mine, other] = [expected.get(id), expected.get(earlierId)];
+        if (!mine || !other) continue;
+        const isAhead =
+          mine.publish === other.publish ? mine.index < other.index : mine.publish.endedAt < other.publish.askedAt;
+        if (isAhead && stored.get(id)!.firstDueAt <= stored.get(earlierId)!.firstDueAt) {
+          yield `queue ${queue}: ${earlierId} came before ${id}, which stood ahead of it`;
+        }
+      }
+    }
+  }
+}
+
+/**
+ * The arrivals of each queue that takes one at a time. Cancelled messages are left out: what was under way when the
+ * cancel came may arrive after the next has started.
+ */
+function serialArrivals({ history, stored }: Evidence): Map<string, Arrival[]> {
+  const serial = new Set(history.serialQueues);
+  const judged = history.arrivals.filter(({ messageId }) => {
+    const message = stored.get(messageId);
+    return message !== undefined && serial.has(message.queue ?? '') && message.state !== 'cancelled';
+  });
+  return Map.groupBy(judged, ({ messageId }) => stored.get(messageId)!.queue!);
+}

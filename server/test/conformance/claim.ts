@@ -1,0 +1,261 @@
+// Claiming: what is due, in order, to one node only, and never over the limits.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import {
+  ACCOUNT,
+  ERROR,
+  message,
+  messages,
+  NOW,
+  OTHER_ACCOUNT,
+  QUEUE,
+  queued,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
+import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
+
+export function claimConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('claimDue: order and time', () => {
+    test('what is due is handed out by due time, then in the order of acceptance', async ({ a }) => {
+      const [late, early, same1, same2] = [
+        message({ dueAt: NOW - 1 }),
+        message({ dueAt: NOW - 9 }),
+        message({ dueAt: NOW - 5 }),
+        message({ dueAt: NOW - 5 }),
+      ] as const;
+      await a.store.accept([late, early, same1, same2], NOW);
+      assert.deepEqual(await a.claimedIds(NOW), [early.id, same1.id, same2.id, late.id]);
+    });
+
+    test('a delayed message is handed out at its time and not a millisecond before', async ({ a }) => {
+      const delayed = message({ dueAt: NOW + 1000 });
+      await a.store.accept([delayed], NOW);
+      assert.deepEqual(await a.claimedIds(NOW), []);
+      assert.deepEqual(await a.claimedIds(NOW + 999), []);
+      assert.deepEqual(await a.claimedIds(NOW + 1000), [delayed.id]);
+      assert.deepEqual(await a.claimedIds(NOW + 1000), []);
+    });
+
+    test('delayed messages come in the order of their times', async ({ a }) => {
+      const batch = [30, 10, 20].map((ms) => message({ dueAt: NOW + ms }));
+      await a.store.accept(batch, NOW);
+      assert.deepEqual(await a.claimedIds(NOW + 30), [batch[1]!.id, batch[2]!.id, batch[0]!.id]);
+    });
+
+    test('thousands that become due at one moment all come out, each once', async ({ a }) => {
+      const crowd = messages(2500, { dueAt: NOW + 1 });
+      await a.store.accept(crowd, NOW);
+      const seen: string[] = [];
+      for (;;) {
+        const { claims, nextDueAt } = await a.claimDue(NOW + 1, { slots: 700 });
+        seen.push(...idsOf(claims));
+        // A full answer leaves the rest for the next call; one that is not full must say when to come again.
+        if (claims.length < 700 && nextDueAt === null) break;
+      }
+      assert.equal(seen.length, 2500);
+      assert.equal(new Set(seen).size, 2500);
+    });
+
+    test('a claim shows the message as it is, the tier and the signing key of its account', async ({ a }) => {
+      const mine = message({ body: new Uint8Array([7]), headers: [['X-A', 'b']] });
+      const theirs = message({ accountId: OTHER_ACCOUNT });
+      await a.store.setTier(ACCOUNT, 'paid');
+      await a.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh');
+      await a.store.accept([mine, theirs], NOW);
+      const claims = await a.claims(NOW);
+      const claim = claims.find((each) => each.message.id === mine.id)!;
+      assert.deepEqual(claim.message, (await a.store.getMessage(ACCOUNT, mine.id))!.message);
+      assert.equal(claim.message.state, 'claimed');
+      assert.equal(claim.tier, 'paid');
+      assert.equal(claim.signingKey, 'sig_next');
+      const other = claims.find((each) => each.message.id === theirs.id)!;
+      assert.equal(other.signingKey, 'sig_current');
+      assert.notEqual(claim.lease, other.lease);
+    });
+  });
+
+  describe('claimDue: several nodes', () => {
+    test('two nodes that claim at once share the work: each message once, none left', async ({ a, b }) => {
+      const work = messages(60);
+      await a.store.accept(work, NOW);
+      const answers = await Promise.all([
+        a.claims(NOW, { slots: 20 }),
+        b.claims(NOW, { slots: 20 }),
+        a.claims(NOW, { slots: 20 }),
+        b.claims(NOW, { slots: 20 }),
+      ]);
+      const rest = await b.claims(NOW);
+      const ids = idsOf([...answers.flat(), ...rest]);
+      assert.equal(ids.length, 60);
+      assert.deepEqual(new Set(ids), new Set(work.map(({ id }) => id)));
+      const leases = [...answers.flat(), ...rest].map(({ lease }) => lease);
+      assert.equal(new Set(leases).size, 60);
+    });
+
+    test('a node can claim what another accepted, also after it has looked and found nothing', async ({ a, b }) => {
+      assert.deepEqual(await b.claimedIds(NOW), []);
+      const first = message();
+      const delayed = message({ dueAt: NOW + 50 });
+      await a.store.accept([first, delayed], NOW);
+      const answer = await b.claimDue(NOW);
+      assert.deepEqual(idsOf(answer.claims), [first.id]);
+      assert.equal(answer.nextDueAt, NOW + 50);
+      assert.deepEqual(await b.claimedIds(NOW + 50), [delayed.id]);
+    });
+
+    test('what one node made due by settling, cancelling or resuming, another can claim', async ({ a, b }) => {
+      const [head, next, last] = [queued(), queued(), queued()] as const;
+      await a.store.accept([head, next, last], NOW);
+      const claim = await a.claimOne(NOW);
+      assert.deepEqual(await b.claimedIds(NOW), []);
+      await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
+      assert.deepEqual(await b.claimedIds(NOW + SECOND), [head.id]);
+      await a.store.cancel(ACCOUNT, [head.id], NOW + SECOND, NOW + RETENTION);
+      assert.deepEqual(await b.claimedIds(NOW + SECOND), [next.id]);
+      await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW + SECOND);
+      assert.deepEqual(await b.claimedIds(NOW + SECOND), [last.id]);
+    });
+  });
+
+  describe('claimDue: limits', () => {
+    test('never more than the slots', async ({ a }) => {
+      await a.store.accept(messages(10), NOW);
+      assert.equal((await a.claims(NOW, { slots: 0 })).length, 0);
+      assert.equal((await a.claims(NOW, { slots: 3 })).length, 3);
+      assert.equal((await a.claims(NOW, { slots: 100 })).length, 7);
+    });
+
+    test('never more of an account than it may still have under way', async ({ a }) => {
+      await a.store.accept(
+        [...messages(10, { host: 'h1:80' }), ...messages(10, { host: 'h2:80' }), message({ accountId: OTHER_ACCOUNT })],
+        NOW,
+      );
+      const claims = await a.claims(NOW, { accountMax: 6, accountsBusy: [[ACCOUNT, 4]] });
+      assert.equal(claims.filter((claim) => claim.message.accountId === ACCOUNT).length, 2);
+      assert.equal(claims.filter((claim) => claim.message.accountId === OTHER_ACCOUNT).length, 1);
+    });
+
+    test('never more for a host than it may still have under way, whichever account asks', async ({ a }) => {
+      await a.store.accept([...messages(10), ...messages(10, { accountId: OTHER_ACCOUNT })], NOW);
+      const claims = await a.claims(NOW, { hostMax: 8, hostsBusy: [['a.example:443', 5]] });
+      assert.equal(claims.length, 3);
+    });
+
+    test('an account or host that the request leaves out may have half of its maximum under way', async ({ a }) => {
+      await a.store.accept(messages(20), NOW);
+      assert.equal((await a.claims(NOW, { hostMax: 7 })).length, 4);
+      assert.equal((await a.claims(NOW, { accountMax: 4 })).length, 2);
+    });
+
+    test('nothing for a host or an account that has all it may', async ({ a }) => {
+      await a.store.accept(messages(3), NOW);
+      assert.deepEqual(await a.claimedIds(NOW, { hostMax: 4, hostsBusy: [['a.example:443', 4]] }), []);
+      assert.deepEqual(await a.claimedIds(NOW, { accountMax: 4, accountsBusy: [[ACCOUNT, 9]] }), []);
+      assert.equal((await a.claims(NOW)).length, 3);
+    });
+
+    test('bodies are taken until the bytes are used up; only the last may go over', async ({ a }) => {
+      await a.store.accept(messages(5, { body: new Uint8Array(100) }), NOW);
+      assert.equal((await a.claims(NOW, { bytes: 250 })).length, 3);
+      assert.equal((await a.claims(NOW, { bytes: 0 })).length, 0);
+      assert.equal((await a.claims(NOW, { bytes: 1 })).length, 1);
+    });
+
+    test('a message without a body needs no bytes', async ({ a }) => {
+      const empty = message();
+      await a.store.accept([empty], NOW);
+      assert.deepEqual(await a.claimedIds(NOW, { bytes: 0 }), [empty.id]);
+    });
+
+    test('a message larger than all bytes allowed is handed out by itself', async ({ a }) => {
+      const large = message({ body: new Uint8Array(5000), dueAt: NOW - 1 });
+      await a.store.accept([large, message({ body: new Uint8Array(1) })], NOW);
+      assert.deepEqual(await a.claimedIds(NOW, { bytes: 10 }), [large.id]);
+    });
+  });
+
+  describe('claimDue: nextDueAt', () => {
+    test('is null when nothing waits for the clock', async ({ a }) => {
+      assert.equal((await a.claimDue(NOW)).nextDueAt, null);
+      await a.store.accept([message()], NOW);
+      assert.equal((await a.claimDue(NOW)).nextDueAt, null);
+      assert.equal((await a.claimDue(NOW)).nextDueAt, null);
+    });
+
+    test('is the time of the earliest delayed message', async ({ a }) => {
+      await a.store.accept([message({ dueAt: NOW + 700 }), message({ dueAt: NOW + 300 })], NOW);
+      assert.equal((await a.claimDue(NOW)).nextDueAt, NOW + 300);
+      assert.equal((await a.claimDue(NOW + 299)).nextDueAt, NOW + 300);
+      assert.equal((await a.claimDue(NOW + 300)).nextDueAt, NOW + 700);
+      await a.store.accept([message({ dueAt: NOW + 500 })], NOW + 300);
+      assert.equal((await a.claimDue(NOW + 300)).nextDueAt, NOW + 500);
+    });
+
+    test('is the time of a retry, and of nothing that was cancelled', async ({ a }) => {
+      const failing = message();
+      await a.store.accept([failing], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      assert.equal((await a.claimDue(NOW)).nextDueAt, NOW + SECOND);
+      await a.store.cancel(ACCOUNT, [failing.id], NOW, NOW + RETENTION);
+      assert.equal((await a.claimDue(NOW)).nextDueAt, null);
+    });
+
+    test('is told even while something ready must wait for room at its host', async ({ a }) => {
+      await a.store.accept([...messages(3), message({ dueAt: NOW + 40 })], NOW);
+      const full = { hostMax: 2, hostsBusy: [['a.example:443', 2]] } as const;
+      assert.deepEqual(await a.claimDue(NOW, full), { claims: [], nextDueAt: NOW + 40 });
+      assert.deepEqual(await a.claimDue(NOW, full), { claims: [], nextDueAt: NOW + 40 });
+    });
+
+    test('is the time of a queue’s next message only while the queue could start it', async ({ a }) => {
+      const head = queued({ dueAt: NOW + 10 });
+      const behind = queued({ dueAt: NOW + 20 });
+      await a.store.accept([head, behind], NOW);
+      assert.equal((await a.claimDue(NOW)).nextDueAt, NOW + 10);
+      const claim = await a.claimOne(NOW + 10);
+      assert.equal((await a.claimDue(NOW + 10)).nextDueAt, null);
+      await a.store.settle([settlementOf(claim, ERROR, NOW + 10)], NOW + 10);
+      assert.equal((await a.claimDue(NOW + 10)).nextDueAt, NOW + 10 + SECOND);
+      await a.store.cancel(ACCOUNT, [head.id], NOW + 11, NOW + RETENTION);
+      assert.equal((await a.claimDue(NOW + 11)).nextDueAt, NOW + 20);
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW + 12);
+      assert.equal((await a.claimDue(NOW + 12)).nextDueAt, null);
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: false }, NOW + 13);
+      assert.equal((await a.claimDue(NOW + 13)).nextDueAt, NOW + 20);
+    });
+  });
+
+  describe('onWork', () => {
+    test('is called when there may be something to claim, whoever made it', async ({ a, b }) => {
+      const head = queued();
+      const next = queued();
+      await a.claims(NOW);
+      await b.claims(NOW);
+
+      await both(a.store, b.store, () => a.store.accept([head, next], NOW));
+      const claim = await a.claimOne(NOW);
+      await both(a.store, b.store, () => a.store.settle([settlementOf(claim, ERROR, NOW)], NOW));
+      await b.claims(NOW);
+      await both(a.store, b.store, () => b.store.cancel(ACCOUNT, [head.id], NOW, NOW + RETENTION));
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
+      await both(a.store, b.store, () => a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: false }, NOW));
+      const [released] = await a.claims(NOW);
+      await both(a.store, b.store, () => a.store.release([released!.lease], NOW));
+      await both(a.store, b.store, () => b.store.accept([message({ dueAt: NOW + 5 })], NOW));
+    });
+  });
+}
+
+type Listening = { onWork(listener: () => void): void };
+
+/** Does `work` and waits until both have been called; that neither ever is shows as the test's time running out. */
+async function both(one: Listening, other: Listening, work: () => Promise<unknown>): Promise<void> {
+  const calls = [one, other].map((store) => new Promise<void>((resolve) => store.onWork(resolve)));
+  await work();
+  await Promise.all(calls);
+}

@@ -1,0 +1,98 @@
+// Fairness: the free slots are shared over the accounts and, within each, over its hosts.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { Claim } from '../../src/domain/message.ts';
+import { ACCOUNT, message, messages, NOW, OTHER_ACCOUNT } from './given.ts';
+import { type HarnessFactory, storeTests } from './harness.ts';
+
+export function fairnessConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('fairness', () => {
+    test('an account with few messages is not held up by one with many', async ({ a }) => {
+      await a.store.accept(messages(1000), NOW - 1);
+      await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT }), NOW);
+      const claims = await a.claims(NOW, { slots: 10 });
+      assert.equal(claims.length, 10);
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
+    });
+
+    test('nor by one with very many hosts', async ({ a }) => {
+      const many = Array.from({ length: 300 }, (_, index) => message({ host: `h${index}.example:443` }));
+      await a.store.accept(many, NOW - 1);
+      await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT }), NOW);
+      const claims = await a.claims(NOW, { slots: 10 });
+      assert.equal(claims.length, 10);
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
+    });
+
+    test('two accounts with much to do get the same', async ({ a }) => {
+      await a.store.accept([...messages(200), ...messages(200, { accountId: OTHER_ACCOUNT, host: 'b.example:443' })], NOW);
+      const claims = await a.claims(NOW, { slots: 50 });
+      assert.equal(countOf(claims, ACCOUNT), 25);
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 25);
+    });
+
+    test('within an account, a host with few is not held up by one with many', async ({ a }) => {
+      await a.store.accept(messages(1000), NOW - 1);
+      await a.store.accept(messages(2, { host: 'quiet.example:443' }), NOW);
+      const claims = await a.claims(NOW, { slots: 10 });
+      assert.equal(claims.length, 10);
+      assert.equal(claims.filter((claim) => claim.message.host === 'quiet.example:443').length, 2);
+    });
+
+    test('a host at its cap does not hold back others, and its slots are used by them', async ({ a }) => {
+      await a.store.accept(messages(50, { host: 'a-slow.example:443', dueAt: NOW - 1 }), NOW);
+      await a.store.accept(messages(50, { host: 'z-quick.example:443' }), NOW);
+      const claims = await a.claims(NOW, { slots: 20, hostMax: 30, hostsBusy: [['a-slow.example:443', 30]] });
+      assert.equal(claims.length, 20);
+      assert.ok(claims.every((claim) => claim.message.host === 'z-quick.example:443'));
+    });
+
+    test('an account at its cap does not hold back others', async ({ a }) => {
+      const many = Array.from({ length: 40 }, (_, index) => message({ host: `h${index}.example:443` }));
+      await a.store.accept([...many, ...messages(10, { accountId: OTHER_ACCOUNT })], NOW);
+      const claims = await a.claims(NOW, { slots: 10, accountMax: 20, accountsBusy: [[ACCOUNT, 20]] });
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 10);
+    });
+
+    test('with one slot at a time, accounts and hosts take turns', async ({ a }) => {
+      const lanes = [
+        { accountId: ACCOUNT, host: 'a:80' },
+        { accountId: ACCOUNT, host: 'b:80' },
+        { accountId: OTHER_ACCOUNT, host: 'a:80' },
+        { accountId: OTHER_ACCOUNT, host: 'c:80' },
+      ];
+      await a.store.accept(
+        lanes.flatMap((lane) => messages(5, lane)),
+        NOW,
+      );
+      const served: string[] = [];
+      for (let turn = 0; turn < 8; turn += 1) {
+        const claim = (await a.claims(NOW, { slots: 1 }))[0]!;
+        served.push(`${claim.message.accountId} ${claim.message.host}`);
+      }
+      for (const { accountId, host } of lanes) {
+        assert.equal(served.filter((lane) => lane === `${accountId} ${host}`).length, 2, served.join(', '));
+      }
+    });
+
+    test('slots that some cannot use go to those who can', async ({ a }) => {
+      await a.store.accept(
+        [
+          ...messages(1, { host: 'a:80' }),
+          ...messages(30, { host: 'b:80' }),
+          ...messages(1, { accountId: OTHER_ACCOUNT, host: 'c:80' }),
+        ],
+        NOW,
+      );
+      assert.equal((await a.claims(NOW, { slots: 20 })).length, 20);
+      assert.equal((await a.claims(NOW, { slots: 20 })).length, 12);
+    });
+  });
+}
+
+function countOf(claims: readonly Claim[], accountId: string): number {
+  return claims.filter((claim) => claim.message.accountId === accountId).length;
+}

@@ -1,0 +1,96 @@
+// The messages, limits and settlements that tests of the store start from: complete, valid, and dull but for what a
+// test asks.
+
+import { idMaker } from '../../src/domain/id.ts';
+import type { CallbackTarget, Claim, NewMessage, Outcome, Settlement } from '../../src/domain/message.ts';
+import { decideSettlement } from '../../src/domain/settle.ts';
+import type { ClaimLimits } from '../../src/domain/slots.ts';
+import { seededRandom } from '../manual-clock.ts';
+
+export const NOW = Date.UTC(2026, 0, 1, 12);
+export const SECOND = 1000;
+export const DAY = 86_400_000;
+/** How long ended messages are kept, in these tests. */
+export const RETENTION = 3 * DAY;
+
+export const ACCOUNT = 'acc_1';
+export const OTHER_ACCOUNT = 'acc_2';
+export const KEYS = { current: 'sig_current', next: 'sig_next' };
+export const QUEUE = 'orders';
+
+const random = seededRandom(1);
+const newId = idMaker(
+  () => NOW,
+  (length) => random.bytes(length),
+);
+
+export function message(some: Partial<NewMessage> = {}): NewMessage {
+  return {
+    id: newId('msg'),
+    accountId: ACCOUNT,
+    kind: 'publish',
+    url: 'https://a.example/hook',
+    host: 'a.example:443',
+    method: 'POST',
+    headers: [],
+    body: new Uint8Array(0),
+    retriesMax: 3,
+    retryDelay: null,
+    timeoutMs: 30_000,
+    queueName: null,
+    topicName: null,
+    endpointName: null,
+    callback: null,
+    failureCallback: null,
+    sourceMessageId: null,
+    callerIp: null,
+    hops: 0,
+    createdAt: NOW,
+    dueAt: NOW,
+    ...some,
+  };
+}
+
+export function messages(count: number, some: Partial<NewMessage> = {}): NewMessage[] {
+  return Array.from({ length: count }, () => message(some));
+}
+
+export function queued(some: Partial<NewMessage> = {}): NewMessage {
+  return message({ queueName: QUEUE, ...some });
+}
+
+export function callbackTo(url: string): CallbackTarget {
+  return { url, method: 'POST', headers: [], retriesMax: 3, retryDelay: null, delayMs: 0, timeoutMs: 30_000 };
+}
+
+/** Room for a hundred, and no cap that a test could meet by accident. */
+export function limits(some: Partial<ClaimLimits> = {}): ClaimLimits {
+  return {
+    slots: 100,
+    bytes: 1_000_000_000,
+    accountMax: 1_000_000,
+    hostMax: 1_000_000,
+    accountsBusy: [],
+    hostsBusy: [],
+    ...some,
+  };
+}
+
+export function answered(status: number): Outcome {
+  return { kind: 'answered', status, headers: [['X-Trace', '1']], body: new Uint8Array([1, 2]), isBodyCut: false };
+}
+
+/** The first leads to a retry as long as there is one left; the second never does. */
+export const ERROR = answered(500);
+export const REFUSED = answered(489);
+export const OK = answered(200);
+export const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away' };
+
+/** What the engine would write when an attempt of this claim ended so. */
+export function settlementOf(claim: Claim, outcome: Outcome, endedAt: number): Settlement {
+  return decideSettlement(
+    claim,
+    { outcome, startedAt: endedAt - 5, endedAt },
+    { headerPrefix: 'Service-', retentionMs: RETENTION, newId },
+  );
+}

@@ -1,0 +1,88 @@
+// What an adapter must bring to be tested, and the two nodes every test of the suite starts with.
+
+import { test } from 'node:test';
+import type { Claim, NewMessage } from '../../src/domain/message.ts';
+import type { ClaimLimits } from '../../src/domain/slots.ts';
+import type { ClaimAnswer, Store } from '../../src/store/store.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT } from './given.ts';
+
+export interface StoreHarness {
+  /** One more node over the same durable state. */
+  open(node: string): Store;
+  /** Lets time pass on the clock by which the store judges who is alive. */
+  letTimePass(ms: number): Promise<void>;
+  /** Closes every node and throws the state away. */
+  close(): Promise<void>;
+}
+
+/** Makes an empty store. The nodes read the time, where they must, from `clock`. */
+export type HarnessFactory = (options: { readonly clock: ManualClock }) => Promise<StoreHarness>;
+
+/** A store and the name under which it claims. */
+export class Node {
+  readonly name: string;
+  readonly store: Store;
+
+  constructor(harness: StoreHarness, name: string) {
+    this.name = name;
+    this.store = harness.open(name);
+  }
+
+  claimDue(now: number, some: Partial<ClaimLimits> = {}): Promise<ClaimAnswer> {
+    return this.store.claimDue({ node: this.name, now, limits: limits(some) });
+  }
+
+  async claims(now: number, some: Partial<ClaimLimits> = {}): Promise<readonly Claim[]> {
+    return (await this.claimDue(now, some)).claims;
+  }
+
+  /** The ids of what was claimed, in the order it was handed out. */
+  async claimedIds(now: number, some: Partial<ClaimLimits> = {}): Promise<string[]> {
+    return idsOf(await this.claims(now, some));
+  }
+
+  /** Claims where exactly one message can be had. */
+  async claimOne(now: number): Promise<Claim> {
+    const claims = await this.claims(now);
+    if (claims.length !== 1) throw new Error(`expected one claim, got ${claims.length}`);
+    return claims[0]!;
+  }
+
+  async stateOf(message: NewMessage): Promise<string | null> {
+    return (await this.store.getMessage(message.accountId, message.id))?.message.state ?? null;
+  }
+}
+
+export function idsOf(claims: readonly Claim[]): string[] {
+  return claims.map((claim) => claim.message.id);
+}
+
+export interface Nodes {
+  readonly a: Node;
+  readonly b: Node;
+  open(name: string): Node;
+  letTimePass(ms: number): Promise<void>;
+}
+
+export type StoreTest = (name: string, body: (nodes: Nodes) => Promise<void>) => void;
+
+/** Runs `body` with a fresh store, two nodes over it and two accounts in it. */
+export async function withNodes(factory: HarnessFactory, body: (nodes: Nodes) => Promise<void>): Promise<void> {
+  const harness = await factory({ clock: new ManualClock(NOW) });
+  try {
+    const open = (name: string) => new Node(harness, name);
+    const nodes: Nodes = { a: open('nod_a'), b: open('nod_b'), open, letTimePass: (ms) => harness.letTimePass(ms) };
+    await nodes.a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+    await nodes.a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'paid', createdAt: NOW }, KEYS);
+    await body(nodes);
+  } finally {
+    await harness.close();
+  }
+}
+
+export function storeTests(factory: HarnessFactory): StoreTest {
+  return (name, body) => {
+    test(name, { timeout: 30_000 }, () => withNodes(factory, body));
+  };
+}

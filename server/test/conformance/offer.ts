@@ -1,0 +1,162 @@
+// The standing offer: what a claim left free may be leased at acceptance. However an adapter uses it, nothing is
+// handed out twice, lost, or beyond what the node has room for.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import { NO_SLOTS } from '../../src/domain/slots.ts';
+import { ACCOUNT, message, messages, NOW, OK, OTHER_ACCOUNT, queued, RETENTION, settlementOf } from './given.ts';
+import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
+
+export function offerConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('the standing offer', () => {
+    test('what is accepted while it stands is handed out exactly once', async ({ a, b }) => {
+      await a.claims(NOW, { slots: 5 });
+      const work = messages(3);
+      await a.store.accept(work, NOW);
+      const ids = [...(await a.claimedIds(NOW)), ...(await b.claimedIds(NOW)), ...(await a.claimedIds(NOW))];
+      assert.deepEqual(
+        ids,
+        work.map(({ id }) => id),
+      );
+    });
+
+    test('a claim made from it is as good as any other', async ({ a }) => {
+      await a.claims(NOW);
+      const accepted = message({ body: new Uint8Array([1, 2, 3]) });
+      await a.store.accept([accepted], NOW);
+      const claim = await a.claimOne(NOW);
+      assert.deepEqual(claim.message, (await a.store.getMessage(ACCOUNT, accepted.id))!.message);
+      assert.equal(claim.tier, 'free');
+      assert.equal(claim.signingKey, 'sig_current');
+      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['settled']);
+      assert.equal(await a.stateOf(accepted), 'delivered');
+    });
+
+    test('it is counted in the next claim: never more than the slots, the host and the bytes allow', async ({ a }) => {
+      await a.claims(NOW, { slots: 4 });
+      await a.store.accept(messages(10), NOW);
+      assert.equal((await a.claims(NOW, { slots: 4 })).length, 4);
+
+      const host = { hostMax: 4, hostsBusy: [['a.example:443', 1]] } as const;
+      await a.claims(NOW, { ...host, slots: 0 });
+      assert.equal((await a.claims(NOW, host)).length, 3);
+      await a.claims(NOW, { hostMax: 4, hostsBusy: [['a.example:443', 4]] });
+      await a.store.accept(messages(5), NOW);
+      assert.equal((await a.claims(NOW, host)).length, 3);
+
+      await a.claims(NOW, { bytes: 250, slots: 0 });
+      await a.claims(NOW);
+      await a.claims(NOW, { bytes: 250 });
+      await a.store.accept(messages(5, { body: new Uint8Array(100) }), NOW);
+      assert.equal((await a.claims(NOW, { bytes: 250 })).length, 3);
+    });
+
+    test('slots are kept even when the bytes ran out in another order than they were taken', async ({ a }) => {
+      await a.claims(NOW, { slots: 3, bytes: 150 });
+      // The first two are still being written when the claim comes, the third is not counted by its body.
+      const small = message({ body: new Uint8Array(10) });
+      const large = message({ body: new Uint8Array(200) });
+      await a.store.accept([small], NOW);
+      const writing = a.store.accept([large], NOW);
+      await a.store.accept(messages(5), NOW);
+      await writing;
+      assert.equal((await a.claims(NOW, { slots: 3, bytes: 150 })).length, 3);
+    });
+
+    test('no more than it allows is kept from other nodes', async ({ a, b }) => {
+      await a.claims(NOW, { slots: 2 });
+      await a.store.accept(messages(10), NOW);
+      assert.ok((await b.claims(NOW)).length >= 8);
+    });
+
+    test('it ends with the next claim', async ({ a, b }) => {
+      await a.claims(NOW, { slots: 5 });
+      await a.claims(NOW, { slots: 0 });
+      const accepted = message();
+      await a.store.accept([accepted], NOW);
+      assert.deepEqual(await b.claimedIds(NOW), [accepted.id]);
+    });
+
+    test('a delayed message and a queue’s message wait for their time and turn', async ({ a }) => {
+      await a.claims(NOW);
+      const [head, next] = [queued(), queued()] as const;
+      const delayed = message({ dueAt: NOW + 1 });
+      await a.store.accept([head, next, delayed], NOW);
+      assert.deepEqual(await a.claimedIds(NOW), [head.id]);
+      assert.deepEqual(await a.claimedIds(NOW + 1), [delayed.id]);
+    });
+
+    test('a message cancelled before it was handed out is not handed out', async ({ a }) => {
+      await a.claims(NOW);
+      const [kept, dropped] = [message(), message()] as const;
+      await a.store.accept([kept, dropped], NOW);
+      assert.deepEqual(await a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION), [dropped.id]);
+      assert.deepEqual(await a.claimedIds(NOW), [kept.id]);
+      assert.deepEqual(await a.claimedIds(NOW), []);
+    });
+
+    test('a message cancelled at the moment of its acceptance is not handed out', async ({ a }) => {
+      await a.claims(NOW);
+      const dropped = message();
+      await Promise.all([
+        a.store.accept([dropped], NOW),
+        a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION),
+      ]);
+      assert.equal(await a.stateOf(dropped), 'cancelled');
+      assert.deepEqual(await a.claimedIds(NOW), []);
+    });
+
+    test('a batch that was refused is not handed out, and what comes after it is', async ({ a }) => {
+      await a.claims(NOW, { slots: 3 });
+      const twin = message();
+      await assert.rejects(a.store.accept([message(), twin, twin], NOW));
+      assert.deepEqual(await a.claimedIds(NOW, { slots: 3 }), []);
+      const good = messages(3);
+      await a.store.accept(good, NOW);
+      assert.deepEqual(
+        await a.claimedIds(NOW, { slots: 3 }),
+        good.map(({ id }) => id),
+      );
+    });
+
+    test('a node that stops can get back all that was leased to it and give it away', async ({ a, b }) => {
+      await a.claims(NOW);
+      const work = messages(4);
+      await a.store.accept(work, NOW);
+      const { claims } = await a.store.claimDue({ node: a.name, now: NOW, limits: NO_SLOTS });
+      await a.store.release(
+        claims.map(({ lease }) => lease),
+        NOW,
+      );
+      assert.deepEqual(new Set(await b.claimedIds(NOW)), new Set(work.map(({ id }) => id)));
+    });
+
+    test('messages of several accounts are leased under their own keys', async ({ a }) => {
+      await a.claims(NOW);
+      await a.store.setTier(ACCOUNT, 'paid');
+      await a.store.rotateSigningKeys(OTHER_ACCOUNT, 'sig_next', 'sig_fresh');
+      await a.store.accept([message(), message({ accountId: OTHER_ACCOUNT })], NOW);
+      const claims = await a.claims(NOW);
+      assert.deepEqual(
+        claims.map(({ message: { accountId }, tier, signingKey }) => [accountId, tier, signingKey]),
+        [
+          [ACCOUNT, 'paid', 'sig_current'],
+          [OTHER_ACCOUNT, 'paid', 'sig_next'],
+        ],
+      );
+    });
+
+    test('a claim while acceptances are under way takes nothing twice', async ({ a, b }) => {
+      await a.claims(NOW, { slots: 20 });
+      const work = messages(40);
+      const accepting = work.map((each) => a.store.accept([each], NOW));
+      const during = await Promise.all([a.claims(NOW, { slots: 20 }), b.claims(NOW, { slots: 20 })]);
+      await Promise.all(accepting);
+      const after = [...(await a.claims(NOW)), ...(await b.claims(NOW)), ...(await a.claims(NOW))];
+      const ids = idsOf([...during.flat(), ...after]);
+      assert.deepEqual(ids.toSorted(), work.map(({ id }) => id).toSorted());
+    });
+  });
+}
