@@ -14,5 +14,7 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
   );
   process.exitCode = 1;
 } else {
+  // Name lookups run on this pool, on half of its threads: with the default of 4, two dead name servers hold up all.
+  process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '32';
   import('../src/cli/main.ts');
 }

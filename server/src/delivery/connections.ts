@@ -156,7 +156,7 @@ export class Connections {
     this.#open.add(connection);
     // One in use is left alone: if the server closed it before the request went out, undici connects anew.
     client.on('disconnect', () => {
-      
+      if (this.#idle.has(connection)) this.#discard(connection);
     });
     return connection;
   }

@@ -96,7 +96,11 @@ export function startSender(t: TestContext, options: Partial<UndiciSenderOptions
   return { sender, clock, batches, send, outcome: async (job) => (await send(job)).outcome };
 }
 
-/** Looks again at every turn of the event loop; the test runner's own limit ends a wait in vain. */
+/** Looks again at every turn of the event loop, and gives up long after anything healthy would have happened. */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((turn) => setImmediate(turn));
+  const giveUpAtMs = performance.now() + 20_000;
+  while (!condition()) {
+    if (performance.now() > giveUpAtMs) throw new Error(`waited in vain for ${condition}`);
+    await new Promise((turn) => setImmediate(turn));
+  }
 }
