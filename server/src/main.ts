@@ -9,7 +9,7 @@ import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { idMaker } from './domain/id.ts';
-import { Api, type ApiContext } from './http/api.ts';
+import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { ApiError } from './http/errors.ts';
 import { createListener } from './http/listener.ts';
@@ -38,6 +38,9 @@ export const DEV_TOKEN = 'dev_postrider';
 /** Bodies of messages whose attempts are under way. */
 const IN_FLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 
+/** How long a stopping node waits for callers who are still sending their request. */
+const SENDING_MS_MAX = 5000;
+
 const LOOPBACK = '127.0.0.0/8,::1/128';
 
 export interface Postrider {
@@ -45,6 +48,8 @@ export interface Postrider {
   /** In dev always; in serve only when the store was empty and it was made just now. */
   readonly token: string | null;
   readonly store: Store;
+  /** Everything that can be called, but for the publishing calls. */
+  readonly routes: readonly RouteEntry[];
   /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
   close(): Promise<void>;
 }
@@ -60,7 +65,10 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const world = options.world ?? systemWorld();
   const log = options.log ?? createLog(config.logLevel);
   const isDev = config.command === 'dev';
-  const newId = idMaker(world.clock.now, world.random.bytes);
+  const newId = idMaker(
+    () => world.clock.now(),
+    (length) => world.random.bytes(length),
+  );
   const node = newId('nod');
   const { headerPrefix, tiers } = config;
 
@@ -75,10 +83,6 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     },
   });
   const accounts = new Accounts(store, world, newId);
-  const token = isDev
-    ? await accounts.ensureKnown('dev', DEV_TOKEN).then(() => DEV_TOKEN)
-    : await accounts.createFirst('default');
-
   const policy = egressPolicy(config);
   const disk = diskWatch(config.data, config.minFreeDiskBytes);
   const engine = new Engine({
@@ -131,24 +135,37 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     sink: isDev ? new Sink(world.clock, headerPrefix) : null,
     onFault,
   });
-  const bound = await listener.listen(config.host, config.port).catch(async (error) => {
+  let bound: Awaited<ReturnType<typeof listener.listen>>;
+  let token: string | null;
+  try {
+    bound = await listener.listen(config.host, config.port);
+    // Only now: made before a start that fails, the first token would never be shown to anybody.
+    token = isDev
+      ? await accounts.ensureKnown('dev', DEV_TOKEN).then(() => DEV_TOKEN)
+      : await accounts.createFirst('default');
+  } catch (error) {
+    await listener.close();
     await store.close();
     throw error;
-  });
+  }
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
 
   let closing: Promise<void> | null = null;
   const close = async () => {
     isServing = false;
+    const endsAtMs = world.clock.monotonicMs() + config.drainMs;
+    const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
     await listener.close();
-    await engine.stop(config.drainMs);
+    cancelCutOff();
+    await engine.stop(Math.max(0, endsAtMs - world.clock.monotonicMs()));
     await store.close();
   };
   return {
     url: `http://${reachable(bound.address)}:${bound.port}`,
     token,
     store,
+    routes: api.routes,
     close: () => {
       closing ??= close();
       return closing;

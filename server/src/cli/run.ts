@@ -7,6 +7,7 @@ import { greeting } from './greeting.ts';
 
 /** How many ports after a busy one are tried in dev. */
 const PORTS_TRIED = 20;
+const PORT_MAX = 65_535;
 
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
@@ -42,17 +43,19 @@ async function start(config: Config, onBroken: (error: Error) => void): Promise<
       return await startPostrider({ ...config, port }, { onBroken });
     } catch (error) {
       const isBusy = (error as { code?: string }).code === 'EADDRINUSE';
-      if (!isBusy || config.command !== 'dev' || port >= config.port + PORTS_TRIED) throw error;
+      const isLast = port >= Math.min(config.port + PORTS_TRIED, PORT_MAX);
+      if (!isBusy || config.command !== 'dev' || isLast) throw error;
       process.stderr.write(`Port ${port} is in use; trying ${port + 1}.\n`);
     }
   }
 }
 
 function startProblem(error: unknown, config: Config): string {
-  const { code, message } = error as { code?: string; message: string };
+  const { code, syscall, message } = error as { code?: string; syscall?: string; message: string };
   if (code === 'EADDRINUSE') return `port ${config.port} is in use; choose another with --port, or 0 for any free one.`;
-  if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
+  if (syscall === 'listen' || syscall === 'getaddrinfo')
     return `cannot listen on ${config.host}, port ${config.port}: ${message}`;
+  if (syscall === 'mkdir') return `cannot make the data directory ${config.data}: ${message}`;
   return message;
 }
 

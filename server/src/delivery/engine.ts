@@ -16,10 +16,21 @@ import type { Sender, SendReport } from './sender.ts';
 /** How long to wait before the store is asked again when it did not answer. */
 const STORE_PAUSE_MS = 1000;
 
+const NEVER = Number.NEGATIVE_INFINITY;
+
 /** A task that the loop runs when it is due; answers in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
+  /** No attempt may start unless a run that began less than this ago has succeeded. */
+  readonly goodForMs?: number;
   run(now: number): Promise<number>;
+}
+
+interface UpkeepEntry {
+  readonly task: Upkeep;
+  dueAtMonotonicMs: number;
+  /** The beginning of the last run that succeeded. */
+  ranAtMonotonicMs: number;
 }
 
 /** What an observer may log or count: one event for every attempt that ended, and what went wrong in the engine. */
@@ -51,19 +62,19 @@ export interface EngineOptions {
 export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
-  readonly #upkeep: { task: Upkeep; dueAtMonotonicMs: number }[];
+  readonly #upkeep: UpkeepEntry[];
   #isStopping = false;
   #isWoken = false;
   #wakeUp: (() => void) | null = null;
   #loop: Promise<void> | null = null;
-  #whenIdle: (() => void) | null = null;
+  #whenIdle: (() => void)[] = [];
 
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#inFlight = new InFlight(options.limits);
     this.#upkeep = options
       .upkeep((claims, reason) => this.#settleInterrupted(claims, reason))
-      .map((task) => ({ task, dueAtMonotonicMs: Number.NEGATIVE_INFINITY }));
+      .map((task) => ({ task, dueAtMonotonicMs: NEVER, ranAtMonotonicMs: NEVER }));
     options.store.onWork(() => this.#wake());
     options.sender.onReports((reports) => void this.#settleReports(reports));
   }
@@ -78,19 +89,11 @@ export class Engine {
 
   /** Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it. */
   async stop(drainMs: number): Promise<void> {
-    const { store, world, node, sender } = this.#options;
     this.#isStopping = true;
     this.#wake();
-    await this.#loop;
-    const now = world.clock.now();
-    const { claims } = await store.claimDue({ node, now, limits: NO_SLOTS });
-    await store.release(
-      claims.map((claim) => claim.lease),
-      now,
-    );
-    await this.#idleOrAfter(drainMs);
-    await sender.close();
-    await this.#idleOrAfter(drainMs);
+    await this.#within(drainMs, this.#drain());
+    await this.#options.sender.close();
+    await this.#within(drainMs, this.#drain());
   }
 
   async #run(): Promise<void> {
@@ -110,12 +113,20 @@ export class Engine {
   async #tick(): Promise<number> {
     const { store, sender, world, node, style } = this.#options;
     this.#isWoken = false;
+    const couldStart = this.#mayStart();
     const upkeepInMs = await this.#runUpkeep();
+    // What was leased to us before we were taken for dead may be somebody else's by now.
+    if (!couldStart) await this.#releaseUnsent();
+    if (!this.#mayStart()) return upkeepInMs;
     const limits = this.#inFlight.free();
     // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
     if (limits.slots === 0) return upkeepInMs;
     const now = world.clock.now();
     const { claims, nextDueAt } = await store.claimDue({ node, now, limits });
+    if (!this.#mayStart()) {
+      await this.#release(claims);
+      return 0;
+    }
     if (claims.length > 0) {
       for (const claim of claims) this.#inFlight.add(claim);
       sender.send(claims.map((claim) => sendJob(claim, style)));
@@ -126,20 +137,27 @@ export class Engine {
 
   async #runUpkeep(): Promise<number> {
     const { clock } = this.#options.world;
-    let waitMs = Number.POSITIVE_INFINITY;
     for (const entry of this.#upkeep) {
-      if (entry.dueAtMonotonicMs <= clock.monotonicMs()) {
-        try {
-          const againMs = await entry.task.run(clock.now());
-          entry.dueAtMonotonicMs = clock.monotonicMs() + againMs;
-        } catch (error) {
-          this.#options.observe({ kind: 'trouble', during: entry.task.name, error });
-          entry.dueAtMonotonicMs = clock.monotonicMs() + STORE_PAUSE_MS;
-        }
+      const startedAtMs = clock.monotonicMs();
+      if (entry.dueAtMonotonicMs > startedAtMs) continue;
+      try {
+        const againMs = await entry.task.run(clock.now());
+        entry.ranAtMonotonicMs = startedAtMs;
+        entry.dueAtMonotonicMs = (entry.task.goodForMs === undefined ? clock.monotonicMs() : startedAtMs) + againMs;
+      } catch (error) {
+        this.#options.observe({ kind: 'trouble', during: entry.task.name, error });
+        entry.dueAtMonotonicMs = clock.monotonicMs() + STORE_PAUSE_MS;
       }
-      waitMs = Math.min(waitMs, entry.dueAtMonotonicMs - clock.monotonicMs());
     }
-    return Math.max(0, waitMs);
+    const nextMs = Math.min(...this.#upkeep.map(({ dueAtMonotonicMs }) => dueAtMonotonicMs));
+    return Math.max(0, nextMs - clock.monotonicMs());
+  }
+
+  #mayStart(): boolean {
+    const nowMs = this.#options.world.clock.monotonicMs();
+    return this.#upkeep.every(
+      ({ task, ranAtMonotonicMs }) => task.goodForMs === undefined || nowMs - ranAtMonotonicMs < task.goodForMs,
+    );
   }
 
   /** Sleeps until woken or for `ms`. A wake-up that came while the turn was running counts. */
@@ -168,7 +186,7 @@ export class Engine {
     }
     await this.#settle(ended);
     for (const [claim] of ended) this.#inFlight.remove(claim);
-    if (this.#inFlight.count === 0) this.#whenIdle?.();
+    if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#wake();
   }
 
@@ -178,7 +196,6 @@ export class Engine {
     await this.#settle(claims.map((claim) => [claim, { outcome, startedAt: at, endedAt: at }]));
   }
 
-  /** Tries until the store has answered: a result that is known must not be lost to a store that was away. */
   async #settle(
     ended: readonly (readonly [Claim, Pick<SendReport, 'outcome' | 'startedAt' | 'endedAt'>])[],
   ): Promise<void> {
@@ -191,30 +208,54 @@ export class Engine {
         newId,
       }),
     );
-    let results: readonly ('settled' | 'lost')[] | null = null;
-    while (!results) {
-      try {
-        results = await store.settle(settlements, world.clock.now());
-      } catch (error) {
-        observe({ kind: 'trouble', during: 'settling', error });
-        await new Promise<void>((resolve) => world.clock.after(STORE_PAUSE_MS, resolve));
-      }
-    }
+    const results = await this.#untilAnswered('settling', () => store.settle(settlements, world.clock.now()));
     results.forEach((result, index) => {
       const [claim, end] = ended[index]!;
       observe({ kind: 'attempt', claim, outcome: end.outcome, settlement: settlements[index]!, result });
     });
   }
 
-  async #idleOrAfter(ms: number): Promise<void> {
-    if (this.#inFlight.count === 0) return;
-    await new Promise<void>((resolve) => {
-      const cancel = this.#options.world.clock.after(ms, resolve);
-      this.#whenIdle = () => {
-        cancel();
-        resolve();
-      };
+  /** The loop is over, nothing is leased to us that was not sent, and every attempt is settled. */
+  async #drain(): Promise<void> {
+    await this.#loop;
+    await this.#releaseUnsent();
+    if (this.#inFlight.count > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  async #releaseUnsent(): Promise<void> {
+    const { store, world, node } = this.#options;
+    const { claims } = await this.#untilAnswered('releasing', () =>
+      store.claimDue({ node, now: world.clock.now(), limits: NO_SLOTS }),
+    );
+    await this.#release(claims);
+  }
+
+  async #release(claims: readonly Claim[]): Promise<void> {
+    if (claims.length === 0) return;
+    const { store, world } = this.#options;
+    const leases = claims.map((claim) => claim.lease);
+    await this.#untilAnswered('releasing', () => store.release(leases, world.clock.now()));
+  }
+
+  /** Asks until the store has answered: what is known must not be lost to a store that was away. */
+  async #untilAnswered<T>(during: string, ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        this.#options.observe({ kind: 'trouble', during, error });
+        await new Promise<void>((resolve) => this.#options.world.clock.after(STORE_PAUSE_MS, resolve));
+      }
+    }
+  }
+
+  /** Waits for `work`, but no longer than `ms`. */
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    let cancel = () => {};
+    const timeout = new Promise<void>((resolve) => {
+      cancel = this.#options.world.clock.after(ms, resolve);
     });
-    this.#whenIdle = null;
+    await Promise.race([work, timeout]);
+    cancel();
   }
 }

@@ -42,20 +42,32 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
+/** A route as others may know it. Without a scope, anybody may read it. */
+export interface RouteEntry {
+  readonly method: string;
+  readonly path: string;
+  readonly scope: Scope | null;
+}
+
 /** Management bodies are small; message bodies take the other lane. */
 const BODY_BYTES_MAX = 1024 * 1024;
+const PARAMETER_LENGTH_MAX = 512;
 
 export class Api {
   readonly fastify: FastifyInstance;
   readonly #context: ApiContext;
-  readonly #routes: { method: string; pattern: RegExp }[] = [];
+  readonly #routes: (RouteEntry & { readonly pattern: RegExp })[] = [];
 
   constructor(context: ApiContext) {
     this.#context = context;
     this.fastify = Fastify({
       bodyLimit: BODY_BYTES_MAX,
-      routerOptions: { maxParamLength: 512 },
+      routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
       ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false } },
+      // What the router itself cannot read, before any route is found.
+      frameworkErrors: (error, _request, reply) => {
+        this.#fail(reply, error);
+      },
     });
     this.fastify.removeAllContentTypeParsers();
     this.fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
@@ -69,8 +81,13 @@ export class Api {
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
   }
 
+  get routes(): readonly RouteEntry[] {
+    return this.#routes;
+  }
+
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
-    this.#routes.push({ method: route.method, pattern: patternOf(route.path) });
+    const { method, path, scope } = route;
+    this.#routes.push({ method, path, scope, pattern: patternOf(path) });
     this.fastify.route({
       method: route.method,
       url: route.path,
@@ -96,7 +113,7 @@ export class Api {
 
   /** A path anybody may read. */
   addOpen(path: string, handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>): void {
-    this.#routes.push({ method: 'GET', pattern: patternOf(path) });
+    this.#routes.push({ method: 'GET', path, scope: null, pattern: patternOf(path) });
     this.fastify.get(path, handle);
   }
 
@@ -125,24 +142,48 @@ export function internalProblem(faultId: string) {
   return { code: 'internal' as const, message: `a fault of the server, logged as ${faultId}` };
 }
 
+interface ValidationError {
+  readonly instancePath: string;
+  readonly keyword: string;
+  readonly message?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+/** A value that is none of a few constants fails once for each: together they say what it may be. */
+function constantsRule(errors: readonly ValidationError[]): string | null {
+  const allowed = errors
+    .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
+    .map(({ params }) => String(params?.allowedValue));
+  return allowed.length === 0 ? null : `must be one of ${allowed.join(', ')}`;
+}
+
 /** Mistakes that Fastify itself finds, in our words. */
 function fastifyProblem(error: unknown) {
   const { validation, validationContext, statusCode, code, message } = error as {
-    validation?: { instancePath: string; message?: string; params?: Record<string, unknown> }[];
+    validation?: readonly ValidationError[];
     validationContext?: string;
     statusCode?: number;
     code?: string;
     message: string;
   };
   const first = validation?.[0];
-  if (first) {
+  if (validation && first) {
     const extra = first.params?.additionalProperty ?? first.params?.missingProperty;
     const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || validationContext;
     const which = typeof extra === 'string' && first.params?.additionalProperty ? ` ("${extra}")` : '';
     return {
       code: validationContext === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
-      message: `${field}: ${first.message}${which}`,
+      message: `${field}: ${constantsRule(validation) ?? first.message}${which}`,
     };
+  }
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
+    return { code: 'bad_parameter' as const, message: `path: a part of it is over ${PARAMETER_LENGTH_MAX} characters` };
+  }
+  if (code === 'FST_ERR_BAD_URL') {
+    return { code: 'bad_parameter' as const, message: 'path: after "%" come two hex digits, in UTF-8' };
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return { code: 'bad_request' as const, message: 'Content-Type: not a media type; use application/json' };
   }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { code: 'request_too_large' as const, message: `the request body is over ${BODY_BYTES_MAX} bytes` };
@@ -155,5 +196,5 @@ function fastifyProblem(error: unknown) {
 /** `/v2/topics/:name` as a pattern, to tell an unknown path from a wrong method. */
 function patternOf(path: string): RegExp {
   const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+')}/?$`);
+  return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+')}$`);
 }

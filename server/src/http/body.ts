@@ -23,7 +23,8 @@ export class BodyReader {
     let held = 0;
     try {
       const chunks: Buffer[] = [];
-      for await (const chunk of request as AsyncIterable<Buffer>) {
+      // Left as it is when the loop ends early: destroyed, it could no longer be answered.
+      for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         held += chunk.length;
         this.#bytesHeld += chunk.length;
         if (held > limit.bytesMax) throw limit.error();

@@ -3,9 +3,10 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Problem } from '../domain/problem.ts';
 import type { Api } from './api.ts';
 import { internalProblem } from './api.ts';
-import { errorResponse, problemOf, sendError } from './errors.ts';
+import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { PublishLane } from './publish-lane.ts';
 import type { Sink } from './sink.ts';
 
@@ -14,6 +15,8 @@ const HEADER_BYTES_MAX = 64 * 1024;
 const HEADERS_TIMEOUT_MS = 20_000;
 const REQUEST_TIMEOUT_MS = 5 * 60_000;
 const KEEP_ALIVE_MS = 65_000;
+/** Read and thrown away after a refusal: closed at once, the connection would be reset before the answer is read. */
+const DISCARDED_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface ListenerOptions {
   readonly lane: PublishLane;
@@ -28,26 +31,51 @@ export interface Listener {
   listen(host: string, port: number): Promise<AddressInfo>;
   /** Answers what has been asked, keeps no connection open for more, takes no new ones. */
   close(): Promise<void>;
+  /** Drops every connection that is still open. */
+  cutOff(): void;
 }
 
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   const { api, sink, lane, onFault } = options;
   await api.fastify.ready();
   let isClosing = false;
+  /** The latest request of each connection, with its answer. */
+  const latest = new WeakMap<Socket, { readonly request: IncomingMessage; readonly response: ServerResponse }>();
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
+    latest.set(request.socket, { request, response });
+    if (isClosing) response.setHeader('Connection', 'close');
+    if (sink?.handle(request, response)) return;
+    handle(request, response).catch((error) => {
+      refuse(request, response, error);
+    });
+  };
   const server = createServer(
-    { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
-    (request, response) => {
-      if (isClosing) response.setHeader('Connection', 'close');
-      if (sink?.handle(request, response)) return;
-      handle(request, response).catch((error) => {
-        refuse(request, response, error);
-      });
+    {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      // Checked below, to be answered like every other mistake.
+      requireHostHeader: false,
     },
+    receive,
   );
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.on('clientError', refuseUnreadable);
+  // Node would leave out headers past the 2,000th without a word; their bytes are limited anyway.
+  server.maxHeadersCount = 0;
+  // An expectation we do not know may be ignored (RFC 9110, 10.1.1); Node would answer 417 without a body.
+  server.on('checkExpectation', receive);
+  server.on('clientError', (error, socket: Socket) => {
+    const { request, response } = latest.get(socket) ?? {};
+    // Nonsense behind a whole request must not be answered in its place.
+    if (request?.complete && !response?.writableFinished)
+      response?.once('finish', () => refuseUnreadable(error, socket));
+    else refuseUnreadable(error, socket);
+  });
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
+    }
     if (!(await lane.handle(request, response))) api.fastify.routing(request, response);
   }
 
@@ -55,9 +83,8 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     // The caller went away while sending: there is nobody to answer.
     if (request.destroyed && !request.complete) return;
     const problem = problemOf(error) ?? internalProblem(onFault(error));
-    // What is left of the body will not be read, so the connection cannot be used again.
-    if (!request.complete) response.setHeader('Connection', 'close');
-    sendError(response, problem);
+    if (request.complete) sendError(response, problem);
+    else refuseUnread(request, response, problem);
   }
 
   return {
@@ -69,6 +96,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
         server.closeIdleConnections();
       });
     },
+    cutOff: () => server.closeAllConnections(),
   };
 }
 
@@ -82,8 +110,22 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
   });
 }
 
+/** A refusal of a request whose body is still coming: answered at once, closed when the caller has stopped sending. */
+function refuseUnread(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
+  const { status, headers, body } = errorResponse(problem);
+  const text = JSON.stringify(body);
+  const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
+  response.writeHead(status, { ...headers, ...length }).write(text);
+  let discardedBytes = 0;
+  request.on('data', (chunk: Buffer) => {
+    discardedBytes += chunk.length;
+    if (discardedBytes > DISCARDED_BYTES_MAX) response.end();
+  });
+  request.on('end', () => response.end());
+}
+
 /** What node:http could not read as a request at all. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+function refuseUnreadable(error: Error & { code?: string; reason?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
@@ -91,7 +133,10 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
   const { status, headers, body } = errorResponse(
     error.code === 'HPE_HEADER_OVERFLOW'
       ? { code: 'headers_too_large', message: `the request line and headers are over ${HEADER_BYTES_MAX} bytes` }
-      : { code: 'bad_request', message: 'this is not a complete HTTP request' },
+      : {
+          code: 'bad_request',
+          message: `this cannot be read as an HTTP request${error.reason ? `: ${error.reason}` : ''}`,
+        },
   );
   const text = JSON.stringify(body);
   const head = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' });

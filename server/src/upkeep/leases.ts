@@ -6,11 +6,17 @@ import type { Store } from '../store/store.ts';
 /** A node that has not been heard of for this long is gone. */
 export const NODE_TTL_MS = 15_000;
 const BEAT_EVERY_MS = 5000;
+/**
+ * A node starts attempts only this long after its last sign of life. The other half of the time is for the request to
+ * get onto the wire: a process that was frozen in between must not send what somebody else has taken over.
+ */
+const START_WITHIN_MS = NODE_TTL_MS / 2;
 const ORPHANS_PER_RUN = 500;
 
 export function heartbeat(store: Store, node: string) {
   return {
     name: 'heartbeat',
+    goodForMs: START_WITHIN_MS,
     async run(): Promise<number> {
       await store.heartbeat(node, NODE_TTL_MS);
       return BEAT_EVERY_MS;

@@ -32,8 +32,11 @@ export function* unexpected({ history, stored, expected }: Evidence): Iterable<s
   for (const { messageId, url } of history.arrivals) {
     if (!stored.has(messageId)) yield `${messageId} arrived at ${url}, but is not in the store`;
   }
-  const ids = history.stored.map(({ id }) => id);
-  for (const id of new Set(ids.filter((other, at) => ids.indexOf(other) !== at))) yield `${id} is in the store twice`;
+  const seen = new Set<string>();
+  for (const { id } of history.stored) {
+    if (seen.has(id)) yield `${id} is in the store twice`;
+    seen.add(id);
+  }
 }
 
 /** A topic's copies and the elements of a batch are accepted together or not at all. */

@@ -24,7 +24,7 @@ export class Node {
   readonly name: string;
   readonly store: Store;
 
-  constructor(harness: StoreHarness, name: string) {
+  constructor(harness: Pick<StoreHarness, 'open'>, name: string) {
     this.name = name;
     this.store = harness.open(name);
   }

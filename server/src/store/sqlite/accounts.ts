@@ -98,7 +98,7 @@ function toToken(row: TokenRow): Token {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
-    scopes: row.scopes.split(' ') as Scope[],
+    scopes: row.scopes === '' ? [] : (row.scopes.split(' ') as Scope[]),
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
   };

@@ -24,15 +24,11 @@ export interface ClaimReply {
   readonly hasMore: boolean;
 }
 
-interface Lane {
-  readonly accountId: string;
-  readonly host: string;
-}
-
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
   readonly #database: Database;
-  #last: Lane = { accountId: '', host: '' };
+  #lastAccount = '';
+  readonly #lastHosts = new Map<string, string>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -56,84 +52,111 @@ export class Claimer {
   }
 
   #claimReady(command: ClaimCommand): Claim[] {
-    const budget = new SlotBudget(command.limits);
-    const accounts = new Map<string, AccountAtClaim>();
-    const claims: Claim[] = [];
-    let lanes = this.#readyLanes(budget);
-    while (budget.slots > 0 && lanes.length > 0) {
-      const unfinished: Lane[] = [];
-      for (const { lane, share } of shareSlots(lanes, budget.slots)) {
-        const wanted = Math.min(share, budget.room(lane.accountId, lane.host));
-        const rows = wanted > 0 ? this.#readyRows(lane, wanted) : [];
-        let taken = 0;
-        for (const row of rows) {
-          if (!budget.take(row.account_id, row.host, row.body.length)) break;
-          const lease = `${command.leasePrefix}.${claims.length}`;
-          this.#database.run(
-            "UPDATE messages SET state = 'claimed', lease = ?, node = ? WHERE seq = ?",
-            lease,
-            command.node,
-            row.seq,
-          );
-          const account = accounts.get(row.account_id) ?? accountAtClaim(this.#database, row.account_id);
-          accounts.set(row.account_id, account);
-          claims.push({ lease, message: { ...toMessage(row), state: 'claimed' }, ...account });
-          taken += 1;
-        }
-        if (taken > 0) this.#last = lane;
-        if (taken > 0 && taken === share) unfinished.push(lane);
-      }
-      lanes = unfinished;
-    }
-    return claims;
+    const claiming: Claiming = { command, budget: new SlotBudget(command.limits), accounts: new Map(), claims: [] };
+    const accounts = this.#readyAccounts(claiming.budget);
+    shareOut(claiming.budget.slots, accounts, (accountId, accountShare) => {
+      const hosts = [...this.#readyHosts(accountId, claiming.budget).take(accountShare)];
+      const taken = shareOut(accountShare, hosts, (host, share) => this.#claimLane(claiming, accountId, host, share));
+      if (taken > 0) this.#lastAccount = accountId;
+      return taken;
+    });
+    return claiming.claims;
   }
 
-  /** Accounts × hosts with something ready and room for it, from behind the last one served, around once. */
-  #readyLanes(budget: SlotBudget): Lane[] {
-    const lanes: Lane[] = [];
-    const start = this.#last;
-    let at = start;
-    let isWrapped = false;
-    while (lanes.length < budget.slots) {
-      const next = this.#database.get<Lane>(
-        `SELECT account_id AS accountId, host FROM messages
-           WHERE state = 'ready' AND (account_id, host) > (?, ?) ORDER BY account_id, host LIMIT 1`,
-        at.accountId,
-        at.host,
-      );
-      if (!next) {
-        if (isWrapped) break;
-        isWrapped = true;
-        at = { accountId: '', host: '' };
-        continue;
-      }
-      if (isWrapped && isBehind(next, start)) break;
-      if (budget.room(next.accountId, next.host) > 0) lanes.push(next);
-      at = next;
-    }
-    return lanes;
-  }
-
-  #readyRows(lane: Lane, limit: number): MessageRow[] {
-    return this.#database.all<MessageRow>(
-      `SELECT * FROM messages WHERE state = 'ready' AND account_id = ? AND host = ? ORDER BY due_at, seq LIMIT ?`,
-      lane.accountId,
-      lane.host,
-      limit,
+  /** Those with something ready and room for it, as many as there are slots, from behind the last one served. */
+  #readyAccounts(budget: SlotBudget): string[] {
+    const accounts = around(this.#lastAccount, (after, upTo) =>
+      this.#database.get<{ key: string }>(
+        `SELECT account_id AS key FROM messages
+           WHERE state = 'ready' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,
+        after,
+        upTo,
+      ),
     );
+    const hasRoom = (accountId: string) => this.#readyHosts(accountId, budget).next().done !== true;
+    return [...accounts.filter(hasRoom).take(budget.slots)];
+  }
+
+  /** The account's hosts with something ready and room for it, from behind the last one served. */
+  #readyHosts(accountId: string, budget: SlotBudget): IteratorObject<string> {
+    const hosts = around(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
+      this.#database.get<{ key: string }>(
+        `SELECT host AS key FROM messages
+           WHERE state = 'ready' AND account_id = ? AND host > ? AND host <= ? ORDER BY host LIMIT 1`,
+        accountId,
+        after,
+        upTo,
+      ),
+    );
+    return hosts.filter((host) => budget.room(accountId, host) > 0);
+  }
+
+  /** Claims up to `count` of one account's messages to one host, and answers how many. */
+  #claimLane({ command, budget, accounts, claims }: Claiming, accountId: string, host: string, count: number): number {
+    const wanted = Math.min(count, budget.room(accountId, host));
+    if (wanted < 1) return 0;
+    // Without the bodies: those that the bytes do not allow are never read.
+    const ready = this.#database.all<{ seq: number; bytes: number }>(
+      `SELECT seq, length(body) AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
+         ORDER BY due_at, seq LIMIT ?`,
+      accountId,
+      host,
+      wanted,
+    );
+    let taken = 0;
+    for (const { seq, bytes } of ready) {
+      if (!budget.take(accountId, host, bytes)) break;
+      const lease = `${command.leasePrefix}.${claims.length}`;
+      const row = this.#database.get<MessageRow>(
+        "UPDATE messages SET state = 'claimed', lease = ?, node = ? WHERE seq = ? RETURNING *",
+        lease,
+        command.node,
+        seq,
+      )!;
+      const account = accounts.get(accountId) ?? accountAtClaim(this.#database, accountId);
+      accounts.set(accountId, account);
+      claims.push({ lease, message: toMessage(row), ...account });
+      taken += 1;
+    }
+    if (taken > 0) this.#lastHosts.set(accountId, host);
+    return taken;
   }
 }
 
-function isBehind(lane: Lane, other: Lane): boolean {
-  return lane.accountId > other.accountId || (lane.accountId === other.accountId && lane.host > other.host);
+/** One claim on its way. */
+interface Claiming {
+  readonly command: ClaimCommand;
+  readonly budget: SlotBudget;
+  readonly accounts: Map<string, AccountAtClaim>;
+  readonly claims: Claim[];
 }
 
-/** Equal parts for the accounts, and within each for its hosts; at least one each, the budget stops the last. */
-function shareSlots(lanes: readonly Lane[], slots: number): { lane: Lane; share: number }[] {
-  const lanesOf = new Map<string, number>();
-  for (const lane of lanes) lanesOf.set(lane.accountId, (lanesOf.get(lane.accountId) ?? 0) + 1);
-  const accountShare = Math.ceil(slots / lanesOf.size);
-  return lanes.map((lane) => ({ lane, share: Math.ceil(accountShare / lanesOf.get(lane.accountId)!) }));
+/** Behind every key. */
+const LAST = '\u{10ffff}';
+
+/** The keys behind `start`, then those up to it, each once. `next` finds the first of an interval. */
+function* around(start: string, next: (after: string, upTo: string) => { key: string } | undefined): Generator<string> {
+  for (let at = next(start, LAST); at; at = next(at.key, LAST)) yield at.key;
+  for (let at = next('', start); at; at = next(at.key, start)) yield at.key;
+}
+
+/**
+ * Shares `count` over the keys in equal parts, and what some cannot use over those that used theirs up. `take` gives
+ * a key at most so many and answers how many it took. Answers how many all took.
+ */
+function shareOut(count: number, keys: readonly string[], take: (key: string, share: number) => number): number {
+  let left = count;
+  let hungry = keys;
+  while (left > 0 && hungry.length > 0) {
+    const part = Math.ceil(left / hungry.length);
+    hungry = hungry.filter((key) => {
+      const share = Math.min(part, left);
+      const taken = share > 0 ? take(key, share) : 0;
+      left -= taken;
+      return taken > 0 && taken === share;
+    });
+  }
+  return count - left;
 }
 
 /** When something that waits for the clock becomes due. */

@@ -6,8 +6,13 @@ import { openDatabase } from './open.ts';
 import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
 
 export interface Executor {
-  /** Rejects only when the store is broken for good. */
-  execute(commands: readonly Command[]): Promise<readonly Reply[]>;
+  /** Rejects only when the store is broken for good. `from` is the node whose batch this is. */
+  execute(commands: readonly Command[], from: string): Promise<readonly Reply[]>;
+  /**
+   * Calls `listener` after every batch that came from another node than `node` and may have made work. An executor
+   * that serves a single store can do without.
+   */
+  onOthers?(node: string, listener: () => void): void;
   close(): Promise<void>;
 }
 
@@ -15,8 +20,14 @@ export interface Executor {
 export function inlineExecutor(path: string): Executor {
   const database = openDatabase(path);
   const verbs = createVerbs(database);
+  const neighbours = new Neighbours();
   return {
-    execute: async (commands) => runBatch(database, verbs, commands),
+    async execute(commands, from) {
+      const replies = runBatch(database, verbs, commands);
+      neighbours.tell(commands, from);
+      return replies;
+    },
+    onOthers: (node, listener) => neighbours.add(node, listener),
     close: async () => database.close(),
   };
 }
@@ -31,39 +42,60 @@ export type ThreadMessage =
 /** On a thread of its own, which owns the data directory. Rejects with a message for people if it cannot. */
 export async function threadExecutor(directory: string): Promise<Executor> {
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: { directory } });
-  let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void } | null = null;
+  const neighbours = new Neighbours();
+  /** In the order in which the thread was asked, which is the order in which it answers. */
+  let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void }[] = [];
   let broken: Error | null = null;
   const fail = (error: Error) => {
     broken ??= error;
-    waiting?.reject(broken);
-    waiting = null;
+    for (const each of waiting) each.reject(broken);
+    waiting = [];
   };
   worker.on('message', (message: ThreadMessage) => {
     if (message.kind === 'broken') return fail(new Error(message.message));
-    waiting?.resolve(message);
-    waiting = null;
+    waiting.shift()?.resolve(message);
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error(String(error))));
   worker.on('exit', () => fail(new Error('The store is closed.')));
   const next = () =>
     new Promise<ThreadMessage>((resolve, reject) => {
       if (broken) reject(broken);
-      else waiting = { resolve, reject };
+      else waiting.push({ resolve, reject });
     });
   await next();
   return {
-    async execute(commands) {
+    async execute(commands, from) {
       const answer = next();
       if (!broken) worker.postMessage(commands);
       const message = await answer;
+      neighbours.tell(commands, from);
       return message.kind === 'replies' ? message.replies : [];
     },
+    onOthers: (node, listener) => neighbours.add(node, listener),
     async close() {
-      if (broken) return;
-      const answer = next();
-      worker.postMessage('close');
-      await answer;
+      if (!broken) {
+        const answer = next();
+        worker.postMessage('close');
+        await answer;
+      }
       await worker.terminate();
     },
   };
+}
+
+/** After one of these there may be something to claim that was not there before. */
+const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set(['accept', 'settle', 'release', 'cancel', 'saveQueue']);
+
+/** The stores that share an executor: each plans by what it knows to be due, so it must hear of what others write. */
+class Neighbours {
+  readonly #listeners = new Map<string, () => void>();
+
+  add(node: string, listener: () => void): void {
+    this.#listeners.set(node, listener);
+  }
+
+  tell(commands: readonly Command[], from: string): void {
+    if (!commands.some(({ verb }) => VERBS_MAKING_WORK.has(verb))) return;
+    for (const [node, listener] of this.#listeners) if (node !== from) listener();
+  }
 }

@@ -52,6 +52,7 @@ export function openDatabase(path: string): Database {
       PRAGMA cache_size = -65536;
       PRAGMA temp_store = MEMORY;
     `);
+    rewriteLog(database);
     migrate(database);
     if (path !== ':memory:') requireDurability(database);
     return database;
@@ -59,6 +60,15 @@ export function openDatabase(path: string): Database {
     database.close();
     throw error;
   }
+}
+
+/**
+ * Moves all that a process before us left in the log into the database, and starts the log anew. If that process ended
+ * because a flush failed, the system may show us pages of the log that are not on disk and that no flush will write
+ * any more: what we appended behind them would be lost with them when the power goes. Writing them again is safe.
+ */
+function rewriteLog(database: Database): void {
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
 /**

@@ -44,6 +44,8 @@ export function startHeads(database: Database, accountId: string, name: string, 
     accountId,
     name,
   )!;
+  const excess = started - queue.parallelism;
+  if (excess > 0) giveBackPlaces(database, accountId, name, excess);
   let free = freeHeads({ parallelism: queue.parallelism, isPaused: queue.is_paused === 1 }, started);
   let nextStartAt: number | null = null;
   let hasStarted = false;
@@ -60,14 +62,31 @@ export function startHeads(database: Database, accountId: string, name: string, 
       nextStartAt = head.first_due_at;
       break;
     }
-    database.run("UPDATE messages SET state = 'ready', holds_slot = 1 WHERE seq = ?", head.seq);
+    // One that had its place taken away while it waited for its retry waits on, as the head.
+    database.run(
+      "UPDATE messages SET state = CASE WHEN due_at > ? THEN 'delayed' ELSE 'ready' END, holds_slot = 1 WHERE seq = ?",
+      now,
+      head.seq,
+    );
     hasStarted = true;
     free -= 1;
   }
   if (nextStartAt !== queue.next_start_at) {
     database.run('UPDATE queues SET next_start_at = ? WHERE account_id = ? AND name = ?', nextStartAt, accountId, name);
   }
-  return hasStarted ? now : nextStartAt;
+  return hasStarted || excess > 0 ? now : nextStartAt;
+}
+
+/** The parallelism was lowered: of the heads without an attempt under way, the last ones stand in line again. */
+function giveBackPlaces(database: Database, accountId: string, name: string, count: number): void {
+  database.run(
+    `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq IN
+       (SELECT seq FROM messages WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND state <> 'claimed'
+          ORDER BY first_due_at DESC, seq DESC LIMIT ?)`,
+    accountId,
+    name,
+    count,
+  );
 }
 
 /** Starts the heads of queues whose next message has become due. */

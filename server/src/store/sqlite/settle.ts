@@ -53,7 +53,8 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
       attempt.number,
       held.seq,
     );
-    return waits ? null : next.dueAt;
+    const startAt = held.queue_name === null ? null : startHeads(database, held.account_id, held.queue_name, now);
+    return waits ? startAt : earlier(next.dueAt, startAt);
   }
   database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, holds_slot = 0, retried = ?, interrupted = ?,

@@ -8,6 +8,7 @@ import { NO_SLOTS, SlotBudget } from '../../domain/slots.ts';
 import type { Clock } from '../../world.ts';
 import { type ClaimAnswer, type ClaimRequest, type Store, StoreUnavailable } from '../store.ts';
 import { type AcceptReply, type AccountAtClaim, earlier } from './accept.ts';
+import type { ClaimReply } from './claim.ts';
 import type { Executor } from './executor.ts';
 import type { Command, Reply, Verbs } from './verbs.ts';
 
@@ -32,7 +33,7 @@ export interface SqliteStoreOptions {
 
 export function createSqliteStore(options: SqliteStoreOptions): Store {
   const { executor, clock, node } = options;
-  const committer = new Committer(executor, options.onBroken);
+  const committer = new Committer(executor, node, options.onBroken);
   const call = committer.call.bind(committer);
   let wake = () => {};
   let leaseNumber = 0;
@@ -53,6 +54,10 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     databaseDueAt = earlier(databaseDueAt, dueAt);
     if (isNews) wake();
   };
+  executor.onOthers?.(node, () => {
+    databaseDueAt = Number.NEGATIVE_INFINITY;
+    wake();
+  });
 
   const leaseFor = (message: NewMessage, now: number): string | null => {
     if (message.queueName !== null || message.dueAt > now) return null;
@@ -93,20 +98,31 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   }
 
   async function claimDue(request: ClaimRequest): Promise<ClaimAnswer> {
-    const claims = takePromised(promised);
     const budget = new SlotBudget(request.limits);
-    // What is promised or handed out just now takes its place in the new budget, whoever's count it was in before.
+    // What is promised takes its place in the new budget, whoever's count it was in before; in the same order as in
+    // the last one, because in another order the bytes could run out before all have their slots.
     for (const { message } of promised.values()) budget.take(message.accountId, message.host, message.body.length);
-    for (const { message } of claims) budget.take(message.accountId, message.host, message.body.length);
+    const claims = takePromised(promised);
     if (budget.slots === 0 || databaseDueAt === null || databaseDueAt > request.now) {
       offer = budget;
-      return { claims, nextDueAt: databaseDueAt === Number.NEGATIVE_INFINITY ? null : databaseDueAt };
+      // What is due but has no slot waits for a commit or a settlement, not for the clock: an engine that was told so
+      // would ask again at once, forever, and never let the commit's answer through.
+      const isLater = databaseDueAt !== null && databaseDueAt > request.now;
+      return { claims, nextDueAt: isLater ? databaseDueAt : null };
     }
     offer = new SlotBudget(NO_SLOTS);
     databaseDueAt = null;
     leaseNumber += 1;
     const leasePrefix = `${node}.${leaseNumber}`;
-    const reply = await call('claim', { ...request, limits: budget.limits(), leasePrefix });
+    let reply: ClaimReply;
+    try {
+      reply = await call('claim', { ...request, limits: budget.limits(), leasePrefix });
+    } catch (error) {
+      // Nothing of it happened: the next call looks again, and hands out what this one would have.
+      databaseDueAt = Number.NEGATIVE_INFINITY;
+      for (const claim of claims) promised.set(claim.lease, { message: claim.message, claim });
+      throw error;
+    }
     for (const { message } of reply.claims) budget.take(message.accountId, message.host, message.body.length);
     offer = budget;
     databaseDueAt = earlier(databaseDueAt, reply.hasMore ? Number.NEGATIVE_INFINITY : reply.nextDueAt);
@@ -132,6 +148,11 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     getMessage: (accountId, id) => call('getMessage', accountId, id),
     async cancel(accountId, ids, now, expiresAt) {
       const { cancelled, dueAt } = await call('cancel', accountId, ids, now, expiresAt);
+      // What was promised and is cancelled must never start.
+      const gone = new Set(cancelled);
+      for (const [lease, { message }] of promised) if (gone.has(message.id)) promised.delete(lease);
+      // One of them may be what the clock was waiting for.
+      databaseDueAt = Number.NEGATIVE_INFINITY;
       noteDue(dueAt);
       return cancelled;
     },
@@ -165,13 +186,15 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
 /** What is asked while a batch runs goes into the next: under load, many requests share one fsync. */
 class Committer {
   readonly #executor: Executor;
+  readonly #node: string;
   readonly #onBroken: (error: Error) => void;
   #waiting: Waiting[] = [];
   #running: Promise<void> | null = null;
   #closed: Error | null = null;
 
-  constructor(executor: Executor, onBroken: (error: Error) => void) {
+  constructor(executor: Executor, node: string, onBroken: (error: Error) => void) {
     this.#executor = executor;
+    this.#node = node;
     this.#onBroken = onBroken;
   }
 
@@ -184,8 +207,9 @@ class Committer {
   }
 
   async close(): Promise<void> {
-    await this.#running;
+    // First, so that nothing new is asked of an executor that is being closed.
     this.#closed ??= new Error('The store is closed.');
+    await this.#running;
     await this.#executor.close();
   }
 
@@ -196,7 +220,8 @@ class Committer {
       const batch = this.#waiting;
       this.#waiting = [];
       try {
-        const replies = await this.#executor.execute(batch.map((waiting) => waiting.command));
+        const commands = batch.map((waiting) => waiting.command);
+        const replies = await this.#executor.execute(commands, this.#node);
         batch.forEach((waiting, index) => {
           answer(waiting, replies[index]!);
         });

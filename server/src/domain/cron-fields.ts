@@ -1,0 +1,101 @@
+// One field of a cron, from its text to the numbers it stands for. What the five fields mean together, and when that
+// is in a time zone, is cron.ts's.
+
+export interface CronField {
+  /** Ascending, without duplicates; Sunday is 0. */
+  readonly values: readonly number[];
+  /** Written with a `*`, with or without a step: the author thinks of an interval, not of particular values. */
+  readonly isWildcard: boolean;
+  /** By what was written: `1-31` is a choice of days, if an odd one, as it is in every other cron. */
+  readonly isRestricted: boolean;
+}
+
+interface CronFieldKind {
+  /** As it is called in messages to people. */
+  readonly name: string;
+  readonly min: number;
+  /** The largest number that may be written: for weekdays 7, which is Sunday once more. */
+  readonly max: number;
+  /** How many different values there are, counted from `min`. */
+  readonly size: number;
+  /** Three-letter names of the values, the first for `min`. */
+  readonly names: readonly string[];
+}
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+
+const DAY_OF_WEEK: CronFieldKind = { name: 'day-of-week', min: 0, max: 7, size: 7, names: WEEKDAYS };
+
+/** In the order they are written. */
+export const CRON_FIELD_KINDS: readonly CronFieldKind[] = [
+  { name: 'minute', min: 0, max: 59, size: 60, names: [] },
+  { name: 'hour', min: 0, max: 23, size: 24, names: [] },
+  { name: 'day-of-month', min: 1, max: 31, size: 31, names: [] },
+  { name: 'month', min: 1, max: 12, size: 12, names: MONTHS },
+  DAY_OF_WEEK,
+];
+
+/** `*`, `5`, `mon-fri`, each with a step or without. */
+const PART = /^(?:(?<star>\*)|(?<first>\w+)(?:-(?<last>\w+))?)(?:\/(?<step>\w+))?$/;
+
+export function parseCronField(kind: CronFieldKind, text: string): CronField | { readonly problem: string } {
+  const values = new Set<number>();
+  let isWildcard = false;
+  let isRestricted = true;
+  for (const part of text.split(',')) {
+    const range = parsePart(kind, part);
+    if ('problem' in range) return { problem: `${kind.name} ${JSON.stringify(part.slice(0, 40))}: ${range.problem}` };
+    if (part.startsWith('*')) {
+      isWildcard = true;
+      if (range.step === 1) isRestricted = false;
+    }
+    for (let value = range.first; value <= range.last; value += range.step) {
+      values.add(value >= kind.min + kind.size ? value - kind.size : value);
+    }
+  }
+  return { values: [...values].sort((a, b) => a - b), isWildcard, isRestricted };
+}
+
+interface Range {
+  readonly first: number;
+  readonly last: number;
+  readonly step: number;
+}
+
+function parsePart(kind: CronFieldKind, part: string): Range | { readonly problem: string } {
+  const found = PART.exec(part)?.groups;
+  if (found === undefined) return { problem: 'must be "*", a value or a range such as 1-5, with or without a /step' };
+  const step = found.step === undefined ? 1 : wholeNumber(found.step);
+  // A longer step would silently be none: `*/90` minutes runs every hour.
+  if (step === null || step < 1 || step > kind.size) return { problem: `the step must be 1 to ${kind.size}` };
+
+  const largest = kind.min + kind.size - 1;
+  if (found.star !== undefined) return { first: kind.min, last: largest, step };
+  const first = parseValue(kind, found.first!);
+  if (first === null) return { problem: `must be ${allowed(kind)}` };
+  // Not of the old cron, but of those people know today: a value with a step goes on to the end.
+  if (found.last === undefined)
+    return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
+  const written = parseValue(kind, found.last);
+  if (written === null) return { problem: `must be ${allowed(kind)}` };
+  const isSundayLast = kind === DAY_OF_WEEK && written === 0 && first > 0;
+  const last = isSundayLast ? 7 : written;
+  if (last < first) return { problem: 'the range runs backwards; write it as two, separated by a comma' };
+  return { first, last, step };
+}
+
+function parseValue(kind: CronFieldKind, text: string): number | null {
+  const named = kind.names.indexOf(text.toLowerCase());
+  const value = named === -1 ? wholeNumber(text) : kind.min + named;
+  return value !== null && value >= kind.min && value <= kind.max ? value : null;
+}
+
+function wholeNumber(text: string): number | null {
+  return /^\d+$/.test(text) ? Number(text) : null;
+}
+
+function allowed({ min, max, names }: CronFieldKind): string {
+  const numbers = `${min} to ${max}`;
+  return names.length === 0 ? numbers : `${numbers} or ${names[0]} to ${names.at(-1)}`;
+}

@@ -1,0 +1,175 @@
+// When a schedule is due: a cron of five fields in a time zone, and the next instant it names. It starts nothing and
+// keeps no memory of what ran; a run that was missed is the caller's to make up for.
+//
+// What happens when a zone changes its clocks is Debian cron's rule (croner's since version 11 too). A cron without a
+// `*` in minute and hour names particular times: one that the change skips runs once, at the first instant after it,
+// and one that comes twice runs at its first occurrence only. A cron with a `*` there is an interval: it follows the
+// clock, runs through a repeated hour both times, and makes up for nothing that was skipped.
+
+import { CRON_FIELD_KINDS, type CronField, parseCronField } from './cron-fields.ts';
+import { isTimeZone, offsetChangeAt, offsetMsAt } from './time-zone.ts';
+
+export interface Cron {
+  readonly timeZone: string;
+  readonly minutes: readonly number[];
+  readonly hours: readonly number[];
+  readonly daysOfMonth: readonly number[];
+  /** 1 to 12. */
+  readonly months: readonly number[];
+  /** 0 is Sunday. */
+  readonly weekdays: readonly number[];
+  /** Both kinds of day are restricted, and a day needs to be only one of them. */
+  readonly isEitherDay: boolean;
+  readonly isInterval: boolean;
+}
+
+export const CRON_LENGTH_MAX = 512;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** The rarest day, 29 February, is at most 8 years away; this leaves room without letting a search run on. */
+const SEARCH_MS_MAX = 28 * 366 * DAY_MS;
+
+const NICKNAMES: ReadonlyMap<string, string> = new Map([
+  ['@hourly', '0 * * * *'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@monthly', '0 0 1 * *'],
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+]);
+
+const DAYS_IN_MONTH_MAX = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+interface Refusal {
+  readonly problem: string;
+}
+
+export function parseCron(text: string): Cron | Refusal {
+  if (text.length > CRON_LENGTH_MAX) {
+    return { problem: `the cron has ${text.length} characters; at most ${CRON_LENGTH_MAX} are taken` };
+  }
+  const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S*))?(.*)$/s.exec(text.trim()) ?? [];
+  if (zone !== undefined && !isTimeZone(zone)) {
+    return { problem: `time zone ${JSON.stringify(zone)} is not known; take a name such as Europe/Berlin` };
+  }
+  return parseFields(zone ?? 'UTC', expression?.trim() ?? '');
+}
+
+function parseFields(timeZone: string, expression: string): Cron | Refusal {
+  const spelledOut = expression.startsWith('@') ? NICKNAMES.get(expression.toLowerCase()) : expression;
+  if (spelledOut === undefined) {
+    const nicknames = [...NICKNAMES.keys()].join(', ');
+    return { problem: `${JSON.stringify(expression.slice(0, 40))} is not one of ${nicknames}` };
+  }
+  const texts = spelledOut.split(/\s+/).filter(Boolean);
+  if (texts.length !== CRON_FIELD_KINDS.length) {
+    const names = CRON_FIELD_KINDS.map(({ name }) => name).join(', ');
+    return { problem: `has ${texts.length} fields; five are needed: ${names}` };
+  }
+  const fields: CronField[] = [];
+  for (const [index, kind] of CRON_FIELD_KINDS.entries()) {
+    const parsed = parseCronField(kind, texts[index]!);
+    if ('problem' in parsed) return parsed;
+    fields.push(parsed);
+  }
+  const [minute, hour, dayOfMonth, month, dayOfWeek] = fields as [
+    CronField,
+    CronField,
+    CronField,
+    CronField,
+    CronField,
+  ];
+
+  const isEitherDay = dayOfMonth.isRestricted && dayOfWeek.isRestricted;
+  const longestMonth = Math.max(...month.values.map((each) => DAYS_IN_MONTH_MAX[each - 1]!));
+  if (!isEitherDay && dayOfMonth.values[0]! > longestMonth) {
+    return { problem: `can never run: day-of-month "${texts[2]}" does not come in month "${texts[3]}"` };
+  }
+  return {
+    timeZone,
+    minutes: minute.values,
+    hours: hour.values,
+    daysOfMonth: dayOfMonth.values,
+    months: month.values,
+    weekdays: dayOfWeek.values,
+    isEitherDay,
+    isInterval: minute.isWildcard || hour.isWildcard,
+  };
+}
+
+/** The first instant after `afterAt`, in milliseconds since 1970; null when there is none for 28 years. */
+export function nextCronTime(cron: Cron, afterAt: number): number | null {
+  const { timeZone, isInterval } = cron;
+  let at = afterAt;
+  let offsetMs = offsetMsAt(timeZone, at);
+  let fromLocal = wholeMinute(Math.floor(at + offsetMs) + 1);
+  if (!isInterval) fromLocal = Math.max(fromLocal, repeatedUntilLocal(timeZone, at, offsetMs));
+  const lastLocal = fromLocal + SEARCH_MS_MAX;
+
+  // From one change of the offset to the next; in between, local time is an instant plus a constant.
+  for (;;) {
+    const local = nextLocalMatch(cron, fromLocal, lastLocal);
+    if (local === null) return null;
+    const dueAt = local - offsetMs;
+    const seenUntil = Math.min(dueAt, at + DAY_MS);
+    const changeAt = offsetChangeAt(timeZone, at, seenUntil);
+    if (changeAt !== null) {
+      const skippedFrom = changeAt + offsetMs;
+      offsetMs = offsetMsAt(timeZone, changeAt);
+      at = changeAt;
+      const resumesAt = changeAt + offsetMs;
+      if (!isInterval && local < resumesAt) return changeAt;
+      fromLocal = wholeMinute(isInterval ? resumesAt : Math.max(resumesAt, skippedFrom));
+    } else if (seenUntil === dueAt) {
+      return dueAt;
+    } else {
+      // Changes between here and the last days before it cannot matter: nothing up to `local` matches.
+      at = Math.max(seenUntil, dueAt - 2 * DAY_MS);
+      offsetMs = offsetMsAt(timeZone, at);
+      fromLocal = local;
+    }
+  }
+}
+
+/** Up to which local time the clock had come already, when it was put back within the last day. */
+function repeatedUntilLocal(timeZone: string, at: number, offsetMs: number): number {
+  const earlierOffsetMs = offsetMsAt(timeZone, at - DAY_MS);
+  if (earlierOffsetMs <= offsetMs) return Number.NEGATIVE_INFINITY;
+  return wholeMinute(offsetChangeAt(timeZone, at - DAY_MS, at)! + earlierOffsetMs);
+}
+
+function wholeMinute(local: number): number {
+  return Math.ceil(local / MINUTE_MS) * MINUTE_MS;
+}
+
+/** Local times are kept as if they were UTC: a calendar without changes of the clock. */
+function nextLocalMatch(cron: Cron, fromLocal: number, lastLocal: number): number | null {
+  let day = Math.floor(fromLocal / DAY_MS) * DAY_MS;
+  let fromMinute = (fromLocal - day) / MINUTE_MS;
+  while (day <= lastLocal) {
+    const date = new Date(day);
+    const month = date.getUTCMonth() + 1;
+    const isInMonth = cron.months.includes(month);
+    const minute = isInMonth && isOnDay(cron, date) ? nextMinuteOfDay(cron, fromMinute) : null;
+    if (minute !== null) return day + minute * MINUTE_MS;
+    day = isInMonth ? day + DAY_MS : Date.UTC(date.getUTCFullYear(), month, 1);
+    fromMinute = 0;
+  }
+  return null;
+}
+
+function isOnDay(cron: Cron, date: Date): boolean {
+  const isInMonth = cron.daysOfMonth.includes(date.getUTCDate());
+  const isInWeek = cron.weekdays.includes(date.getUTCDay());
+  return cron.isEitherDay ? isInMonth || isInWeek : isInMonth && isInWeek;
+}
+
+function nextMinuteOfDay(cron: Cron, fromMinute: number): number | null {
+  for (const hour of cron.hours) {
+    const minute = cron.minutes.find((each) => hour * 60 + each >= fromMinute);
+    if (minute !== undefined) return hour * 60 + minute;
+  }
+  return null;
+}

@@ -1,0 +1,55 @@
+// What makes two messages the same: an id of the caller's, or all that a receiver would get to see. It hashes nothing
+// and remembers nothing: the window in which a duplicate counts is the store's.
+
+import type { HeaderList } from './message.ts';
+
+export const DEDUPLICATION_ID_LENGTH_MAX = 256;
+
+/** Why this cannot be a deduplication id, or null. */
+export function deduplicationIdProblem(text: string): string | null {
+  if (text === '') return 'is empty';
+  if (text.length > DEDUPLICATION_ID_LENGTH_MAX) {
+    return `has ${text.length} characters; at most ${DEDUPLICATION_ID_LENGTH_MAX} are taken`;
+  }
+  if (text.includes(':')) return 'must not contain ":"';
+  // In a batch it comes as JSON, which can carry more than a header can; the same id must be possible in both.
+  if (/[^\x20-\x7e\x80-\xff]/.test(text)) return 'has a control character or one beyond Latin-1';
+  return null;
+}
+
+export interface DeduplicatedContent {
+  /** As it was given: a URL or a topic. */
+  readonly destination: string;
+  readonly body: Uint8Array;
+  readonly contentType: string | null;
+  /** The forwarded headers. */
+  readonly headers: HeaderList;
+}
+
+/**
+ * Bytes that are the same for the same content only: every part is preceded by its length, so none can run into the
+ * next. Names of headers count in any case and any order; several values of one name keep theirs, which has a meaning.
+ */
+export function contentKey(content: DeduplicatedContent): Uint8Array {
+  const headers = content.headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  headers.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const parts = [
+    textBytes(content.destination),
+    content.body,
+    ...(content.contentType === null ? [] : [textBytes(content.contentType)]),
+    ...headers.flat().map(textBytes),
+  ];
+  // A missing Content-Type is told from an empty one by the number of parts: even without, odd with it.
+  return Buffer.concat(parts.flatMap((part) => [lengthBytes(part.length), part]));
+}
+
+/** UTF-16, because UTF-8 writes all unpaired surrogates alike. */
+function textBytes(text: string): Uint8Array {
+  return Buffer.from(text, 'utf16le');
+}
+
+function lengthBytes(length: number): Uint8Array {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(length);
+  return bytes;
+}

@@ -1,0 +1,129 @@
+// Limits by key: how many deliveries of a flow-control key may be under way, and how many may start in a period. It
+// keeps no state of its own: the store holds it, asks here what may start, and writes back what did.
+
+import { parseDurationMs } from './duration.ts';
+
+export interface FlowLimits {
+  /** Deliveries under way at once; null for any number. */
+  readonly parallelism: number | null;
+  /** Starts per period; null for any number. */
+  readonly rate: number | null;
+  readonly periodMs: number;
+}
+
+export interface FlowState {
+  /** Deliveries under way. */
+  readonly active: number;
+  readonly windowStartAt: number;
+  /** Starts in the window. */
+  readonly windowCount: number;
+  readonly isPaused: boolean;
+}
+
+export const FLOW_KEY_LENGTH_MAX = 256;
+export const FLOW_PERIOD_MS_DEFAULT = 1_000;
+export const FLOW_PERIOD_MS_MIN = 1_000;
+export const FLOW_PERIOD_MS_MAX = 7 * 86_400_000;
+
+/** The rule in words, for messages to people. */
+export const FLOW_KEY_RULE = `1 to ${FLOW_KEY_LENGTH_MAX} printable ASCII characters, without blanks around them`;
+
+/** ASCII only: a key comes in headers and in paths, and those two do not agree on any other character. */
+export function isFlowKey(text: string): boolean {
+  return text.length <= FLOW_KEY_LENGTH_MAX && /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+}
+
+interface Refusal {
+  readonly problem: string;
+}
+
+const EXAMPLE = 'as in parallelism=3, rate=10, period=1m';
+/** `ratePerSecond` is what clients once called a rate without a period. */
+const NAMES = ['parallelism', 'rate', 'period', 'ratePerSecond'];
+
+export function parseFlowControl(text: string): FlowLimits | Refusal {
+  const given = parsePairs(text);
+  if ('problem' in given) return given;
+  if (given.has('ratePerSecond') && (given.has('rate') || given.has('period'))) {
+    return { problem: 'ratePerSecond stands for rate with a period of 1s; give either that, or rate and period' };
+  }
+  const counts: (number | null)[] = [];
+  for (const name of ['parallelism', given.has('ratePerSecond') ? 'ratePerSecond' : 'rate']) {
+    const value = given.get(name);
+    if (value !== undefined && !/^0*[1-9]\d{0,8}$/.test(value)) {
+      return { problem: `${name} must be a whole number, 1 or more, not ${shown(value)}` };
+    }
+    counts.push(value === undefined ? null : Number(value));
+  }
+  const [parallelism = null, rate = null] = counts;
+  if (parallelism === null && rate === null) return { problem: `needs parallelism, rate or both, ${EXAMPLE}` };
+
+  const period = given.get('period');
+  const periodMs = period === undefined ? FLOW_PERIOD_MS_DEFAULT : parseDurationMs(period);
+  if (periodMs === null || periodMs < FLOW_PERIOD_MS_MIN || periodMs > FLOW_PERIOD_MS_MAX) {
+    return { problem: `period must be a duration from 1s to 7d, such as 30s or 5m, not ${shown(period ?? '')}` };
+  }
+  return { parallelism, rate, periodMs };
+}
+
+function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {
+  const pairs = new Map<string, string>();
+  for (const part of text.split(',')) {
+    if (part.trim() === '') continue;
+    const [, written, value] = /^([^=]*)=(.*)$/s.exec(part) ?? [];
+    if (written === undefined || value === undefined) return { problem: `${shown(part)} has no "=", ${EXAMPLE}` };
+    const name = NAMES.find((each) => each.toLowerCase() === written.trim().toLowerCase());
+    if (name === undefined) return { problem: `${shown(written)} is not known, ${EXAMPLE}` };
+    if (pairs.has(name)) return { problem: `${name} is given twice` };
+    pairs.set(name, value.trim());
+  }
+  return pairs;
+}
+
+export interface Admission {
+  /** How many may start now; infinite when nothing limits them. */
+  readonly free: number;
+  /** When the next may start, if only the rate holds it back; null when it need not wait or waits for an event. */
+  readonly nextAt: number | null;
+  /** With the window that `now` lies in: what `started` counts on from. */
+  readonly state: FlowState;
+}
+
+export function admit(state: FlowState, limits: FlowLimits, now: number): Admission {
+  const current = inWindow(state, limits.periodMs, now);
+  const freeByParallelism = left(limits.parallelism, current.active);
+  const freeByRate = left(limits.rate, current.windowCount);
+  if (current.isPaused || freeByParallelism === 0) return { free: 0, nextAt: null, state: current };
+  const nextAt = freeByRate === 0 ? current.windowStartAt + limits.periodMs : null;
+  return { free: Math.min(freeByParallelism, freeByRate), nextAt, state: current };
+}
+
+/** After `count` of those that `admit` let in have started; `state` is the one it answered with. */
+export function started(state: FlowState, count: number, now: number): FlowState {
+  if (count === 0) return state;
+  return {
+    ...state,
+    active: state.active + count,
+    // A window begins with its first start, not with the first time somebody asked.
+    windowStartAt: state.windowCount === 0 ? now : state.windowStartAt,
+    windowCount: state.windowCount + count,
+  };
+}
+
+/**
+ * A clock that was put back opens no new window. By more than a period, it moves the window back too, its count kept:
+ * otherwise a clock that was once a year ahead would hold the key for a year.
+ */
+function inWindow(state: FlowState, periodMs: number, now: number): FlowState {
+  if (now >= state.windowStartAt + periodMs) return { ...state, windowStartAt: now, windowCount: 0 };
+  if (now < state.windowStartAt - periodMs) return { ...state, windowStartAt: now };
+  return state;
+}
+
+function left(max: number | null, used: number): number {
+  return max === null ? Number.POSITIVE_INFINITY : Math.max(0, max - used);
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.trim().slice(0, 40));
+}

@@ -1,0 +1,50 @@
+// Settings that come as query parameters of the destination: taken out of it, and out of nothing else. All other bytes
+// stay as they are, so no URL parser may come near. What the values mean is judged where headers are, by the same rules.
+
+import type { HeaderList } from './message.ts';
+
+export interface TakenSettings {
+  readonly destination: string;
+  /** Names with the prefix, as they were written, decoded; a name may stand more than once. */
+  readonly settings: HeaderList;
+}
+
+/** A name in `known` comes without the prefix; one that ends in "-" stands for all names that start with it. */
+export function takeSettings(destination: string, headerPrefix: string, known: ReadonlySet<string>): TakenSettings {
+  const queryStart = destination.indexOf('?');
+  if (queryStart === -1) return { destination, settings: [] };
+  const prefix = headerPrefix.toLowerCase();
+  const settings: [string, string][] = [];
+  const left = destination
+    .slice(queryStart + 1)
+    .split('&')
+    .filter((parameter) => {
+      const equals = parameter.indexOf('=');
+      const name = decoded(equals === -1 ? parameter : parameter.slice(0, equals));
+      if (!isSetting(name.toLowerCase(), prefix, known)) return true;
+      settings.push([name, equals === -1 ? '' : decoded(parameter.slice(equals + 1))]);
+      return false;
+    });
+  if (settings.length === 0) return { destination, settings };
+  const path = destination.slice(0, queryStart);
+  return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings };
+}
+
+function isSetting(lowerName: string, prefix: string, known: ReadonlySet<string>): boolean {
+  if (!lowerName.startsWith(prefix)) return false;
+  const bare = lowerName.slice(prefix.length);
+  for (const each of known) {
+    const lowerKnown = each.toLowerCase();
+    if (lowerKnown.endsWith('-') ? bare.startsWith(lowerKnown) : bare === lowerKnown) return true;
+  }
+  return false;
+}
+
+/** What is not correctly encoded is taken as it stands, and left to whoever judges the value. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,54 @@
+// What of a message is shown as a hash instead of its value, by the `Redact-Fields` header. It is for reads only: the
+// original is stored, delivered and retried as it came.
+
+import type { HeaderList } from './message.ts';
+
+export interface Redaction {
+  readonly body: boolean;
+  readonly allHeaders: boolean;
+  /** Lower case, without duplicates. */
+  readonly headers: readonly string[];
+}
+
+/** The hex digest. Handed in, because the domain has no cryptography. */
+export type Sha256 = (bytes: Uint8Array) => string;
+
+/** `headers[…]` is how the public documentation spells it, `header[…]` how the public clients do. */
+const ONE_HEADER = /^headers?\[\s*([!#$%&'*+.^_`|~0-9a-z-]+)\s*\]$/;
+
+export function parseRedaction(text: string): Redaction | { readonly problem: string } {
+  const headers = new Set<string>();
+  let body = false;
+  let allHeaders = false;
+  for (const part of text.toLowerCase().split(',')) {
+    const field = part.trim();
+    const header = ONE_HEADER.exec(field)?.[1];
+    if (header !== undefined) headers.add(header);
+    else if (field === 'body') body = true;
+    else if (field === 'header' || field === 'headers') allHeaders = true;
+    else if (field !== '') {
+      return { problem: `${JSON.stringify(field.slice(0, 40))} is not one of body, headers, header[Name]` };
+    }
+  }
+  if (!body && !allHeaders && headers.size === 0) {
+    return { problem: 'names nothing; give a list of body, headers, header[Name]' };
+  }
+  return { body, allHeaders, headers: [...headers] };
+}
+
+/** An empty body too: that it was empty is something to hide as well. */
+export function redactBody(redaction: Redaction, body: Uint8Array, sha256: Sha256): Uint8Array {
+  return redaction.body ? new TextEncoder().encode(redacted(body, sha256)) : body;
+}
+
+export function redactHeaders(redaction: Redaction, headers: HeaderList, sha256: Sha256): HeaderList {
+  return headers.map(([name, value]) => {
+    const isHidden = redaction.allHeaders || redaction.headers.includes(name.toLowerCase());
+    // Latin-1 is how the value goes over the wire, so the receiver can compare what arrived.
+    return isHidden ? [name, redacted(Buffer.from(value, 'latin1'), sha256)] : [name, value];
+  });
+}
+
+function redacted(bytes: Uint8Array, sha256: Sha256): string {
+  return `REDACTED:${sha256(bytes)}`;
+}

@@ -1,0 +1,53 @@
+// How far a zone's wall clock is from UTC at an instant, and when that changes, by the time-zone data of the runtime.
+// It knows nothing of calendars or schedules.
+
+/** One per zone ever asked for: making one costs far more than using it, and there are only some hundred zones. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Names only: an offset such as +02:00 is no zone, since it does not say when it changes. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    formatOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What to add to an instant to read it as local time; whole seconds, and in the past not always whole minutes. */
+export function offsetMsAt(timeZone: string, at: number): number {
+  const text = formatOf(timeZone).format(at);
+  const [, sign, hours, minutes, seconds] = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
+  if (sign === undefined) return 0;
+  const offsetMs = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds ?? 0)) * 1_000;
+  return sign === '-' ? -offsetMs : offsetMs;
+}
+
+/**
+ * The first instant after `afterAt`, and not after `untilAt`, with another offset; null when there is none. Only for
+ * spans of a day or so: it compares the two ends, so that a change that is taken back in between goes unseen.
+ */
+export function offsetChangeAt(timeZone: string, afterAt: number, untilAt: number): number | null {
+  const offsetMs = offsetMsAt(timeZone, afterAt);
+  if (offsetMsAt(timeZone, untilAt) === offsetMs) return null;
+  let before = afterAt;
+  let changed = untilAt;
+  while (changed - before > 1) {
+    const middle = Math.floor((before + changed) / 2);
+    if (offsetMsAt(timeZone, middle) === offsetMs) before = middle;
+    else changed = middle;
+  }
+  return changed;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  // Zone names are taken in any case; one key for all spellings keeps the map as small as the list of zones.
+  const key = timeZone.toLowerCase();
+  let format = formats.get(key);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
+    formats.set(key, format);
+  }
+  return format;
+}

@@ -1,0 +1,126 @@
+// Accounts, their tokens and their signing keys.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { Token } from '../../src/domain/account.ts';
+import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from './given.ts';
+import { type HarnessFactory, storeTests } from './harness.ts';
+
+function token(some: Partial<Token> = {}): Token {
+  return {
+    id: 'tok_1',
+    accountId: ACCOUNT,
+    name: 'ci',
+    scopes: ['publish', 'read'],
+    createdAt: NOW,
+    revokedAt: null,
+    ...some,
+  };
+}
+
+const hashOf = (byte: number) => new Uint8Array(32).fill(byte);
+
+export function accountsConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('accounts', () => {
+    test('an account is made once under its name', async ({ a }) => {
+      const account = { id: 'acc_3', name: 'third', tier: 'paid', createdAt: NOW } as const;
+      assert.equal(await a.store.createAccount(account, { current: 'sig_1', next: 'sig_2' }), 'created');
+      assert.equal(await a.store.createAccount({ ...account, id: 'acc_4' }, KEYS), 'nameTaken');
+      assert.deepEqual(await a.store.getAccount('acc_3'), account);
+      assert.equal(await a.store.getAccount('acc_4'), null);
+      assert.deepEqual(await a.store.getSigningKeys('acc_3'), { current: 'sig_1', next: 'sig_2' });
+    });
+
+    test('of two that take a name at once, one gets it', async ({ a, b }) => {
+      const account = { name: 'wanted', tier: 'free', createdAt: NOW } as const;
+      const results = await Promise.all([
+        a.store.createAccount({ ...account, id: 'acc_3' }, KEYS),
+        b.store.createAccount({ ...account, id: 'acc_4' }, KEYS),
+      ]);
+      assert.deepEqual(results.toSorted(), ['created', 'nameTaken']);
+    });
+
+    test('accounts are listed by id', async ({ a }) => {
+      await a.store.createAccount({ id: 'acc_0', name: 'zero', tier: 'free', createdAt: NOW }, KEYS);
+      assert.deepEqual(
+        (await a.store.listAccounts()).map(({ id }) => id),
+        ['acc_0', ACCOUNT, OTHER_ACCOUNT],
+      );
+    });
+
+    test('a tier is changed, and only that of an account that exists', async ({ a }) => {
+      assert.equal(await a.store.setTier(ACCOUNT, 'paid'), true);
+      assert.equal((await a.store.getAccount(ACCOUNT))!.tier, 'paid');
+      assert.equal(await a.store.setTier('acc_nobody', 'paid'), false);
+    });
+  });
+
+  describe('signing keys', () => {
+    test('rotating moves the next key up', async ({ a }) => {
+      const rotated = { current: 'sig_next', next: 'sig_fresh' };
+      assert.deepEqual(await a.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh'), rotated);
+      assert.deepEqual(await a.store.getSigningKeys(ACCOUNT), rotated);
+      assert.deepEqual(await a.store.getSigningKeys(OTHER_ACCOUNT), KEYS);
+    });
+
+    test('asked twice with the same next key, it rotates once', async ({ a, b }) => {
+      const results = await Promise.all([
+        a.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh1'),
+        b.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh2'),
+      ]);
+      assert.deepEqual(results[0], results[1]);
+      assert.equal(results[0]!.current, 'sig_next');
+    });
+
+    test('an account that does not exist has no keys', async ({ a }) => {
+      assert.equal(await a.store.getSigningKeys('acc_nobody'), null);
+      assert.equal(await a.store.rotateSigningKeys('acc_nobody', 'sig_next', 'sig_fresh'), null);
+    });
+  });
+
+  describe('tokens', () => {
+    test('a token is found by its hash, with its account', async ({ a, b }) => {
+      await a.store.createToken(token(), hashOf(1));
+      assert.deepEqual(await b.store.findToken(hashOf(1)), {
+        token: token(),
+        account: { id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW },
+      });
+      assert.equal(await a.store.findToken(hashOf(2)), null);
+    });
+
+    test('a token keeps exactly the scopes it was given', async ({ a }) => {
+      for (const [index, scopes] of ([['admin'], ['publish', 'read', 'manage', 'admin'], []] as const).entries()) {
+        await a.store.createToken(token({ id: `tok_${index}`, scopes }), hashOf(index));
+        assert.deepEqual((await a.store.findToken(hashOf(index)))!.token.scopes, scopes);
+      }
+    });
+
+    test('a revoked token is no longer found, but still listed', async ({ a, b }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2', name: 'kept' }), hashOf(2));
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), true);
+      assert.equal(await a.store.findToken(hashOf(1)), null);
+      assert.equal((await a.store.findToken(hashOf(2)))!.token.id, 'tok_2');
+      assert.deepEqual(await a.store.listTokens(ACCOUNT), [
+        token({ revokedAt: NOW + 9 }),
+        token({ id: 'tok_2', name: 'kept' }),
+      ]);
+    });
+
+    test('a token is revoked once, and only by its account', async ({ a }) => {
+      await a.store.createToken(token(), hashOf(1));
+      assert.equal(await a.store.revokeToken(OTHER_ACCOUNT, 'tok_1', NOW), false);
+      assert.deepEqual(await a.store.listTokens(OTHER_ACCOUNT), []);
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 1), true);
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 2), false);
+      assert.equal((await a.store.listTokens(ACCOUNT))[0]!.revokedAt, NOW + 1);
+    });
+
+    test('two tokens cannot share a hash', async ({ a }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await assert.rejects(a.store.createToken(token({ id: 'tok_2' }), hashOf(1)));
+    });
+  });
+}

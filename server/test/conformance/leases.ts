@@ -1,0 +1,152 @@
+// Leases: giving claims back, and taking over what a dead node left behind.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import { ACCOUNT, ERROR, INTERRUPTED, message, messages, NOW, OK, RETENTION, SECOND, settlementOf } from './given.ts';
+import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
+
+const TTL = 15 * SECOND;
+
+export function leasesConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('release', () => {
+    test('a released message is pending again as if it had never been claimed', async ({ a, b }) => {
+      const given = message();
+      await a.store.accept([given], NOW);
+      const before = await a.store.getMessage(ACCOUNT, given.id);
+      const claim = await a.claimOne(NOW);
+      await a.store.release([claim.lease], NOW + 1);
+      assert.deepEqual(await a.store.getMessage(ACCOUNT, given.id), before);
+      const again = await b.claimOne(NOW + 1);
+      assert.equal(again.message.id, given.id);
+      assert.notEqual(again.lease, claim.lease);
+      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['lost']);
+      assert.deepEqual(await b.store.settle([settlementOf(again, OK, NOW)], NOW), ['settled']);
+    });
+
+    test('a released retry keeps its count', async ({ a }) => {
+      await a.store.accept([message()], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      await a.store.release([(await a.claimOne(NOW + SECOND)).lease], NOW + SECOND);
+      const again = await a.claimOne(NOW + SECOND);
+      assert.equal(again.message.retried, 1);
+      assert.equal(again.message.attempts, 1);
+    });
+
+    test('a lease that is lost or unknown gives nothing back', async ({ a }) => {
+      const [cancelled, delivered] = [message(), message()] as const;
+      await a.store.accept([cancelled, delivered], NOW);
+      const claims = await a.claims(NOW);
+      await a.store.cancel(ACCOUNT, [cancelled.id], NOW, NOW + RETENTION);
+      const ended = claims.find((claim) => claim.message.id === delivered.id)!;
+      await a.store.settle([settlementOf(ended, OK, NOW)], NOW);
+      await a.store.release([...claims.map(({ lease }) => lease), 'nod_a.unknown'], NOW);
+      assert.equal(await a.stateOf(cancelled), 'cancelled');
+      assert.equal(await a.stateOf(delivered), 'delivered');
+      assert.deepEqual(await a.claimedIds(NOW), []);
+    });
+  });
+
+  describe('heartbeat and orphanedClaims', () => {
+    test('the claims of a node that went silent are found; those of a live one are not', async ({
+      a,
+      b,
+      letTimePass,
+    }) => {
+      await a.store.heartbeat(a.name, TTL);
+      await b.store.heartbeat(b.name, TTL);
+      await a.store.accept(messages(2), NOW);
+      const claims = await a.claims(NOW);
+      assert.deepEqual(await b.store.orphanedClaims(b.name, 10), []);
+      await letTimePass(TTL - SECOND);
+      await b.store.heartbeat(b.name, TTL);
+      assert.deepEqual(await b.store.orphanedClaims(b.name, 10), []);
+      await letTimePass(2 * SECOND);
+      const orphans = await b.store.orphanedClaims(b.name, 10);
+      assert.deepEqual(orphans.toSorted(byLease), claims.toSorted(byLease));
+    });
+
+    test('a beat keeps a node alive', async ({ a, b, letTimePass }) => {
+      await a.store.accept([message()], NOW);
+      await a.claims(NOW);
+      for (let beat = 0; beat < 4; beat += 1) {
+        await a.store.heartbeat(a.name, TTL);
+        await letTimePass(TTL - SECOND);
+        assert.deepEqual(await b.store.orphanedClaims(b.name, 10), []);
+      }
+    });
+
+    test('a node never finds its own claims, however silent it was', async ({ a, letTimePass }) => {
+      await a.store.heartbeat(a.name, TTL);
+      await a.store.accept([message()], NOW);
+      await a.claims(NOW);
+      await letTimePass(10 * TTL);
+      assert.deepEqual(await a.store.orphanedClaims(a.name, 10), []);
+    });
+
+    test('a node that was never heard of is not alive', async ({ b, open }) => {
+      const ghost = open('nod_ghost');
+      await ghost.store.accept([message()], NOW);
+      await ghost.claims(NOW);
+      assert.equal((await b.store.orphanedClaims(b.name, 10)).length, 1);
+    });
+
+    test('no more are found than asked for, over several dead nodes, and the rest later', async ({ a, open }) => {
+      const dead = ['nod_x', 'nod_y', 'nod_z'].map((name) => open(name));
+      await a.store.accept(messages(9), NOW);
+      for (const node of dead) await node.claims(NOW, { slots: 3 });
+      const found = new Set<string>();
+      for (const expected of [4, 4, 1, 0]) {
+        const orphans = await a.store.orphanedClaims(a.name, 4);
+        assert.equal(orphans.length, expected);
+        for (const { message: orphan } of orphans) found.add(orphan.id);
+        await a.store.settle(
+          orphans.map((claim) => settlementOf(claim, INTERRUPTED, NOW)),
+          NOW,
+        );
+      }
+      assert.equal(found.size, 9);
+    });
+
+    test('an orphan is settled with its old lease, once; the dead node that comes back has lost it', async ({
+      a,
+      b,
+      letTimePass,
+    }) => {
+      const sent = message();
+      await a.store.heartbeat(a.name, TTL);
+      await a.store.accept([sent], NOW);
+      const claim = await a.claimOne(NOW);
+      await letTimePass(TTL + SECOND);
+      const [orphan] = await b.store.orphanedClaims(b.name, 10);
+      assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['settled']);
+      assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['lost']);
+      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['lost']);
+      const again = await b.claimOne(NOW);
+      assert.equal(again.message.id, sent.id);
+      assert.equal(again.message.interrupted, 1);
+      assert.equal(again.message.retried, 0);
+      assert.deepEqual(await b.store.orphanedClaims(b.name, 10), []);
+    });
+
+    test('what was leased at acceptance to a node that died is found too', async ({ a, b, letTimePass }) => {
+      await a.store.heartbeat(a.name, TTL);
+      await a.claims(NOW);
+      const work = messages(3);
+      await a.store.accept(work, NOW);
+      await letTimePass(TTL + SECOND);
+      const orphans = await b.store.orphanedClaims(b.name, 10);
+      await b.store.settle(
+        orphans.map((claim) => settlementOf(claim, INTERRUPTED, NOW)),
+        NOW,
+      );
+      assert.deepEqual(new Set(await b.claimedIds(NOW)), new Set(work.map(({ id }) => id)));
+      assert.ok(idsOf(orphans).every((id) => work.some((each) => each.id === id)));
+    });
+  });
+}
+
+function byLease(one: { lease: string }, other: { lease: string }): number {
+  return one.lease < other.lease ? -1 : 1;
+}

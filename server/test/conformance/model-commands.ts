@@ -1,0 +1,280 @@
+// What can happen to a store, as commands that do it to the real one and to the model and compare the two.
+
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { Claim, Outcome } from '../../src/domain/message.ts';
+import type { QueueChange } from '../../src/domain/queue.ts';
+import { ACCOUNT, ERROR, INTERRUPTED, message, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
+import type { Node } from './harness.ts';
+import type { ModelMessage, StoreModel } from './model.ts';
+
+/** How many attempts a node can make at once: few, so that they run out. */
+const CAPACITY = 3;
+const QUEUES = ['q1', 'q2'];
+
+export interface Real {
+  readonly nodes: readonly [Node, Node];
+  readonly claims: Map<string, Claim>;
+  /** What has happened at least once: a generator that never gets there tests nothing. */
+  readonly seen: Set<string>;
+}
+
+/** A command is what it does; the comparison after it is the same for all. */
+class Step implements fc.AsyncCommand<StoreModel, Real> {
+  readonly #text: string;
+  readonly #run: (model: StoreModel, real: Real) => Promise<void>;
+  readonly #check: (model: StoreModel) => boolean;
+
+  constructor(
+    text: string,
+    run: (model: StoreModel, real: Real) => Promise<void>,
+    check: (model: StoreModel) => boolean = () => true,
+  ) {
+    this.#text = text;
+    this.#run = run;
+    this.#check = check;
+  }
+
+  check(model: Readonly<StoreModel>): boolean {
+    return this.#check(model);
+  }
+
+  async run(model: StoreModel, real: Real): Promise<void> {
+    await this.#run(model, real);
+    model.fillPlaces();
+    await compare(model, real);
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+async function compare(model: StoreModel, real: Real): Promise<void> {
+  const { store } = real.nodes[0];
+  const stored = await Promise.all(model.messages.map(({ id }) => store.getMessage(ACCOUNT, id)));
+  const counts = { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 };
+  for (const [index, expected] of model.messages.entries()) {
+    const actual = stored[index]!;
+    const { id, state, dueAt, firstDueAt, retried, interrupted, attempts } = expected;
+    const shown = { id, state, dueAt, firstDueAt, retried, interrupted, attempts };
+    const { message: found } = actual;
+    assert.deepEqual(
+      Object.fromEntries(Object.keys(shown).map((key) => [key, found[key as keyof typeof shown]])),
+      shown,
+    );
+    assert.equal(actual.attempts.length, attempts);
+    counts[state] += 1;
+  }
+  assert.deepEqual(await store.counts(), counts);
+  for (const [name, { parallelism, isPaused }] of model.queues) {
+    const queue = (await store.getQueue(ACCOUNT, name))!;
+    const expected = { parallelism, isPaused, lag: model.open(name).length };
+    assert.deepEqual({ parallelism: queue.parallelism, isPaused: queue.isPaused, lag: queue.lag }, expected);
+  }
+}
+
+interface Draft {
+  readonly queue: string | null;
+  readonly host: string;
+  readonly delayMs: number;
+  readonly retriesMax: number;
+}
+
+function accept(by: number, drafts: readonly Draft[]): Step {
+  return new Step(`accept at ${by}: ${JSON.stringify(drafts)}`, async (model, real) => {
+    const batch = drafts.map(({ queue, host, delayMs, retriesMax }) =>
+      message({ queueName: queue, host, dueAt: model.now + delayMs, retriesMax }),
+    );
+    const { store } = real.nodes[by]!;
+    await store.accept(batch, model.now);
+    const accepted = batch.map(({ id, queueName, host, dueAt }) => model.accept(id, queueName, host, dueAt));
+    for (const each of accepted) {
+      if ((await store.getMessage(ACCOUNT, each.id))!.message.state !== 'claimed') continue;
+      assert.ok(
+        each.queue === null && each.dueAt <= model.now,
+        'only what is due and in no queue may be leased at once',
+      );
+      Object.assign(each, { state: 'claimed', promisedTo: by });
+      model.nodes[by]!.offer -= 1;
+      real.seen.add('leased at acceptance');
+    }
+    assert.ok(model.nodes[by]!.offer >= 0, 'no more may be leased at acceptance than the last claim left free');
+  });
+}
+
+function claim(by: number): Step {
+  return new Step(`claim by ${by}`, async (model, real) => {
+    const node = model.nodes[by]!;
+    const slots = CAPACITY - node.leases.length;
+    const promised = model.messages.filter((each) => each.promisedTo === by);
+    const claimable = model.claimable();
+    const { claims, nextDueAt } = await real.nodes[by]!.claimDue(model.now, { slots });
+
+    const taken = claims.map((each) => model.messages.find(({ id }) => id === each.message.id)!);
+    assert.equal(new Set(taken).size, taken.length, 'nothing is handed out twice');
+    for (const each of promised) assert.ok(taken.includes(each), `${each.id} was leased at acceptance: hand it out`);
+    const fresh = taken.filter((each) => !promised.includes(each));
+    for (const each of fresh) assert.ok(claimable.includes(each), `${each.id} must not start`);
+    assert.equal(taken.length, Math.min(slots, promised.length + claimable.length), 'as many as there are slots');
+    for (const left of claimable.filter((each) => !fresh.includes(each))) {
+      for (const each of fresh) assert.ok(each.host !== left.host || isBefore(model, each, left), 'oldest first');
+    }
+    for (const [index, { lease }] of claims.entries()) {
+      Object.assign(taken[index]!, { state: 'claimed', lease, promisedTo: null });
+      real.claims.set(lease, claims[index]!);
+      node.leases.push(lease);
+    }
+    node.offer = slots - taken.length;
+    if (node.offer > 0) assert.equal(nextDueAt, model.nextDueAt());
+    if (taken.length > 0) real.seen.add('claimed');
+    if (fresh.length < claimable.length) real.seen.add('out of slots');
+    if (nextDueAt !== null) real.seen.add('waiting for the clock');
+  });
+}
+
+function isBefore(model: StoreModel, one: ModelMessage, other: ModelMessage): boolean {
+  if (one.dueAt !== other.dueAt) return one.dueAt < other.dueAt;
+  return model.messages.indexOf(one) < model.messages.indexOf(other);
+}
+
+/** Takes one of a node's leases, good or lost; the attempts of that claim are over for the node. */
+function takeLease(model: StoreModel, real: Real, by: number, which: number): Claim {
+  const { leases } = model.nodes[by]!;
+  const [lease] = leases.splice(which % leases.length, 1);
+  return real.claims.get(lease!)!;
+}
+
+const hasLease = (by: number) => (model: StoreModel) => model.nodes[by]!.leases.length > 0;
+
+function settle(by: number, which: number, kind: string, outcome: Outcome): Step {
+  return new Step(
+    `settle lease ${which} of ${by} as ${kind}`,
+    async (model, real) => {
+      const settled = takeLease(model, real, by, which);
+      const settlement = settlementOf(settled, outcome, model.now);
+      const [result] = await real.nodes[by]!.store.settle([settlement], model.now);
+      const expected = model.withLease(settled.lease);
+      assert.equal(result, expected ? 'settled' : 'lost');
+      real.seen.add(result!);
+      if (!expected) return;
+      model.leave(expected, settlement.next.state);
+      const { retried, interrupted, next } = settlement;
+      Object.assign(expected, { retried, interrupted, attempts: expected.attempts + 1 });
+      if (next.state === 'pending') expected.dueAt = next.dueAt;
+      real.seen.add(`${kind} → ${next.state}`);
+    },
+    hasLease(by),
+  );
+}
+
+function release(by: number, which: number): Step {
+  return new Step(
+    `release lease ${which} of ${by}`,
+    async (model, real) => {
+      const released = takeLease(model, real, by, which);
+      await real.nodes[by]!.store.release([released.lease], model.now);
+      const expected = model.withLease(released.lease);
+      if (expected) model.leave(expected, 'pending');
+      real.seen.add(expected ? 'released' : 'released for nothing');
+    },
+    hasLease(by),
+  );
+}
+
+function cancel(by: number, which: number): Step {
+  return new Step(
+    `cancel message ${which} at ${by}`,
+    async (model, real) => {
+      const target = model.messages[which % model.messages.length]!;
+      const isOpen = target.state === 'pending' || target.state === 'claimed';
+      // What is leased to a node but not handed out is cancelled there: another node could only tell it too late.
+      const at = target.promisedTo ?? by;
+      const { store } = real.nodes[at]!;
+      const cancelled = await store.cancel(ACCOUNT, [target.id], model.now, model.now + RETENTION);
+      assert.deepEqual(cancelled, isOpen ? [target.id] : []);
+      if (!isOpen) return;
+      real.seen.add(`cancelled ${target.promisedTo === null ? target.state : 'promised'}`);
+      if (target.hasPlace) real.seen.add(`cancelled ${target.state} head`);
+      model.leave(target, 'cancelled');
+    },
+    (model) => model.messages.length > 0,
+  );
+}
+
+function saveQueue(by: number, name: string, change: QueueChange): Step {
+  return new Step(`change ${name} at ${by}: ${JSON.stringify(change)}`, async (model, real) => {
+    await real.nodes[by]!.store.saveQueue(ACCOUNT, name, change, model.now);
+    const queue = { parallelism: 1, isPaused: false, ...model.queues.get(name), ...change };
+    const heads = model.open(name).filter((each) => each.hasPlace);
+    if (heads.length > queue.parallelism) real.seen.add('more heads than places');
+    for (const head of heads) if (change.isPaused) real.seen.add(`paused with ${head.state} head`);
+    model.queues.set(name, queue);
+  });
+}
+
+function advance(ms: number): Step {
+  return new Step(`advance ${ms} ms`, async (model) => {
+    model.now += ms;
+  });
+}
+
+const node = fc.nat(1);
+const which = fc.nat(30);
+const draft: fc.Arbitrary<Draft> = fc.record({
+  queue: fc.constantFrom(null, ...QUEUES),
+  host: fc.constantFrom('a:80', 'b:80'),
+  delayMs: fc.constantFrom(0, 0, 0, 500, 2000),
+  retriesMax: fc.nat(2),
+});
+
+const OUTCOMES = { delivered: OK, retry: ERROR, failed: REFUSED, interrupted: INTERRUPTED };
+const claimBy = node.map(claim);
+
+/** Claiming and settling come more often than the rest, as in life; the others are there to disturb them. */
+export const modelCommands = fc.commands<StoreModel, Real, false>(
+  [
+    fc.tuple(node, fc.array(draft, { minLength: 1, maxLength: 3 })).map(([by, drafts]) => accept(by, drafts)),
+    claimBy,
+    claimBy,
+    fc
+      .tuple(node, which, fc.constantFrom(...Object.entries(OUTCOMES)))
+      .map(([by, index, [kind, outcome]]) => settle(by, index, kind, outcome)),
+    fc.constantFrom(1, 500, 1000, 8000).map(advance),
+    fc.tuple(node, which).map(([by, index]) => cancel(by, index)),
+    fc.tuple(node, which).map(([by, index]) => release(by, index)),
+    fc
+      .tuple(node, fc.constantFrom(...QUEUES), fc.boolean())
+      .map(([by, name, isPaused]) => saveQueue(by, name, { isPaused })),
+    fc
+      .tuple(node, fc.constantFrom(...QUEUES), fc.integer({ min: 1, max: 3 }))
+      .map(([by, name, parallelism]) => saveQueue(by, name, { parallelism })),
+  ],
+  { maxCommands: 80, size: '+1' },
+);
+
+/** All of it must come up in a run of the test. */
+export const EVENTS = [
+  'leased at acceptance',
+  'claimed',
+  'out of slots',
+  'waiting for the clock',
+  'settled',
+  'lost',
+  'delivered → delivered',
+  'retry → pending',
+  'retry → failed',
+  'failed → failed',
+  'interrupted → pending',
+  'interrupted → failed',
+  'released',
+  'released for nothing',
+  'cancelled pending',
+  'cancelled claimed',
+  'cancelled promised',
+  'cancelled pending head',
+  'cancelled claimed head',
+  'more heads than places',
+  'paused with pending head',
+  'paused with claimed head',
+];

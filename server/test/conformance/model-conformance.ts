@@ -1,0 +1,29 @@
+// Random sequences of everything that can happen to a store, on two nodes, held against the array model after each.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type HarnessFactory, withNodes } from './harness.ts';
+import { StoreModel } from './model.ts';
+import { EVENTS, modelCommands } from './model-commands.ts';
+
+/** A failure prints its seed and path. The same seed gives the same sequences; more runs and other seeds by hand. */
+const SEED = Number(process.env.MODEL_SEED ?? 1);
+const RUNS = Number(process.env.MODEL_RUNS ?? 300);
+
+export function modelConformance(name: string, factory: HarnessFactory): void {
+  test(`${name} does what the array model does, whatever happens in whatever order (seed ${SEED})`, async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(modelCommands, (commands) =>
+        withNodes(factory, async ({ a, b }) => {
+          const real = { nodes: [a, b] as const, claims: new Map(), seen };
+          await fc.asyncModelRun(() => ({ model: new StoreModel(), real }), commands);
+        }),
+      ),
+      { seed: SEED, numRuns: RUNS },
+    );
+    const unseen = EVENTS.filter((event) => !seen.has(event));
+    assert.deepEqual(unseen, [], 'the generator is too weak: this never happened');
+  });
+}

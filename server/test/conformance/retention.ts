@@ -1,0 +1,89 @@
+// Retention: what has ended is deleted after its time, a bounded number at a call, and nothing else ever is.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import { ACCOUNT, DAY, ERROR, message, messages, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
+import { type HarnessFactory, storeTests } from './harness.ts';
+
+export function retentionConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('deleteExpired', () => {
+    test('deletes what has ended and is past its retention, with its attempts, and nothing else', async ({ a }) => {
+      const [delivered, failed, cancelled, open, waiting] = messages(5) as [
+        ReturnType<typeof message>,
+        ReturnType<typeof message>,
+        ReturnType<typeof message>,
+        ReturnType<typeof message>,
+        ReturnType<typeof message>,
+      ];
+      await a.store.accept([delivered, failed, cancelled, open, waiting], NOW);
+      const outcomes = new Map([
+        [delivered.id, OK],
+        [failed.id, REFUSED],
+        [waiting.id, ERROR],
+      ]);
+      const claims = (await a.claims(NOW)).filter((claim) => outcomes.has(claim.message.id));
+      await a.store.settle(
+        claims.map((claim) => settlementOf(claim, outcomes.get(claim.message.id)!, NOW)),
+        NOW,
+      );
+      await a.store.cancel(ACCOUNT, [cancelled.id], NOW, NOW + RETENTION + 1);
+
+      assert.equal(await a.store.deleteExpired(NOW + RETENTION - 1, 10), 0);
+      assert.equal(await a.store.deleteExpired(NOW + RETENTION, 10), 2);
+      assert.equal(await a.stateOf(delivered), null);
+      assert.equal(await a.stateOf(failed), null);
+      assert.equal(await a.stateOf(cancelled), 'cancelled');
+      assert.equal(await a.store.deleteExpired(NOW + RETENTION + 1, 10), 1);
+      assert.equal(await a.store.deleteExpired(NOW + 1000 * DAY, 10), 0);
+      assert.equal(await a.stateOf(open), 'claimed');
+      assert.equal(await a.stateOf(waiting), 'pending');
+      assert.equal((await a.store.getMessage(ACCOUNT, waiting.id))!.attempts.length, 1);
+    });
+
+    test('deletes no more than the limit, those that expired first', async ({ a }) => {
+      const ended = messages(5);
+      await a.store.accept(ended, NOW);
+      for (const [index, { id }] of ended.entries()) {
+        await a.store.cancel(ACCOUNT, [id], NOW, NOW + 50 - index * 10);
+      }
+      assert.equal(await a.store.deleteExpired(NOW + 100, 2), 2);
+      const states = await Promise.all(ended.map((each) => a.stateOf(each)));
+      assert.deepEqual(states, ['cancelled', 'cancelled', 'cancelled', null, null]);
+      assert.equal(await a.store.deleteExpired(NOW + 100, 2), 2);
+      assert.equal(await a.store.deleteExpired(NOW + 100, 2), 1);
+      assert.equal(await a.store.deleteExpired(NOW + 100, 2), 0);
+    });
+
+    test('an id can be used again after its message is gone, without its old attempts', async ({ a, b }) => {
+      const first = message();
+      await a.store.accept([first], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
+      await a.store.deleteExpired(NOW + RETENTION, 10);
+      await b.store.accept([first], NOW + RETENTION);
+      const stored = (await a.store.getMessage(ACCOUNT, first.id))!;
+      assert.equal(stored.message.state, 'pending');
+      assert.deepEqual(stored.attempts, []);
+    });
+
+    test('usage outlives the messages it counted', async ({ a }) => {
+      const brief = message();
+      await a.store.accept([brief], NOW);
+      await a.store.cancel(ACCOUNT, [brief.id], NOW, NOW);
+      await a.store.deleteExpired(NOW, 10);
+      assert.equal((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'))[0]?.count, 1);
+    });
+  });
+
+  describe('counts', () => {
+    test('every message is counted once, by where it stands', async ({ a }) => {
+      await a.store.accept([...messages(4), message({ dueAt: NOW + 1 }), message({ queueName: 'q' })], NOW);
+      const claims = await a.claims(NOW, { slots: 3 });
+      await a.store.settle([settlementOf(claims[0]!, OK, NOW), settlementOf(claims[1]!, REFUSED, NOW)], NOW);
+      await a.store.cancel(ACCOUNT, [claims[2]!.message.id], NOW, NOW + RETENTION);
+      await a.claims(NOW, { slots: 1 });
+      assert.deepEqual(await a.store.counts(), { pending: 2, claimed: 1, delivered: 1, failed: 1, cancelled: 1 });
+    });
+  });
+}

@@ -1,0 +1,236 @@
+// Settling: attempt, next state and follow-ups together, once, and only with a lease that stands.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { Settlement } from '../../src/domain/message.ts';
+import {
+  ACCOUNT,
+  answered,
+  callbackTo,
+  ERROR,
+  INTERRUPTED,
+  message,
+  messages,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  REFUSED,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
+import { type HarnessFactory, type Node, storeTests } from './harness.ts';
+
+export function settleConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('settle', () => {
+    test('a delivered message has ended, with its attempt on record', async ({ a }) => {
+      const sent = message();
+      await a.store.accept([sent], NOW);
+      const settlement = settlementOf(await a.claimOne(NOW), OK, NOW + 70);
+      assert.deepEqual(await a.store.settle([settlement], NOW + 71), ['settled']);
+      const stored = (await a.store.getMessage(ACCOUNT, sent.id))!;
+      assert.equal(stored.message.state, 'delivered');
+      assert.equal(stored.message.endedAt, NOW + 70);
+      assert.equal(stored.message.failure, null);
+      assert.equal(stored.message.attempts, 1);
+      assert.deepEqual(stored.attempts, [
+        {
+          number: 1,
+          startedAt: NOW + 65,
+          endedAt: NOW + 70,
+          outcome: 'answered',
+          status: 200,
+          error: null,
+          responseHeaders: [['X-Trace', '1']],
+          responseBody: new Uint8Array([1, 2]),
+          isResponseBodyCut: false,
+        },
+      ]);
+      assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null });
+    });
+
+    test('a failed message says why', async ({ a }) => {
+      const refused = message();
+      await a.store.accept([refused], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), REFUSED, NOW)], NOW);
+      const stored = (await a.store.getMessage(ACCOUNT, refused.id))!;
+      assert.equal(stored.message.state, 'failed');
+      assert.equal(stored.message.endedAt, NOW);
+      assert.match(stored.message.failure!, /489/);
+    });
+
+    test('a retry waits for its time; all attempts are kept, in order', async ({ a }) => {
+      const failing = message({ retriesMax: 2, retryDelay: '1000' });
+      await a.store.accept([failing], NOW);
+      let now = NOW;
+      for (const [retried, state] of [
+        [1, 'pending'],
+        [2, 'pending'],
+        [2, 'failed'],
+      ] as const) {
+        const claim = await a.claimOne(now);
+        await a.store.settle([settlementOf(claim, ERROR, now)], now);
+        const stored = (await a.store.getMessage(ACCOUNT, failing.id))!.message;
+        assert.equal(stored.state, state);
+        assert.equal(stored.retried, retried);
+        assert.equal(stored.firstDueAt, NOW);
+        assert.deepEqual(await a.claimedIds(now + SECOND - 1), []);
+        now += SECOND;
+      }
+      const { attempts, message: ended } = (await a.store.getMessage(ACCOUNT, failing.id))!;
+      assert.deepEqual(
+        attempts.map(({ number, endedAt }) => [number, endedAt]),
+        [
+          [1, NOW],
+          [2, NOW + SECOND],
+          [3, NOW + 2 * SECOND],
+        ],
+      );
+      assert.equal(ended.attempts, 3);
+    });
+
+    test('an interrupted attempt is counted by itself and uses no retry', async ({ a }) => {
+      const cutOff = message({ retriesMax: 0 });
+      await a.store.accept([cutOff], NOW);
+      for (const [interrupted, state] of [
+        [1, 'pending'],
+        [2, 'pending'],
+        [3, 'failed'],
+      ] as const) {
+        await a.store.settle([settlementOf(await a.claimOne(NOW), INTERRUPTED, NOW)], NOW);
+        const { message: stored, attempts } = (await a.store.getMessage(ACCOUNT, cutOff.id))!;
+        assert.equal(stored.state, state);
+        assert.equal(stored.interrupted, interrupted);
+        assert.equal(stored.retried, 0);
+        assert.equal(stored.attempts, interrupted);
+        assert.equal(attempts.at(-1)!.outcome, 'interrupted');
+        assert.equal(attempts.at(-1)!.error, 'the node went away');
+      }
+    });
+
+    test('settling twice is settled once: the second is lost and changes nothing', async ({ a }) => {
+      const sent = message({ callback: callbackTo('https://back.example/') });
+      await a.store.accept([sent], NOW);
+      const claim = await a.claimOne(NOW);
+      const [first, second] = [settlementOf(claim, ERROR, NOW), settlementOf(claim, OK, NOW)];
+      assert.deepEqual(await a.store.settle([first], NOW), ['settled']);
+      const before = await a.store.getMessage(ACCOUNT, sent.id);
+      assert.deepEqual(await a.store.settle([second], NOW), ['lost']);
+      assert.deepEqual(await a.store.getMessage(ACCOUNT, sent.id), before);
+      assert.equal(await followUpStates(a, second), 'null');
+    });
+
+    test('twice in one call, the second is lost', async ({ a }) => {
+      await a.store.accept([message()], NOW);
+      const claim = await a.claimOne(NOW);
+      const results = await a.store.settle([settlementOf(claim, OK, NOW), settlementOf(claim, ERROR, NOW)], NOW);
+      assert.deepEqual(results, ['settled', 'lost']);
+    });
+
+    test('of two nodes that settle one claim at once, one wins', async ({ a, b }) => {
+      const sent = message();
+      await a.store.accept([sent], NOW);
+      const claim = await a.claimOne(NOW);
+      const results = await Promise.all([
+        a.store.settle([settlementOf(claim, OK, NOW)], NOW),
+        b.store.settle([settlementOf(claim, INTERRUPTED, NOW)], NOW),
+      ]);
+      assert.deepEqual(results.flat().toSorted(), ['lost', 'settled']);
+      assert.equal((await a.store.getMessage(ACCOUNT, sent.id))!.attempts.length, 1);
+    });
+
+    test('the lease of an earlier attempt is worth nothing in a later one', async ({ a }) => {
+      await a.store.accept([message()], NOW);
+      const old = await a.claimOne(NOW);
+      await a.store.settle([settlementOf(old, ERROR, NOW)], NOW);
+      const current = await a.claimOne(NOW + SECOND);
+      assert.notEqual(current.lease, old.lease);
+      assert.deepEqual(await a.store.settle([settlementOf(old, OK, NOW)], NOW), ['lost']);
+      assert.deepEqual(await a.store.settle([settlementOf(current, OK, NOW)], NOW), ['settled']);
+    });
+
+    test('after a cancel the claim is lost, and its callbacks are not written', async ({ a }) => {
+      const sent = message({ callback: callbackTo('https://back.example/') });
+      await a.store.accept([sent], NOW);
+      const settlement = settlementOf(await a.claimOne(NOW), OK, NOW);
+      await a.store.cancel(ACCOUNT, [sent.id], NOW, NOW + RETENTION);
+      assert.deepEqual(await a.store.settle([settlement], NOW), ['lost']);
+      const stored = (await a.store.getMessage(ACCOUNT, sent.id))!;
+      assert.equal(stored.message.state, 'cancelled');
+      assert.deepEqual(stored.attempts, []);
+      assert.equal(await followUpStates(a, settlement), 'null');
+    });
+
+    test('a lease under a foreign account or for another message is lost', async ({ a }) => {
+      await a.store.accept([message(), message()], NOW);
+      const [one, two] = await a.claims(NOW);
+      const settlement = settlementOf(one!, OK, NOW);
+      const wrong: Settlement[] = [
+        { ...settlement, accountId: OTHER_ACCOUNT },
+        { ...settlement, messageId: two!.message.id },
+        { ...settlement, lease: `${one!.lease}x` },
+      ];
+      assert.deepEqual(await a.store.settle(wrong, NOW), ['lost', 'lost', 'lost']);
+      assert.deepEqual(await a.store.settle([settlement], NOW), ['settled']);
+    });
+
+    test('callbacks are written with the settlement, claimable and counted', async ({ a }) => {
+      const sent = message({
+        retriesMax: 0,
+        callback: callbackTo('https://back.example/each'),
+        failureCallback: callbackTo('https://back.example/failed'),
+      });
+      await a.store.accept([sent], NOW);
+      const settlement = settlementOf(await a.claimOne(NOW), ERROR, NOW);
+      assert.deepEqual(await a.store.settle([settlement], NOW), ['settled']);
+      const claims = await a.claims(NOW);
+      assert.deepEqual(
+        claims.map((claim) => [claim.message.kind, claim.message.url, claim.message.sourceMessageId]),
+        [
+          ['callback', 'https://back.example/each', sent.id],
+          ['failureCallback', 'https://back.example/failed', sent.id],
+        ],
+      );
+      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'), [
+        { day: '2026-01-01', kind: 'callback', count: 1 },
+        { day: '2026-01-01', kind: 'failureCallback', count: 1 },
+        { day: '2026-01-01', kind: 'publish', count: 1 },
+      ]);
+    });
+
+    test('a follow-up that cannot be written takes its settlement with it', async ({ a }) => {
+      const existing = message({ dueAt: NOW + 99 });
+      const sent = message({ callback: callbackTo('https://back.example/') });
+      await a.store.accept([existing, sent], NOW);
+      const settlement = settlementOf(await a.claimOne(NOW), OK, NOW);
+      const clashing = { ...settlement, followUps: [{ ...settlement.followUps[0]!, id: existing.id }] };
+      await assert.rejects(a.store.settle([clashing], NOW));
+      assert.equal(await a.stateOf(sent), 'claimed');
+      assert.deepEqual((await a.store.getMessage(ACCOUNT, sent.id))!.attempts, []);
+      assert.deepEqual(await a.store.settle([settlement], NOW), ['settled']);
+    });
+
+    test('many are settled in one call, each answered in its place', async ({ a }) => {
+      await a.store.accept(messages(20), NOW);
+      const claims = await a.claims(NOW);
+      await a.store.cancel(ACCOUNT, [claims[3]!.message.id], NOW, NOW + RETENTION);
+      const results = await a.store.settle(
+        claims.map((claim, index) => settlementOf(claim, answered(index % 2 === 0 ? 200 : 500), NOW)),
+        NOW,
+      );
+      assert.deepEqual(
+        results,
+        claims.map((_, index) => (index === 3 ? 'lost' : 'settled')),
+      );
+      assert.deepEqual(await a.store.counts(), { pending: 9, claimed: 0, delivered: 10, failed: 0, cancelled: 1 });
+    });
+  });
+}
+
+/** The states of a settlement's follow-ups as one text; "null" where none was written. */
+async function followUpStates(node: Node, settlement: Settlement): Promise<string> {
+  const states = await Promise.all(settlement.followUps.map((followUp) => node.stateOf(followUp)));
+  return states.map(String).join(' ');
+}

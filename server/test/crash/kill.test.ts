@@ -1,0 +1,34 @@
+// kill -9: whatever the moment, nothing that was acknowledged is lost, nothing is repeated that was not under way, and
+// queues keep their order.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkHistory } from '../checker/check.ts';
+import { chooseSeed } from './chance.ts';
+import { killCampaign } from './kill-campaign.ts';
+import { inScratchFolder } from './scratch-folder.ts';
+
+const KILLS = 50;
+/** Promised is a second; a machine that runs other tests beside this one may need more. */
+const RECOVERY_MS_MAX = 10_000;
+
+test('a server that is killed fifty times under load keeps every promise', { timeout: 600_000 }, async (t) => {
+  const seed = chooseSeed();
+  await inScratchFolder('kill', async (folder) => {
+    const report = await killCampaign({ directory: folder, seed, kills: KILLS });
+    const { history } = report;
+    const asked = Map.groupBy(history.publishes, ({ outcome }) => outcome);
+    t.diagnostic(
+      `${KILLS} kills (${report.killedAtStart} while starting), ${history.stored.length} messages, ` +
+        `${asked.get('ok')?.length ?? 0} publishes ok and ${asked.get('unknown')?.length ?? 0} unknown, ` +
+        `${history.arrivals.length} arrivals, ${report.extraArrivals} of them extra for ${report.inFlight} in flight, ` +
+        `${report.givenUp} given up as interrupted, recovery ${Math.round(report.recoveryMsMax)} ms at most`,
+    );
+    const broken = checkHistory(history);
+    assert.deepEqual(broken.slice(0, 20), [], `seed ${seed} (CRASH_SEED), ${broken.length} broken promises`);
+    assert.deepEqual(report.refusals, [], 'a running server refuses none of this');
+    assert.ok(report.extraArrivals <= report.inFlight);
+    assert.ok(report.inFlight > 0 && asked.has('ok'), 'the kills met a server at work');
+    assert.ok(report.recoveryMsMax < RECOVERY_MS_MAX);
+  });
+});

@@ -1,0 +1,89 @@
+// Power loss, which kill -9 cannot show: what was written but not flushed is gone, in part, or torn. Whatever the moment
+// of the cut, the store opens, and all that was acknowledged is in it. The same test must see a store lose messages that
+// does not flush, or it would prove nothing.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { checkHistory } from '../checker/check.ts';
+import { Chance, chooseSeed } from './chance.ts';
+import { chooseCuts, Disk } from './disk.ts';
+import { readDiskLog } from './disk-log.ts';
+import { checkImage } from './image-check.ts';
+import { powerCampaign } from './power-campaign.ts';
+import { inScratchFolder } from './scratch-folder.ts';
+import { noShim, Shim } from './shim.ts';
+
+const CUTS = 3;
+const IMAGES_PER_CUT = 20;
+const WRITER_MESSAGES = 600;
+const WRITER_IMAGES = 30;
+
+const skip = noShim();
+
+test('a server whose power is cut again and again keeps every promise', { skip, timeout: 600_000 }, async (t) => {
+  const seed = chooseSeed();
+  await inScratchFolder('power', async (folder) => {
+    const shim = new Shim(folder);
+    const report = await powerCampaign({ folder, shim, seed, cuts: CUTS, imagesPerCut: IMAGES_PER_CUT });
+    const { history, problems } = report;
+    t.diagnostic(
+      `${report.images} images of ${CUTS} runs (${report.flushes} flushes, ${report.recordedBytes >> 20} MiB written): ` +
+        `${problems.length} bad; ${history.stored.length} messages went on from image to image and ended`,
+    );
+    assert.equal(problems.length, 0, `seed ${seed} (CRASH_SEED)\n${problems.slice(0, 20).join('\n')}`);
+    const broken = checkHistory(history);
+    assert.equal(broken.length, 0, `seed ${seed} (CRASH_SEED)\n${broken.slice(0, 20).join('\n')}`);
+    assert.ok(report.images >= CUTS * IMAGES_PER_CUT);
+  });
+});
+
+for (const [synchronous, loses] of [
+  ['FULL', false],
+  ['NORMAL', true],
+] as const) {
+  const what = loses ? 'loses acknowledged messages, and this test sees it' : 'loses none';
+  test(`a store that flushes with synchronous = ${synchronous} ${what}`, { skip, timeout: 300_000 }, async (t) => {
+    const seed = chooseSeed();
+    await inScratchFolder('writer', async (folder) => {
+      const { images, bad } = writerImages(folder, synchronous, new Chance(seed));
+      t.diagnostic(`${bad.length} of ${images} images have lost something`);
+      assert.equal(bad.length > 0, loses, `seed ${seed} (CRASH_SEED)\n${bad.slice(0, 10).join('\n')}`);
+      assert.ok(
+        bad.every((problem) => problem.includes('lost')),
+        'no image is damaged, at worst it is old',
+      );
+    });
+  });
+}
+
+function writerImages(folder: string, synchronous: 'FULL' | 'NORMAL', chance: Chance) {
+  const [directory, log] = [join(folder, 'data'), join(folder, 'disk.log')];
+  const argv = [join(import.meta.dirname, 'writer.ts'), directory, synchronous, String(WRITER_MESSAGES)];
+  const env = { ...process.env, ...new Shim(folder).env(directory, log) };
+  const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env });
+  assert.equal(status, 0, stderr);
+  const acks = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ') as [string, string])
+    .map(([id, mark]) => ({ id, mark: Number(mark) }));
+  assert.equal(acks.length, WRITER_MESSAGES);
+  const records = readDiskLog(readFileSync(log));
+  const disk = new Disk(records);
+  const cuts = chooseCuts(
+    records,
+    acks.map(({ mark }) => mark),
+    WRITER_IMAGES,
+    chance,
+  );
+  const bad = cuts.flatMap((point) => {
+    disk.advance(point);
+    const accepted = acks.filter(({ mark }) => mark <= point).map(({ id }) => id);
+    const promised = { accepted, arrivals: new Map<string, number>() };
+    return checkImage(disk.imageAfterPowerCut(chance), join(folder, 'image'), promised).slice(0, 1);
+  });
+  return { images: cuts.length, bad };
+}

@@ -1,0 +1,257 @@
+// Clients that publish without rest, each in its own way, and keep a log of what they asked and were answered. A queue
+// has one publisher, so that the order in which its messages were accepted is known.
+
+import { Agent, request } from 'node:http';
+import type { ExpectedMessage, Publish } from '../checker/history.ts';
+import { Chance } from './chance.ts';
+import { hashOf, type Receiver } from './receiver.ts';
+
+const RETRY_DELAY_MS = 20;
+const TOPIC = 'news';
+const TOPIC_PATHS = ['/ok/first', '/ok/second', '/flaky/1/third'];
+/** How many messages of one publisher may be accepted and not yet have arrived: load, but no mountain of it. */
+const BACKLOG_MAX = 6;
+const ANSWER_MS_MAX = 30_000;
+
+export interface Target {
+  readonly api: string;
+  readonly token: string;
+}
+
+export type LoggedPublish = Publish & { readonly askedMark: number; readonly endedMark: number };
+
+interface Element {
+  readonly destination: string;
+  readonly queue: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+interface Ask {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** In the order of the answer, without their ids. */
+  readonly messages: readonly ExpectedMessage[];
+}
+
+type Way = (maker: AskMaker) => Ask;
+
+const WAYS: Readonly<Record<string, Way>> = {
+  single: (maker) => maker.single(null),
+  another: (maker) => maker.single(null),
+  'queue-a': (maker) => maker.single('a'),
+  'queue-b': (maker) => maker.single('b'),
+  'queue-c': (maker) => maker.batch(['c']),
+  batch: (maker) => maker.batch([null]),
+  mixed: (maker) => maker.batch([null, 'd']),
+  topic: (maker) => maker.fanOut(),
+};
+
+export const SERIAL_QUEUES: readonly string[] = ['a', 'b', 'c', 'd'];
+
+export class Publishers {
+  readonly log: LoggedPublish[] = [];
+  /** Answers that no publish should get from a server that runs. */
+  readonly refusals: string[] = [];
+  readonly #receiver: Receiver;
+  readonly #mark: () => number;
+  #agent = new Agent({ keepAlive: true });
+  #target: Target | null = null;
+  #isStopping = false;
+  #asking = 0;
+  readonly #loops: Promise<void>[];
+
+  constructor(receiver: Receiver, seed: number, mark: () => number = () => 0) {
+    this.#receiver = receiver;
+    this.#mark = mark;
+    this.#loops = Object.entries(WAYS).map(([name, way], index) =>
+      this.#run(way, new AskMaker(name, receiver.url, new Chance(seed * 31 + index))),
+    );
+  }
+
+  /** Where to publish from now on; null while there is no server. */
+  aim(target: Target | null): void {
+    this.#target = target;
+    this.#agent.destroy();
+    this.#agent = new Agent({ keepAlive: true });
+    this.#receiver.wake();
+  }
+
+  /** Without a target: until nothing is being asked any more. */
+  async paused(): Promise<void> {
+    while (this.#asking > 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Waits for the answers to what is asked already. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#receiver.wake();
+    await Promise.all(this.#loops);
+    this.#agent.destroy();
+  }
+
+  async #run(way: Way, maker: AskMaker): Promise<void> {
+    let backlog: string[] = [];
+    let target: Target | null = null;
+    let gone: Target | null = null;
+    while (!this.#isStopping) {
+      // After a power cut, what it took away is not waited for.
+      backlog = target === this.#target ? backlog.filter((id) => !this.#receiver.hasSeen(id)) : [];
+      target = this.#target;
+      if (!target || target === gone || backlog.length >= BACKLOG_MAX) {
+        await this.#receiver.next();
+        continue;
+      }
+      this.#asking += 1;
+      const asked = await this.#ask(target, way(maker));
+      this.#asking -= 1;
+      if (asked === 'unreached') gone = target;
+      else if (asked.outcome === 'ok') backlog.push(...asked.messages.map(({ id }) => id!));
+    }
+  }
+
+  async #ask(target: Target, ask: Ask): Promise<LoggedPublish | 'unreached'> {
+    const [askedAt, askedMark] = [Date.now(), this.#mark()];
+    const answer = await this.#post(target, ask);
+    if (answer === 'unreached') return answer;
+    const isOk = answer !== 'broken' && answer.status < 300;
+    if (answer !== 'broken' && !isOk) this.refusals.push(`${answer.status} ${answer.text}`);
+    const ids = isOk ? (JSON.parse(answer.text) as IdTree) : null;
+    const messages = ids ? withIds(ask.messages, ids) : ask.messages;
+    const publish: LoggedPublish = {
+      outcome: isOk ? 'ok' : answer === 'broken' ? 'unknown' : 'refused',
+      askedAt,
+      askedMark,
+      endedAt: Date.now(),
+      endedMark: this.#mark(),
+      messages,
+    };
+    this.log.push(publish);
+    return publish;
+  }
+
+  #post(target: Target, ask: Ask): Promise<{ status: number; text: string } | 'broken' | 'unreached'> {
+    const { hostname, port } = new URL(target.api);
+    const headers = { ...ask.headers, Authorization: `Bearer ${target.token}` };
+    return new Promise((resolve) => {
+      const sent = request({ agent: this.#agent, hostname, port, method: 'POST', path: ask.path, headers });
+      sent.setTimeout(ANSWER_MS_MAX, () => sent.destroy());
+      // Without a connection nothing was asked at all; after that, nobody knows.
+      sent.on('error', (error: Error & { code?: string }) =>
+        resolve(error.code === 'ECONNREFUSED' ? 'unreached' : 'broken'),
+      );
+      sent.on('response', (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('error', () => resolve('broken'));
+        response.on('end', () => resolve({ status: response.statusCode!, text }));
+      });
+      sent.end(ask.body);
+    });
+  }
+}
+
+/** Makes the topic that the fan-out is published to. */
+export async function createTopic(target: Target, receiver: Receiver): Promise<void> {
+  const endpoints = TOPIC_PATHS.map((path) => ({ url: receiver.url + path }));
+  const response = await fetch(`${target.api}/v2/topics/${TOPIC}/endpoints`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${target.token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ endpoints }),
+  });
+  if (!response.ok) throw new Error(`the topic was refused: ${response.status} ${await response.text()}`);
+}
+
+/** A publish answers one result, a batch and a topic a list of them, possibly of lists. */
+type IdTree = { readonly messageId: string } | readonly IdTree[];
+
+function withIds(messages: readonly ExpectedMessage[], tree: IdTree): ExpectedMessage[] {
+  const ids = [tree].flat(3) as readonly { readonly messageId: string }[];
+  return messages.map((message, at) => ({ ...message, id: ids[at]?.messageId ?? null }));
+}
+
+class AskMaker {
+  readonly #name: string;
+  readonly #url: string;
+  readonly #chance: Chance;
+  #made = 0;
+
+  constructor(name: string, url: string, chance: Chance) {
+    this.#name = name;
+    this.#url = url;
+    this.#chance = chance;
+  }
+
+  single(queue: string | null): Ask {
+    const element = this.#element(queue, this.#destination());
+    const call = queue === null ? 'publish' : `enqueue/${queue}`;
+    const { headers, body } = element;
+    return { path: `/v2/${call}/${element.destination}`, headers, body, messages: [expected(element)] };
+  }
+
+  fanOut(): Ask {
+    const { headers, body } = this.#element(null, TOPIC);
+    const messages = TOPIC_PATHS.map((path) => expected({ destination: this.#url + path, queue: null, headers, body }));
+    return { path: `/v2/publish/${TOPIC}`, headers, body, messages };
+  }
+
+  batch(queues: readonly (string | null)[]): Ask {
+    const elements = Array.from({ length: this.#chance.between(2, 6) }, () =>
+      this.#element(this.#chance.pick(queues), this.#destination()),
+    );
+    return {
+      path: '/v2/batch',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(elements),
+      messages: elements.map(expected),
+    };
+  }
+
+  #destination(): string {
+    const path = this.#chance.pick(['/ok/', '/ok/', '/ok/', '/flaky/1/', '/flaky/2/', '/fail/']);
+    return this.#url + path + this.#name;
+  }
+
+  #element(queue: string | null, destination: string): Element {
+    this.#made += 1;
+    const chance = this.#chance;
+    const filler = 'x'.repeat(chance.happens(0.05) ? chance.below(40_000) : chance.below(1500));
+    return {
+      destination,
+      queue,
+      body: `${this.#name} ${this.#made} ${filler}`,
+      headers: {
+        'Content-Type': 'text/plain',
+        'Service-Forward-X-Number': String(this.#made),
+        'Service-Retries': chance.pick(['1', '2', '3']),
+        'Service-Retry-Delay': String(RETRY_DELAY_MS),
+        ...(chance.happens(0.3) && { 'Service-Callback': `${this.#url}/ok/callback` }),
+        ...(chance.happens(0.5) && { 'Service-Failure-Callback': `${this.#url}/flaky/1/failure` }),
+        ...(queue === null && chance.happens(0.2) && { 'Service-Delay': `${chance.between(1, 300)}ms` }),
+      },
+    };
+  }
+}
+
+function expected({ destination, queue, headers, body }: Element): ExpectedMessage {
+  const retriesMax = Number(headers['Service-Retries']);
+  return {
+    id: null,
+    url: destination,
+    method: 'POST',
+    bodyHash: hashOf(body),
+    headers: [
+      ['Content-Type', headers['Content-Type']!],
+      ['X-Number', headers['Service-Forward-X-Number']!],
+    ],
+    queue,
+    retriesMax,
+    waitsMs: new Array(retriesMax).fill(RETRY_DELAY_MS),
+    callbackUrl: headers['Service-Callback'] ?? null,
+    failureCallbackUrl: headers['Service-Failure-Callback'] ?? null,
+  };
+}

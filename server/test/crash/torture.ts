@@ -1,0 +1,168 @@
+// The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
+// `-- disk --times 500`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how far it is, and stops at
+// the first broken promise with the seed of its round and its files.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { checkHistory } from '../checker/check.ts';
+import { chooseSeed } from './chance.ts';
+import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
+import { killCampaign } from './kill-campaign.ts';
+import { powerCampaign } from './power-campaign.ts';
+import { inScratchFolder } from './scratch-folder.ts';
+import { noShim, Shim } from './shim.ts';
+
+const USAGE = `npm run torture -- kill  --times 10000   kill -9 of a server under load
+npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one
+npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
+npm run torture -- sim   …               the simulation, with its own arguments
+All but sim take --seed as well.
+`;
+
+const KILLS_PER_ROUND = 100;
+const CUTS_PER_ROUND = 4;
+const IMAGES_PER_CUT = 100;
+const DISK_IMAGES = 50;
+const SIMULATION = join(import.meta.dirname, '..', 'simulation', 'run.ts');
+
+/** What has been counted so far, by name; shown in the order in which the names first came. */
+class Tally {
+  readonly #counts = new Map<string, number>();
+  readonly #startedAt = performance.now();
+  #shownAt = 0;
+
+  add(name: string, count = 1): void {
+    this.#counts.set(name, this.get(name) + count);
+  }
+
+  most(name: string, value: number): void {
+    this.#counts.set(name, Math.max(this.get(name), Math.round(value)));
+  }
+
+  get(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  /** On a terminal one line that changes, else a line every minute. */
+  progress(name: string, wanted: number): void {
+    const everyMs = process.stdout.isTTY ? 200 : 60_000;
+    if (performance.now() - this.#shownAt < everyMs) return;
+    this.#shownAt = performance.now();
+    const percent = Math.floor((100 * this.get(name)) / wanted);
+    process.stdout.write(
+      `${process.stdout.isTTY ? '\r\x1b[K' : ''}${percent} % · ${this}${process.stdout.isTTY ? '' : '\n'}`,
+    );
+  }
+
+  toString(): string {
+    const minutes = ((performance.now() - this.#startedAt) / 60_000).toFixed(1);
+    const counts = [...this.#counts].map(([name, count]) => `${count.toLocaleString('en')} ${name}`);
+    return [...counts, `${minutes} min`].join(' · ');
+  }
+}
+
+type Round = (round: { readonly folder: string; readonly seed: number; readonly left: number }) => Promise<string[]>;
+
+/** Rounds until `name` has been counted `wanted` times; the answer is the exit code. */
+async function campaign(name: string, wanted: number, seed: number, tally: Tally, round: Round): Promise<number> {
+  for (let number = 0; tally.get(name) < wanted; number += 1) {
+    const roundSeed = seed + number * 1000;
+    try {
+      await inScratchFolder('torture', async (folder) => {
+        const problems = await round({ folder, seed: roundSeed, left: wanted - tally.get(name) });
+        if (problems.length > 0)
+          throw new Error(`${problems.length} broken promises\n${problems.slice(0, 20).join('\n')}`);
+      });
+    } catch (error) {
+      process.stdout.write(`\n${tally}\nseed ${roundSeed}: ${(error as Error).message}\n`);
+      return 1;
+    }
+    tally.add('rounds');
+  }
+  process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}No promise broken: ${tally}\n`);
+  return 0;
+}
+
+function kills(wanted: number, seed: number): Promise<number> {
+  const tally = new Tally();
+  return campaign('kills', wanted, seed, tally, async ({ folder, seed: roundSeed, left }) => {
+    const report = await killCampaign({
+      directory: folder,
+      seed: roundSeed,
+      kills: Math.min(KILLS_PER_ROUND, left),
+      onKill: () => {
+        tally.add('kills');
+        tally.progress('kills', wanted);
+      },
+    });
+    tally.add('messages', report.history.stored.length);
+    tally.add('extra arrivals', report.extraArrivals);
+    tally.add('attempts in flight at kills', report.inFlight);
+    tally.add('given up as interrupted', report.givenUp);
+    tally.most('ms of recovery at most', report.recoveryMsMax);
+    return [...checkHistory(report.history), ...report.refusals];
+  });
+}
+
+function powerCuts(wanted: number, seed: number): Promise<number> {
+  const tally = new Tally();
+  return campaign('images', wanted, seed, tally, async ({ folder, seed: roundSeed, left }) => {
+    const report = await powerCampaign({
+      folder,
+      shim: new Shim(folder),
+      seed: roundSeed,
+      cuts: CUTS_PER_ROUND,
+      imagesPerCut: Math.min(IMAGES_PER_CUT, Math.ceil(left / CUTS_PER_ROUND)),
+      onImage: () => {
+        tally.add('images');
+        tally.progress('images', wanted);
+      },
+    });
+    tally.add('flushes', report.flushes);
+    tally.add('messages', report.history.stored.length);
+    return [...report.problems, ...checkHistory(report.history)];
+  });
+}
+
+function diskFaults(wanted: number, seed: number): Promise<number> {
+  const tally = new Tally();
+  return campaign('faults', wanted, seed, tally, async ({ folder, seed: roundSeed }) => {
+    const shim = new Shim(folder);
+    const isFull = tally.get('faults') % 2 === 1;
+    tally.add('faults');
+    tally.progress('faults', wanted);
+    if (!isFull) {
+      const { exit, problems } = await failedFlush({ folder, shim, seed: roundSeed, images: DISK_IMAGES });
+      return exit.code === 1 ? [...problems] : [`the server left with ${exit.code}`, ...problems];
+    }
+    const { publishes, refusals, problems } = await fullDisk({ folder, shim, seed: roundSeed });
+    tally.add('publishes', publishes);
+    return [...problems, ...refusals.filter((refusal) => !/^503 .*"disk_full"/.test(refusal))];
+  });
+}
+
+async function main([kind, ...rest]: readonly string[]): Promise<number> {
+  if (kind === 'sim') {
+    if (!existsSync(SIMULATION)) throw new Error('there is no simulation here');
+    return spawnSync(process.execPath, [SIMULATION, ...rest], { stdio: 'inherit' }).status ?? 1;
+  }
+  const { values } = parseArgs({
+    args: [...rest],
+    options: { times: { type: 'string' }, images: { type: 'string' }, seed: { type: 'string' } },
+  });
+  const seed = Number(values.seed ?? chooseSeed());
+  if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
+  if (kind !== 'power' && kind !== 'disk') {
+    process.stderr.write(USAGE);
+    return 1;
+  }
+  const reason = noShim();
+  if (reason) throw new Error(reason);
+  return kind === 'power'
+    ? powerCuts(Number(values.images ?? 20_000), seed)
+    : diskFaults(Number(values.times ?? 500), seed);
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,104 @@
+// What every test here is made of: publishers, their receiver, one server at a time, and the crashes noted on the way.
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Fault, History } from '../checker/history.ts';
+import { createTopic, Publishers, SERIAL_QUEUES } from './publishers.ts';
+import { Receiver } from './receiver.ts';
+import { endServers, ServerProcess } from './server-process.ts';
+import { countOpen, type HeldClaim, readClaims, readStored } from './store-file.ts';
+
+const ENDING_MS_MAX = 120_000;
+const POLL_MS = 50;
+
+export class Trial {
+  readonly receiver: Receiver;
+  readonly publishers: Publishers;
+  readonly faults: Fault[] = [];
+  readonly #leases = new Set<string>();
+  #token = '';
+
+  private constructor(receiver: Receiver, publishers: Publishers) {
+    this.receiver = receiver;
+    this.publishers = publishers;
+  }
+
+  /** Runs `work` and clears up behind it, however it ends. `mark`: see `Marked`. */
+  static async run<T>(seed: number, mark: () => number, work: (trial: Trial) => Promise<T>): Promise<T> {
+    const receiver = await Receiver.start(seed + 1, mark);
+    const trial = new Trial(receiver, new Publishers(receiver, seed + 2, mark));
+    try {
+      return await work(trial);
+    } finally {
+      await endServers();
+      await trial.publishers.stop();
+      await receiver.close();
+    }
+  }
+
+  /** A server that is ready and has load. The first one must start on an empty directory. */
+  async start(directory: string, env: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
+    const server = new ServerProcess(directory, env);
+    const { api, token } = await server.ready;
+    if (this.#token === '') {
+      this.#token = token!;
+      await createTopic({ api, token: token! }, this.receiver);
+    }
+    this.publishers.aim({ api, token: this.#token });
+    return server;
+  }
+
+  /** After the end of a server: until nothing of it is under way any more, neither here nor there. */
+  async quiet(): Promise<void> {
+    this.publishers.aim(null);
+    await Promise.all([this.publishers.paused(), this.receiver.drained()]);
+  }
+
+  async published(count: number): Promise<void> {
+    await until(
+      () => this.publishers.log.length >= count,
+      () => `${count} publishes have not been answered`,
+    );
+  }
+
+  /**
+   * Notes a crash with the attempts that were under way, as the store of the dead server tells. A claim that an earlier
+   * crash had cut off and nobody has taken up since is still that one attempt.
+   */
+  noteCrash(directory: string): HeldClaim[] {
+    const cutOff = readClaims(directory).filter(({ lease }) => !this.#leases.has(lease));
+    for (const { lease } of cutOff) this.#leases.add(lease);
+    this.faults.push({ kind: 'crash', at: Date.now(), inFlight: cutOff.map(({ messageId }) => messageId) });
+    return cutOff;
+  }
+
+  /** Publishes nothing more, waits until every message has ended, and stops the server in good order. */
+  async finish(server: ServerProcess, directory: string): Promise<void> {
+    await this.publishers.stop();
+    await until(
+      () => countOpen(directory) === 0,
+      () => `${countOpen(directory)} messages have not ended`,
+    );
+    const { code } = await server.stop();
+    if (code !== 0) throw new Error(`told to stop, the server left with ${code}: ${server.stderr}`);
+  }
+
+  history(directory: string, logs?: Pick<History, 'publishes' | 'arrivals'>): History {
+    return {
+      publishes: logs?.publishes ?? this.publishers.log,
+      arrivals: logs?.arrivals ?? this.receiver.arrivals,
+      cancels: [],
+      stored: readStored(directory),
+      faults: this.faults,
+      serialQueues: SERIAL_QUEUES,
+      arrivalMsMax: 0,
+    };
+  }
+}
+
+async function until(isTrue: () => boolean, otherwise: () => string): Promise<void> {
+  const deadline = performance.now() + ENDING_MS_MAX;
+  while (!isTrue()) {
+    if (performance.now() > deadline) throw new Error(`${otherwise()} after ${ENDING_MS_MAX} ms`);
+    await wait(POLL_MS);
+  }
+}

@@ -1,0 +1,46 @@
+// Writes messages with our own store and says after each commit which one it was and how long the log of the disk is
+// now. Told to use `NORMAL`, it acknowledges what is not flushed: the power-loss test must notice.
+
+import { statSync } from 'node:fs';
+import type { NewMessage } from '../../src/domain/message.ts';
+import { openDirectory } from '../../src/store/sqlite/open.ts';
+import { createVerbs, runBatch } from '../../src/store/sqlite/verbs.ts';
+
+const [directory, synchronous, count] = process.argv.slice(2) as [string, 'FULL' | 'NORMAL', string];
+const { database } = openDirectory(directory);
+database.exec(`PRAGMA synchronous = ${synchronous}`);
+const verbs = createVerbs(database);
+
+for (let number = 1; number <= Number(count); number += 1) {
+  const message = newMessage(`msg_${number}`);
+  const command = { messages: [message], leases: [null], node: 'writer', now: message.createdAt };
+  const [reply] = runBatch(database, verbs, [{ verb: 'accept', args: [command] }]);
+  if (!reply || 'error' in reply) throw new Error(reply?.error ?? 'no reply');
+  process.stdout.write(`${message.id} ${statSync(process.env.DISK_LOG!).size}\n`);
+}
+
+function newMessage(id: string): NewMessage {
+  return {
+    id,
+    accountId: 'acc_writer',
+    kind: 'publish',
+    url: 'http://127.0.0.1:1/',
+    host: '127.0.0.1:1',
+    method: 'POST',
+    headers: [],
+    body: Buffer.from('x'.repeat(500)),
+    retriesMax: 0,
+    retryDelay: null,
+    timeoutMs: 1000,
+    queueName: null,
+    topicName: null,
+    endpointName: null,
+    callback: null,
+    failureCallback: null,
+    sourceMessageId: null,
+    callerIp: null,
+    hops: 0,
+    createdAt: Date.now(),
+    dueAt: Date.now() + 86_400_000,
+  };
+}

@@ -1,0 +1,77 @@
+// The command as a real child process, for what only a process can show: what it prints, how it starts and fails to,
+// and how signals end it.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Cleanup } from './receiver.ts';
+import { waitFor } from './wait.ts';
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+
+export interface Ready {
+  readonly api: string;
+  readonly token?: string;
+}
+
+export class Process {
+  readonly child: ChildProcess;
+  /** Everything it has written so far. */
+  stdout = '';
+  stderr = '';
+  /** Once it has ended; a signal that killed it in place of a status. */
+  readonly exit: Promise<number | NodeJS.Signals>;
+  #isOver = false;
+
+  constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
+    this.child = spawn(process.execPath, [BIN, ...args], {
+      env: cleanEnvironment(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+    });
+    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    this.exit = once(this.child, 'close').then(([status, signal]) => {
+      this.#isOver = true;
+      return (status ?? signal) as number | NodeJS.Signals;
+    });
+  }
+
+  /** The one line of `--json`. */
+  async ready(): Promise<Ready> {
+    await this.prints('stdout', /\n/);
+    return JSON.parse(this.stdout) as Ready;
+  }
+
+  /** Waits until it has written something like this. */
+  async prints(where: 'stdout' | 'stderr', pattern: RegExp): Promise<void> {
+    await waitFor(`${pattern} on ${where}`, () => {
+      if (pattern.test(this[where])) return true;
+      if (this.#isOver) throw new Error(`it ended without ${pattern} on ${where}:\n${this.stdout}\n${this.stderr}`);
+      return false;
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+}
+
+/** Killed at the end of the test if it still runs. */
+export function startProcess(t: Cleanup, args: readonly string[], env: Readonly<Record<string, string>> = {}): Process {
+  const started = new Process(args, env);
+  t.after(async () => {
+    started.child.kill('SIGKILL');
+    await started.exit;
+  });
+  return started;
+}
+
+/** Without settings of ours that whoever runs the tests may have. */
+function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:POSTRIDER_|NODE_)/.test(name));
+  return { ...Object.fromEntries(inherited), ...env };
+}

@@ -1,0 +1,146 @@
+// The clients of the service: publish and cancel through one node, and note what they were answered. A node that dies
+// with a request under way leaves its client without an answer.
+
+import type { NewMessage } from '../../src/domain/message.ts';
+import { planMessages } from '../../src/domain/publish.ts';
+import type { Tiers } from '../../src/domain/tier.ts';
+import { StoreUnavailable } from '../../src/store/store.ts';
+import type { Cancel, Publish } from '../checker/history.ts';
+import type { Draft, DraftAccount } from './draft.ts';
+import type { SimulatedNode } from './node.ts';
+
+interface UnderWay {
+  readonly node: SimulatedNode;
+  readonly isPublish: boolean;
+  readonly giveUp: () => void;
+}
+
+export class Client {
+  readonly publishes: Publish[] = [];
+  readonly cancels: Cancel[] = [];
+  /** Known to be accepted: what may be cancelled. */
+  readonly accepted: { readonly id: string; readonly accountId: string }[] = [];
+  readonly #tiers: Tiers;
+  readonly #nowMs: () => number;
+  readonly #trace: (line: string) => void;
+  readonly #onRefused: (by: 'limit' | 'store') => void;
+  readonly #underWay = new Set<UnderWay>();
+
+  constructor(
+    tiers: Tiers,
+    nowMs: () => number,
+    trace: (line: string) => void,
+    onRefused: (by: 'limit' | 'store') => void,
+  ) {
+    this.#tiers = tiers;
+    this.#nowMs = nowMs;
+    this.#trace = trace;
+    this.#onRefused = onRefused;
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay.size === 0;
+  }
+
+  isWaitingFor(node: SimulatedNode): boolean {
+    return [...this.#underWay].some((each) => each.node === node);
+  }
+
+  /** The answer of these requests will never come. How many publishes there were. */
+  loseAnswers(node: SimulatedNode): number {
+    const lost = [...this.#underWay].filter((each) => each.node === node);
+    for (const each of lost) each.giveUp();
+    return lost.filter(({ isPublish }) => isPublish).length;
+  }
+
+  /** What http/ does with a publish: looks up topics, plans, accepts all of it at once, answers. */
+  publish(node: SimulatedNode, account: DraftAccount, drafts: readonly Draft[]): void {
+    const askedAt = this.#nowMs();
+    const expected = drafts.flatMap((draft) => draft.expected);
+    this.#trace(`publish ${expected.map(({ url, queue }) => (queue ? `${queue} ${url}` : url)).join(', ')}`);
+    const end = (outcome: Publish['outcome'], messages = expected) => {
+      this.publishes.push({ outcome, askedAt, endedAt: this.#nowMs(), messages });
+      this.#trace(`publish ${outcome}: ${messages.map(({ id, url }) => id ?? url).join(', ')}`);
+    };
+    const ask = async () => {
+      const messages = await this.#plan(node, account, drafts);
+      if (!messages) return null;
+      await node.store.accept(messages, messages[0]!.createdAt);
+      return messages;
+    };
+    this.#follow(node, true, ask(), {
+      answered: (messages) => {
+        if (!messages) {
+          this.#onRefused('limit');
+          return end('refused');
+        }
+        for (const { id, accountId } of messages) this.accepted.push({ id, accountId });
+        end(
+          'ok',
+          expected.map((message, index) => ({ ...message, id: messages[index]!.id })),
+        );
+      },
+      refused: () => {
+        this.#onRefused('store');
+        end('refused');
+      },
+      lost: () => end('unknown'),
+    });
+  }
+
+  cancel(node: SimulatedNode, messageId: string, accountId: string): void {
+    const now = node.clock.now();
+    this.#trace(`cancel ${messageId}`);
+    const end = (outcome: Cancel['outcome']) => {
+      this.cancels.push({ messageId, outcome, endedAt: this.#nowMs() });
+      this.#trace(`cancel ${messageId}: ${outcome}`);
+    };
+    this.#follow(node, false, node.store.cancel(accountId, [messageId], now, now + this.#tiers.free.retentionMs), {
+      answered: (cancelled) => end(cancelled.includes(messageId) ? 'cancelled' : 'notCancelled'),
+      refused: () => end('notCancelled'),
+      lost: () => end('unknown'),
+    });
+  }
+
+  async #plan(node: SimulatedNode, account: DraftAccount, drafts: readonly Draft[]): Promise<NewMessage[] | null> {
+    const publisher = { accountId: account.id, tier: this.#tiers[account.tier] };
+    const messages: NewMessage[] = [];
+    for (const { destination, request } of drafts) {
+      const to =
+        'target' in destination
+          ? { kind: 'url' as const, target: destination.target }
+          : { kind: 'topic' as const, topic: (await node.store.getTopic(account.id, destination.topicName))! };
+      const plan = planMessages({ ...request, destination: to }, publisher, node.clock.now(), node.newId);
+      if ('problem' in plan) return null;
+      messages.push(...plan.messages);
+    }
+    return messages;
+  }
+
+  #follow<T>(
+    node: SimulatedNode,
+    isPublish: boolean,
+    answer: Promise<T>,
+    on: { answered: (value: T) => void; refused: () => void; lost: () => void },
+  ): void {
+    const underWay: UnderWay = {
+      node,
+      isPublish,
+      giveUp: () => {
+        this.#underWay.delete(underWay);
+        on.lost();
+      },
+    };
+    this.#underWay.add(underWay);
+    answer.then(
+      (value) => {
+        if (this.#underWay.delete(underWay)) on.answered(value);
+      },
+      (error) => {
+        if (!this.#underWay.delete(underWay)) return;
+        if (!(error instanceof StoreUnavailable)) throw error;
+        on.refused();
+      },
+    );
+  }
+}

@@ -1,0 +1,226 @@
+// The service under test: several nodes over one database and one network, what can be done to them, and a record of
+// all of it.
+
+import type { EngineEvent } from '../../src/delivery/engine.ts';
+import type { EngineLimits } from '../../src/delivery/in-flight.ts';
+import type { SendJob } from '../../src/delivery/sender.ts';
+import { DEFAULT_TIERS, type Tiers } from '../../src/domain/tier.ts';
+import type { Database } from '../../src/store/sqlite/database.ts';
+import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { type Command, type Reply, runBatch, type Verbs } from '../../src/store/sqlite/verbs.ts';
+import { StoreUnavailable } from '../../src/store/store.ts';
+import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
+import type { Arrival, Fault } from '../checker/history.ts';
+import { Auditor } from './auditor.ts';
+import { Chance } from './chance.ts';
+import { type Coverage, type Happening, note } from './coverage.ts';
+import { hashOf } from './draft.ts';
+import { Model } from './model.ts';
+import { type Fate, headerOf, SimulatedNetwork } from './network.ts';
+import { HEADER_PREFIX, type NodeWorld, SimulatedNode } from './node.ts';
+import { Timeline } from './timeline.ts';
+
+/** Long enough that nothing is forgotten before the end of a run. */
+const RETENTION_MS = 365 * 86_400_000;
+const TIERS: Tiers = {
+  free: { ...DEFAULT_TIERS.free, retentionMs: RETENTION_MS },
+  paid: { ...DEFAULT_TIERS.paid, retentionMs: RETENTION_MS },
+};
+
+/** As in the executor that stores share: after these, others may find something to claim. */
+const VERBS_MAKING_WORK: ReadonlySet<string> = new Set(['accept', 'settle', 'release', 'cancel', 'saveQueue']);
+
+export class Cluster {
+  readonly timeline = new Timeline();
+  readonly database: Database = openDatabase(':memory:');
+  readonly tiers = TIERS;
+  readonly model: Model;
+  readonly network: SimulatedNetwork;
+  readonly nodes = new Set<SimulatedNode>();
+  readonly diedAtMs = new Map<string, number>();
+  readonly arrivals: Arrival[] = [];
+  readonly faults: Fault[] = [];
+  readonly coverage: Coverage = new Map();
+  readonly violations: string[] = [];
+  readonly trace: string[] = [];
+  readonly #auditor: Auditor;
+  readonly #nodeWorld: NodeWorld;
+  readonly #verbs = new Map<string, Verbs>();
+  readonly #names = new Map<string, string>();
+  /** The lapse each node is in, if it is: its claims may be taken by others. */
+  readonly #lapses = new Map<string, Set<string>>();
+
+  constructor(seed: number, limits: EngineLimits) {
+    const report = (violation: string) => this.report(violation);
+    this.model = new Model(
+      limits,
+      () => this.timeline.latestNow,
+      report,
+      (happening) => this.note(happening),
+    );
+    this.#auditor = new Auditor(this.database, this.model, report, (line) => this.say(line));
+    const log = {
+      fate: (fate: Fate) => this.note(`fate ${fate}`),
+      arrived: (job: SendJob) => this.#arrived(job),
+    };
+    this.network = new SimulatedNetwork(this.timeline, new Chance(seed * 4 + 1), HEADER_PREFIX, log);
+    this.#nodeWorld = {
+      timeline: this.timeline,
+      chance: new Chance(seed * 4 + 2),
+      network: this.network,
+      limits,
+      tiers: TIERS,
+      runBatch: (node, commands) => this.#runBatch(node, commands),
+      observe: (node, event) => this.#observe(node, event),
+      onSend: (node, jobs) => this.#checkStanding(node, jobs),
+      onCutOff: (_node, inFlight) => {
+        if (inFlight.length === 0) return;
+        this.note('stop that cuts attempts off');
+        this.faults.push({ kind: 'stop', at: this.timeline.nowMs, inFlight });
+      },
+    };
+  }
+
+  report(violation: string): void {
+    this.violations.push(`at ${this.timeline.nowMs}: ${violation}`);
+    this.say(`VIOLATION ${violation}`);
+  }
+
+  note(happening: Happening): void {
+    note(this.coverage, happening);
+  }
+
+  say(line: string): void {
+    this.trace.push(`${this.timeline.nowMs} ${line}`);
+  }
+
+  nameOf(node: SimulatedNode): string {
+    return this.#names.get(node.id)!;
+  }
+
+  start(): SimulatedNode {
+    // As a process does that finds the data directory free: nobody else can be alive.
+    const isAlone = this.nodes.size === 0;
+    if (isAlone) this.database.run('DELETE FROM nodes');
+    const node = new SimulatedNode(this.#nodeWorld, isAlone);
+    this.nodes.add(node);
+    this.#names.set(node.id, `n${this.#names.size + 1}`);
+    this.#verbs.set(node.id, this.#auditor.watchedVerbs(node.id));
+    this.say(`${this.nameOf(node)} starts as ${node.id}${isAlone ? ', alone' : ''}`);
+    return node;
+  }
+
+  crash(node: SimulatedNode): void {
+    const before = this.model.sums.total;
+    node.crash();
+    if (this.model.sums.total > before) this.note('crash after the commit, before the answer');
+    const inFlight = this.model.claimedBy(node.id).map(({ id }) => id);
+    this.note(inFlight.length > 0 ? 'crash with attempts in flight' : 'crash');
+    this.say(`${this.nameOf(node)} crashes with ${inFlight.join(', ')}`);
+    this.end(node, inFlight);
+    if (this.nodes.size === 0) this.note('crash of every node');
+  }
+
+  /** The process is gone, one way or another, and with it what it had under way. */
+  end(node: SimulatedNode, inFlight: readonly string[]): void {
+    if (inFlight.length > 0) this.faults.push({ kind: 'crash', at: this.timeline.nowMs, inFlight });
+    node.clock.kill();
+    this.nodes.delete(node);
+    this.#lapses.delete(node.id);
+    this.diedAtMs.set(node.id, this.timeline.nowMs);
+  }
+
+  jump(ms: number): void {
+    this.note(ms > 0 ? 'clock set forward' : 'clock set back');
+    const open = [...this.model.entries.values()].filter(({ state }) => state === 'pending' || state === 'claimed');
+    this.faults.push({ kind: 'clockJump', at: this.timeline.nowMs, inFlight: open.map(({ id }) => id) });
+    this.timeline.clock.jump(ms);
+    this.say(`the clock is set by ${ms} ms`);
+  }
+
+  /** After every event. */
+  check(): void {
+    this.#auditor.check();
+    this.#noteLapses();
+    this.#checkTakeovers();
+  }
+
+  #runBatch(node: SimulatedNode, commands: readonly Command[]): readonly Reply[] {
+    const replies = runBatch(this.database, this.#verbs.get(node.id)!, commands);
+    replies.forEach((reply, index) => {
+      if ('error' in reply) this.report(`${commands[index]!.verb} failed in the store: ${reply.error}`);
+    });
+    if (commands.some(({ verb }) => VERBS_MAKING_WORK.has(verb))) {
+      for (const other of this.nodes) if (other !== node) other.hearOfOthers();
+    }
+    return replies;
+  }
+
+  #observe(node: SimulatedNode, event: EngineEvent): void {
+    if (event.kind === 'attempt') return;
+    this.say(`${this.nameOf(node)} has trouble ${event.during}: ${(event.error as Error).message}`);
+    if (!(event.error instanceof StoreUnavailable)) this.report(`${event.during}: ${event.error}`);
+  }
+
+  #arrived(job: SendJob): void {
+    const own = (name: string) => headerOf(job.headers, HEADER_PREFIX + name) ?? '';
+    const retried = Number(own('Retried'));
+    const { url, method, headers } = job;
+    const at = this.timeline.nowMs;
+    this.arrivals.push({ messageId: own('Message-Id'), retried, url, method, headers, bodyHash: hashOf(job.body), at });
+    this.say(`${job.messageId} arrives at ${url}, retried ${retried}`);
+  }
+
+  /** P8: a node whose word has run out, so that others may have its claims, starts nothing. */
+  #checkStanding(node: SimulatedNode, jobs: readonly SendJob[]): void {
+    this.say(`${this.nameOf(node)} sends ${jobs.map(({ messageId }) => messageId).join(', ')}`);
+    const aliveUntilMs = this.model.aliveUntilMs.get(node.id) ?? 0;
+    if (aliveUntilMs > this.timeline.nowMs) return;
+    this.report(
+      `${this.nameOf(node)} sends ${jobs[0]!.messageId} ${this.timeline.nowMs - aliveUntilMs} ms after it was taken for dead`,
+    );
+  }
+
+  /** While a node is not known to be alive, what it holds may be repeated by others: that is a fault of its own. */
+  #noteLapses(): void {
+    for (const node of this.nodes) {
+      const aliveUntilMs = this.model.aliveUntilMs.get(node.id);
+      if (aliveUntilMs === undefined || aliveUntilMs > this.timeline.nowMs) {
+        this.#lapses.delete(node.id);
+        continue;
+      }
+      let lapse = this.#lapses.get(node.id);
+      if (!lapse) {
+        lapse = new Set();
+        this.#lapses.set(node.id, lapse);
+        this.note('node taken for dead while it lives');
+        const inFlight = lapse;
+        this.faults.push({
+          kind: 'freeze',
+          at: this.timeline.nowMs,
+          get inFlight() {
+            return [...inFlight];
+          },
+        });
+      }
+      for (const { id } of this.model.claimedBy(node.id)) lapse.add(id);
+    }
+  }
+
+  /** P7: claims of a dead node are taken over in time, if there is a node that was left in peace. */
+  #checkTakeovers(): void {
+    for (const entry of this.model.claimed) {
+      const diedAtMs = this.diedAtMs.get(entry.node ?? '');
+      if (diedAtMs === undefined) continue;
+      for (const node of this.nodes) {
+        if (node.clock.state !== 'running' || node.isCutOff || node.isStopping) continue;
+        const waitedMs = this.timeline.nowMs - Math.max(diedAtMs, node.undisturbedSinceMs);
+        const allowedMs = node.isAlone && node.startedAtMs >= diedAtMs ? 1000 : NODE_TTL_MS + 6000;
+        if (waitedMs > allowedMs) {
+          this.report(`${entry.id} is still held by a node that died ${this.timeline.nowMs - diedAtMs} ms ago`);
+          this.diedAtMs.delete(entry.node!);
+        }
+      }
+    }
+  }
+}

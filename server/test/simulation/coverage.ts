@@ -1,0 +1,85 @@
+// What must have happened at least once over the seeds of a run. A run in which one of these never happened proves
+// nothing about it: the generator is weak.
+
+import type { Fate } from './network.ts';
+
+const FATES: readonly Fate[] = [
+  'ok',
+  'redirect',
+  'clientError',
+  'serverError',
+  'tooMany',
+  'status489',
+  'markedFinal',
+  'slow',
+  'hang',
+  'resetAfter',
+  'resetBefore',
+  'connectHang',
+  'refusedByPolicy',
+];
+
+const EDGES = [
+  'accepted as ready',
+  'accepted as delayed',
+  'accepted into a queue',
+  'accepted as claimed',
+  'claim',
+  'claim of a retry',
+  'claim from a queue',
+  'retry',
+  'repeat after an interruption',
+  'delivered',
+  'delivered after a retry',
+  'failed by exhaustion',
+  'failed by refusal',
+  'failed by 489',
+  'failed by interruption',
+  'cancelled while pending',
+  'cancelled while claimed',
+  'cancelled too late',
+  'settle lost to a cancel',
+  'settle lost to a takeover',
+  'orphan takeover',
+  'release',
+  'callback made',
+  'failure callback made',
+] as const;
+
+const FAULTS = [
+  'crash',
+  'crash with attempts in flight',
+  'crash with a publish in flight',
+  'crash after the commit, before the answer',
+  'crash of every node',
+  'freeze',
+  'node taken for dead while it lives',
+  'store away',
+  'stop',
+  'stop that cuts attempts off',
+  'clock set forward',
+  'clock set back',
+  'pause',
+  'resume',
+  'parallelism lowered',
+  'publish refused by a limit',
+  'publish refused by the store',
+] as const;
+
+export type Happening = (typeof EDGES)[number] | (typeof FAULTS)[number] | `fate ${Fate}`;
+
+export const HAPPENINGS: readonly Happening[] = [...EDGES, ...FAULTS, ...FATES.map((fate) => `fate ${fate}` as const)];
+
+export type Coverage = Map<Happening, number>;
+
+export function note(coverage: Coverage, happening: Happening, times = 1): void {
+  coverage.set(happening, (coverage.get(happening) ?? 0) + times);
+}
+
+export function addCoverage(total: Coverage, part: Coverage): void {
+  for (const [happening, times] of part) note(total, happening, times);
+}
+
+export function missing(coverage: Coverage): Happening[] {
+  return HAPPENINGS.filter((happening) => !coverage.has(happening));
+}

@@ -1,0 +1,137 @@
+// Random publishes: the request as the domain takes it, and beside it what the client expects to come of it, worked
+// out from the specification and not with the code under test.
+
+import { createHash } from 'node:crypto';
+import { parseTargetUrl, type TargetUrl } from '../../src/domain/destination.ts';
+import type { HeaderList } from '../../src/domain/message.ts';
+import type { CallbackRequest, DeliverySettings, PublishRequest } from '../../src/domain/publish.ts';
+import type { TierName } from '../../src/domain/tier.ts';
+import type { ExpectedMessage } from '../checker/history.ts';
+import type { Chance } from './chance.ts';
+
+export const HOSTS = ['a.example', 'b.example', 'c.example', 'd.example'];
+export const TOPICS: Readonly<Record<string, readonly string[]>> = {
+  pair: ['https://a.example/pair', 'https://b.example/pair'],
+  news: ['https://a.example/news', 'https://c.example/news?x=%2F', 'https://d.example/news'],
+};
+/** By name: how many messages at once. Only the last one is changed on the way. */
+export const QUEUES: Readonly<Record<string, number>> = { orders: 1, mail: 1, bulk: 3 };
+
+const WAITS: readonly (readonly [expression: string, waitMs: (retried: number) => number])[] = [
+  ['0', () => 0],
+  ['750', () => 750],
+  ['1000 * (1 + retried)', (retried) => 1000 * (1 + retried)],
+  ['500 * pow(2, retried)', (retried) => 500 * 2 ** retried],
+];
+const RETRIES_DEFAULT: Readonly<Record<TierName, number>> = { free: 3, paid: 5 };
+
+export interface DraftAccount {
+  readonly id: string;
+  readonly tier: TierName;
+}
+
+/** One element of a publish; a topic is still a name, as in the request. */
+export interface Draft {
+  readonly destination: { readonly topicName: string } | { readonly target: TargetUrl };
+  readonly request: Omit<PublishRequest, 'destination'>;
+  readonly expected: readonly ExpectedMessage[];
+}
+
+export class Drafter {
+  readonly #chance: Chance;
+  readonly #wallNow: () => number;
+  #count = 0;
+
+  constructor(chance: Chance, wallNow: () => number) {
+    this.#chance = chance;
+    this.#wallNow = wallNow;
+  }
+
+  draft(account: DraftAccount): Draft {
+    const chance = this.#chance;
+    this.#count += 1;
+    const topicName = chance.isTrue(20) ? chance.pick(Object.keys(TOPICS)) : null;
+    const url = `https://${chance.pick(HOSTS)}/${this.#count}?way=%2Fup&n=${this.#count}`;
+    const body = this.#body(topicName !== null);
+    const forward: HeaderList = [['X-Trace', `t-${this.#count}`]];
+    const contentType = chance.isTrue(70) ? 'application/json; charset=utf-8' : null;
+    const wait = chance.isTrue(60) ? chance.pick(WAITS) : null;
+    const settings: DeliverySettings = {
+      method: chance.isTrue(20) ? 'PUT' : null,
+      retries: this.#retries(wait !== null),
+      retryDelay: wait?.[0] ?? null,
+      delayMs: chance.isTrue(20) ? chance.between(1, 20_000) : chance.isTrue(3) ? 300_000 : null,
+      timeoutMs: chance.pick([null, null, 1000, 5000, 20_000]),
+      forward,
+    };
+    const retriesMax = settings.retries ?? RETRIES_DEFAULT[account.tier];
+    const callback = chance.isTrue(30) ? this.#callback('callback') : null;
+    const failureCallback = chance.isTrue(30) ? this.#callback('failure') : null;
+    const queueName = chance.isTrue(45) ? chance.pick(Object.keys(QUEUES)) : null;
+    const expected: Omit<ExpectedMessage, 'url'> = {
+      id: null,
+      method: settings.method ?? 'POST',
+      bodyHash: hashOf(body),
+      headers: contentType === null ? forward : [['Content-Type', contentType], ...forward],
+      queue: queueName && queueKey(account.id, queueName),
+      retriesMax,
+      waitsMs: wait && Array.from({ length: retriesMax }, (_, retried) => wait[1](retried)),
+      callbackUrl: callback?.target.url ?? null,
+      failureCallbackUrl: failureCallback?.target.url ?? null,
+    };
+    return {
+      destination: topicName === null ? { target: targetOf(url) } : { topicName },
+      request: {
+        queueName,
+        contentType,
+        settings,
+        notBefore: chance.isTrue(5) ? this.#wallNow() + chance.between(-5000, 15_000) : null,
+        callback,
+        failureCallback,
+        body,
+        callerIp: '192.0.2.1',
+        hops: 0,
+      },
+      expected: (topicName === null ? [url] : TOPICS[topicName]!).map((to) => ({ ...expected, url: to })),
+    };
+  }
+
+  /** One that is over a limit of every tier. */
+  draftTooMuch(account: DraftAccount): Draft {
+    const draft = this.draft(account);
+    return { ...draft, request: { ...draft.request, settings: { ...draft.request.settings, retries: 101 } } };
+  }
+
+  /** Unique, unless it is empty: then the URL is. */
+  #body(mustBeUnique: boolean): Uint8Array {
+    if (!mustBeUnique && this.#chance.isTrue(5)) return new Uint8Array(0);
+    const padding = this.#chance.bytes(this.#chance.pick([0, 1, 30, 200]));
+    return Buffer.concat([Buffer.from(`${this.#count}:`), padding]);
+  }
+
+  /** The built-in backoff grows fast: many of its retries would only make the run long. */
+  #retries(hasOwnWait: boolean): number | null {
+    if (hasOwnWait) return this.#chance.pick([null, 0, 1, 2, 3, 4, 5]);
+    return this.#chance.isTrue(4) ? null : this.#chance.pick([0, 0, 1, 1, 2, 3]);
+  }
+
+  #callback(path: string): CallbackRequest {
+    const delayMs = this.#chance.isTrue(20) ? this.#chance.between(1, 5000) : null;
+    const settings = { method: null, retries: null, retryDelay: null, timeoutMs: null, delayMs, forward: [] };
+    return { target: targetOf(`https://${this.#chance.pick(HOSTS)}/${path}/${this.#count}`), settings };
+  }
+}
+
+function targetOf(url: string): TargetUrl {
+  const target = parseTargetUrl(url);
+  if ('problem' in target) throw new Error(target.problem);
+  return target;
+}
+
+export function hashOf(body: Uint8Array): string {
+  return createHash('sha1').update(body).digest('base64');
+}
+
+export function queueKey(accountId: string, name: string): string {
+  return `${accountId}/${name}`;
+}

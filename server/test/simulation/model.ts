@@ -1,0 +1,235 @@
+// What the store should hold, kept as a plain map beside it: every verb that changes messages is replayed here from its
+// arguments and its answer, and an answer that the map does not allow is a violation. It knows no SQL.
+
+import type { EngineLimits } from '../../src/delivery/in-flight.ts';
+import type { Claim, NewMessage, Settlement } from '../../src/domain/message.ts';
+import { INTERRUPTIONS_MAX } from '../../src/domain/settle.ts';
+import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
+import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
+import type { Happening } from './coverage.ts';
+
+export interface Entry {
+  readonly id: string;
+  readonly accountId: string;
+  readonly host: string;
+  readonly queueName: string | null;
+  readonly retriesMax: number;
+  state: 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+  lease: string | null;
+  node: string | null;
+  dueAt: number;
+  retried: number;
+  interrupted: number;
+  attempts: number;
+}
+
+export class Model {
+  readonly entries = new Map<string, Entry>();
+  readonly claimed = new Set<Entry>();
+  /** Ended or not, in sums that the database can give as well. */
+  readonly sums = {
+    total: 0,
+    claimed: 0,
+    delivered: 0,
+    failed: 0,
+    cancelled: 0,
+    attempts: 0,
+    retried: 0,
+    interrupted: 0,
+  };
+  /** Until when each node is taken to be alive, on the monotonic clock. */
+  readonly aliveUntilMs = new Map<string, number>();
+  readonly #leases = new Map<string, Entry>();
+  readonly #limits: EngineLimits;
+  /** The latest time the wall clock ever showed: what was due once stays so when the clock is set back. */
+  readonly #latestNow: () => number;
+  readonly #report: (violation: string) => void;
+  readonly #note: (happening: Happening) => void;
+
+  constructor(
+    limits: EngineLimits,
+    latestNow: () => number,
+    report: (violation: string) => void,
+    note: (happening: Happening) => void,
+  ) {
+    this.#limits = limits;
+    this.#latestNow = latestNow;
+    this.#report = report;
+    this.#note = note;
+  }
+
+  get open(): number {
+    const { total, delivered, failed, cancelled } = this.sums;
+    return total - delivered - failed - cancelled;
+  }
+
+  claimedBy(node: string): Entry[] {
+    return [...this.claimed].filter((entry) => entry.node === node);
+  }
+
+  accepted(command: AcceptCommand): void {
+    command.messages.forEach((message, index) => {
+      const entry = this.#add(message);
+      const lease = command.leases[index] ?? null;
+      if (lease === null) {
+        if (message.queueName !== null) this.#note('accepted into a queue');
+        else this.#note(message.dueAt > command.now ? 'accepted as delayed' : 'accepted as ready');
+        return;
+      }
+      this.#note('accepted as claimed');
+      if (message.queueName !== null) this.#report(`${message.id} is in a queue, yet leased as it was accepted`);
+      this.#claim(entry, lease, command.node);
+    });
+  }
+
+  handedOut(command: ClaimCommand, claims: readonly Claim[]): void {
+    if (claims.length > command.limits.slots) this.#report(`${claims.length} claims for ${command.limits.slots} slots`);
+    for (const { lease, message } of claims) {
+      const entry = this.entries.get(message.id);
+      if (!entry) {
+        this.#report(`${message.id} was claimed, but never accepted`);
+        continue;
+      }
+      for (const field of ['retried', 'interrupted', 'attempts'] as const) {
+        if (message[field] !== entry[field])
+          this.#report(`${entry.id} is claimed with ${field} ${message[field]}, not ${entry[field]}`);
+      }
+      this.#note(entry.retried > 0 ? 'claim of a retry' : 'claim');
+      if (entry.queueName !== null) this.#note('claim from a queue');
+      this.#claim(entry, lease, command.node);
+    }
+  }
+
+  settled(settlements: readonly Settlement[], results: readonly ('settled' | 'lost')[], node: string): void {
+    settlements.forEach((settlement, index) => {
+      const entry = this.entries.get(settlement.messageId);
+      const isHeld = entry?.state === 'claimed' && entry.lease === settlement.lease;
+      const result = results[index];
+      if (!entry || isHeld !== (result === 'settled')) {
+        this.#report(
+          `the settle of ${settlement.messageId} was ${result}, but its lease ${isHeld ? 'stands' : 'is gone'}`,
+        );
+      }
+      if (!entry) return;
+      if (result === 'lost') {
+        this.#note(entry.state === 'cancelled' ? 'settle lost to a cancel' : 'settle lost to a takeover');
+        return;
+      }
+      this.#settle(entry, settlement, node);
+    });
+  }
+
+  released(leases: readonly string[], node: string): void {
+    for (const lease of leases) {
+      const entry = this.#leases.get(lease);
+      if (entry?.lease !== lease || entry.node !== node) continue;
+      this.#note('release');
+      this.#leave(entry, 'pending');
+    }
+  }
+
+  cancelled(messageIds: readonly string[], cancelled: readonly string[]): void {
+    for (const id of messageIds) {
+      const entry = this.entries.get(id);
+      const isOpen = entry?.state === 'pending' || entry?.state === 'claimed';
+      if (isOpen !== cancelled.includes(id))
+        this.#report(`the cancel of ${id}, which is ${entry?.state}, is answered wrongly`);
+      if (!entry || !isOpen) {
+        this.#note('cancelled too late');
+        continue;
+      }
+      this.#note(entry.state === 'claimed' ? 'cancelled while claimed' : 'cancelled while pending');
+      this.#leave(entry, 'cancelled');
+    }
+  }
+
+  #add(message: NewMessage): Entry {
+    if (this.entries.has(message.id)) this.#report(`${message.id} was accepted twice`);
+    const { id, accountId, host, queueName, retriesMax, dueAt } = message;
+    const counters = { retried: 0, interrupted: 0, attempts: 0 };
+    const entry: Entry = {
+      id,
+      accountId,
+      host,
+      queueName,
+      retriesMax,
+      dueAt,
+      state: 'pending',
+      lease: null,
+      node: null,
+      ...counters,
+    };
+    this.entries.set(id, entry);
+    this.sums.total += 1;
+    return entry;
+  }
+
+  #claim(entry: Entry, lease: string, node: string): void {
+    if (entry.state !== 'pending') this.#report(`${entry.id} was claimed while it is ${entry.state}`);
+    const earlyMs = entry.dueAt - this.#latestNow();
+    if (earlyMs > 0) this.#report(`${entry.id} was claimed ${earlyMs} ms before it is due`);
+    if (this.#leases.has(lease)) this.#report(`the lease ${lease} of ${entry.id} was handed out before`);
+    this.#leases.set(lease, entry);
+    entry.state = 'claimed';
+    entry.lease = lease;
+    entry.node = node;
+    this.claimed.add(entry);
+    this.sums.claimed += 1;
+    this.#checkCaps(entry, node);
+  }
+
+  #checkCaps(entry: Entry, node: string): void {
+    const held = this.claimedBy(node);
+    const counts = [
+      ['the node', held.length, this.#limits.concurrency],
+      [entry.host, held.filter(({ host }) => host === entry.host).length, this.#limits.hostConcurrency],
+      [
+        entry.accountId,
+        held.filter(({ accountId }) => accountId === entry.accountId).length,
+        this.#limits.accountConcurrency,
+      ],
+    ] as const;
+    for (const [what, count, max] of counts) {
+      if (count > max) this.#report(`${node} holds ${count} claims of ${what}, but only ${max} are allowed`);
+    }
+  }
+
+  #settle(entry: Entry, { attempt, retried, interrupted, next, followUps }: Settlement, node: string): void {
+    const isInterrupted = attempt.outcome === 'interrupted';
+    if (entry.node !== node) this.#note('orphan takeover');
+    if (attempt.number !== entry.attempts + 1)
+      this.#report(`${entry.id}: attempt ${attempt.number} follows ${entry.attempts}`);
+    this.sums.attempts += 1;
+    this.sums.retried += retried - entry.retried;
+    this.sums.interrupted += interrupted - entry.interrupted;
+    Object.assign(entry, { attempts: attempt.number, retried, interrupted });
+    if (interrupted > INTERRUPTIONS_MAX || attempt.number > 1 + entry.retriesMax + interrupted) {
+      this.#report(
+        `${entry.id} has ${attempt.number} attempts, ${interrupted} interrupted, ${entry.retriesMax} retries`,
+      );
+    }
+    this.#leave(entry, next.state);
+    if (next.state === 'pending') {
+      entry.dueAt = next.dueAt;
+      this.#note(isInterrupted ? 'repeat after an interruption' : 'retry');
+    } else if (next.state === 'delivered') {
+      this.#note(retried > 0 ? 'delivered after a retry' : 'delivered');
+    } else if (isInterrupted) this.#note('failed by interruption');
+    else if (attempt.outcome === 'refusedByPolicy') this.#note('failed by refusal');
+    else this.#note(attempt.status === 489 ? 'failed by 489' : 'failed by exhaustion');
+    for (const message of followUps) {
+      this.#note(message.kind === 'callback' ? 'callback made' : 'failure callback made');
+      this.#add(message);
+    }
+  }
+
+  /** No lease any more, and another state. */
+  #leave(entry: Entry, state: Exclude<Entry['state'], 'claimed'>): void {
+    if (entry.state === 'claimed') this.sums.claimed -= 1;
+    this.claimed.delete(entry);
+    entry.state = state;
+    entry.lease = null;
+    entry.node = null;
+    if (state !== 'pending') this.sums[state] += 1;
+  }
+}

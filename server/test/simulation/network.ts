@@ -1,0 +1,223 @@
+// The network and everyone behind it: a Sender whose requests take time, get lost, arrive, and are answered well or
+// badly, all by seeded dice. It notes what the receivers got.
+
+import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { HeaderList, Outcome } from '../../src/domain/message.ts';
+import type { Chance } from './chance.ts';
+import type { ProcessClock, Timeline } from './timeline.ts';
+
+/** How a request goes: what the receiver answers, or how far it gets. */
+export type Fate =
+  | 'ok'
+  | 'redirect'
+  | 'clientError'
+  | 'serverError'
+  | 'tooMany'
+  | 'status489'
+  | 'markedFinal'
+  | 'slow'
+  | 'hang'
+  | 'resetAfter'
+  | 'resetBefore'
+  | 'connectHang'
+  | 'refusedByPolicy';
+
+const MOODS: Readonly<Record<string, Readonly<Partial<Record<Fate, number>>>>> = {
+  good: { ok: 96, slow: 3, serverError: 1 },
+  mixed: {
+    ok: 45,
+    redirect: 3,
+    clientError: 6,
+    serverError: 14,
+    tooMany: 8,
+    status489: 2,
+    markedFinal: 2,
+    slow: 8,
+    hang: 3,
+    resetAfter: 4,
+    resetBefore: 4,
+    connectHang: 1,
+    refusedByPolicy: 1,
+  },
+  broken: { ok: 12, serverError: 40, resetAfter: 12, resetBefore: 14, hang: 8, connectHang: 6, tooMany: 8 },
+  limited: { ok: 30, tooMany: 60, slow: 10 },
+  refusing: { refusedByPolicy: 40, status489: 20, markedFinal: 20, ok: 20 },
+};
+const MOOD_NAMES = Object.keys(MOODS);
+
+/**
+ * A sender must not put a request on the wire later than this after it was told to: a process that was frozen in
+ * between may have lost its claims to another. Half of what a node's word is good for when a claim is made.
+ */
+export const CONNECT_MS_MAX = 5000;
+const TRANSIT_MS_MAX = 300;
+
+export interface NetworkLog {
+  readonly fate: (fate: Fate) => void;
+  readonly arrived: (job: SendJob) => void;
+}
+
+export class SimulatedNetwork {
+  readonly #timeline: Timeline;
+  readonly #chance: Chance;
+  readonly #log: NetworkLog;
+  readonly #headerPrefix: string;
+  readonly #moods = new Map<string, string>();
+  isHealthy = false;
+
+  constructor(timeline: Timeline, chance: Chance, headerPrefix: string, log: NetworkLog) {
+    this.#timeline = timeline;
+    this.#chance = chance;
+    this.#headerPrefix = headerPrefix;
+    this.#log = log;
+  }
+
+  /** The sender of one process. */
+  sender(clock: ProcessClock): SimulatedSender {
+    return new SimulatedSender(clock, this);
+  }
+
+  /** Lets a host behave differently from now on. */
+  changeMood(host: string): string {
+    const mood = this.#chance.pick(MOOD_NAMES);
+    this.#moods.set(host, mood);
+    return mood;
+  }
+
+  /** One request on its way. `report` is called at most once, unless the process died. */
+  start(job: SendJob, clock: ProcessClock, report: (outcome: Outcome) => void): Exchange {
+    const fate = this.#fateOf(job);
+    this.#log.fate(fate);
+    return new Exchange(job, fate, clock, this.#timeline, this.#chance, {
+      arrived: () => this.#log.arrived(job),
+      answer: () => this.#answer(fate),
+      report,
+    });
+  }
+
+  #fateOf(job: SendJob): Fate {
+    if (this.isHealthy) return 'ok';
+    const host = new URL(job.url).hostname;
+    return this.#chance.weighted(MOODS[this.#moods.get(host) ?? 'good']!);
+  }
+
+  #answer(fate: Fate): Outcome {
+    const status = {
+      redirect: [301, 302, 307],
+      clientError: [400, 404, 410],
+      serverError: [500, 502, 503],
+      tooMany: [429],
+      status489: [489],
+      markedFinal: [422],
+    }[fate as string] ?? [200, 201, 204];
+    const headers: [string, string][] = [['Content-Type', 'text/plain']];
+    if (fate === 'tooMany') headers.push(['Retry-After', this.#chance.pick(['0', '1', '5', '30', '90'])]);
+    if (fate === 'markedFinal') headers.push([`${this.#headerPrefix}NonRetryable-Error`, 'true']);
+    return {
+      kind: 'answered',
+      status: this.#chance.pick(status),
+      headers,
+      body: new TextEncoder().encode(fate),
+      isBodyCut: false,
+    };
+  }
+}
+
+/** Connect (a matter of the process), transit (on the wire, whatever becomes of the process), answer. */
+class Exchange {
+  readonly job: SendJob;
+  readonly #report: (outcome: Outcome) => void;
+  #isOver = false;
+
+  constructor(
+    job: SendJob,
+    fate: Fate,
+    clock: ProcessClock,
+    timeline: Timeline,
+    chance: Chance,
+    on: { arrived: () => void; answer: () => Outcome; report: (outcome: Outcome) => void },
+  ) {
+    this.job = job;
+    this.#report = on.report;
+    clock.after(job.timeoutMs, () => this.end({ kind: 'timedOut', timeoutMs: job.timeoutMs }));
+    if (fate === 'connectHang') return;
+    const startedAt = clock.monotonicMs();
+    clock.after(chance.isTrue(80) ? chance.between(0, 20) : chance.between(20, 1500), () => {
+      if (this.#isOver) return;
+      if (fate === 'refusedByPolicy') return this.end({ kind: 'refusedByPolicy', reason: 'the address is private' });
+      if (fate === 'resetBefore') return this.end({ kind: 'unreachable', reason: 'the connection was refused' });
+      if (clock.monotonicMs() - startedAt > CONNECT_MS_MAX) {
+        return this.end({ kind: 'unreachable', reason: 'no connection in time' });
+      }
+      timeline.after(chance.between(0, TRANSIT_MS_MAX), () => {
+        // What a process had sent when it died may arrive or not; a process that gave up has closed its connection.
+        const isCut = clock.state === 'dead' ? chance.isTrue(50) : this.#isOver;
+        if (isCut) return;
+        on.arrived();
+        if (fate === 'hang') return;
+        const answer = fate === 'resetAfter' ? null : on.answer();
+        const answerMs = fate === 'slow' ? chance.between(500, 40_000) : chance.between(0, 400);
+        timeline.after(answerMs, () => {
+          clock.after(0, () => this.end(answer ?? { kind: 'unreachable', reason: 'the connection was reset' }));
+        });
+      });
+    });
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#report(outcome);
+  }
+}
+
+export class SimulatedSender implements Sender {
+  readonly #clock: ProcessClock;
+  readonly #network: SimulatedNetwork;
+  readonly #running = new Set<Exchange>();
+  #listener: (reports: readonly SendReport[]) => void = () => {};
+  #ended: SendReport[] = [];
+  onSend: (jobs: readonly SendJob[]) => void = () => {};
+  /** Called with what is still running when the sender is closed. */
+  onCutOff: (messageIds: readonly string[]) => void = () => {};
+
+  constructor(clock: ProcessClock, network: SimulatedNetwork) {
+    this.#clock = clock;
+    this.#network = network;
+  }
+
+  send(jobs: readonly SendJob[]): void {
+    this.onSend(jobs);
+    for (const job of jobs) {
+      const startedAt = this.#clock.now();
+      const exchange = this.#network.start(job, this.#clock, (outcome) => {
+        this.#running.delete(exchange);
+        this.#ended.push({ lease: job.lease, startedAt, endedAt: this.#clock.now(), outcome });
+        if (this.#ended.length === 1) this.#clock.after(1, () => this.#handOver());
+      });
+      this.#running.add(exchange);
+    }
+  }
+
+  onReports(listener: (reports: readonly SendReport[]) => void): void {
+    this.#listener = listener;
+  }
+
+  async close(): Promise<void> {
+    this.onCutOff([...this.#running].map(({ job }) => job.messageId));
+    for (const exchange of this.#running) exchange.end({ kind: 'interrupted', reason: 'cut off' });
+    this.#handOver();
+  }
+
+  #handOver(): void {
+    if (this.#ended.length === 0) return;
+    const reports = this.#ended;
+    this.#ended = [];
+    this.#listener(reports);
+  }
+}
+
+/** The header of that name, in any case. */
+export function headerOf(headers: HeaderList, name: string): string | null {
+  return headers.find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1] ?? null;
+}

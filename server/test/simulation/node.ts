@@ -1,0 +1,143 @@
+// One simulated process: the real store adapter and the real engine over a clock, a database connection and a network
+// that can be stopped at any moment. It can crash, freeze, lose its store and be told to stop.
+
+import { Engine, type EngineEvent } from '../../src/delivery/engine.ts';
+import type { EngineLimits } from '../../src/delivery/in-flight.ts';
+import type { SendJob } from '../../src/delivery/sender.ts';
+import { idMaker } from '../../src/domain/id.ts';
+import type { Tiers } from '../../src/domain/tier.ts';
+import type { Executor } from '../../src/store/sqlite/executor.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
+import type { Store } from '../../src/store/store.ts';
+import { heartbeat, orphans } from '../../src/upkeep/leases.ts';
+import { retention } from '../../src/upkeep/retention.ts';
+import type { Chance } from './chance.ts';
+import type { SimulatedNetwork, SimulatedSender } from './network.ts';
+import { ProcessClock, type Timeline } from './timeline.ts';
+
+export const HEADER_PREFIX = 'Postrider-';
+
+export interface NodeWorld {
+  readonly timeline: Timeline;
+  readonly chance: Chance;
+  readonly network: SimulatedNetwork;
+  readonly limits: EngineLimits;
+  readonly tiers: Tiers;
+  /** Runs a batch on the shared database, as one transaction. */
+  readonly runBatch: (node: SimulatedNode, commands: readonly Command[]) => readonly Reply[];
+  readonly observe: (node: SimulatedNode, event: EngineEvent) => void;
+  readonly onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void;
+  /** A message was cut off because the node was told to stop. */
+  readonly onCutOff: (node: SimulatedNode, messageIds: readonly string[]) => void;
+}
+
+interface Call {
+  readonly commands: readonly Command[];
+  readonly run: () => void;
+}
+
+export class SimulatedNode {
+  readonly id: string;
+  readonly clock: ProcessClock;
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly newId: ReturnType<typeof idMaker>;
+  readonly sender: SimulatedSender;
+  readonly startedAtMs: number;
+  /** No other process was there when it started. */
+  readonly isAlone: boolean;
+  /** Since when nothing was done to it. */
+  undisturbedSinceMs: number;
+  /** The store does not answer this process. */
+  isCutOff = false;
+  isStopping = false;
+  readonly #world: NodeWorld;
+  #onOthers: () => void = () => {};
+  /** Asked of the store, not yet run. */
+  readonly #calls = new Set<Call>();
+
+  constructor(world: NodeWorld, isAlone: boolean) {
+    const { timeline, chance, network, limits, tiers } = world;
+    this.#world = world;
+    this.isAlone = isAlone;
+    this.startedAtMs = timeline.nowMs;
+    this.undisturbedSinceMs = timeline.nowMs;
+    this.clock = new ProcessClock(timeline);
+    this.newId = idMaker(
+      () => timeline.clock.now(),
+      (length) => chance.bytes(length),
+    );
+    this.id = this.newId('nod');
+    this.store = createSqliteStore({
+      executor: this.#executor(),
+      clock: this.clock,
+      node: this.id,
+      onBroken: (error) => world.observe(this, { kind: 'trouble', during: 'storing', error }),
+    });
+    this.sender = network.sender(this.clock);
+    this.sender.onSend = (jobs) => world.onSend(this, jobs);
+    this.sender.onCutOff = (messageIds) => world.onCutOff(this, messageIds);
+    const { store, id } = this;
+    this.engine = new Engine({
+      node: id,
+      store,
+      sender: this.sender,
+      world: { clock: this.clock, random: chance },
+      newId: this.newId,
+      tiers,
+      style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
+      limits,
+      upkeep: (settleInterrupted) => [heartbeat(store, id), orphans(store, id, settleInterrupted), retention(store)],
+      observe: (event) => world.observe(this, event),
+    });
+    this.engine.start();
+  }
+
+  get isServing(): boolean {
+    return this.clock.state === 'running' && !this.isStopping;
+  }
+
+  /** Another node has written something. */
+  hearOfOthers(): void {
+    this.clock.after(this.#world.chance.below(5), () => this.#onOthers());
+  }
+
+  /** The process is gone. What it had asked of the store is run without it, or never. */
+  crash(): void {
+    this.clock.kill();
+    for (const call of [...this.#calls]) if (this.#world.chance.isTrue(50)) call.run();
+    this.#calls.clear();
+  }
+
+  /**
+   * A batch takes a moment to get to the database and its answer a moment to get back. What a frozen process has asked
+   * waits for it if the database is its own thread, and is run without it if it is a server: both happen.
+   */
+  #executor(): Executor {
+    const { chance, timeline } = this.#world;
+    return {
+      execute: (commands) =>
+        new Promise((resolve) => {
+          const call: Call = {
+            commands,
+            run: () => {
+              if (!this.#calls.delete(call)) return;
+              const replies = this.isCutOff ? commands.map(() => AWAY) : this.#world.runBatch(this, commands);
+              this.clock.after(chance.below(3), () => resolve(replies));
+            },
+          };
+          this.#calls.add(call);
+          const waitMs = chance.isTrue(90) ? chance.below(3) : chance.between(3, 60);
+          if (chance.isTrue(50)) this.clock.after(waitMs, call.run);
+          else timeline.after(waitMs, call.run);
+        }),
+      onOthers: (_node, listener) => {
+        this.#onOthers = listener;
+      },
+      close: async () => {},
+    };
+  }
+}
+
+const AWAY: Reply = { error: 'the store is away', isFull: true };

@@ -1,0 +1,24 @@
+// What is in the store before a run begins: two accounts, their topics and queues.
+
+import { createVerbs } from '../../src/store/sqlite/verbs.ts';
+import type { Cluster } from './cluster.ts';
+import { type DraftAccount, QUEUES, TOPICS } from './draft.ts';
+
+export const ACCOUNTS: readonly DraftAccount[] = [
+  { id: 'acc_free', tier: 'free' },
+  { id: 'acc_paid', tier: 'paid' },
+];
+
+export function prepare({ database, timeline }: Cluster): void {
+  const verbs = createVerbs(database);
+  const now = timeline.clock.now();
+  for (const { id, tier } of ACCOUNTS) {
+    verbs.createAccount({ id, name: id, tier, createdAt: now }, { current: 'sig_current', next: 'sig_next' });
+    for (const [name, urls] of Object.entries(TOPICS)) {
+      const endpoints = urls.map((url) => ({ name: null, url }));
+      const times = { createdAt: now, updatedAt: now, version: 0 };
+      verbs.saveTopic({ id: `tpc_${id}_${name}`, accountId: id, name, endpoints, ...times });
+    }
+    for (const [name, parallelism] of Object.entries(QUEUES)) verbs.saveQueue(id, name, { parallelism }, now);
+  }
+}

@@ -1,0 +1,163 @@
+// Who does what in a run, by seeded dice: publishes, cancels, pauses, and everything that can go wrong. And the end of
+// all trouble, after which every message must come to its own end.
+
+import type { Chance } from './chance.ts';
+import type { Client } from './client.ts';
+import type { Cluster } from './cluster.ts';
+import { type Drafter, HOSTS, QUEUES } from './draft.ts';
+import type { SimulatedNode } from './node.ts';
+import { ACCOUNTS } from './prepare.ts';
+import { Trouble } from './trouble.ts';
+
+/** How often, and what it does with one of the nodes that serve. */
+type Action = readonly [weight: number, act: (node: SimulatedNode) => void];
+
+export class Script {
+  isOver = false;
+  readonly #cluster: Cluster;
+  readonly #client: Client;
+  readonly #chance: Chance;
+  readonly #drafter: Drafter;
+  readonly #trouble: Trouble;
+  /** Queues that are paused, or may be: nobody knows while there is no answer. */
+  readonly #paused = new Map<string, readonly [accountId: string, name: string]>();
+  readonly #actions: Readonly<Record<string, Action>>;
+  #actionsLeft: number;
+
+  constructor(cluster: Cluster, client: Client, chance: Chance, drafter: Drafter) {
+    this.#cluster = cluster;
+    this.#client = client;
+    this.#chance = chance;
+    this.#drafter = drafter;
+    this.#trouble = new Trouble(cluster, client, chance, chance.pick([1, 2, 2, 2, 3]));
+    this.#actionsLeft = chance.between(20, 80);
+    this.#actions = this.#table();
+  }
+
+  begin(): void {
+    this.#trouble.startMissing();
+    for (const host of HOSTS) this.#cluster.network.changeMood(host);
+    this.#scheduleNext();
+  }
+
+  afterEvent(): void {
+    this.#trouble.afterEvent();
+  }
+
+  heal(): void {
+    this.#cluster.say('everything is healed');
+    this.#cluster.network.isHealthy = true;
+    this.#trouble.endAll();
+    this.#resumeAll();
+  }
+
+  #table(): Record<string, Action> {
+    const trouble = this.#trouble;
+    return {
+      publish: [56, (node) => this.#publish(node)],
+      burst: [4, (node) => this.#burst(node)],
+      cancel: [12, (node) => this.#cancel(node)],
+      pause: [3, (node) => this.#pause(node)],
+      resume: [4, (node) => this.#resume(node)],
+      parallelism: [2, (node) => this.#setParallelism(node)],
+      mood: [5, () => this.#changeMood()],
+      crash: [4, (node) => this.#publishThen(node, () => trouble.crash(node))],
+      crashAll: [1, () => [...this.#cluster.nodes].forEach((node) => void trouble.crash(node))],
+      storm: [1, () => trouble.crashAgainAndAgain()],
+      freeze: [3, (node) => this.#publishThen(node, () => trouble.freeze(node))],
+      cutOff: [2, (node) => trouble.cutOff(node)],
+      stop: [2, (node) => this.#publishThen(node, () => trouble.stop(node))],
+      jump: [2, () => this.#cluster.jump(this.#chance.pick([-600_000, -60_000, -3000, 3000, 60_000, 600_000]))],
+    };
+  }
+
+  #scheduleNext(): void {
+    const waitMs = this.#chance.isTrue(40) ? this.#chance.below(20) : this.#chance.between(20, 2500);
+    this.#cluster.timeline.after(waitMs, () => {
+      this.#actionsLeft -= 1;
+      if (this.#actionsLeft <= 0) {
+        this.isOver = true;
+        return;
+      }
+      const serving = [...this.#cluster.nodes].filter((node) => node.isServing);
+      const weights = Object.fromEntries(Object.entries(this.#actions).map(([name, [weight]]) => [name, weight]));
+      const [, act] = this.#actions[this.#chance.weighted(weights)]!;
+      if (serving.length > 0) act(this.#chance.pick(serving));
+      this.#scheduleNext();
+    });
+  }
+
+  #publish(node: SimulatedNode): void {
+    const account = this.#chance.pick(ACCOUNTS);
+    const isTooMuch = this.#chance.isTrue(2);
+    const count = this.#chance.isTrue(15) ? this.#chance.between(2, 4) : 1;
+    const drafts = isTooMuch
+      ? [this.#drafter.draftTooMuch(account)]
+      : Array.from({ length: count }, () => this.#drafter.draft(account));
+    this.#client.publish(node, account, drafts);
+  }
+
+  #burst(node: SimulatedNode): void {
+    for (let i = this.#chance.between(3, 12); i > 0; i -= 1) this.#publish(node);
+  }
+
+  /** So soon after that the publish may be anywhere on its way. */
+  #publishThen(node: SimulatedNode, what: () => void): void {
+    if (this.#chance.isTrue(50)) this.#publish(node);
+    this.#cluster.timeline.after(this.#chance.below(8), what);
+  }
+
+  #cancel(node: SimulatedNode): void {
+    const { accepted } = this.#client;
+    if (accepted.length === 0) return;
+    const { id, accountId } = this.#chance.pick(this.#chance.isTrue(70) ? accepted.slice(-6) : accepted);
+    this.#client.cancel(node, id, accountId);
+  }
+
+  #pause(node: SimulatedNode): void {
+    const { id } = this.#chance.pick(ACCOUNTS);
+    const name = this.#chance.pick(Object.keys(QUEUES));
+    this.#paused.set(`${id}/${name}`, [id, name]);
+    this.#cluster.say(`pause ${id}/${name}`);
+    node.store.saveQueue(id, name, { isPaused: true }, node.clock.now()).then(
+      () => this.#cluster.note('pause'),
+      () => {},
+    );
+  }
+
+  #resume(node: SimulatedNode): void {
+    const paused = [...this.#paused.values()];
+    if (paused.length === 0) return;
+    const [id, name] = this.#chance.pick(paused);
+    this.#cluster.say(`resume ${id}/${name}`);
+    node.store.saveQueue(id, name, { isPaused: false }, node.clock.now()).then(
+      () => this.#cluster.note('resume'),
+      () => {},
+    );
+  }
+
+  #setParallelism(node: SimulatedNode): void {
+    const { id } = this.#chance.pick(ACCOUNTS);
+    const parallelism = this.#chance.pick([1, 2, 3, 5]);
+    this.#cluster.say(`${id}/bulk may have ${parallelism}`);
+    if (parallelism < 3) this.#cluster.note('parallelism lowered');
+    node.store.saveQueue(id, 'bulk', { parallelism }, node.clock.now()).catch(() => {});
+  }
+
+  #changeMood(): void {
+    const host = this.#chance.pick(HOSTS);
+    this.#cluster.say(`${host} is ${this.#cluster.network.changeMood(host)} now`);
+  }
+
+  /** Until every queue that was ever paused is surely not. */
+  #resumeAll(): void {
+    const node = [...this.#cluster.nodes].find((each) => each.isServing);
+    for (const [key, [id, name]] of node ? this.#paused : []) {
+      node!.store.saveQueue(id, name, { isPaused: false }, node!.clock.now()).then(
+        () => this.#paused.delete(key),
+        () => {},
+      );
+    }
+    if (this.#paused.size > 0) this.#cluster.timeline.after(1000, () => this.#resumeAll());
+  }
+}

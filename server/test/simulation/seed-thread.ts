@@ -1,0 +1,7 @@
+// A thread that runs one seed after the other, as it is told.
+
+import { parentPort } from 'node:worker_threads';
+import { runSeed } from './run-seeds.ts';
+
+const port = parentPort!;
+port.on('message', async (seed: number) => port.postMessage(await runSeed(seed)));

@@ -1,0 +1,250 @@
+// Group commit and what can go wrong with it: a bad command, a full disk, a broken file, too much at once.
+
+import assert from 'node:assert/strict';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Database } from '../../src/store/sqlite/database.ts';
+import { threadExecutor } from '../../src/store/sqlite/executor.ts';
+import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
+import { type Store, StoreUnavailable } from '../../src/store/store.ts';
+import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../conformance/given.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { scratchDirectory } from './scratch-directory.ts';
+import { WatchedExecutor } from './watched-executor.ts';
+
+interface Opened {
+  readonly store: Store;
+  readonly broken: Error[];
+}
+
+async function open(executor: Parameters<typeof createSqliteStore>[0]['executor']): Promise<Opened> {
+  const broken: Error[] = [];
+  const store = createSqliteStore({
+    executor,
+    clock: new ManualClock(NOW),
+    node: 'nod_a',
+    onBroken: (error) => broken.push(error),
+  });
+  await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  return { store, broken };
+}
+
+async function openWatched(t: TestContext, database?: Database) {
+  const executor = new WatchedExecutor(database);
+  const opened = await open(executor);
+  t.after(() => executor.close());
+  executor.batches.length = 0;
+  return { ...opened, executor };
+}
+
+const claim = (store: Store, slots: number) => store.claimDue({ node: 'nod_a', now: NOW, limits: limits({ slots }) });
+
+function isUnavailable(reason: StoreUnavailable['reason']): (error: unknown) => boolean {
+  return (error) => error instanceof StoreUnavailable && error.reason === reason;
+}
+
+test('all that is asked in one turn of the loop shares one transaction', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await Promise.all(messages(300).map((each) => store.accept([each], NOW)));
+  assert.equal(executor.batches.length, 1);
+  assert.equal(executor.batches[0]!.length, 300);
+});
+
+test('all that is asked while a transaction runs shares the next one', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const letGo = executor.hold();
+  const first = store.accept([message()], NOW);
+  await null; // the first batch is on its way
+  await null;
+  const rest = messages(300).map((each) => store.accept([each], NOW));
+  letGo();
+  await Promise.all([first, ...rest]);
+  assert.deepEqual(
+    executor.batches.map((batch) => batch.length),
+    [1, 300],
+  );
+});
+
+test('verbs of all kinds are run in the order they were asked', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const one = message();
+  const [, stored, cancelled, counts] = await Promise.all([
+    store.accept([one], NOW),
+    store.getMessage(ACCOUNT, one.id),
+    store.cancel(ACCOUNT, [one.id], NOW, NOW + 1),
+    store.counts(),
+  ]);
+  assert.equal(stored!.message.state, 'pending');
+  assert.deepEqual(cancelled, [one.id]);
+  assert.equal(counts.cancelled, 1);
+  assert.deepEqual(executor.batches, [['accept', 'getMessage', 'cancel', 'counts']]);
+});
+
+test('a command that fails takes none of its batch with it', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const existing = message();
+  await store.accept([existing], NOW);
+  const good = messages(20);
+  const letGo = executor.hold();
+  const asked = [...good.slice(0, 10), existing, ...good.slice(10)].map((each) => store.accept([each], NOW));
+  letGo();
+  const results = await Promise.allSettled(asked);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    results.map((_, index) => (index === 10 ? 'rejected' : 'fulfilled')),
+  );
+  assert.equal((await store.counts()).pending, 21);
+  const [usage] = await store.usage(ACCOUNT, '2026-01-01', '2026-01-01');
+  assert.equal(usage!.count, 21);
+});
+
+test('what is due at once is leased with its acceptance: no claim, no second write before it is settled', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await claim(store, 10);
+  executor.batches.length = 0;
+  const one = message();
+  await store.accept([one], NOW);
+  assert.equal((await store.getMessage(ACCOUNT, one.id))!.message.state, 'claimed');
+  const { claims } = await claim(store, 10);
+  await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
+  assert.deepEqual(executor.batches, [['accept'], ['getMessage'], ['settle']]);
+});
+
+test('a claim that the store could not make loses neither what is due nor what was promised', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await claim(store, 2);
+  const [promised1, promised2, waiting] = messages(3);
+  await store.accept([promised1!, promised2!, waiting!], NOW);
+  executor.spoil = ({ verb }) => (verb === 'claim' ? { error: 'database or disk is full', isFull: true } : null);
+  await assert.rejects(claim(store, 5), isUnavailable('full'));
+  executor.spoil = () => null;
+  const { claims } = await claim(store, 5);
+  const ids = claims.map((each) => each.message.id);
+  assert.deepEqual(ids.toSorted(), [promised1!.id, promised2!.id, waiting!.id].toSorted());
+});
+
+test('a full disk refuses what does not fit, keeps what was there, and takes more when there is room', async (t) => {
+  const database = openDatabase(join(scratchDirectory(t), 'postrider.db'));
+  const { store, broken } = await openWatched(t, database);
+  const pages = (count: number) => database.exec(`PRAGMA max_page_count = ${count}`);
+  const { page_count: used } = database.get<{ page_count: number }>('PRAGMA page_count')!;
+  pages(used + 20);
+  const small = message({ body: new Uint8Array(10) });
+  await store.accept([small], NOW);
+  const large = message({ body: new Uint8Array(1_000_000) });
+  await assert.rejects(store.accept([large], NOW), isUnavailable('full'));
+  assert.equal(await store.getMessage(ACCOUNT, large.id), null);
+
+  const { claims } = await claim(store, 10);
+  assert.deepEqual(
+    claims.map((each) => each.message.id),
+    [small.id],
+  );
+  assert.deepEqual(await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW), ['settled']);
+  pages(used + 1000);
+  await store.accept([large], NOW);
+  assert.deepEqual(broken, []);
+});
+
+test('on a full disk, what fits is still accepted beside what does not', async (t) => {
+  const database = openDatabase(join(scratchDirectory(t), 'postrider.db'));
+  const { store } = await openWatched(t, database);
+  const { page_count: used } = database.get<{ page_count: number }>('PRAGMA page_count')!;
+  database.exec(`PRAGMA max_page_count = ${used + 20}`);
+  const results = await Promise.allSettled([
+    store.accept([message()], NOW),
+    store.accept([message({ body: new Uint8Array(1_000_000) })], NOW),
+    store.accept([message()], NOW),
+  ]);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.equal((await store.counts()).pending, 2);
+});
+
+test('a store that breaks says so once, refuses all that waits and all that comes', async (t) => {
+  const { store, executor, broken } = await openWatched(t);
+  executor.beforeBatch = () => {
+    throw new Error('disk I/O error');
+  };
+  const asked = [store.accept([message()], NOW), store.counts(), claim(store, 1)];
+  for (const each of asked) await assert.rejects(each, isUnavailable('unavailable'));
+  await assert.rejects(store.accept([message()], NOW), isUnavailable('unavailable'));
+  await assert.rejects(store.getMessage(ACCOUNT, 'msg_1'), /disk I\/O error/);
+  assert.deepEqual(
+    broken.map((error) => error.message),
+    ['disk I/O error'],
+  );
+});
+
+test('a damaged file breaks the store, also on its thread, and closing it lets the directory go', async (t) => {
+  const directory = scratchDirectory(t);
+  damage(directory);
+  const executor = await threadExecutor(directory);
+  const { store, broken } = await open(executor);
+  await assert.rejects(store.accept([message()], NOW), isUnavailable('unavailable'));
+  assert.match(broken[0]!.message, /SQLite can no longer write its file/);
+  await store.close();
+  openDirectory(directory).close();
+});
+
+/** Overwrites the root of the messages table. */
+function damage(directory: string): void {
+  const { database, close } = openDirectory(directory);
+  const { rootpage } = database.get<{ rootpage: number }>(
+    "SELECT rootpage FROM sqlite_schema WHERE name = 'messages'",
+  )!;
+  close();
+  const raw = new Database(join(directory, 'postrider.db'));
+  raw.exec('PRAGMA journal_mode = DELETE');
+  const { page_size: size } = raw.get<{ page_size: number }>('PRAGMA page_size')!;
+  raw.close();
+  const file = openSync(join(directory, 'postrider.db'), 'r+');
+  writeSync(file, new Uint8Array(size).fill(0xa5), 0, size, (rootpage - 1) * size);
+  closeSync(file);
+}
+
+test('past its bound of messages the store refuses to accept, but goes on delivering', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await store.accept([message()], NOW);
+  const { claims } = await claim(store, 1);
+  const letGo = executor.hold();
+  const waiting = Array.from({ length: 21 }, () => store.accept(messages(1000), NOW));
+  await assert.rejects(store.accept([message()], NOW), isUnavailable('overloaded'));
+  const settled = store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
+  letGo();
+  assert.deepEqual(await settled, ['settled']);
+  await Promise.all(waiting);
+  await store.accept([message()], NOW);
+  assert.equal((await store.counts()).pending, 21_001);
+});
+
+test('past its bound of bytes the store refuses to accept', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const letGo = executor.hold();
+  // One body for all: they are counted while they wait, and never written.
+  const body = new Uint8Array(64 * 1024 * 1024);
+  const waiting = Array.from({ length: 5 }, () => store.accept([message({ body })], NOW));
+  await assert.rejects(store.accept([message()], NOW), isUnavailable('overloaded'));
+  executor.spoil = ({ verb }) => (verb === 'accept' ? { error: 'not now', isFull: false } : null);
+  letGo();
+  await Promise.allSettled(waiting);
+  executor.spoil = () => null;
+  await store.accept([message()], NOW);
+});
+
+test('closing finishes what was asked and refuses what comes after', async (t) => {
+  const directory = scratchDirectory(t);
+  const { store, broken } = await open(await threadExecutor(directory));
+  const accepting = messages(50).map((each) => store.accept([each], NOW));
+  const closing = store.close();
+  const late = assert.rejects(store.accept([message()], NOW), isUnavailable('unavailable'));
+  await Promise.all([...accepting, closing, late]);
+  assert.deepEqual(broken, []);
+  const { database, close } = openDirectory(directory);
+  assert.equal(database.get<{ n: number }>('SELECT count(*) AS n FROM messages')!.n, 50);
+  close();
+});

@@ -1,0 +1,47 @@
+// Space: what is deleted makes room for what comes, so that a store that is used for years does not grow by itself.
+
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { inlineExecutor } from '../../src/store/sqlite/executor.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
+import { ACCOUNT, KEYS, limits, messages, NOW, OK, RETENTION, settlementOf } from '../conformance/given.ts';
+import { ManualClock } from '../manual-clock.ts';
+import { scratchDirectory } from './scratch-directory.ts';
+
+const CYCLES = 12;
+const PER_CYCLE = 500;
+/** Over a page, so that bodies lie on pages of their own, which must be used again too. */
+const BODY = new Uint8Array(20_000);
+
+test('the file does not grow over cycles of accepting, delivering and deleting', async (t) => {
+  const path = join(scratchDirectory(t), 'postrider.db');
+  const store = createSqliteStore({
+    executor: inlineExecutor(path),
+    clock: new ManualClock(NOW),
+    node: 'nod_a',
+    onBroken: (error) => assert.fail(error),
+  });
+  await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  const sizes: number[] = [];
+  for (let cycle = 0; cycle < CYCLES; cycle += 1) {
+    const now = NOW + cycle * RETENTION;
+    await store.accept(messages(PER_CYCLE, { body: BODY, dueAt: now }), now);
+    const { claims } = await store.claimDue({ node: 'nod_a', now, limits: limits({ slots: PER_CYCLE }) });
+    assert.equal(claims.length, PER_CYCLE);
+    await store.settle(
+      claims.map((claim) => settlementOf(claim, OK, now)),
+      now,
+    );
+    let deleted = 0;
+    while ((await store.deleteExpired(now + RETENTION, 100)) > 0) deleted += 1;
+    assert.equal(deleted, PER_CYCLE / 100);
+    sizes.push(statSync(path).size + statSync(`${path}-wal`).size);
+  }
+  await store.close();
+  // The first cycles bring the file and its log to their size; from then on it must stay.
+  const settled = sizes[2]!;
+  assert.ok(Math.max(...sizes) <= settled * 1.1, `sizes after each cycle: ${sizes.join(', ')}`);
+  assert.ok(statSync(path).size < 2 * PER_CYCLE * BODY.length);
+});
