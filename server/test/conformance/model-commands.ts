@@ -11,6 +11,7 @@ import type { ModelMessage, StoreModel } from './model.ts';
 /** How many attempts a node can make at once: few, so that they run out. */
 const CAPACITY = 3;
 const QUEUES = ['q1', 'q2'];
+const OUTCOMES = { delivered: OK, retry: ERROR, failed: REFUSED, interrupted: INTERRUPTED };
 
 export interface Real {
   readonly nodes: readonly [Node, Node];
@@ -147,24 +148,53 @@ function takeLease(model: StoreModel, real: Real, by: number, which: number): Cl
 
 const hasLease = (by: number) => (model: StoreModel) => model.nodes[by]!.leases.length > 0;
 
-function settle(by: number, which: number, kind: string, outcome: Outcome): Step {
+async function settleClaim(model: StoreModel, real: Real, by: number, claimed: Claim, outcome: Outcome) {
+  const settlement = settlementOf(claimed, outcome, model.now);
+  const [result] = await real.nodes[by]!.store.settle([settlement], model.now);
+  const expected = model.withLease(claimed.lease);
+  assert.equal(result, expected ? 'settled' : 'lost');
+  if (!expected) return 'lost';
+  const { retried, interrupted, next } = settlement;
+  model.leave(expected, next.state);
+  Object.assign(expected, { retried, interrupted, attempts: expected.attempts + 1 });
+  if (next.state === 'pending') expected.dueAt = next.dueAt;
+  return next.state;
+}
+
+type OutcomeKind = keyof typeof OUTCOMES;
+
+function settle(by: number, which: number, kind: OutcomeKind): Step {
   return new Step(
     `settle lease ${which} of ${by} as ${kind}`,
     async (model, real) => {
-      const settled = takeLease(model, real, by, which);
-      const settlement = settlementOf(settled, outcome, model.now);
-      const [result] = await real.nodes[by]!.store.settle([settlement], model.now);
-      const expected = model.withLease(settled.lease);
-      assert.equal(result, expected ? 'settled' : 'lost');
-      real.seen.add(result!);
-      if (!expected) return;
-      model.leave(expected, settlement.next.state);
-      const { retried, interrupted, next } = settlement;
-      Object.assign(expected, { retried, interrupted, attempts: expected.attempts + 1 });
-      if (next.state === 'pending') expected.dueAt = next.dueAt;
-      real.seen.add(`${kind} → ${next.state}`);
+      const claimed = takeLease(model, real, by, which);
+      const isAgainClaimed = model.messages.some(
+        ({ id, lease }) => id === claimed.message.id && lease !== null && lease !== claimed.lease,
+      );
+      const result = await settleClaim(model, real, by, claimed, OUTCOMES[kind]);
+      real.seen.add(`${kind} → ${result}`);
+      if (isAgainClaimed) real.seen.add('lost to another claim');
     },
     hasLease(by),
+  );
+}
+
+/** A node is taken for dead and its claim is settled by another; it still has its lease and knows nothing of it. */
+function takeOver(from: number, which: number): Step {
+  return new Step(
+    `take over lease ${which} of ${from}`,
+    async (model, real) => {
+      const { leases } = model.nodes[from]!;
+      const result = await settleClaim(
+        model,
+        real,
+        1 - from,
+        real.claims.get(leases[which % leases.length]!)!,
+        INTERRUPTED,
+      );
+      real.seen.add(`taken over → ${result}`);
+    },
+    hasLease(from),
   );
 }
 
@@ -228,7 +258,6 @@ const draft: fc.Arbitrary<Draft> = fc.record({
   retriesMax: fc.nat(2),
 });
 
-const OUTCOMES = { delivered: OK, retry: ERROR, failed: REFUSED, interrupted: INTERRUPTED };
 const claimBy = node.map(claim);
 
 /** Claiming and settling come more often than the rest, as in life; the others are there to disturb them. */
@@ -238,8 +267,9 @@ export const modelCommands = fc.commands<StoreModel, Real, false>(
     claimBy,
     claimBy,
     fc
-      .tuple(node, which, fc.constantFrom(...Object.entries(OUTCOMES)))
-      .map(([by, index, [kind, outcome]]) => settle(by, index, kind, outcome)),
+      .tuple(node, which, fc.constantFrom<OutcomeKind[]>('delivered', 'retry', 'failed', 'interrupted', 'interrupted'))
+      .map(([by, index, kind]) => settle(by, index, kind)),
+    fc.tuple(node, which).map(([from, index]) => takeOver(from, index)),
     fc.constantFrom(1, 500, 1000, 8000).map(advance),
     fc.tuple(node, which).map(([by, index]) => cancel(by, index)),
     fc.tuple(node, which).map(([by, index]) => release(by, index)),
@@ -259,9 +289,10 @@ export const EVENTS = [
   'claimed',
   'out of slots',
   'waiting for the clock',
-  'settled',
-  'lost',
   'delivered → delivered',
+  'delivered → lost',
+  'lost to another claim',
+  'taken over → pending',
   'retry → pending',
   'retry → failed',
   'failed → failed',
