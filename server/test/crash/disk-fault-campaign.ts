@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { checkHistory } from '../checker/check.ts';
-import { Chance } from './chance.ts';
+import { Chance } from '../simulation/chance.ts';
 import { chooseCuts, Disk } from './disk.ts';
 import { readDiskLog } from './disk-log.ts';
 import { checkImage } from './image-check.ts';
@@ -52,7 +52,7 @@ export async function failedFlush(options: FaultOptions & { readonly images: num
     const records = readDiskLog(readFileSync(log));
     const disk = new Disk(records);
     const marks = accepted.map(({ endedMark }) => endedMark);
-    const problems = chooseCuts(records, marks, images, chance).flatMap((point) => {
+    const problems = chooseCuts(records, [marks], images, chance).flatMap((point) => {
       disk.advance(point);
       const before = accepted.filter(({ endedMark }) => endedMark <= point).flatMap(({ messages }) => messages);
       const promised = { accepted: before.map(({ id }) => id!), arrivals: new Map<string, number>() };

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseSeed } from './chance.ts';
 import { failedFlush, fullDisk, onFillableDisk } from './disk-fault-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
 import { noShim, Shim } from './shim.ts';
+import { chooseSeed } from './trial.ts';
 
 const IMAGES = 25;
 const options = { skip: noShim(), timeout: 300_000 };

@@ -1,13 +1,13 @@
 // One file on a disk that loses what was not flushed: the bytes of its last flush, and all that was done to it since.
 // After a power cut each sector holds any of the states it went through since then, and the file has any of the sizes.
 
-import type { Chance } from './chance.ts';
+import type { Chance } from '../simulation/chance.ts';
 
 /** How much of what was never flushed has reached the disk by itself. */
 export interface Survival {
   readonly sectorBytes: number;
-  /** The share of sectors that are up to date; the others stopped at some state before. */
-  readonly upToDate: number;
+  /** How many of the sectors are up to date; the others stopped at some state before. */
+  readonly upToDatePercent: number;
 }
 
 /** Bytes put at an offset; without bytes, the file was cut to that size. */
@@ -61,7 +61,7 @@ export class DiskFile {
       states.set(sector, (states.get(sector) ?? 0) + 1),
     );
     for (const [sector, count] of states) {
-      if (!chance.happens(survival.upToDate)) states.set(sector, chance.below(count + 1));
+      if (!chance.isTrue(survival.upToDatePercent)) states.set(sector, chance.below(count + 1));
     }
     this.#eachPiece(content.length, survival.sectorBytes, (sector, start, end, bytes) => {
       const left = states.get(sector)!;
@@ -71,7 +71,7 @@ export class DiskFile {
       else content.fill(0, start, end);
     });
     const sizes = this.#sizes();
-    return content.subarray(0, chance.happens(survival.upToDate) ? sizes.at(-1) : chance.pick(sizes));
+    return content.subarray(0, chance.isTrue(survival.upToDatePercent) ? sizes.at(-1) : chance.pick(sizes));
   }
 
   /** The size at the last flush and after every change since. */

@@ -1,17 +1,18 @@
 // A directory on a disk that loses what was not flushed, followed along a log to any point of it. From there, images:
 // what the disk may hold if the power goes at that point.
 
-import type { Chance } from './chance.ts';
+import type { Chance } from '../simulation/chance.ts';
 import { DiskFile, type Survival } from './disk-file.ts';
 import { type DiskRecord, THE_DIRECTORY } from './disk-log.ts';
+import { DATABASE } from './store-file.ts';
 
 export type Image = ReadonlyMap<string, Buffer>;
 
 const SECTOR_BYTES = [512, 4096];
 /** Images with nothing but what was flushed: where an acknowledgement without a flush shows at once. */
-const FLUSHED_ONLY = 0.3;
+const FLUSHED_ONLY_PERCENT = 30;
 /** Left behind by the process that died: its content means nothing, and must not. */
-const STALE_SHARED_MEMORY = 0.25;
+const STALE_SHARED_MEMORY_PERCENT = 25;
 
 export class Disk {
   readonly #records: readonly DiskRecord[];
@@ -37,18 +38,19 @@ export class Disk {
   }
 
   imageAfterPowerCut(chance: Chance): Image {
-    const isFlushedOnly = chance.happens(FLUSHED_ONLY);
-    const survival: Survival = { sectorBytes: chance.pick(SECTOR_BYTES), upToDate: chance.fraction() };
+    const isFlushedOnly = chance.isTrue(FLUSHED_ONLY_PERCENT);
+    const survival: Survival = { sectorBytes: chance.pick(SECTOR_BYTES), upToDatePercent: chance.between(0, 100) };
     const names = new Map<string, DiskFile | null>(this.#durableNames);
     if (!isFlushedOnly) {
-      for (const { name, file } of this.#pendingNames) if (chance.happens(survival.upToDate)) names.set(name, file);
+      for (const { name, file } of this.#pendingNames)
+        if (chance.isTrue(survival.upToDatePercent)) names.set(name, file);
     }
     const image = new Map<string, Buffer>();
     for (const [name, file] of names) {
       if (file) image.set(name, file.afterPowerCut(chance, isFlushedOnly ? null : survival));
     }
-    if (chance.happens(STALE_SHARED_MEMORY)) {
-      image.set('postrider.db-shm', Buffer.from(Array.from({ length: 32_768 }, () => chance.below(256))));
+    if (chance.isTrue(STALE_SHARED_MEMORY_PERCENT)) {
+      image.set(`${DATABASE}-shm`, Buffer.from(chance.bytes(32_768)));
     }
     return image;
   }
@@ -98,18 +100,19 @@ export class Disk {
 }
 
 /**
- * Points of a log to cut the power at, in order: many where acknowledged work hangs by a thread, at an acknowledgement,
- * right before a flush, and while the database itself is written from its log.
+ * Points of a log to cut the power at, in order: many where a promise hangs by a thread, right when it was given (the
+ * marks), right before a flush, and while the database itself is written from its log.
  */
-export function chooseCuts(records: readonly DiskRecord[], marks: readonly number[], count: number, chance: Chance) {
-  const any = records.map(({ end }) => end);
+export function chooseCuts(
+  records: readonly DiskRecord[],
+  marks: readonly (readonly number[])[],
+  count: number,
+  chance: Chance,
+): number[] {
   const beforeFlush = records.filter(({ kind }) => kind === 'flushed').map(({ start }) => start);
-  const database = records.find(
-    (record) => record.kind !== 'written' && 'name' in record && record.name.endsWith('.db'),
-  );
-  const inDatabase = records
-    .filter(({ kind, file }) => kind === 'written' && file === database?.file)
-    .map(({ end }) => end);
-  const places = [marks, marks, beforeFlush, inDatabase, any].filter((place) => place.length > 0);
+  const database = records.find((record) => 'name' in record && record.name === DATABASE);
+  const inDatabase = records.filter(({ kind, file }) => kind === 'written' && file === database?.file);
+  const anywhere = records.map(({ end }) => end);
+  const places = [...marks, beforeFlush, inDatabase.map(({ end }) => end), anywhere].filter(({ length }) => length > 0);
   return Array.from({ length: count }, () => chance.pick(chance.pick(places))).sort((a, b) => a - b);
 }

@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { History } from '../checker/history.ts';
-import { Chance } from './chance.ts';
+import { Chance } from '../simulation/chance.ts';
 import type { Receiver } from './receiver.ts';
 import { ServerProcess } from './server-process.ts';
 import type { HeldClaim } from './store-file.ts';
@@ -13,10 +13,10 @@ import { Trial } from './trial.ts';
 const ARRIVALS = { least: 60, most: 300 };
 const ARRIVALS_MS_MAX = 2000;
 /** Some kills come so soon that they cut off the repeats as well. */
-const KILLED_SOON = 0.2;
+const KILLED_SOON_PERCENT = 20;
 const SOON_MS_MAX = 150;
 /** And some while the process still starts: recovery itself must stand being cut off. */
-const KILLED_AT_START = 0.15;
+const KILLED_AT_START_PERCENT = 15;
 const START_MS_MAX = 700;
 
 export interface KillReport {
@@ -61,14 +61,14 @@ export function killCampaign(options: {
       };
 
       for (let done = 0; done < kills; done += 1) {
-        if (done > 0 && chance.happens(KILLED_AT_START)) {
+        if (done > 0 && chance.isTrue(KILLED_AT_START_PERCENT)) {
           const server = new ServerProcess(directory);
           await wait(chance.below(START_MS_MAX));
           await server.kill();
           killedAtStart += 1;
         } else {
           const server = await start();
-          if (chance.happens(KILLED_SOON)) await wait(chance.below(SOON_MS_MAX));
+          if (chance.isTrue(KILLED_SOON_PERCENT)) await wait(chance.below(SOON_MS_MAX));
           else await trial.receiver.count(chance.between(ARRIVALS.least, ARRIVALS.most), ARRIVALS_MS_MAX);
           await server.kill();
         }

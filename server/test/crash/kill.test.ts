@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkHistory } from '../checker/check.ts';
-import { chooseSeed } from './chance.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
+import { chooseSeed } from './trial.ts';
 
 const KILLS = 50;
 /** Promised is a second; a machine that runs other tests beside this one may need more. */

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Arrival, History } from '../checker/history.ts';
-import { Chance } from './chance.ts';
+import { Chance } from '../simulation/chance.ts';
 import { chooseCuts, Disk, type Image } from './disk.ts';
 import { readDiskLog } from './disk-log.ts';
 import { checkImage, type Promised, writeImage } from './image-check.ts';
@@ -15,6 +15,8 @@ import { logLength, type Shim } from './shim.ts';
 import { Trial } from './trial.ts';
 
 const PUBLISHES_PER_RUN = 350;
+/** A slow disk: what wrongly does not wait for a flush overtakes it. */
+const FLUSH_MS = 12;
 
 export interface PowerReport {
   readonly history: History;
@@ -62,7 +64,7 @@ export function powerCampaign(options: {
         log = join(folder, `disk-${cut}.log`);
         const before = readImage(directory);
         const run = await seenDuring(async () => {
-          const server = await trial.start(directory, shim.env(directory, log));
+          const server = await trial.start(directory, shim.env(directory, log, { flushMs: FLUSH_MS }));
           await trial.published(publishers.log.length + PUBLISHES_PER_RUN);
           await server.kill();
           await trial.quiet();
@@ -74,7 +76,8 @@ export function powerCampaign(options: {
 
         const marks = run.publishes.filter(({ outcome }) => outcome === 'ok').map(({ endedMark }) => endedMark);
         const disk = new Disk(records, before);
-        for (const point of chooseCuts(records, marks, imagesPerCut, chance)) {
+        const arrivalMarks = run.arrivals.map(({ mark }) => mark);
+        for (const point of chooseCuts(records, [marks, arrivalMarks], imagesPerCut, chance)) {
           disk.advance(point);
           const promised = promisedBy(seenUntil(point, seen, run));
           const wrong = checkImage(disk.imageAfterPowerCut(chance), join(folder, 'image'), promised);
@@ -84,7 +87,7 @@ export function powerCampaign(options: {
         }
 
         const latest = marks.slice(-Math.ceil(marks.length / 2));
-        const [point] = chooseCuts(records, latest, 1, chance) as [number];
+        const [point] = chooseCuts(records, [latest], 1, chance) as [number];
         seen = seenUntil(point, seen, run);
         directory = join(folder, `data-${cut}`);
         const goingOn = new Disk(records, before);

@@ -5,6 +5,7 @@
  *
  * DISK_DIRECTORY   the directory, as an absolute path without symbolic links
  * DISK_LOG         the log, outside of that directory; disk-log.ts reads it
+ * DISK_FLUSH_MS    how long a flush takes; a slow one gives what wrongly does not wait for it the time to show
  * DISK_FAIL_FSYNC  the number of the first flush that fails, counted from 1; so do all after it
  * DISK_FULL_FLAG   a path; while a file is there, every write fails
  */
@@ -44,7 +45,7 @@ static int log_fd = -1;
 static const char *directory;
 static size_t directory_length;
 static const char *full_flag;
-static long flush_to_fail, flushes;
+static long flush_ms, flush_to_fail, flushes;
 static uint32_t file_of_fd[FDS]; /* 0: none of ours */
 static char *name_of_file[FILES]; /* from 1; NULL once it is unlinked */
 static uint32_t files;
@@ -79,6 +80,8 @@ __attribute__((constructor)) static void begin(void) {
   full_flag = getenv("DISK_FULL_FLAG");
   const char *fail = getenv("DISK_FAIL_FSYNC");
   flush_to_fail = fail ? atol(fail) : 0;
+  const char *slow = getenv("DISK_FLUSH_MS");
+  flush_ms = slow ? atol(slow) : 0;
   log_fd = REAL(open)(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log_fd < 0) {
     fprintf(stderr, "power-loss-shim: cannot open %s\n", path);
@@ -231,6 +234,7 @@ static int flush(int fd, int (*really)(int)) {
   uint32_t file = file_of(fd);
   if (!file) return really(fd);
   pthread_mutex_lock(&lock);
+  if (flush_ms > 0) usleep((useconds_t)flush_ms * 1000);
   int fails = file != THE_DIRECTORY && ++flushes >= flush_to_fail && flush_to_fail > 0;
   int result = fails ? -1 : really(fd);
   int error = fails ? EIO : errno;

@@ -8,13 +8,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkHistory } from '../checker/check.ts';
-import { Chance, chooseSeed } from './chance.ts';
+import { Chance } from '../simulation/chance.ts';
 import { chooseCuts, Disk } from './disk.ts';
 import { readDiskLog } from './disk-log.ts';
 import { checkImage } from './image-check.ts';
 import { powerCampaign } from './power-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
 import { noShim, Shim } from './shim.ts';
+import { chooseSeed } from './trial.ts';
 
 const CUTS = 3;
 const IMAGES_PER_CUT = 20;
@@ -73,12 +74,8 @@ function writerImages(folder: string, synchronous: 'FULL' | 'NORMAL', chance: Ch
   assert.equal(acks.length, WRITER_MESSAGES);
   const records = readDiskLog(readFileSync(log));
   const disk = new Disk(records);
-  const cuts = chooseCuts(
-    records,
-    acks.map(({ mark }) => mark),
-    WRITER_IMAGES,
-    chance,
-  );
+  const marks = acks.map(({ mark }) => mark);
+  const cuts = chooseCuts(records, [marks], WRITER_IMAGES, chance);
   const bad = cuts.flatMap((point) => {
     disk.advance(point);
     const accepted = acks.filter(({ mark }) => mark <= point).map(({ id }) => id);

@@ -3,14 +3,14 @@
 
 import { Agent, request } from 'node:http';
 import type { ExpectedMessage, Publish } from '../checker/history.ts';
-import { Chance } from './chance.ts';
+import { Chance } from '../simulation/chance.ts';
 import { hashOf, type Receiver } from './receiver.ts';
 
 const RETRY_DELAY_MS = 20;
 const TOPIC = 'news';
 const TOPIC_PATHS = ['/ok/first', '/ok/second', '/flaky/1/third'];
 /** How many messages of one publisher may be accepted and not yet have arrived: load, but no mountain of it. */
-const BACKLOG_MAX = 6;
+const BACKLOG_MAX = 4;
 const ANSWER_MS_MAX = 30_000;
 
 export interface Target {
@@ -219,7 +219,7 @@ class AskMaker {
   #element(queue: string | null, destination: string): Element {
     this.#made += 1;
     const chance = this.#chance;
-    const filler = 'x'.repeat(chance.happens(0.05) ? chance.below(40_000) : chance.below(1500));
+    const filler = 'x'.repeat(chance.isTrue(5) ? chance.below(40_000) : chance.below(1500));
     return {
       destination,
       queue,
@@ -229,9 +229,9 @@ class AskMaker {
         'Service-Forward-X-Number': String(this.#made),
         'Service-Retries': chance.pick(['1', '2', '3']),
         'Service-Retry-Delay': String(RETRY_DELAY_MS),
-        ...(chance.happens(0.3) && { 'Service-Callback': `${this.#url}/ok/callback` }),
-        ...(chance.happens(0.5) && { 'Service-Failure-Callback': `${this.#url}/flaky/1/failure` }),
-        ...(queue === null && chance.happens(0.2) && { 'Service-Delay': `${chance.between(1, 300)}ms` }),
+        ...(chance.isTrue(30) && { 'Service-Callback': `${this.#url}/ok/callback` }),
+        ...(chance.isTrue(50) && { 'Service-Failure-Callback': `${this.#url}/flaky/1/failure` }),
+        ...(queue === null && chance.isTrue(20) && { 'Service-Delay': `${chance.between(1, 300)}ms` }),
       },
     };
   }

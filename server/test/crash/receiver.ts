@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Arrival } from '../checker/history.ts';
-import { Chance } from './chance.ts';
+import { Chance } from '../simulation/chance.ts';
 
 const ANSWER_MS_MAX = 12;
 

@@ -36,11 +36,16 @@ export class Shim {
   }
 
   /** `directory` must have no symbolic link in its path: that is how SQLite opens it. */
-  env(directory: string, log: string, faults: { failFsync?: number; fullFlag?: string } = {}): Record<string, string> {
+  env(
+    directory: string,
+    log: string,
+    faults: { flushMs?: number; failFsync?: number; fullFlag?: string } = {},
+  ): Record<string, string> {
     return {
       LD_PRELOAD: this.#library,
       DISK_DIRECTORY: directory,
       DISK_LOG: log,
+      ...(faults.flushMs !== undefined && { DISK_FLUSH_MS: String(faults.flushMs) }),
       ...(faults.failFsync !== undefined && { DISK_FAIL_FSYNC: String(faults.failFsync) }),
       ...(faults.fullFlag !== undefined && { DISK_FULL_FLAG: faults.fullFlag }),
     };

@@ -7,12 +7,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
-import { chooseSeed } from './chance.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { powerCampaign } from './power-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
 import { noShim, Shim } from './shim.ts';
+import { chooseSeed } from './trial.ts';
 
 const USAGE = `npm run torture -- kill  --times 10000   kill -9 of a server under load
 npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one

@@ -10,6 +10,12 @@ import { countOpen, type HeldClaim, readClaims, readStored } from './store-file.
 const ENDING_MS_MAX = 120_000;
 const POLL_MS = 50;
 
+/** From the environment when a run is to be repeated, else from the clock; the caller prints it. */
+export function chooseSeed(): number {
+  const given = process.env.CRASH_SEED;
+  return given ? Number(given) : Date.now() % 1_000_000_000;
+}
+
 export class Trial {
   readonly receiver: Receiver;
   readonly publishers: Publishers;

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
 import { type Command, parseConfig } from '../../src/config.ts';
 import type { Scope } from '../../src/domain/account.ts';
 import type { TierName } from '../../src/domain/tier.ts';
@@ -199,6 +200,19 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
   const rider = new Rider(postrider, world.clock);
   t.after(() => rider.close());
   return rider;
+}
+
+/** One rider for all tests of a file or a suite, where none leaves anything behind that another could meet. */
+export function sharedRider(options: RiderOptions = {}): () => Rider {
+  const ends: (() => void | Promise<void>)[] = [];
+  let rider: Rider;
+  before(async () => {
+    rider = await startRider({ after: (end) => ends.unshift(end) }, options);
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+  return () => rider;
 }
 
 function configFor(data: string, { command = 'dev', flags = [] }: RiderOptions) {

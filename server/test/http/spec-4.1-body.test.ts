@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { refusal, startRider } from './harness.ts';
+import { refusal, sharedRider, startRider } from './harness.ts';
 import { startReceiver } from './receiver.ts';
 
 const MIB = 1024 * 1024;
@@ -21,11 +21,12 @@ const BODIES: readonly (readonly [what: string, body: Buffer])[] = [
   ['of exactly 1 MiB, the most of the free tier', Buffer.alloc(MIB, ALL_BYTES)],
 ];
 
+const shared = sharedRider();
+
 for (const [what, body] of BODIES) {
   test(`4.1 body: one ${what} arrives unchanged`, async (t) => {
-    const rider = await startRider(t);
     const receiver = await startReceiver(t);
-    await rider.accepted(receiver.url, { body, headers: { 'Content-Type': 'application/json' } });
+    await shared().accepted(receiver.url, { body, headers: { 'Content-Type': 'application/json' } });
     const [arrival] = await receiver.received(1);
     assert.ok(arrival!.body.equals(body), `${arrival!.body.length} bytes arrived of ${body.length}`);
     assert.equal(arrival!.header('Content-Length'), String(body.length));

@@ -197,6 +197,14 @@ test('6 failure callback: it is never called for a delivery that succeeds in the
   assert.equal(reports.arrivals.length, 0);
 });
 
+test('6 failure callback: without the header there is none', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 500);
+  const messageId = await rider.accepted(receiver.url, { headers: { 'Service-Retries': '0' } });
+  assert.equal((await rider.ended(messageId)).state, 'FAILED');
+  assert.deepEqual(await usageOf(rider), { publish: 1 });
+});
+
 test('6 failure callback: a failure that is not worth retrying is reported at once', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, () => 489);

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { PROBLEMS, type ProblemCode } from '../../src/domain/problem.ts';
 import { type Answered, exchange } from './client.ts';
-import { type Rider, refusal, startRider } from './harness.ts';
+import { type Rider, refusal, sharedRider, startRider } from './harness.ts';
 
 const URL_ = 'https://example.com';
 const json = (body: unknown) => ({ body: JSON.stringify(body) });
@@ -121,11 +121,12 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'draining', // in drain.test.ts
 ];
 
+const shared = sharedRider();
+
 for (const [code, cases] of Object.entries(PROVOKED)) {
-  test(`7 errors: ${code} has its status, { error, code } as JSON, and names what is wrong`, async (t: TestContext) => {
-    const rider = await startRider(t);
+  test(`7 errors: ${code} has its status, { error, code } as JSON, and names what is wrong`, async () => {
     for (const [provoke, says] of cases) {
-      const answer = await provoke(rider);
+      const answer = await provoke(shared());
       assert.ok(answer, 'the connection closed without an answer');
       assert.match(refusal(answer, PROBLEMS[code as ProblemCode][0], code), says);
     }

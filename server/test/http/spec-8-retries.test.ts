@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MessageView, type Rider, startRider } from './harness.ts';
+import { type MessageView, type Rider, sharedRider, startRider } from './harness.ts';
 import { type Answer, inTurn, startReceiver } from './receiver.ts';
 
 /** The smaller of 86400 and e^(2n) seconds, in whole milliseconds, never less than the formula says. */
@@ -106,9 +106,11 @@ function redirectOf(host: string) {
   return { status: 302, headers: { Location: `http://${host}/elsewhere` } };
 }
 
+const shared = sharedRider();
+
 for (const [what, answer] of FAILURES) {
   test(`8.3 backoff: ${what} is a failed attempt and retried`, async (t) => {
-    const rider = await startRider(t);
+    const rider = shared();
     const receiver = await startReceiver(t, answer);
     const messageId = await rider.accepted(`${receiver.url}/here`, { headers: { 'Service-Retries': '1' } });
     await passWaits(rider, messageId, [1000]);
@@ -149,7 +151,7 @@ test('8.3 backoff: a port where nobody listens and a name nobody has are failed 
 
 for (const status of [200, 201, 202, 204, 299]) {
   test(`8.1 total deliveries: ${status} is a success`, async (t) => {
-    const rider = await startRider(t);
+    const rider = shared();
     const receiver = await startReceiver(t, () => status);
     const message = await rider.ended(await rider.accepted(receiver.url));
     assert.equal(message.state, 'DELIVERED');

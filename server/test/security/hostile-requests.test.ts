@@ -3,21 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, before, suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { exchange } from '../http/client.ts';
-import { type Rider, refusal, startRider } from '../http/harness.ts';
+import { type Rider, refusal, sharedRider } from '../http/harness.ts';
 
 suite('a hostile request', () => {
+  const shared = sharedRider();
   let rider: Rider;
-  const ends: (() => void | Promise<void>)[] = [];
 
-  before(async () => {
-    rider = await startRider({ after: (end) => ends.unshift(end) });
-  });
-
-  after(async () => {
-    assert.equal((await rider.call('GET', '/readyz')).status, 200);
-    for (const end of ends) await end();
+  before(() => {
+    rider = shared();
   });
 
   const authorized = () => `Host: a\r\nAuthorization: Bearer ${rider.token}\r\n`;
@@ -160,6 +155,10 @@ suite('a hostile request', () => {
       assert.ok(answer.status === 400 || answer.status === 404, `${path}: ${answer.status} ${answer.text}`);
       assert.deepEqual(Object.keys(answer.json<object>()), ['error', 'code'], path);
     }
+  });
+
+  test('leaves the service as well as it was', async () => {
+    assert.equal((await rider.call('GET', '/readyz')).status, 200);
   });
 });
 

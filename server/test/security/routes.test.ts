@@ -2,9 +2,9 @@
 // that a new route is in the matrix the moment it exists.
 
 import assert from 'node:assert/strict';
-import { after, before, suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { SCOPES, type Scope } from '../../src/domain/account.ts';
-import { type CallOptions, type Rider, refusal, startRider, type TokenMade } from '../http/harness.ts';
+import { type CallOptions, type Rider, refusal, sharedRider, type TokenMade } from '../http/harness.ts';
 
 interface Call {
   readonly method: string;
@@ -43,10 +43,10 @@ suite('every call', () => {
   let owner: TokenMade;
   let belongings: Belongings;
   let calls: readonly Call[];
-  const ends: (() => void | Promise<void>)[] = [];
+  const shared = sharedRider();
 
   before(async () => {
-    rider = await startRider({ after: (end) => ends.unshift(end) });
+    rider = shared();
     calls = [...PUBLISHING, ...rider.postrider.routes];
     owner = await rider.account('owner');
     const { token } = owner;
@@ -56,10 +56,6 @@ suite('every call', () => {
     const headers = { 'Service-Delay': '1d' };
     const messageId = await rider.accepted('http://127.0.0.1:1/', { token, headers });
     belongings = { messageId, topicId: topic.id, topicName };
-  });
-
-  after(async () => {
-    for (const end of ends) await end();
   });
 
   /** The path with its parameters filled in. A new kind of parameter must be added here, on purpose. */
@@ -87,6 +83,13 @@ suite('every call', () => {
     for (const { method, path, scope } of calls) {
       if (scope === null) assert.ok(OPEN.has(path), `${method} ${path} can be called by anybody`);
       else assert.ok(SCOPES.includes(scope));
+    }
+  });
+
+  test('needs a scope that fits: to change something more than "read", under /v2/admin nothing less than "admin"', () => {
+    for (const { method, path, scope } of calls) {
+      if (path.startsWith('/v2/admin/')) assert.equal(scope, 'admin', `${method} ${path}`);
+      else if (method !== 'GET') assert.ok(scope === 'publish' || scope === 'manage', `${method} ${path}: ${scope}`);
     }
   });
 

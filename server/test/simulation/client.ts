@@ -18,6 +18,8 @@ interface UnderWay {
 export class Client {
   readonly publishes: Publish[] = [];
   readonly cancels: Cancel[] = [];
+  /** By message: through which node it was cancelled, from the moment the client knew. */
+  readonly cancelledBy = new Map<string, SimulatedNode>();
   /** Known to be accepted: what may be cancelled. */
   readonly accepted: { readonly id: string; readonly accountId: string }[] = [];
   readonly #tiers: Tiers;
@@ -96,7 +98,10 @@ export class Client {
       this.#trace(`cancel ${messageId}: ${outcome}`);
     };
     this.#follow(node, false, node.store.cancel(accountId, [messageId], now, now + this.#tiers.free.retentionMs), {
-      answered: (cancelled) => end(cancelled.includes(messageId) ? 'cancelled' : 'notCancelled'),
+      answered: (cancelled) => {
+        if (cancelled.includes(messageId)) this.cancelledBy.set(messageId, node);
+        end(cancelled.includes(messageId) ? 'cancelled' : 'notCancelled');
+      },
       refused: () => end('notCancelled'),
       lost: () => end('unknown'),
     });

@@ -18,6 +18,7 @@ import { hashOf } from './draft.ts';
 import { Model } from './model.ts';
 import { type Fate, headerOf, SimulatedNetwork } from './network.ts';
 import { HEADER_PREFIX, type NodeWorld, SimulatedNode } from './node.ts';
+import { Promptness } from './promptness.ts';
 import { Timeline } from './timeline.ts';
 
 /** Long enough that nothing is forgotten before the end of a run. */
@@ -43,7 +44,10 @@ export class Cluster {
   readonly coverage: Coverage = new Map();
   readonly violations: string[] = [];
   readonly trace: string[] = [];
+  /** Called when a node starts attempts. */
+  onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void = () => {};
   readonly #auditor: Auditor;
+  readonly #promptness: Promptness;
   readonly #nodeWorld: NodeWorld;
   readonly #verbs = new Map<string, Verbs>();
   readonly #names = new Map<string, string>();
@@ -59,6 +63,7 @@ export class Cluster {
       (happening) => this.note(happening),
     );
     this.#auditor = new Auditor(this.database, this.model, report, (line) => this.say(line));
+    this.#promptness = new Promptness(limits, this.model, report);
     const log = {
       fate: (fate: Fate) => this.note(`fate ${fate}`),
       arrived: (job: SendJob) => this.#arrived(job),
@@ -72,7 +77,11 @@ export class Cluster {
       tiers: TIERS,
       runBatch: (node, commands) => this.#runBatch(node, commands),
       observe: (node, event) => this.#observe(node, event),
-      onSend: (node, jobs) => this.#checkStanding(node, jobs),
+      onSend: (node, jobs) => {
+        this.say(`${this.nameOf(node)} sends ${jobs.map(({ messageId }) => messageId).join(', ')}`);
+        this.#checkStanding(node, jobs);
+        this.onSend(node, jobs);
+      },
       onCutOff: (_node, inFlight) => {
         if (inFlight.length === 0) return;
         this.note('stop that cuts attempts off');
@@ -143,6 +152,7 @@ export class Cluster {
     this.#auditor.check();
     this.#noteLapses();
     this.#checkTakeovers();
+    this.#promptness.check(this.database, this.nodes, this.timeline.nowMs, this.timeline.clock.now());
   }
 
   #runBatch(node: SimulatedNode, commands: readonly Command[]): readonly Reply[] {
@@ -173,7 +183,6 @@ export class Cluster {
 
   /** P8: a node whose word has run out, so that others may have its claims, starts nothing. */
   #checkStanding(node: SimulatedNode, jobs: readonly SendJob[]): void {
-    this.say(`${this.nameOf(node)} sends ${jobs.map(({ messageId }) => messageId).join(', ')}`);
     const aliveUntilMs = this.model.aliveUntilMs.get(node.id) ?? 0;
     if (aliveUntilMs > this.timeline.nowMs) return;
     this.report(

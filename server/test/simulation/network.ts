@@ -186,6 +186,10 @@ export class SimulatedSender implements Sender {
     this.#network = network;
   }
 
+  get running(): SendJob[] {
+    return [...this.#running].map(({ job }) => job);
+  }
+
   send(jobs: readonly SendJob[]): void {
     this.onSend(jobs);
     for (const job of jobs) {
@@ -204,7 +208,7 @@ export class SimulatedSender implements Sender {
   }
 
   async close(): Promise<void> {
-    this.onCutOff([...this.#running].map(({ job }) => job.messageId));
+    this.onCutOff(this.running.map(({ messageId }) => messageId));
     for (const exchange of this.#running) exchange.end({ kind: 'interrupted', reason: 'cut off' });
     this.#handOver();
   }

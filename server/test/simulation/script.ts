@@ -12,6 +12,11 @@ import { Trouble } from './trouble.ts';
 /** How often, and what it does with one of the nodes that serve. */
 type Action = readonly [weight: number, act: (node: SimulatedNode) => void];
 
+const TROUBLES: ReadonlySet<string> = new Set(['crash', 'crashAll', 'storm', 'freeze', 'cutOff', 'stop', 'jump']);
+
+/** Between two actions. In a long pause nothing happens that could wake an engine by accident. */
+const PAUSES_MS = { none: [0, 20], short: [20, 2500], long: [15_000, 40_000] } as const;
+
 export class Script {
   isOver = false;
   readonly #cluster: Cluster;
@@ -71,8 +76,9 @@ export class Script {
     };
   }
 
-  #scheduleNext(): void {
-    const waitMs = this.#chance.isTrue(40) ? this.#chance.below(20) : this.#chance.between(20, 2500);
+  #scheduleNext(wasTrouble = false): void {
+    const [from, to] = PAUSES_MS[this.#chance.weighted({ none: 40, short: 57, long: wasTrouble ? 25 : 1 })];
+    const waitMs = this.#chance.between(from, to);
     this.#cluster.timeline.after(waitMs, () => {
       this.#actionsLeft -= 1;
       if (this.#actionsLeft <= 0) {
@@ -81,9 +87,9 @@ export class Script {
       }
       const serving = [...this.#cluster.nodes].filter((node) => node.isServing);
       const weights = Object.fromEntries(Object.entries(this.#actions).map(([name, [weight]]) => [name, weight]));
-      const [, act] = this.#actions[this.#chance.weighted(weights)]!;
-      if (serving.length > 0) act(this.#chance.pick(serving));
-      this.#scheduleNext();
+      const name = this.#chance.weighted(weights);
+      if (serving.length > 0) this.#actions[name]![1](this.#chance.pick(serving));
+      this.#scheduleNext(TROUBLES.has(name));
     });
   }
 

@@ -44,6 +44,11 @@ export async function simulate(seed: number): Promise<RunResult> {
     (line) => cluster.say(line),
     (by) => cluster.note(by === 'limit' ? 'publish refused by a limit' : 'publish refused by the store'),
   );
+  // A node that has answered a cancel itself starts nothing of it; another may have its claim in hand already.
+  cluster.onSend = (node, jobs) => {
+    const late = jobs.find(({ messageId }) => client.cancelledBy.get(messageId) === node);
+    if (late) cluster.report(`${late.messageId} is sent by the node that has answered its cancel`);
+  };
   prepare(cluster);
   const script = new Script(cluster, client, chance, new Drafter(chance, () => timeline.clock.now()));
   timeline.after(0, () => script.begin());
