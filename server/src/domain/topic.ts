@@ -24,9 +24,10 @@ export type EndpointSelector = { readonly name: string } | { readonly url: strin
  * same URL, is changed in place, so that adding twice is the same as adding once.
  */
 export function withEndpoints(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
-  const result = [...existing];
+  // Names that are there move first, so that the place of an unnamed one does not depend on what stands behind it.
+  const result = existing.map((old) => added.findLast(({ name }) => name !== null && name === old.name) ?? old);
   for (const endpoint of added) {
-    const at = result.findIndex((other) => isSame(other, endpoint));
+    const at = placeOf(endpoint, result);
     if (at < 0) result.push(endpoint);
     else result[at] = { name: endpoint.name ?? result[at]!.name, url: endpoint.url };
   }
@@ -39,7 +40,9 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
   );
 }
 
-function isSame(a: Endpoint, b: Endpoint): boolean {
-  if (a.name !== null && b.name !== null) return a.name === b.name;
-  return a.url === b.url;
+/** By its name first: an unnamed one that happens to have the URL must not take the name a second time. */
+function placeOf(endpoint: Endpoint, list: readonly Endpoint[]): number {
+  const named = endpoint.name === null ? -1 : list.findIndex(({ name }) => name === endpoint.name);
+  if (named >= 0) return named;
+  return list.findIndex(({ name, url }) => (name === null || endpoint.name === null) && url === endpoint.url);
 }

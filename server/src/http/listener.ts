@@ -65,10 +65,12 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   // An expectation we do not know may be ignored (RFC 9110, 10.1.1); Node would answer 417 without a body.
   server.on('checkExpectation', receive);
   server.on('clientError', (error, socket: Socket) => {
-    const { request, response } = latest.get(socket) ?? {};
+    const last = latest.get(socket);
+    if (!last || last.response.writableFinished) refuseUnreadable(error, socket);
     // Nonsense behind a whole request must not be answered in its place.
-    if (request?.complete && !response?.writableFinished)
-      response?.once('finish', () => refuseUnreadable(error, socket));
+    else if (last.request.complete) last.response.once('finish', () => refuseUnreadable(error, socket));
+    // Nonsense within a body that is refused already gets no second answer.
+    else if (last.response.headersSent) last.response.end();
     else refuseUnreadable(error, socket);
   });
 

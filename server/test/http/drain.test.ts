@@ -57,10 +57,9 @@ test('a delivery that ended while draining is not made again after the restart',
   await refusesPublishing(ready);
   letGo(200);
   assert.equal(await first.exit, 0);
-  const again = await startProcess(t, dev(data)).ready();
-  const headers = { Authorization: `Bearer ${again.token}` };
-  const message = (await ask(again.api, `/v2/messages/${messageId}`, { headers })).json<{ state: string }>();
-  assert.equal(message.state, 'DELIVERED');
+  const again = await startRider(t, { data, now: Date.now() });
+  await again.quiet();
+  assert.equal((await again.message(messageId)).state, 'DELIVERED');
   assert.equal(receiver.arrivals.length, 1);
 });
 
@@ -85,10 +84,15 @@ test('an attempt that outlasts the drain time is cut off and made again after th
   await receiver.received(1);
   first.signal('SIGTERM');
   assert.equal(await first.exit, 0);
-  await startProcess(t, dev(data)).ready();
+  const later = await startRider(t, { data, now: Date.now() });
   const [, again] = await receiver.received(2);
   assert.equal(again!.header('Service-Message-Id'), messageId);
   assert.equal(again!.header('Service-Retried'), '0');
+  const { attempts } = await later.ended(messageId);
+  assert.deepEqual(
+    attempts.map(({ outcome }) => outcome),
+    ['interrupted', 'answered'],
+  );
 });
 
 test('what was accepted survives a restart: messages, topics, keys', async (t) => {
@@ -124,9 +128,8 @@ test('kill -9: a batch that was answered is there whole, and one that was not is
     await rider.exit;
     await sent;
   }
-  const { api, token } = await startProcess(t, dev(data)).ready();
-  const answer = await ask(api, '/v2/usage', { headers: { Authorization: `Bearer ${token}` } });
-  const [{ count }] = answer.json<{ usage: [{ count: number }] }>().usage;
+  const later = await startRider(t, { data, now: Date.now() });
+  const [{ count }] = (await later.manage<{ usage: [{ count: number }] }>('GET', '/v2/usage')).usage;
   assert.equal(answered, size);
   assert.ok(count === size || count === 2 * size, `${count} messages`);
 });

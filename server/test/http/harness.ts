@@ -21,6 +21,8 @@ export interface RiderOptions {
   readonly flags?: readonly string[];
   /** A directory that outlives this rider; without it, a fresh one that is removed at the end. */
   readonly data?: string;
+  /** What the clock stands at first, in milliseconds since 1970; the start of 2026 unless told otherwise. */
+  readonly now?: number;
 }
 
 export interface CallOptions {
@@ -195,7 +197,7 @@ export class Rider {
 export async function startRider(t: Cleanup, options: RiderOptions = {}): Promise<Rider> {
   const data = options.data ?? temporaryFolder(t);
   ridersStarted += 1;
-  const world = manualWorld({ seed: ridersStarted });
+  const world = manualWorld({ seed: ridersStarted, ...(options.now !== undefined && { now: options.now }) });
   const postrider = await startPostrider(configFor(data, options), { world });
   const rider = new Rider(postrider, world.clock);
   t.after(() => rider.close());

@@ -130,6 +130,16 @@ suite('a hostile request', () => {
     assert.deepEqual((await rider.manage<{ usage: unknown[] }>('GET', '/v2/usage')).usage, []);
   });
 
+  test('with a body without end is refused while it is sent, and may then break off', async () => {
+    const head = `POST /v2/enqueue/q/http://127.0.0.1:1/ HTTP/1.1\r\n${authorized()}Transfer-Encoding: chunked\r\n\r\n`;
+    const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`;
+    // `exchange` drops the connection when it has its answer, in the middle of the body.
+    refusal(await sent(head + chunk + chunk), 412, 'limit_exceeded');
+    // Whichever is seen first, the size or the nonsense behind it.
+    const answer = await sent(`${head}${chunk}${chunk}zz\r\n`);
+    assert.ok(answer.status === 412 || answer.status === 400, String(answer.status));
+  });
+
   test('with bytes behind the body leaves them to the next request', async () => {
     const head = `POST /v2/batch HTTP/1.1\r\n${authorized()}Content-Length: 2\r\n\r\n[]`;
     assert.deepEqual((await sent(`${head}trailing nonsense\r\n\r\n`)).json(), []);

@@ -1,0 +1,206 @@
+// From a request to its messages: defaults, limits by tier, fan-out, and when each is due.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type DeliverySettings, hostOf, type PublishRequest, planMessages } from '../../src/domain/publish.ts';
+import { DEFAULT_TIERS, type Tier } from '../../src/domain/tier.ts';
+import type { Topic } from '../../src/domain/topic.ts';
+import {
+  CALLBACK_URL,
+  callbackTo,
+  countingIds,
+  FAILURE_URL,
+  NOW,
+  planned,
+  publisher,
+  request,
+  settings,
+  URL_GIVEN,
+} from './given.ts';
+
+const DAY_MS = 86_400_000;
+
+function topicOf(urls: readonly string[]): PublishRequest['destination'] {
+  const endpoints = urls.map((url, index) => ({ name: index % 2 === 0 ? `e${index}` : null, url }));
+  const topic: Topic = {
+    id: 'tpc_1',
+    accountId: 'acc_1',
+    name: 'news',
+    endpoints,
+    createdAt: 0,
+    updatedAt: 0,
+    version: 1,
+  };
+  return { kind: 'topic', topic };
+}
+
+function problemOf(said: Partial<PublishRequest>, limits: Partial<Tier> = {}): string {
+  const by = { accountId: 'acc_1', tier: { ...DEFAULT_TIERS.free, ...limits } };
+  const plan = planMessages(request(said), by, NOW, countingIds());
+  return 'problem' in plan ? `${plan.problem.code}: ${plan.problem.message}` : 'no problem';
+}
+
+test('a request that says nothing gets the defaults', () => {
+  const [message, ...more] = planned({});
+  assert.equal(more.length, 0);
+  assert.partialDeepStrictEqual(message, {
+    id: 'msg_1',
+    accountId: 'acc_1',
+    kind: 'publish',
+    url: URL_GIVEN,
+    host: 'receiver.example:443',
+    method: 'POST',
+    headers: [],
+    body: new TextEncoder().encode('hello'),
+    retriesMax: 3,
+    retryDelay: null,
+    timeoutMs: 30_000,
+    queueName: null,
+    topicName: null,
+    endpointName: null,
+    callback: null,
+    failureCallback: null,
+    sourceMessageId: null,
+    callerIp: null,
+    hops: 0,
+    createdAt: NOW,
+    dueAt: NOW,
+  });
+});
+
+test('the default number of retries is 3 in the free tier and 5 in the paid one; 0 is a number', () => {
+  assert.equal(planned({}, publisher('free'))[0]!.retriesMax, 3);
+  assert.equal(planned({}, publisher('paid'))[0]!.retriesMax, 5);
+  assert.equal(planned({ settings: settings({ retries: 0 }) }, publisher('paid'))[0]!.retriesMax, 0);
+});
+
+test('what the request says is what the message gets', () => {
+  const said = settings({ method: 'DELETE', retries: 9, retryDelay: '1000', timeoutMs: 5000 });
+  const [message] = planned({ settings: said, queueName: 'orders', callerIp: '192.0.2.1', hops: 3 });
+  assert.deepEqual(
+    [message!.method, message!.retriesMax, message!.retryDelay, message!.timeoutMs],
+    ['DELETE', 9, '1000', 5000],
+  );
+  assert.deepEqual([message!.queueName, message!.callerIp, message!.hops], ['orders', '192.0.2.1', 3]);
+});
+
+test('a delay counts from now', () => {
+  assert.equal(planned({ settings: settings({ delayMs: 0 }) })[0]!.dueAt, NOW);
+  assert.equal(planned({ settings: settings({ delayMs: 1500 }) })[0]!.dueAt, NOW + 1500);
+});
+
+test('an absolute time wins over the delay; one that is over means now', () => {
+  const withDelay = settings({ delayMs: 1500 });
+  assert.equal(planned({ settings: withDelay, notBefore: NOW + 60_000 })[0]!.dueAt, NOW + 60_000);
+  assert.equal(planned({ settings: withDelay, notBefore: NOW - 1 })[0]!.dueAt, NOW);
+  assert.equal(planned({ notBefore: 0 })[0]!.dueAt, NOW);
+});
+
+test('no message is due before it exists', () => {
+  const delays = fc.option(fc.integer({ min: 0, max: DAY_MS }));
+  fc.assert(
+    fc.property(delays, fc.option(fc.integer({ min: 0, max: NOW + DAY_MS })), (delayMs, notBefore) => {
+      const [message] = planned({ settings: settings({ delayMs }), notBefore });
+      assert.ok(message!.dueAt >= message!.createdAt);
+    }),
+  );
+});
+
+test('a topic makes one message per endpoint, in its order, each with an id of its own', () => {
+  const urls = ['https://b.example/1', 'http://a.example:8080/2', 'https://b.example/1'];
+  const messages = planned({ destination: topicOf(urls), queueName: 'q' });
+  assert.deepEqual(
+    messages.map(({ id, url, host, topicName, endpointName }) => [id, url, host, topicName, endpointName]),
+    [
+      ['msg_1', urls[0], 'b.example:443', 'news', 'e0'],
+      ['msg_2', urls[1], 'a.example:8080', 'news', null],
+      ['msg_3', urls[2], 'b.example:443', 'news', 'e2'],
+    ],
+  );
+  const { id: _, url: __, host: ___, endpointName: ____, ...first } = messages[0]!;
+  for (const message of messages) assert.deepEqual({ ...message, ...first }, message, 'all else is the same');
+});
+
+test('a topic without endpoints has nowhere to deliver to', () => {
+  assert.equal(problemOf({ destination: topicOf([]) }), 'topic_empty: topic "news" has no endpoints; add one first');
+});
+
+test('the Content-Type goes first, unless one is forwarded: that is the more deliberate of the two', () => {
+  const forward = (...headers: [string, string][]) => settings({ forward: headers });
+  const contentType = 'text/plain';
+  assert.deepEqual(planned({ contentType, settings: forward(['X-A', 'b']) })[0]!.headers, [
+    ['Content-Type', 'text/plain'],
+    ['X-A', 'b'],
+  ]);
+  assert.deepEqual(planned({ contentType, settings: forward(['content-TYPE', 'text/html']) })[0]!.headers, [
+    ['content-TYPE', 'text/html'],
+  ]);
+  assert.deepEqual(planned({ settings: forward(['X-A', 'b'], ['x-a', 'c']) })[0]!.headers, [
+    ['X-A', 'b'],
+    ['x-a', 'c'],
+  ]);
+});
+
+test('both callbacks are planned with the message, with all their defaults resolved', () => {
+  const [message] = planned({
+    callback: callbackTo(CALLBACK_URL),
+    failureCallback: callbackTo(FAILURE_URL, { method: 'PUT' }),
+  });
+  const defaults = { headers: [], retriesMax: 3, retryDelay: null, delayMs: 0, timeoutMs: 30_000 };
+  assert.deepEqual(message!.callback, { url: CALLBACK_URL, method: 'POST', ...defaults });
+  assert.deepEqual(message!.failureCallback, { url: FAILURE_URL, method: 'PUT', ...defaults });
+});
+
+test('each limit of the tier is checked, to the last unit, and the problem names what is over it', () => {
+  const by = (said: Partial<DeliverySettings>) => ({ settings: settings(said) });
+  const table: [Partial<PublishRequest>, Partial<Tier>, string][] = [
+    [{ body: new Uint8Array(11) }, { bodyBytesMax: 10 }, 'the body (11 bytes)'],
+    [by({ retries: 11 }), { retriesMax: 10 }, 'the retries (11)'],
+    [by({ timeoutMs: 10_001 }), { timeoutMsMax: 10_000 }, 'the timeout'],
+    [by({ delayMs: 10_001 }), { delayMsMax: 10_000 }, 'the delay'],
+    [{ notBefore: NOW + 10_001 }, { delayMsMax: 10_000 }, 'the delay'],
+    [{ callback: callbackTo(CALLBACK_URL, { retries: 11 }) }, { retriesMax: 10 }, 'the callback retries (11)'],
+    [{ callback: callbackTo(CALLBACK_URL, { timeoutMs: 10_001 }) }, { timeoutMsMax: 10_000 }, 'the callback timeout'],
+    [{ callback: callbackTo(CALLBACK_URL, { delayMs: 10_001 }) }, { delayMsMax: 10_000 }, 'the callback delay'],
+    [
+      { failureCallback: callbackTo(FAILURE_URL, { retries: 11 }) },
+      { retriesMax: 10 },
+      'the failure callback retries (11)',
+    ],
+    [
+      { failureCallback: callbackTo(FAILURE_URL, { timeoutMs: 10_001 }) },
+      { timeoutMsMax: 10_000 },
+      'the failure callback timeout',
+    ],
+    [
+      { failureCallback: callbackTo(FAILURE_URL, { delayMs: 10_001 }) },
+      { delayMsMax: 10_000 },
+      'the failure callback delay',
+    ],
+  ];
+  for (const [said, limits, what] of table) {
+    assert.ok(problemOf(said, limits).startsWith(`limit_exceeded: ${what} is over the limit of the free tier: `), what);
+    const [[limit, max]] = Object.entries(limits) as [[string, number]];
+    assert.equal(problemOf(said, { [limit]: max + 1 }), 'no problem', `${what}, exactly at the limit`);
+    if (limit !== 'retentionMs')
+      assert.equal(problemOf(said, { [limit]: null }), 'no problem', `${what}, without a limit`);
+  }
+});
+
+test('a limit is said in words that people write', () => {
+  assert.match(problemOf({ settings: settings({ delayMs: 400 * DAY_MS }) }), /365d$/);
+  assert.match(problemOf({ settings: settings({ timeoutMs: 901_000 }) }), /15m$/);
+  assert.match(problemOf({ body: new Uint8Array(1_048_577) }), /1048576 bytes$/);
+});
+
+test('the paid tier takes what the free tier refuses', () => {
+  const said = { body: new Uint8Array(2_000_000), settings: settings({ timeoutMs: 3_600_000 }) };
+  assert.match(problemOf(said), /^limit_exceeded/);
+  assert.equal(planned(said, publisher('paid')).length, 1);
+});
+
+test('the host of a stored URL is found, and one that is no longer valid is our fault, not a value', () => {
+  assert.equal(hostOf('http://EXAMPLE.com/x'), 'example.com:80');
+  assert.throws(() => hostOf('not a url'), /a stored URL is no longer valid/);
+});

@@ -1,0 +1,172 @@
+// What becomes of a message when an attempt has ended, for every outcome and every state it may be in.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { backoffMs } from '../../src/domain/backoff.ts';
+import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../src/domain/message.ts';
+import { decideSettlement, INTERRUPTIONS_MAX } from '../../src/domain/settle.ts';
+import { answered, claimOf, countingIds, NOW, PREFIX, settings } from './given.ts';
+
+const RETENTION_MS = 1_000_000;
+const STARTED_AT = NOW + 5;
+const ENDED_AT = NOW + 105;
+const UNREACHABLE: Outcome = { kind: 'unreachable', reason: 'the connection was refused' };
+const TIMED_OUT: Outcome = { kind: 'timedOut', timeoutMs: 30_000 };
+const REFUSED: Outcome = { kind: 'refusedByPolicy', reason: 'the address is private' };
+const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away' };
+
+function settle(claim: Claim, outcome: Outcome): Settlement {
+  const context = { headerPrefix: PREFIX, retentionMs: RETENTION_MS, newId: countingIds() };
+  return decideSettlement(claim, { outcome, startedAt: STARTED_AT, endedAt: ENDED_AT }, context);
+}
+
+function withRetries(retries: number, sofar: Partial<Message> = {}, retryDelay: string | null = null): Claim {
+  return claimOf({ settings: settings({ retries, retryDelay }) }, sofar);
+}
+
+/** How long after its end the attempt is repeated; null if it is not. */
+function waitMs(claim: Claim, outcome: Outcome): number | null {
+  const { next } = settle(claim, outcome);
+  return next.state === 'pending' ? next.dueAt - ENDED_AT : null;
+}
+
+test('any 2xx delivers, whatever was tried before', () => {
+  for (const status of [200, 201, 204, 226, 299]) {
+    for (const retried of [0, 3]) {
+      const { next, ...rest } = settle(withRetries(3, { retried, attempts: retried }), answered(status));
+      assert.deepEqual(next, { state: 'delivered', expiresAt: ENDED_AT + RETENTION_MS });
+      assert.equal(rest.retried, retried);
+    }
+  }
+});
+
+test('everything else that was tried is repeated while there are retries left', () => {
+  const failures = [100, 199, 300, 301, 304, 400, 404, 429, 488, 490, 500, 503].map((status) => answered(status));
+  for (const outcome of [...failures, UNREACHABLE, TIMED_OUT]) {
+    for (const retried of [0, 1, 2]) {
+      const result = settle(withRetries(3, { retried, attempts: retried }), outcome);
+      assert.deepEqual(result.next, { state: 'pending', dueAt: ENDED_AT + backoffMs(retried) });
+      assert.equal(result.retried, retried + 1);
+      assert.equal(result.interrupted, 0);
+    }
+  }
+});
+
+test('the last retry fails the message, and says why', () => {
+  const table: [Outcome, string][] = [
+    [answered(500), 'the destination answered 500'],
+    [UNREACHABLE, 'the connection was refused'],
+    [TIMED_OUT, 'no complete answer within 30s'],
+  ];
+  for (const [outcome, failure] of table) {
+    for (const retries of [0, 3]) {
+      const result = settle(withRetries(retries, { retried: retries, attempts: retries }), outcome);
+      assert.deepEqual(result.next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure });
+      assert.equal(result.retried, retries, 'a retry that is not made is not counted');
+    }
+  }
+});
+
+test('the waits are those of the specification, to the millisecond and never shorter', () => {
+  const waits = [0, 1, 2, 3, 4, 5, 6].map((retried) => waitMs(withRetries(100, { retried }), answered(500)));
+  assert.deepEqual(waits, [1000, 7390, 54_599, 403_429, 2_980_958, 22_026_466, 86_400_000]);
+});
+
+test('Retry-Delay stands in for the backoff and counts the retries made so far', () => {
+  const waits = [0, 1, 2].map((retried) => waitMs(withRetries(9, { retried }, '1000 * (1 + retried)'), answered(500)));
+  assert.deepEqual(waits, [1000, 2000, 3000]);
+  assert.equal(waitMs(withRetries(9, {}, '0'), UNREACHABLE), 0);
+});
+
+test('a hint of the receiver puts the retry off, but never brings it forward', () => {
+  const after = (value: string, retried = 0) =>
+    waitMs(withRetries(9, { retried }), answered(429, [['Retry-After', value]]));
+  assert.equal(after('60'), 60_000);
+  assert.equal(after('1'), 1000);
+  assert.equal(after('1', 1), 7390);
+  assert.equal(after('soon', 1), 7390);
+  assert.equal(after(new Date(ENDED_AT + 55_000 - (ENDED_AT % 1000)).toUTCString()), 55_000 - (ENDED_AT % 1000));
+});
+
+test('a hint of 0 means now, and one against the own Retry-Delay is later or nothing', () => {
+  const hinted = (value: string): HeaderList => [['Retry-After', value]];
+  assert.equal(waitMs(withRetries(9, { retried: 4 }), answered(503, hinted('0'))), 0);
+  assert.equal(waitMs(withRetries(9, {}, '5000'), answered(503, hinted('2'))), 5000);
+  assert.equal(waitMs(withRetries(9, {}, '5000'), answered(503, hinted('9'))), 9000);
+  assert.equal(waitMs(withRetries(9, {}, '5000'), answered(503, hinted('0'))), 0);
+});
+
+test('a hint does not make a message failed for good or one without retries try again', () => {
+  assert.equal(waitMs(withRetries(0), answered(429, [['Retry-After', '0']])), null);
+  assert.equal(waitMs(withRetries(5), answered(489, [['Retry-After', '0']])), null);
+});
+
+test('489 ends the message at once, retries or not', () => {
+  const { next, retried } = settle(withRetries(5), answered(489));
+  const failure = 'the destination answered 489 and said not to retry';
+  assert.deepEqual(next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure });
+  assert.equal(retried, 0);
+});
+
+test('so does our own header on any failed answer, in any case of letters, but only if it says true', () => {
+  const marked = (name: string, value: string, status = 500) =>
+    settle(withRetries(5), answered(status, [[name, value]])).next.state;
+  assert.equal(marked('Postrider-NonRetryable-Error', 'true'), 'failed');
+  assert.equal(marked('postrider-nonretryable-error', ' TRUE '), 'failed');
+  assert.equal(marked('Postrider-NonRetryable-Error', 'true', 404), 'failed');
+  assert.equal(marked('Postrider-NonRetryable-Error', 'false'), 'pending');
+  assert.equal(marked('NonRetryable-Error', 'true'), 'pending');
+  assert.equal(marked('Postrider-NonRetryable-Error', 'true', 200), 'delivered');
+});
+
+test('what the egress guard refuses fails at once, with its reason', () => {
+  const { next, attempt } = settle(withRetries(5), REFUSED);
+  assert.deepEqual(next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure: 'the address is private' });
+  assert.equal(attempt.outcome, 'refusedByPolicy');
+});
+
+test('an interrupted attempt is repeated at once and uses no retry, even when none is left', () => {
+  for (const retries of [0, 3]) {
+    for (const interrupted of [0, 1]) {
+      const result = settle(withRetries(retries, { retried: retries, interrupted }), INTERRUPTED);
+      assert.deepEqual(result.next, { state: 'pending', dueAt: ENDED_AT });
+      assert.deepEqual([result.retried, result.interrupted], [retries, interrupted + 1]);
+    }
+  }
+});
+
+test('the third interruption ends the message', () => {
+  const { next, interrupted } = settle(withRetries(5, { interrupted: INTERRUPTIONS_MAX - 1 }), INTERRUPTED);
+  const failure = 'interrupted 3 times: the node went away';
+  assert.deepEqual(next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure });
+  assert.equal(interrupted, 3);
+});
+
+test('the attempt is kept with its number, its times and the whole answer', () => {
+  const body = new Uint8Array([1, 2, 3]);
+  const { attempt, lease, accountId, messageId } = settle(withRetries(5, { attempts: 4 }), {
+    ...answered(500, [['X-A', 'b']], body),
+    isBodyCut: true,
+  } as Outcome);
+  assert.deepEqual(attempt, {
+    number: 5,
+    startedAt: STARTED_AT,
+    endedAt: ENDED_AT,
+    outcome: 'answered',
+    status: 500,
+    error: null,
+    responseHeaders: [['X-A', 'b']],
+    responseBody: body,
+    isResponseBodyCut: true,
+  });
+  assert.deepEqual([lease, accountId, messageId], ['lse_1', 'acc_1', 'msg_1']);
+});
+
+test('an attempt without an answer is kept with its reason in words', () => {
+  for (const outcome of [UNREACHABLE, REFUSED, INTERRUPTED]) {
+    const { attempt } = settle(withRetries(5), outcome);
+    assert.equal(attempt.error, 'reason' in outcome ? outcome.reason : null);
+    assert.deepEqual([attempt.status, attempt.responseHeaders, attempt.responseBody.length], [null, [], 0]);
+  }
+  assert.equal(settle(withRetries(5), TIMED_OUT).attempt.error, 'no complete answer within 30s');
+});
