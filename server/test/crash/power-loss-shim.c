@@ -141,7 +141,7 @@ static int open_file(const char *path, int flags, mode_t mode) {
 
 #define MODE_ARGUMENT                                                  \
   mode_t mode = 0;                                                     \
-  if (flags & (O_CREAT | __O_TMPFILE)) {                               \
+  if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {         \
     va_list rest;                                                      \
     va_start(rest, flags);                                             \
     mode = va_arg(rest, mode_t);                                       \
