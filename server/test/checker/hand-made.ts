@@ -1,6 +1,6 @@
 // Small histories made by hand: a good one in which something of every kind happens, and its parts, to be bent.
 
-import type { Arrival, ExpectedMessage, History, Publish, StoredAttempt, StoredMessage } from './history.ts';
+import type { Arrival, ExpectedMessage, Fault, History, Publish, StoredAttempt, StoredMessage } from './history.ts';
 
 const START_AT = 1_000_000;
 const HEADERS = [
@@ -152,3 +152,22 @@ export function goodHistory(): History {
 
 export const callbackUrl = 'https://receiver.example/callback';
 export const failureUrl = 'https://receiver.example/failure';
+
+export const crash = (...inFlight: string[]): Fault => ({ kind: 'crash', at: 15, inFlight });
+export const failed = { status: 500 } as const;
+export const queued = (id: string) => asked(id, { queue: 'q' });
+export const inQueue = (id: string) => stored(id, { queue: 'q' });
+export const twoQueued = [
+  publish([queued('a')], { askedAt: 0, endedAt: 5 }),
+  publish([queued('b')], { askedAt: 10, endedAt: 15 }),
+];
+
+/** Tried, failed, and tried again; `secondStartedAt` counts from when the first attempt started. */
+export function triedTwice(first: Partial<StoredAttempt>, secondStartedAt: number): Partial<History> {
+  return {
+    arrivals: [arrival('m', 20), arrival('m', 90_000_000, { retried: 1 })],
+    stored: [
+      stored('m', { retried: 1, attempts: [attempt(1, 0, { ...failed, ...first }), attempt(2, secondStartedAt)] }),
+    ],
+  };
+}

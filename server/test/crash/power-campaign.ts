@@ -87,7 +87,8 @@ export function powerCampaign(options: {
         }
 
         const latest = marks.slice(-Math.ceil(marks.length / 2));
-        const [point] = chooseCuts(records, [latest], 1, chance) as [number];
+        const late = records.filter(({ start }) => start >= latest[0]!);
+        const [point] = chooseCuts(late, [latest], 1, chance) as [number];
         seen = seenUntil(point, seen, run);
         directory = join(folder, `data-${cut}`);
         const goingOn = new Disk(records, before);

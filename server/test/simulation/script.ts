@@ -53,7 +53,8 @@ export class Script {
     this.#cluster.say('everything is healed');
     this.#cluster.network.isHealthy = true;
     this.#trouble.endAll();
-    this.#resumeAll();
+    // Not at once: a pause that is still on its way would come after it.
+    this.#cluster.timeline.after(1000, () => this.#resumeAll());
   }
 
   #table(): Record<string, Action> {
