@@ -1,0 +1,205 @@
+// What the simulation found in the engine, each as a small test of its own: how it stops while the store is away, and
+// what it does with claims that may be somebody else's by now.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Engine } from '../../src/delivery/engine.ts';
+import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { NewMessage } from '../../src/domain/message.ts';
+import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
+import type { Executor } from '../../src/store/sqlite/executor.ts';
+import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
+import { createVerbs, runBatch } from '../../src/store/sqlite/verbs.ts';
+import type { Store } from '../../src/store/store.ts';
+import { heartbeat } from '../../src/upkeep/leases.ts';
+import { countingIds, planned } from '../domain/given.ts';
+import { ManualClock, seededRandom } from '../manual-clock.ts';
+
+const NODE = 'nod_1';
+const AWAY = { error: 'the store is away', isFull: true };
+
+/** A sender that only notes what it is told to send; a test ends attempts by hand. */
+class NotingSender implements Sender {
+  readonly sent: SendJob[] = [];
+  readonly #now: () => number;
+  #listener: (reports: readonly SendReport[]) => void = () => {};
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  send(jobs: readonly SendJob[]): void {
+    this.sent.push(...jobs);
+  }
+
+  onReports(listener: (reports: readonly SendReport[]) => void): void {
+    this.#listener = listener;
+  }
+
+  end(job: SendJob, outcome: SendReport['outcome']): void {
+    this.#listener([{ lease: job.lease, startedAt: this.#now(), endedAt: this.#now(), outcome }]);
+  }
+
+  async close(): Promise<void> {
+    for (const job of this.sent) this.end(job, { kind: 'interrupted', reason: 'cut off' });
+  }
+}
+
+class Node {
+  readonly clock = new ManualClock(planned({})[0]!.createdAt);
+  readonly sender = new NotingSender(() => this.clock.now());
+  readonly store: Store;
+  readonly engine: Engine;
+  isStoreAway = false;
+  /** What an answer of the store waits for. */
+  beforeReply: () => Promise<void> = async () => {};
+  claimCalls = 0;
+  readonly #database = openDatabase(':memory:');
+
+  constructor(concurrency: number) {
+    const verbs = createVerbs(this.#database);
+    const executor: Executor = {
+      execute: async (commands) => {
+        const replies = this.isStoreAway ? commands.map(() => AWAY) : runBatch(this.#database, verbs, commands);
+        await this.beforeReply();
+        return replies;
+      },
+      close: async () => {},
+    };
+    const { clock, sender } = this;
+    const store = createSqliteStore({ executor, clock, node: NODE, onBroken: assert.ifError });
+    const claimDue: Store['claimDue'] = (request) => {
+      this.claimCalls += 1;
+      if (this.claimCalls > 1000) throw new Error('asked in circles');
+      return store.claimDue(request);
+    };
+    this.store = { ...store, claimDue };
+    this.engine = new Engine({
+      node: NODE,
+      store: this.store,
+      sender,
+      world: { clock, random: seededRandom(1) },
+      newId: countingIds(),
+      tiers: DEFAULT_TIERS,
+      style: { headerPrefix: 'Postrider-', userAgent: 'test' },
+      limits: { concurrency, accountConcurrency: 100, hostConcurrency: 100, bodyBytes: 1_000_000 },
+      upkeep: () => [heartbeat(this.store, NODE)],
+      observe: () => {},
+    });
+  }
+
+  async start(): Promise<void> {
+    const account = { id: 'acc_1', name: 'test', tier: 'free', createdAt: 0 } as const;
+    await this.store.createAccount(account, { current: 'sig_1', next: 'sig_2' });
+    this.engine.start();
+    await settled();
+  }
+
+  accept(...messages: readonly NewMessage[]): Promise<void> {
+    return this.store.accept(messages, this.clock.now());
+  }
+
+  async advance(ms: number): Promise<void> {
+    this.clock.advance(ms);
+    await settled();
+  }
+
+  claimedLeases(): string[] {
+    return this.#database
+      .all<{ lease: string }>('SELECT lease FROM messages WHERE lease IS NOT NULL')
+      .map(({ lease }) => lease);
+  }
+
+  async stateOf(id: string): Promise<string | undefined> {
+    return (await this.store.getMessage('acc_1', id))?.message.state;
+  }
+}
+
+/** Until everything that follows from what was done has happened. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 5; i += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function message(id: string, queueName: string | null = null): NewMessage {
+  return { ...planned({ queueName })[0]!, id };
+}
+
+test('a stop waits for the attempts under way and settles them, even if the store is away for a while', async () => {
+  const node = new Node(10);
+  await node.start();
+  await node.accept(message('msg_a'));
+  await settled();
+  node.isStoreAway = true;
+  const stopping = node.engine.stop(30_000);
+  await settled();
+  node.sender.end(node.sender.sent[0]!, {
+    kind: 'answered',
+    status: 200,
+    headers: [],
+    body: new Uint8Array(0),
+    isBodyCut: false,
+  });
+  await node.advance(1000);
+  node.isStoreAway = false;
+  await node.advance(1000);
+  await stopping;
+  assert.equal(await node.stateOf('msg_a'), 'delivered');
+});
+
+test('a stop comes to an end although the store stays away', async () => {
+  const node = new Node(10);
+  await node.start();
+  await node.accept(message('msg_a'));
+  await settled();
+  node.isStoreAway = true;
+  let hasStopped = false;
+  const stopping = node.engine.stop(5000).then(() => {
+    hasStopped = true;
+  });
+  for (let second = 0; second < 12; second += 1) await node.advance(1000);
+  assert.ok(hasStopped);
+  await stopping;
+});
+
+test('a claim whose answer came later than the node is trusted is given back and made anew, not sent', async () => {
+  const node = new Node(10);
+  await node.start();
+  await node.accept(message('msg_a'));
+  await settled();
+  node.sender.end(node.sender.sent[0]!, { kind: 'unreachable', reason: 'reset' });
+  await settled();
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  node.beforeReply = () => held;
+  await node.advance(1000);
+  const [lateLease] = node.claimedLeases();
+  assert.ok(lateLease, 'the retry is claimed, but the engine does not know yet');
+  await node.advance(20_000);
+  letGo();
+  await settled();
+  const [, again] = node.sender.sent;
+  assert.equal(node.sender.sent.length, 2);
+  assert.notEqual(again!.lease, lateLease);
+  assert.equal((await node.store.getMessage('acc_1', 'msg_a'))?.message.interrupted, 0);
+});
+
+test('an engine whose slots are all promised waits for the commit instead of asking in circles', async () => {
+  const node = new Node(1);
+  await node.start();
+  // As from a thread: an answer needs the event loop to come around, which it does not while the engine runs on.
+  node.beforeReply = () => new Promise((resolve) => setImmediate(resolve));
+  const queued = node.accept(message('msg_a', 'orders'));
+  await Promise.resolve();
+  await Promise.resolve();
+  const promised = node.accept(message('msg_b'));
+  await Promise.all([queued, promised]);
+  await settled();
+  assert.ok(node.claimCalls < 20, `${node.claimCalls} times`);
+  assert.deepEqual(
+    node.sender.sent.map(({ messageId }) => messageId),
+    ['msg_b'],
+  );
+});
