@@ -110,6 +110,12 @@ export const SETTINGS = {
     both(5),
     'How often a message may come back to this service before it is refused as a loop.',
   ),
+  deduplicationWindowMs: setting(
+    'deduplication-window',
+    duration,
+    both(600_000),
+    'How long a deduplication id stands for the message it was first used with.',
+  ),
   tiers: setting(
     'tiers',
     tiers,

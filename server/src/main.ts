@@ -12,21 +12,35 @@ import { idMaker } from './domain/id.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { ApiError } from './http/errors.ts';
+import { EventStreams } from './http/event-streams.ts';
 import { createListener } from './http/listener.ts';
+import { Publications } from './http/publications.ts';
 import { PublishLane } from './http/publish-lane.ts';
 import { accountRoutes } from './http/routes/account.ts';
 import { adminRoutes } from './http/routes/admin.ts';
+import { deadLetterRoutes } from './http/routes/dead-letters.ts';
+import { docsRoutes } from './http/routes/docs.ts';
+import { eventRoutes } from './http/routes/events.ts';
+import { flowControlRoutes } from './http/routes/flow-control.ts';
 import { healthRoutes } from './http/routes/health.ts';
+import { jobRoutes } from './http/routes/jobs.ts';
 import { messageRoutes } from './http/routes/messages.ts';
+import { metricsRoutes } from './http/routes/metrics.ts';
+import { queueRoutes } from './http/routes/queues.ts';
+import { scheduleRoutes } from './http/routes/schedules.ts';
 import { topicRoutes } from './http/routes/topics.ts';
+import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
 import { threadExecutor } from './store/sqlite/executor.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
+import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
+import { jobRunner } from './upkeep/jobs.ts';
 import { heartbeat, orphans } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
+import { fireSchedules } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
@@ -35,11 +49,33 @@ export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: 
 /** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
 export const DEV_TOKEN = 'dev_postrider';
 
+/**
+ * What the public QStash clients use when they are told to use a local server (`QSTASH_DEV=true`): they take a server
+ * for one only if it knows this token and these keys, which are printed in their sources.
+ */
+const QSTASH_DEV = {
+  token: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
+  keys: { current: 'sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r', next: 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs' },
+};
+
 /** Bodies of messages whose attempts are under way. */
 const IN_FLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** How long a stopping node waits for callers who are still sending their request. */
 const SENDING_MS_MAX = 5000;
+
+const ROUTES = [
+  healthRoutes,
+  messageRoutes,
+  queueRoutes,
+  topicRoutes,
+  scheduleRoutes,
+  deadLetterRoutes,
+  flowControlRoutes,
+  jobRoutes,
+  accountRoutes,
+  adminRoutes,
+];
 
 const LOOPBACK = '127.0.0.0/8,::1/128';
 
@@ -71,10 +107,13 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   );
   const node = newId('nod');
   const { headerPrefix, tiers } = config;
+  const isForQstashClients = headerPrefix.toLowerCase() === 'upstash-';
 
   mkdirSync(config.data, { recursive: true });
-  const store = createSqliteStore({
-    executor: await threadExecutor(config.data),
+  const metrics = new Metrics();
+  const sqlite = createSqliteStore({
+    executor: await threadExecutor(config.data, 'writer'),
+    reader: await threadExecutor(config.data, 'reader'),
     clock: world.clock,
     node,
     onBroken: (error) => {
@@ -82,9 +121,20 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       options.onBroken?.(error);
     },
   });
+  const store = countingStore(sqlite, metrics);
   const accounts = new Accounts(store, world, newId);
   const policy = egressPolicy(config);
   const disk = diskWatch(config.data, config.minFreeDiskBytes);
+  const publications = new Publications({
+    store,
+    world,
+    newId,
+    tiers,
+    rules: config,
+    deduplicationWindowMs: config.deduplicationWindowMs,
+  });
+  const noteInLog = logEngine(log);
+  const noteInMetrics = countEngine(metrics);
   const engine = new Engine({
     node,
     store,
@@ -102,10 +152,22 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     upkeep: (settleInterrupted) => [
       heartbeat(store, node),
       orphans(store, node, settleInterrupted),
-      retention(store),
+      retention(store, tiers),
+      jobRunner({ store, tiers, newId }),
       disk,
     ],
-    observe: logEngine(log),
+    fireSchedules: (now) =>
+      fireSchedules(
+        store,
+        (schedule, account) => publications.plan({ ...schedule, scheduleId: schedule.id }, account),
+        now,
+        (schedule, why) =>
+          log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
+      ),
+    observe: (event) => {
+      noteInLog(event);
+      noteInMetrics(event);
+    },
   });
 
   let isServing = true;
@@ -114,12 +176,32 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     log.error({ err: error, fault }, 'a request met a fault');
     return fault;
   };
-  const context: ApiContext = { store, accounts, world, newId, tiers, isServing: () => isServing, onFault };
+  const context: ApiContext = {
+    store,
+    accounts,
+    world,
+    newId,
+    tiers,
+    publications,
+    rules: config,
+    isForQstashClients,
+    concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
+    isServing: () => isServing,
+    onFault,
+  };
   const api = new Api(context);
-  for (const routes of [healthRoutes, messageRoutes, topicRoutes, accountRoutes, adminRoutes]) routes(api, context);
+  const streams = new EventStreams(store, world.clock);
+  for (const routes of ROUTES) routes(api, context);
+  eventRoutes(api, context, streams);
+  docsRoutes(api, VERSION, headerPrefix);
+  metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
+  metrics.gauge('postrider_ready', '1 while the node serves, 0 while it drains.', () => (isServing ? 1 : 0));
+  metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
+  metricsRoutes(api, () => metrics.text());
   const lane = new PublishLane({
     ...context,
-    rules: config,
+    schedules: new ScheduleMaker({ ...context, headerPrefix }),
+    headerPrefix,
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,
     bodies: new BodyReader(),
@@ -140,9 +222,9 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   try {
     bound = await listener.listen(config.host, config.port);
     // Only now: made before a start that fails, the first token would never be shown to anybody.
-    token = isDev
-      ? await accounts.ensureKnown('dev', DEV_TOKEN).then(() => DEV_TOKEN)
-      : await accounts.createFirst('default');
+    token = isDev ? DEV_TOKEN : await accounts.createFirst('default');
+    if (isDev) await accounts.ensureKnown('dev', DEV_TOKEN);
+    if (isDev && isForQstashClients) await accounts.ensureKnown('dev', QSTASH_DEV.token, QSTASH_DEV.keys);
   } catch (error) {
     await listener.close();
     await store.close();
@@ -156,6 +238,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     isServing = false;
     const endsAtMs = world.clock.monotonicMs() + config.drainMs;
     const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
+    streams.close();
     await listener.close();
     cancelCutOff();
     await engine.stop(Math.max(0, endsAtMs - world.clock.monotonicMs()));

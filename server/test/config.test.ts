@@ -50,6 +50,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   forwardHeadersMax: { text: '0', value: 0, bad: 'many' },
   forwardHeaderBytesMax: { text: '1KiB', value: 1024, bad: '2MiB' },
   hopsMax: { text: '1', value: 1, bad: 'NaN' },
+  deduplicationWindowMs: { text: '90s', value: 90_000, bad: 'often' },
   tiers: {
     text: '{"free":{"bodyBytesMax":null}}',
     value: { ...DEFAULT_TIERS, free: { ...DEFAULT_TIERS.free, bodyBytesMax: null } },

@@ -85,12 +85,18 @@ export class Accounts {
     return (await this.createToken(account.id, 'first', SCOPES)).text;
   }
 
-  /** For development: the account and the well-known token, whatever the store holds. */
-  async ensureKnown(name: string, text: string): Promise<void> {
+  /** For development: the account and a well-known token, whatever the store holds; with the token come its keys. */
+  async ensureKnown(name: string, text: string, keys?: SigningKeys): Promise<void> {
     if (await this.#store.findToken(hashToken(text))) return;
     const made = await this.createAccount(name, 'free');
     const account =
       made === 'nameTaken' ? (await this.#store.listAccounts()).find((each) => each.name === name)! : made;
     await this.createToken(account.id, name, SCOPES, text);
+    if (!keys) return;
+    // Two rotations: the second makes the key of the first the current one.
+    for (const fresh of [keys.current, keys.next]) {
+      const before = await this.#store.getSigningKeys(account.id);
+      await this.#store.rotateSigningKeys(account.id, before!.next, fresh);
+    }
   }
 }

@@ -56,6 +56,8 @@ export interface EngineOptions {
   readonly upkeep: (
     settleInterrupted: (claims: readonly Claim[], reason: string) => Promise<void>,
   ) => readonly Upkeep[];
+  /** Makes the messages of schedules that are due. */
+  readonly fireSchedules: (now: number) => Promise<void>;
   readonly observe: (event: EngineEvent) => void;
 }
 
@@ -119,10 +121,8 @@ export class Engine {
     if (!couldStart) await this.#releaseUnsent();
     if (!this.#mayStart()) return upkeepInMs;
     const limits = this.#inFlight.free();
-    // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
-    if (limits.slots === 0) return upkeepInMs;
     const now = world.clock.now();
-    const { claims, nextDueAt } = await store.claimDue({ node, now, limits });
+    const { claims, nextDueAt, nextScheduleAt } = await store.claimDue({ node, now, limits });
     if (!this.#mayStart()) {
       await this.#release(claims);
       return 0;
@@ -131,8 +131,25 @@ export class Engine {
       for (const claim of claims) this.#inFlight.add(claim);
       sender.send(claims.map((claim) => sendJob(claim, style)));
     }
-    if (nextDueAt === null || claims.length >= limits.slots) return upkeepInMs;
-    return Math.min(upkeepInMs, Math.max(0, nextDueAt - world.clock.now()));
+    const scheduleInMs = await this.#fireSchedules(nextScheduleAt);
+    const waitMs = Math.min(upkeepInMs, scheduleInMs);
+    // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
+    if (nextDueAt === null || claims.length >= limits.slots) return waitMs;
+    return Math.min(waitMs, Math.max(0, nextDueAt - world.clock.now()));
+  }
+
+  /** Answers in how many milliseconds the next schedule is due. */
+  async #fireSchedules(nextAt: number | null): Promise<number> {
+    if (nextAt === null) return Number.POSITIVE_INFINITY;
+    const now = this.#options.world.clock.now();
+    if (nextAt > now) return nextAt - now;
+    try {
+      await this.#options.fireSchedules(now);
+      return 0;
+    } catch (error) {
+      this.#options.observe({ kind: 'trouble', during: 'schedules', error });
+      return STORE_PAUSE_MS;
+    }
   }
 
   async #runUpkeep(): Promise<number> {

@@ -31,6 +31,7 @@ function requestHeaders({ message }: Claim, { headerPrefix, userAgent }: Request
   own('Message-Id', message.id);
   own('Retried', String(message.retried));
   own('Topic-Name', message.topicName);
+  own('Schedule-Id', message.scheduleId);
   own('Queue-Name', message.queueName);
   own('Caller-Ip', message.callerIp);
   // Read again when this very request reaches a publish of ours: see the limit on hops.

@@ -11,6 +11,10 @@ export function deadLetterId(messageId: string): string {
   return messageId.replace(/^msg_/, 'dlq_');
 }
 
+export function messageIdOf(deadLetterId: string): string {
+  return deadLetterId.replace(/^dlq_/, 'msg_');
+}
+
 /** The report of one attempt; with `isFailure`, that all attempts are used up. */
 export function planCallbackMessage(
   source: Message,
@@ -35,6 +39,7 @@ export function planCallbackMessage(
     sourceBody: base64(source.body),
     notBefore: source.firstDueAt,
     createdAt: source.createdAt,
+    ...(source.scheduleId !== null && { scheduleId: source.scheduleId }),
     ...(source.callerIp !== null && { callerIP: source.callerIp }),
     ...(isFailure && { dlqId: deadLetterId(source.id) }),
   };
@@ -51,6 +56,13 @@ export function planCallbackMessage(
     retryDelay: target.retryDelay,
     timeoutMs: target.timeoutMs,
     queueName: null,
+    orderKey: null,
+    flow: null,
+    scheduleId: source.scheduleId,
+    labels: source.labels,
+    // The report has headers and body of the original in it.
+    redaction: source.redaction && { ...source.redaction, body: true },
+    deduplication: null,
     topicName: null,
     endpointName: null,
     callback: null,

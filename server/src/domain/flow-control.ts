@@ -15,8 +15,10 @@ export interface FlowState {
   /** Deliveries under way. */
   readonly active: number;
   readonly windowStartAt: number;
-  /** Starts in the window. */
+  /** Starts in the window, those that were let in and are still to come among them. */
   readonly windowCount: number;
+  /** Let in, but not on their way yet: they count in the window in which they will start. */
+  readonly unstarted: number;
   readonly isPaused: boolean;
 }
 
@@ -98,7 +100,7 @@ export function admit(state: FlowState, limits: FlowLimits, now: number): Admiss
   return { free: Math.min(freeByParallelism, freeByRate), nextAt, state: current };
 }
 
-/** After `count` of those that `admit` let in have started; `state` is the one it answered with. */
+/** After `count` of those that `admit` has room for were let in; `state` is the one it answered with. */
 export function started(state: FlowState, count: number, now: number): FlowState {
   if (count === 0) return state;
   return {
@@ -115,7 +117,7 @@ export function started(state: FlowState, count: number, now: number): FlowState
  * otherwise a clock that was once a year ahead would hold the key for a year.
  */
 function inWindow(state: FlowState, periodMs: number, now: number): FlowState {
-  if (now >= state.windowStartAt + periodMs) return { ...state, windowStartAt: now, windowCount: 0 };
+  if (now >= state.windowStartAt + periodMs) return { ...state, windowStartAt: now, windowCount: state.unstarted };
   if (now < state.windowStartAt - periodMs) return { ...state, windowStartAt: now };
   return state;
 }

@@ -1,6 +1,8 @@
 // The message and what happens to it, as data. Every other file speaks in these types; rows and wire formats are
 // private to the store adapters and to http/.
 
+import type { FlowLimits } from './flow-control.ts';
+import type { Redaction } from './redact.ts';
 import type { TierName } from './tier.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -9,8 +11,8 @@ export const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELET
 /** Header names as the user wrote them, in order; a name may stand more than once. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** `publish` is what a caller sent; the callbacks are messages we made ourselves while settling an attempt. */
-export type MessageKind = 'publish' | 'callback' | 'failureCallback';
+/** `publish` is what a caller sent, `schedule` what a schedule made; the callbacks are messages we made ourselves while settling an attempt. */
+export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback';
 
 /** Where a callback goes and how, all defaults already resolved when the message was accepted. */
 export interface CallbackTarget {
@@ -42,6 +44,16 @@ export interface NewMessage {
   readonly retryDelay: string | null;
   readonly timeoutMs: number;
   readonly queueName: string | null;
+  /** Inside a queue: messages with the same key go one after the other, others beside them. */
+  readonly orderKey: string | null;
+  /** Limits by key, across URLs; never together with a queue. */
+  readonly flow: { readonly key: string; readonly limits: FlowLimits } | null;
+  readonly scheduleId: string | null;
+  readonly labels: readonly string[];
+  /** What no read may show; the delivery is not concerned. */
+  readonly redaction: Redaction | null;
+  /** While another message stands under the same key, this one is not accepted. */
+  readonly deduplication: { readonly key: string; readonly expiresAt: number } | null;
   readonly topicName: string | null;
   readonly endpointName: string | null;
   readonly callback: CallbackTarget | null;
@@ -70,8 +82,12 @@ export interface Message extends NewMessage {
   /** All attempts that have ended, of either kind. */
   readonly attempts: number;
   readonly endedAt: number | null;
+  /** When the attempt under way was claimed. */
+  readonly claimedAt: number | null;
   /** Why it failed, in words. */
   readonly failure: string | null;
+  /** Status of the last answer. */
+  readonly lastStatus: number | null;
 }
 
 /** The right to make one attempt. Whoever settles must present the lease; when it is gone, nothing changes. */
@@ -109,6 +125,8 @@ export interface Attempt {
   readonly outcome: Outcome['kind'];
   readonly status: number | null;
   readonly error: string | null;
+  /** When the next attempt may start; null when this was the last. */
+  readonly nextAt: number | null;
   readonly responseHeaders: HeaderList;
   readonly responseBody: Uint8Array;
   readonly isResponseBodyCut: boolean;

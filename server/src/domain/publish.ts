@@ -1,11 +1,13 @@
 // From a parsed request to the messages it makes: defaults, the tier's limits, fan-out, the time each is due. Pure:
 // what is accepted over HTTP, one by one or in a batch, is decided here and nowhere else.
 
+import { contentKey } from './deduplication.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { formatDurationMs } from './duration.ts';
 import type { NewId } from './id.ts';
 import type { CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
 import { type Problem, type ProblemCode, problem } from './problem.ts';
+import type { Redaction, Sha256 } from './redact.ts';
 import type { Tier } from './tier.ts';
 import type { Topic } from './topic.ts';
 
@@ -35,9 +37,16 @@ export interface PublishRequest {
   readonly notBefore: number | null;
   readonly callback: CallbackRequest | null;
   readonly failureCallback: CallbackRequest | null;
+  readonly labels: readonly string[];
+  readonly flow: NewMessage['flow'];
+  readonly orderKey: string | null;
+  readonly deduplication: { readonly id: string } | 'byContent' | null;
+  readonly redaction: Redaction | null;
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly hops: number;
+  /** The schedule that makes it, if one does. */
+  readonly scheduleId: string | null;
 }
 
 export interface Publisher {
@@ -45,27 +54,40 @@ export interface Publisher {
   readonly tier: Tier;
 }
 
+export interface PlanContext {
+  readonly now: number;
+  readonly newId: NewId;
+  /** How long a deduplication id stands for its message. */
+  readonly deduplicationWindowMs: number;
+  readonly sha256: Sha256;
+}
+
 /** One message per endpoint of a topic, in its order; one for a URL. Or the first thing that is over a limit. */
 export function planMessages(
   request: PublishRequest,
   publisher: Publisher,
-  now: number,
-  newId: NewId,
+  context: PlanContext,
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  const over = tierProblem(request, publisher.tier, now);
-  if (over) return over;
+  const { now, newId } = context;
+  const wrong = contradiction(request) ?? tierProblem(request, publisher.tier, now);
+  if (wrong) return wrong;
   const { settings, contentType, destination } = request;
   const retriesMax = settings.retries ?? publisher.tier.retriesDefault;
   const retrySetting = { retriesMax, retryDelay: settings.retryDelay };
   const planned = {
     accountId: publisher.accountId,
-    kind: 'publish' as const,
+    kind: request.scheduleId === null ? ('publish' as const) : ('schedule' as const),
     method: settings.method ?? 'POST',
     headers: deliveredHeaders(contentType, settings.forward),
     body: request.body,
     ...retrySetting,
     timeoutMs: settings.timeoutMs ?? publisher.tier.timeoutMsDefault,
     queueName: request.queueName,
+    orderKey: request.orderKey,
+    flow: request.flow,
+    scheduleId: request.scheduleId,
+    labels: request.labels,
+    redaction: request.redaction,
     callback: request.callback && planCallback(request.callback, retrySetting, publisher.tier),
     failureCallback: request.failureCallback && planCallback(request.failureCallback, retrySetting, publisher.tier),
     sourceMessageId: null,
@@ -76,7 +98,10 @@ export function planMessages(
   };
   if (destination.kind === 'url') {
     const { url, host } = destination.target;
-    return { messages: [{ ...planned, id: newId('msg'), url, host, topicName: null, endpointName: null }] };
+    const deduplication = deduplicate(request, url, null, context);
+    return {
+      messages: [{ ...planned, id: newId('msg'), url, host, deduplication, topicName: null, endpointName: null }],
+    };
   }
   const { topic } = destination;
   if (topic.endpoints.length === 0)
@@ -87,14 +112,43 @@ export function planMessages(
       id: newId('msg'),
       url: endpoint.url,
       host: hostOf(endpoint.url),
+      deduplication: deduplicate(request, topic.id, endpoint.url, context),
       topicName: topic.name,
       endpointName: endpoint.name,
     })),
   };
 }
 
+/** The key a message is known by to later ones that would repeat it; each copy for an endpoint has its own. */
+function deduplicate(
+  request: PublishRequest,
+  destination: string,
+  endpointUrl: string | null,
+  context: PlanContext,
+): NewMessage['deduplication'] {
+  if (request.deduplication === null) return null;
+  const { body, contentType, settings } = request;
+  const key =
+    request.deduplication === 'byContent'
+      ? `content:${context.sha256(contentKey({ destination, body, contentType, headers: settings.forward }))}`
+      : `id:${request.deduplication.id}`;
+  const expiresAt = context.now + context.deduplicationWindowMs;
+  return { key: endpointUrl === null ? key : `${key} ${endpointUrl}`, expiresAt };
+}
+
+/** Settings that exclude each other. */
+function contradiction(request: PublishRequest): ReturnType<typeof problem> | null {
+  if (request.flow && request.queueName !== null) {
+    return problem('bad_header', 'Flow-Control-Key: not in a queue; a queue has its own parallelism');
+  }
+  if (request.orderKey !== null && request.queueName === null) {
+    return problem('bad_header', 'Order-Key: only in a queue; enqueue the message to keep its order');
+  }
+  return null;
+}
+
 /** A forwarded Content-Type is the more deliberate of the two, and a request carries only one. */
-function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
+export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
   if (contentType === null || forward.some(([name]) => name.toLowerCase() === 'content-type')) return forward;
   return [['Content-Type', contentType], ...forward];
 }

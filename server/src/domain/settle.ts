@@ -36,7 +36,8 @@ type Verdict =
 export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleContext): Settlement {
   const { message } = claim;
   const verdict = judge(message, end, context.headerPrefix);
-  const attempt = attemptRecord(message, end);
+  const next = nextState(verdict, end.endedAt, context.retentionMs);
+  const attempt = attemptRecord(message, end, next.state === 'pending' ? next.dueAt : null);
   const usesRetry = verdict.kind === 'again' && verdict.usesRetry;
   return {
     lease: claim.lease,
@@ -45,7 +46,7 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
     attempt,
     retried: message.retried + (usesRetry ? 1 : 0),
     interrupted: message.interrupted + (end.outcome.kind === 'interrupted' ? 1 : 0),
-    next: nextState(verdict, end.endedAt, context.retentionMs),
+    next,
     followUps: followUps(message, attempt, verdict.kind === 'failed', context.newId),
   };
 }
@@ -98,7 +99,7 @@ function nextState(verdict: Verdict, endedAt: number, retentionMs: number): Sett
 
 const EMPTY = new Uint8Array(0);
 
-function attemptRecord(message: Message, end: AttemptEnd): Attempt {
+function attemptRecord(message: Message, end: AttemptEnd, nextAt: number | null): Attempt {
   const { outcome } = end;
   const answer = outcome.kind === 'answered' ? outcome : null;
   return {
@@ -108,6 +109,7 @@ function attemptRecord(message: Message, end: AttemptEnd): Attempt {
     outcome: outcome.kind,
     status: answer?.status ?? null,
     error: answer ? null : describe(outcome),
+    nextAt,
     responseHeaders: answer?.headers ?? [],
     responseBody: answer?.body ?? EMPTY,
     isResponseBodyCut: answer?.isBodyCut ?? false,

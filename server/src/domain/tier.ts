@@ -12,6 +12,9 @@ export interface Tier {
   readonly timeoutMsDefault: number;
   readonly timeoutMsMax: number | null;
   readonly endpointsPerTopicMax: number | null;
+  readonly queuesMax: number | null;
+  readonly schedulesMax: number | null;
+  readonly messagesPerDayMax: number | null;
   /** How long an ended message is kept. Never null: what ends must expire, or the disk only ever fills. */
   readonly retentionMs: number;
 }
@@ -37,6 +40,9 @@ export const DEFAULT_TIERS: Tiers = {
     timeoutMsDefault: 30 * SECOND_MS,
     timeoutMsMax: 15 * MINUTE_MS,
     endpointsPerTopicMax: 100,
+    queuesMax: null,
+    schedulesMax: null,
+    messagesPerDayMax: null,
     retentionMs: 3 * DAY_MS,
   },
   paid: {
@@ -48,6 +54,9 @@ export const DEFAULT_TIERS: Tiers = {
     timeoutMsDefault: 30 * SECOND_MS,
     timeoutMsMax: 2 * HOUR_MS,
     endpointsPerTopicMax: 1000,
+    queuesMax: null,
+    schedulesMax: null,
+    messagesPerDayMax: null,
     retentionMs: 7 * DAY_MS,
   },
 };
@@ -63,6 +72,13 @@ export const TIER_LIMITS: Readonly<
   timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Deadline of one attempt, in milliseconds.' },
   timeoutMsMax: { min: 1, canBeUnlimited: true, meaning: 'Longest deadline a message may ask for, in milliseconds.' },
   endpointsPerTopicMax: { min: 1, canBeUnlimited: true, meaning: 'Most endpoints of one topic.' },
+  queuesMax: { min: 1, canBeUnlimited: true, meaning: 'Most queues made by hand over the API.' },
+  schedulesMax: { min: 0, canBeUnlimited: true, meaning: 'Most schedules.' },
+  messagesPerDayMax: {
+    min: 0,
+    canBeUnlimited: true,
+    meaning: 'Most messages in a UTC day; callbacks and scheduled runs count, but are never refused.',
+  },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };
 

@@ -1,5 +1,7 @@
 // A topic: a name and an ordered list of endpoints. Edits are pure functions from one list to the next.
 
+import type { HeaderList } from './message.ts';
+
 export interface Endpoint {
   readonly name: string | null;
   readonly url: string;
@@ -10,6 +12,8 @@ export interface Topic {
   readonly accountId: string;
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
+  /** Headers that stand in for those a publish to the topic does not bring. */
+  readonly defaults: HeaderList;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** Grows with every change; 0 for one that is not stored yet. */

@@ -2,16 +2,18 @@
 // way to add one without a scope.
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Static, TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Scope } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
+import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authenticate.ts';
 import { parseJson } from './batch.ts';
 import { ApiError, errorResponse, problemOf } from './errors.ts';
+import type { Publications } from './publications.ts';
 
 export interface ApiContext {
   readonly store: Store;
@@ -19,6 +21,14 @@ export interface ApiContext {
   readonly world: World;
   readonly newId: NewId;
   readonly tiers: Tiers;
+  readonly publications: Publications;
+  readonly rules: HeaderRules;
+  /**
+   * Whether the prefix is that of the public QStash clients, and they get what they expect: a bulk call without any
+   * filter means all, a cancel by filter takes all that match whatever its `count`, the log says CANCELED.
+   */
+  readonly isForQstashClients: boolean;
+  readonly concurrency: { readonly max: number; readonly inFlight: () => number };
   /** False while the node drains. */
   readonly isServing: () => boolean;
   readonly onFault: (error: unknown) => string;
@@ -36,9 +46,17 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly scope: Scope;
+  /** In a few words, for the OpenAPI document. */
+  readonly summary: string;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** What it answers; without, nothing that a schema could describe. */
+  readonly answer?: TSchema;
+  /** Its statuses when all is well; 200 unless said. */
+  readonly statuses?: readonly number[];
+  /** Of what it answers; JSON unless said. */
+  readonly mediaType?: string;
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
@@ -47,6 +65,18 @@ export interface RouteEntry {
   readonly method: string;
   readonly path: string;
   readonly scope: Scope | null;
+  readonly summary: string;
+  readonly params?: TSchema | undefined;
+  readonly query?: TSchema | undefined;
+  readonly body?: TSchema | undefined;
+  readonly answer?: TSchema | undefined;
+  readonly statuses?: readonly number[] | undefined;
+  readonly mediaType?: string | undefined;
+}
+
+/** A path anybody may read. */
+export interface OpenRoute extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType'> {
+  readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
 /** Management bodies are small; message bodies take the other lane. */
@@ -86,22 +116,23 @@ export class Api {
   }
 
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
-    const { method, path, scope } = route;
-    this.#routes.push({ method, path, scope, pattern: patternOf(path) });
+    const { handle, ...entry } = route;
+    this.#routes.push({ ...entry, pattern: patternOf(route.path) });
     this.fastify.route({
       method: route.method,
       url: route.path,
       schema: {
         ...(route.params && { params: route.params }),
         ...(route.query && { querystring: route.query }),
-        ...(route.body && { body: route.body }),
+        // Fastify judges a body that is not there as null.
+        ...(route.body && { body: Type.IsOptional(route.body) ? Type.Union([route.body, Type.Null()]) : route.body }),
       },
       // Before the body is read: who may not call learns nothing else.
       onRequest: async (request) => {
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
       },
       handler: async (request, reply) =>
-        route.handle({
+        handle({
           principal: request.principal!,
           params: request.params as Static<P>,
           query: request.query as Static<Q>,
@@ -111,10 +142,9 @@ export class Api {
     });
   }
 
-  /** A path anybody may read. */
-  addOpen(path: string, handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>): void {
-    this.#routes.push({ method: 'GET', path, scope: null, pattern: patternOf(path) });
-    this.fastify.get(path, handle);
+  addOpen({ handle, ...entry }: OpenRoute): void {
+    this.#routes.push({ ...entry, method: 'GET', scope: null, pattern: patternOf(entry.path) });
+    this.fastify.get(entry.path, handle);
   }
 
   #unknown(request: FastifyRequest, reply: FastifyReply): ApiError {

@@ -76,11 +76,12 @@ function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
       throw new ApiError('bad_body', 'bodyBase64: must be a string in base64, with its padding');
     }
-    return Buffer.from(bodyBase64, 'base64');
+    // Not a view of Node's shared pool, which the way to the store's thread would copy whole.
+    return new Uint8Array(Buffer.from(bodyBase64, 'base64'));
   }
   if (body === undefined || body === null) return new Uint8Array(0);
   if (typeof body !== 'string') throw new ApiError('bad_body', 'body: must be a string; write JSON as text');
-  return Buffer.from(body, 'utf8');
+  return new TextEncoder().encode(body);
 }
 
 function isAbsent(value: unknown): boolean {

@@ -1,12 +1,11 @@
-// Publish, enqueue and batch, straight on node:http. This is what the service is for, and the destination must be cut
-// from the raw request target, which no router leaves alone.
+// Publish, enqueue, batch and the making of schedules, straight on node:http: what the service is for, and calls whose
+// destination must be cut from the raw request target, which no router leaves alone.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
-import { parseDestination } from '../domain/destination.ts';
-import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
-import { type PublishRequest, planMessages } from '../domain/publish.ts';
+import { SETTING_NAMES } from '../domain/publish-settings.ts';
+import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
@@ -15,16 +14,19 @@ import { type BatchElement, parseBatch } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { ApiError } from './errors.ts';
-import { type HeaderRules, parsePublishHeaders } from './publish-request.ts';
+import { type Publication, type Publications, withDefaults } from './publications.ts';
+import { quotaHeaders } from './quota.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
+import type { ScheduleMaker } from './schedule-maker.ts';
 
 export interface PublishLaneOptions {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly world: World;
-  readonly newId: NewId;
   readonly tiers: Tiers;
-  readonly rules: HeaderRules;
+  readonly publications: Publications;
+  readonly schedules: ScheduleMaker;
+  readonly headerPrefix: string;
   readonly requestBytesMax: number;
   readonly batchMax: number;
   readonly bodies: BodyReader;
@@ -32,15 +34,13 @@ export interface PublishLaneOptions {
   readonly refusal: () => ApiError | null;
 }
 
-/** What to publish, before the topic is looked up. */
-interface Publication {
-  readonly destination: string;
-  readonly queueName: string | null;
-  readonly headers: HeaderList;
-  readonly body: Uint8Array;
-}
+type Slot = readonly NewMessage[] | ApiError;
 
-type Planned = readonly NewMessage[] | ApiError;
+interface Result {
+  readonly messageId: string;
+  readonly url?: string;
+  readonly deduplicated?: true;
+}
 
 export class PublishLane {
   readonly #options: PublishLaneOptions;
@@ -49,9 +49,9 @@ export class PublishLane {
     this.#options = options;
   }
 
-  /** The answer to a publishing call; null when the target is not one. Throws an ApiError for the caller's mistakes. */
+  /** False when the target is not one of its calls. Throws an ApiError for the caller's mistakes. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const target = parsePublishTarget(request.url ?? '');
+    const target = parsePublishTarget(request.url ?? '', request.method ?? '');
     if (!target) return false;
     if (request.method !== 'POST') {
       response.setHeader('Allow', 'POST');
@@ -59,7 +59,8 @@ export class PublishLane {
     }
     const refusal = this.#options.refusal();
     if (refusal) throw refusal;
-    const principal = await authenticate(this.#options.accounts, request.headers, 'publish');
+    const isSchedule = 'call' in target && target.call === 'schedule';
+    const principal = await authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
     if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
     if (target.call === 'batch') await this.#batch(request, response, principal);
     else await this.#publish(request, response, principal, target);
@@ -72,35 +73,46 @@ export class PublishLane {
     principal: Principal,
     target: Exclude<PublishTarget, { call: 'batch' }>,
   ): Promise<void> {
-    const tier = this.#options.tiers[principal.account.tier];
-    const messages = await this.#options.bodies.withBody(request, this.#bodyLimit(tier), async (body) => {
-      const { destination, queueName } = target;
-      const publication = { destination, queueName, headers: rawHeaders(request), body };
-      const planned = await this.#plan(publication, principal, callerIp(request));
+    const { bodies, tiers, schedules, headerPrefix } = this.#options;
+    const tier = tiers[principal.account.tier];
+    await bodies.withBody(request, this.#bodyLimit(tier), async (body) => {
+      const taken = takeSettings(target.destination, headerPrefix, SETTING_NAMES);
+      const publication: Publication = {
+        destination: taken.destination,
+        queueName: target.queueName,
+        headers: withDefaults(rawHeaders(request), taken.settings),
+        body,
+        callerIp: callerIp(request),
+        scheduleId: null,
+      };
+      if (target.call === 'schedule') {
+        sendJson(response, 201, { scheduleId: await schedules.make(publication, principal.account) });
+        return;
+      }
+      const planned = await this.#plan(publication, principal);
       if (planned instanceof ApiError) throw planned;
-      await this.#options.store.accept(planned, planned[0]!.createdAt);
-      return planned;
+      const results = await this.#accept(planned, principal, response);
+      const isNew = results.some((result) => !result.deduplicated);
+      sendJson(response, isNew ? 201 : 202, planned[0]!.topicName === null ? results[0] : results);
     });
-    const results = messages.map(({ id, url }) => ({ messageId: id, url }));
-    sendJson(response, 201, messages[0]!.topicName === null ? results[0] : results);
   }
 
   async #batch(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
-    const { bodies, requestBytesMax, batchMax, store } = this.#options;
+    const { bodies, requestBytesMax, batchMax } = this.#options;
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
-    const slots = await bodies.withBody(request, limit, async (body) => {
-      const elements = parseBatch(body, batchMax);
+    await bodies.withBody(request, limit, async (body) => {
       const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
-      const planned: Planned[] = [];
-      for (const element of elements)
-        planned.push(await this.#planElement(element, trace, principal, callerIp(request)));
-      const accepted = planned.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
-      if (accepted.length > 0) await store.accept(accepted, accepted[0]!.createdAt);
-      return planned;
+      const slots: Slot[] = [];
+      for (const element of parseBatch(body, batchMax)) {
+        slots.push(await this.#planElement(element, trace, principal, callerIp(request)));
+      }
+      const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
+      const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
+      // Nothing accepted of something asked is a refusal, even though each element has its own reason.
+      const isRefused = slots.length > 0 && accepted.length === 0;
+      const isNew = results.some((result) => !result.deduplicated);
+      sendJson(response, isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202, batchEntries(slots, results));
     });
-    const isAccepted = slots.some((slot) => !(slot instanceof ApiError));
-    // Nothing accepted of something asked is a refusal, even though each element has its own reason.
-    sendJson(response, isAccepted ? 201 : slots.length === 0 ? 200 : 400, slots.map(batchEntry));
   }
 
   async #planElement(
@@ -108,44 +120,32 @@ export class PublishLane {
     trace: HeaderList,
     principal: Principal,
     caller: string | null,
-  ): Promise<Planned> {
+  ): Promise<Slot> {
     if (element instanceof ApiError) return element;
-    const names = new Set(element.headers.map(([name]) => name.toLowerCase()));
-    const headers = [...element.headers, ...trace.filter(([name]) => !names.has(name.toLowerCase()))];
-    return this.#plan({ ...element, headers }, principal, caller);
+    const headers = withDefaults(element.headers, trace);
+    return this.#plan({ ...element, headers, callerIp: caller, scheduleId: null }, principal);
   }
 
-  async #plan(publication: Publication, principal: Principal, caller: string | null): Promise<Planned> {
-    const { world, newId, tiers, rules } = this.#options;
-    try {
-      const request: PublishRequest = {
-        ...parsePublishHeaders(publication.headers, rules),
-        destination: await this.#destination(publication.destination, principal.account.id),
-        queueName: publication.queueName,
-        body: publication.body,
-        callerIp: caller,
-      };
-      const publisher = { accountId: principal.account.id, tier: tiers[principal.account.tier] };
-      const plan = planMessages(request, publisher, world.clock.now(), newId);
-      return 'problem' in plan ? new ApiError(plan.problem.code, plan.problem.message) : plan.messages;
-    } catch (error) {
-      if (error instanceof ApiError) return error;
-      throw error;
-    }
+  async #plan(publication: Publication, principal: Principal): Promise<Slot> {
+    const plan = await this.#options.publications.plan(publication, principal.account);
+    return 'problem' in plan ? new ApiError(plan.problem.code, plan.problem.message) : plan.messages;
   }
 
-  async #destination(text: string, accountId: string): Promise<PublishRequest['destination']> {
-    const destination = parseDestination(text);
-    if ('problem' in destination) throw new ApiError('bad_destination', `destination: ${destination.problem}`);
-    if (destination.kind === 'url') return destination;
-    const topic = await this.#options.store.getTopic(accountId, destination.nameOrId);
-    if (!topic) {
+  async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {
+    const { store, tiers, world } = this.#options;
+    const dayMax = tiers[principal.account.tier].messagesPerDayMax;
+    const { duplicates, isOverQuota } = await store.accept(messages, messages[0]!.createdAt, dayMax);
+    if (isOverQuota) {
+      for (const [name, value] of quotaHeaders(dayMax!, world.clock.now())) response.setHeader(name, value);
       throw new ApiError(
-        'topic_not_found',
-        `destination: there is no topic "${destination.nameOrId}"; a URL starts with http:// or https://`,
+        'quota_exceeded',
+        `the account may make ${dayMax} messages a day on the ${principal.account.tier} tier, and these would be more`,
       );
     }
-    return { kind: 'topic', topic };
+    return messages.map(({ id, url }, index) => {
+      const standing = duplicates[index] ?? null;
+      return standing === null ? { messageId: id, url } : { messageId: standing, url, deduplicated: true };
+    });
   }
 
   #bodyLimit(tier: Tier) {
@@ -161,10 +161,16 @@ export class PublishLane {
 }
 
 /** Spec 4.2: a topic gives an array of results with URLs, a URL gives the id alone. */
-function batchEntry(slot: Planned): unknown {
-  if (slot instanceof ApiError) return { error: slot.problem.message, code: slot.problem.code };
-  if (slot[0]!.topicName === null) return { messageId: slot[0]!.id };
-  return slot.map(({ id, url }) => ({ messageId: id, url }));
+function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
+  let at = 0;
+  return slots.map((slot) => {
+    if (slot instanceof ApiError) return { error: slot.problem.message, code: slot.problem.code };
+    const own = results.slice(at, at + slot.length);
+    at += slot.length;
+    if (slot[0]!.topicName !== null) return own;
+    const { url: _url, ...rest } = own[0]!;
+    return rest;
+  });
 }
 
 function requestTooLarge(bytesMax: number): ApiError {

@@ -7,14 +7,21 @@ import { type Problem, problem } from '../domain/problem.ts';
 export type PublishTarget =
   | { readonly call: 'publish'; readonly queueName: null; readonly destination: string }
   | { readonly call: 'enqueue'; readonly queueName: string; readonly destination: string }
+  | { readonly call: 'schedule'; readonly queueName: null; readonly destination: string }
   | { readonly call: 'batch' };
 
 const PUBLISH = '/v2/publish/';
 const ENQUEUE = '/v2/enqueue/';
 const BATCH = '/v2/batch';
+const SCHEDULES = '/v2/schedules/';
+/** What can be asked of a schedule that exists; anything else behind /v2/schedules/ is the destination of a new one. */
+const SCHEDULE_ACTION = /^[A-Za-z0-9._-]+\/(?:pause|resume|run)\/?(?:\?.*)?$/;
 
-/** Null when the target is not one of the three publishing calls. */
-export function parsePublishTarget(rawTarget: string): PublishTarget | { readonly problem: Problem } | null {
+/** Null when the target is not one of the calls that carry a destination, nor a batch. */
+export function parsePublishTarget(
+  rawTarget: string,
+  method: string,
+): PublishTarget | { readonly problem: Problem } | null {
   const target = withoutOrigin(rawTarget);
   if (target.startsWith(PUBLISH)) {
     const destination = target.slice(PUBLISH.length);
@@ -31,6 +38,12 @@ export function parsePublishTarget(rawTarget: string): PublishTarget | { readonl
     const destination = slash < 0 ? '' : rest.slice(slash + 1);
     if (destination === '') return missingDestination(`${ENQUEUE}${queueName}/https://example.com`);
     return { call: 'enqueue', queueName, destination };
+  }
+  if (method === 'POST' && target.startsWith(SCHEDULES)) {
+    const destination = target.slice(SCHEDULES.length);
+    if (SCHEDULE_ACTION.test(destination)) return null;
+    if (destination === '') return missingDestination(`${SCHEDULES}https://example.com`);
+    return { call: 'schedule', queueName: null, destination };
   }
   if (target === BATCH || target.startsWith(`${BATCH}?`)) return { call: 'batch' };
   return null;

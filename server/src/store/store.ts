@@ -3,8 +3,13 @@
 // argument of every verb that touches what an account owns: a foreign id answers like a missing one.
 
 import type { Account, SigningKeys, Token, UsageRow } from '../domain/account.ts';
+import type { EventState, MessageEvent } from '../domain/event.ts';
+import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
+import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
+import type { MessageFilter } from '../domain/message-filter.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
+import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
@@ -16,10 +21,57 @@ export interface ClaimRequest {
 }
 
 export interface ClaimAnswer {
-  /** Never more than the request's limits allow. */
+  /** Never more than the request's limits allow, but for what was leased by an earlier offer: that is always among them. */
   readonly claims: readonly Claim[];
   /** When something that is not due yet becomes due; null if nothing is waiting for the clock. */
   readonly nextDueAt: number | null;
+  /** When the next schedule is due; null if there is none. */
+  readonly nextScheduleAt: number | null;
+}
+
+export interface AcceptAnswer {
+  /** Beside each message the id of the one that stands for it already, or null when it was accepted. */
+  readonly duplicates: readonly (string | null)[];
+  /** The account has used up its day: nothing was accepted. */
+  readonly isOverQuota: boolean;
+}
+
+/** Where a list goes on: the place behind the last entry of the page before, in either order. */
+export interface PageRequest {
+  readonly limit: number;
+  readonly cursor: number | null;
+  readonly order: 'newestFirst' | 'oldestFirst';
+  /** Without, bodies read as empty: they may be large. */
+  readonly withBodies: boolean;
+}
+
+export interface MessagePage {
+  readonly messages: readonly Message[];
+  /** Null on the last page. A page may be short, even empty, and still not be the last. */
+  readonly cursor: number | null;
+}
+
+export interface EventFilter {
+  readonly messages: MessageFilter;
+  readonly states?: readonly EventState[];
+  readonly fromAt?: number;
+  readonly toAt?: number;
+}
+
+export interface EventPage {
+  readonly events: readonly MessageEvent[];
+  readonly cursor: number | null;
+  /** The place of the last event looked at: where a live stream goes on when there is no more for now. */
+  readonly endedAt: number;
+}
+
+/** What there is to know about a message that has not ended, for domain/why.ts. */
+export interface WhyFacts {
+  readonly message: Message;
+  readonly queue: Queue | null;
+  /** In a queue: the message that goes before it, and how many do in all. */
+  readonly ahead: { readonly messageId: string; readonly state: Message['state']; readonly count: number } | null;
+  readonly flowKey: FlowKey | null;
 }
 
 export interface StoredMessage {
@@ -38,8 +90,11 @@ export type Counts = Readonly<Record<Message['state'], number>>;
 export interface Store {
   // ——— in ———
 
-  /** Writes all messages and counts their usage, or nothing. Queues that do not exist are made. */
-  accept(messages: readonly NewMessage[], now: number): Promise<void>;
+  /**
+   * Writes all messages and counts their usage, or nothing. Queues and flow keys that do not exist are made. One whose
+   * deduplication key is taken is left out, and the id it is taken by is answered. `dayMax` is the account's quota.
+   */
+  accept(messages: readonly NewMessage[], now: number, dayMax?: number | null): Promise<AcceptAnswer>;
 
   // ——— out ———
 
@@ -62,6 +117,9 @@ export interface Store {
   /** Claims held by nodes that are no longer alive, to be settled as interrupted. Never those of `node` itself. */
   orphanedClaims(node: string, limit: number): Promise<readonly Claim[]>;
 
+  /** Calls `listener` when something was written to the journal. A hint, like `onWork`, but for any number of listeners. */
+  onJournal(listener: () => void): () => void;
+
   /** Calls `listener` when there may be something to claim. A hint: it may come for nothing, and may be missed. */
   onWork(listener: () => void): void;
 
@@ -71,6 +129,37 @@ export interface Store {
 
   /** Ends open messages as cancelled and answers which ones it ended. A claim on them is lost at once. */
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<readonly string[]>;
+
+  /** Makes a message that waits for the clock due now. */
+  deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'notWaiting'>;
+
+  /** Null when there is no such message. */
+  whyFacts(accountId: string, messageId: string): Promise<WhyFacts | null>;
+
+  searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
+
+  /** How many messages are meant; stops counting at `max`. */
+  countMatching(accountId: string, filter: MessageFilter, max: number): Promise<number>;
+
+  listEvents(accountId: string, filter: EventFilter, page: PageRequest): Promise<EventPage>;
+
+  /** The place of the newest event, to go on from with `oldestFirst`. */
+  journalEnd(accountId: string): Promise<number>;
+
+  /** Deletes failed messages and answers how many of the ids named one. */
+  deleteDeadLetters(accountId: string, messageIds: readonly string[]): Promise<number>;
+
+  /** Accepts each new message in the place of its dead letter, which is gone then. False where it was gone before. */
+  retryDeadLetters(
+    retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
+    now: number,
+  ): Promise<readonly boolean[]>;
+
+  /** Deletes up to `limit` events of an account from before a time; answers how many. */
+  deleteJournal(accountId: string, before: number, limit: number): Promise<number>;
+
+  /** Forgets up to `limit` deduplication keys that no longer count; answers how many. */
+  deleteDeduplication(now: number, limit: number): Promise<number>;
 
   /** Deletes up to `limit` ended messages past their retention, with their attempts; answers how many. */
   deleteExpired(now: number, limit: number): Promise<number>;
@@ -83,6 +172,58 @@ export interface Store {
   saveQueue(accountId: string, name: string, change: QueueChange, now: number): Promise<Queue>;
   getQueue(accountId: string, name: string): Promise<Queue | null>;
   listQueues(accountId: string): Promise<readonly Queue[]>;
+
+  /** Deletes a queue without open messages. Answers how many it has (0: deleted), or null when there is no such queue. */
+  deleteQueue(accountId: string, name: string): Promise<number | null>;
+
+  // ——— flow keys ———
+
+  getFlowKey(accountId: string, key: string): Promise<FlowKey | null>;
+  listFlowKeys(accountId: string): Promise<readonly FlowKey[]>;
+  pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Promise<FlowKey | null>;
+  /** Holds limits against what messages say, or lets them say again. Makes the key if need be. */
+  pinFlowKey(
+    accountId: string,
+    key: string,
+    pin: {
+      readonly parallelism: FlowPin<number>;
+      readonly rate: FlowPin<{ readonly rate: number; readonly periodMs: number }>;
+    },
+    now: number,
+  ): Promise<FlowKey>;
+  resetFlowRate(accountId: string, key: string, now: number): Promise<FlowKey | null>;
+
+  // ——— schedules ———
+
+  /** Whole: what was there under the same id is replaced. */
+  saveSchedule(schedule: Schedule): Promise<void>;
+  getSchedule(accountId: string, id: string): Promise<Schedule | null>;
+  listSchedules(accountId: string): Promise<readonly Schedule[]>;
+  countSchedules(accountId: string): Promise<number>;
+  deleteSchedule(accountId: string, id: string): Promise<boolean>;
+  setScheduleNext(accountId: string, id: string, nextAt: number | null, isPaused: boolean): Promise<boolean>;
+  dueSchedules(now: number, limit: number): Promise<readonly Schedule[]>;
+  /** Takes the tick that `schedule.nextAt` names and accepts its messages; false when it was taken or paused already. */
+  fireSchedule(tick: {
+    readonly schedule: Schedule;
+    readonly messages: readonly NewMessage[];
+    readonly nextAt: number | null;
+    readonly now: number;
+  }): Promise<boolean>;
+
+  // ——— bulk operations ———
+
+  createJob(job: Job): Promise<void>;
+  getJob(accountId: string, id: string): Promise<Job | null>;
+  /** The newest hundred. */
+  listJobs(accountId: string): Promise<readonly Job[]>;
+  runningJobs(): Promise<readonly Job[]>;
+  /** Notes a piece of its work. One that was stopped meanwhile stays so, but what was done is counted. */
+  advanceJob(accountId: string, id: string, step: JobStep): Promise<void>;
+
+  /** Does the work of a running job and notes it, together; answers how many messages it was done to. */
+  runJobStep(accountId: string, id: string, work: JobWork, step: Omit<JobStep, 'done'>): Promise<number>;
+  stopJob(accountId: string, id: string, now: number): Promise<boolean>;
 
   // ——— topics ———
 

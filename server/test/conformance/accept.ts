@@ -21,7 +21,9 @@ export function acceptConformance(factory: HarnessFactory): void {
           interrupted: 0,
           attempts: 0,
           endedAt: null,
+          claimedAt: null,
           failure: null,
+          lastStatus: null,
         },
         attempts: [],
       };

@@ -33,7 +33,7 @@ export function cancelConformance(factory: HarnessFactory): void {
         assert.equal(stored.endedAt, NOW + 2);
         assert.equal(stored.failure, null);
       }
-      assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
     test('what has ended, is unknown or is named twice is not cancelled again', async ({ a }) => {

@@ -5,27 +5,45 @@ import { acceptConformance } from './accept.ts';
 import { accountsConformance } from './accounts.ts';
 import { cancelConformance } from './cancel.ts';
 import { claimConformance } from './claim.ts';
+import { deadLettersConformance } from './dead-letters.ts';
+import { deduplicationConformance } from './deduplication.ts';
+import { eventsConformance } from './events.ts';
 import { fairnessConformance } from './fairness.ts';
 import { fifoConformance } from './fifo.ts';
+import { flowControlConformance } from './flow-control.ts';
 import type { HarnessFactory } from './harness.ts';
+import { jobsConformance } from './jobs.ts';
 import { leasesConformance } from './leases.ts';
 import { offerConformance } from './offer.ts';
+import { orderKeyConformance } from './order-key.ts';
 import { queueChangesConformance } from './queue-changes.ts';
 import { retentionConformance } from './retention.ts';
 import { roundTripConformance } from './round-trip.ts';
+import { schedulesConformance } from './schedules.ts';
+import { searchConformance } from './search.ts';
 import { settleConformance } from './settle.ts';
 import { topicsConformance } from './topics.ts';
+import { waitingConformance } from './waiting.ts';
 
 const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   acceptConformance,
+  deduplicationConformance,
   claimConformance,
   fairnessConformance,
   offerConformance,
   settleConformance,
   fifoConformance,
+  orderKeyConformance,
+  flowControlConformance,
   queueChangesConformance,
   leasesConformance,
   cancelConformance,
+  waitingConformance,
+  searchConformance,
+  eventsConformance,
+  deadLettersConformance,
+  schedulesConformance,
+  jobsConformance,
   retentionConformance,
   topicsConformance,
   accountsConformance,

@@ -34,7 +34,7 @@ export function fifoConformance(factory: HarnessFactory): void {
         assert.deepEqual(await a.claimedIds(NOW), []);
         await a.store.settle([settlementOf(claim, OK, NOW)], NOW);
       }
-      assert.deepEqual(await a.claimDue(NOW), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(NOW), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
     test('the place in a queue is the time a message first becomes due', async ({ a }) => {

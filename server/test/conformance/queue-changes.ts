@@ -51,7 +51,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       await save(a, { isPaused: true });
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
-      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null, nextScheduleAt: null });
       await save(a, { isPaused: false }, LATER);
       assert.deepEqual(await a.claimedIds(LATER), [head.id]);
     });
@@ -72,9 +72,13 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       await a.store.accept([head, next], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
       await save(a, { isPaused: true });
-      assert.deepEqual(await a.claimDue(NOW + SECOND), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(NOW + SECOND), { claims: [], nextDueAt: null, nextScheduleAt: null });
       await save(a, { isPaused: false }, NOW + SECOND - 1);
-      assert.deepEqual(await a.claimDue(NOW + SECOND - 1), { claims: [], nextDueAt: NOW + SECOND });
+      assert.deepEqual(await a.claimDue(NOW + SECOND - 1), {
+        claims: [],
+        nextDueAt: NOW + SECOND,
+        nextScheduleAt: null,
+      });
       assert.deepEqual(await a.claimedIds(NOW + SECOND), [head.id]);
     });
 
@@ -84,7 +88,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       const claim = await a.claimOne(NOW);
       await save(a, { isPaused: true });
       assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['settled']);
-      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null, nextScheduleAt: null });
       await save(a, { isPaused: false }, LATER);
       assert.deepEqual(await a.claimedIds(LATER), [next.id]);
     });
@@ -95,9 +99,9 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       const claim = await a.claimOne(NOW);
       await save(a, { isPaused: true });
       await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
-      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null, nextScheduleAt: null });
       await save(a, { isPaused: false }, NOW + 1);
-      assert.deepEqual(await a.claimDue(NOW + 1), { claims: [], nextDueAt: NOW + SECOND });
+      assert.deepEqual(await a.claimDue(NOW + 1), { claims: [], nextDueAt: NOW + SECOND, nextScheduleAt: null });
       assert.deepEqual(await a.claimedIds(NOW + SECOND), [head.id]);
     });
 
@@ -107,7 +111,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       const claim = await a.claimOne(NOW);
       await save(a, { isPaused: true });
       await a.store.release([claim.lease], NOW);
-      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(LATER), { claims: [], nextDueAt: null, nextScheduleAt: null });
       await save(a, { isPaused: false });
       assert.deepEqual(await a.claimedIds(NOW), [head.id]);
     });
@@ -262,7 +266,11 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       );
       await save(a, { parallelism: 1 });
       await save(a, { parallelism: 2 });
-      assert.deepEqual(await a.claimDue(NOW + SECOND - 1), { claims: [], nextDueAt: NOW + SECOND });
+      assert.deepEqual(await a.claimDue(NOW + SECOND - 1), {
+        claims: [],
+        nextDueAt: NOW + SECOND,
+        nextScheduleAt: null,
+      });
       assert.equal((await a.claims(NOW + SECOND)).length, 2);
     });
 

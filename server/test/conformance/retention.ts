@@ -67,6 +67,27 @@ export function retentionConformance(factory: HarnessFactory): void {
       assert.deepEqual(stored.attempts, []);
     });
 
+    test('labels and events go with their message', async ({ a }) => {
+      const [gone, kept] = [message({ labels: ['x', 'y', 'x'] }), message({ labels: ['x'] })] as const;
+      await a.store.accept([gone, kept], NOW);
+      await a.store.cancel(ACCOUNT, [gone.id], NOW, NOW + 1);
+      await a.store.deleteExpired(NOW + 1, 10);
+      const page = { limit: 10, cursor: null, order: 'oldestFirst', withBodies: false } as const;
+      const found = await a.store.searchMessages(ACCOUNT, { labels: ['x', 'y'] }, page);
+      assert.deepEqual(
+        found.messages.map(({ id }) => id),
+        [kept.id],
+      );
+      // Whoever comes next has nothing of it.
+      await a.store.accept([message()], NOW + 1);
+      assert.equal(await a.store.countMatching(ACCOUNT, { labels: ['x', 'y'] }, 10), 1);
+      const { events } = await a.store.listEvents(ACCOUNT, { messages: {} }, page);
+      assert.deepEqual(
+        events.map(({ state }) => state),
+        ['CREATED', 'CREATED'],
+      );
+    });
+
     test('usage outlives the messages it counted', async ({ a }) => {
       const brief = message();
       await a.store.accept([brief], NOW);

@@ -39,7 +39,7 @@ const callback: fc.Arbitrary<CallbackTarget> = record({
 const newMessage: fc.Arbitrary<NewMessage> = record({
   id: fc.constant(''), // given anew in every run: shrinking repeats the same ids
   accountId: fc.constantFrom(ACCOUNT, 'acc_Ünïcode 🐎'),
-  kind: fc.constantFrom('publish', 'callback', 'failureCallback'),
+  kind: fc.constantFrom('publish', 'schedule', 'callback', 'failureCallback'),
   url: text,
   host: fc.stringMatching(/^[a-z0-9.-]{1,20}:[0-9]{1,5}$/),
   method,
@@ -49,6 +49,14 @@ const newMessage: fc.Arbitrary<NewMessage> = record({
   retryDelay: fc.option(text),
   timeoutMs: count,
   queueName: fc.option(name),
+  orderKey: fc.constant(null),
+  flow: fc.constant(null),
+  scheduleId: fc.option(name),
+  labels: fc.uniqueArray(name, { maxLength: 3 }),
+  redaction: fc.option(
+    record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(name, { maxLength: 2 }) }),
+  ),
+  deduplication: fc.constant(null),
   topicName: fc.option(name),
   endpointName: fc.option(text),
   callback: fc.option(callback),
@@ -66,6 +74,7 @@ const attempt: fc.Arbitrary<Omit<Attempt, 'number'>> = record({
   outcome: fc.constantFrom<Outcome['kind'][]>('answered', 'unreachable', 'timedOut', 'refusedByPolicy', 'interrupted'),
   status: fc.option(fc.integer({ min: 100, max: 999 })),
   error: fc.option(text),
+  nextAt: fc.option(instant),
   responseHeaders: fc.array(fc.tuple(text, latin1), { maxLength: 5 }),
   responseBody: bytes,
   isResponseBodyCut: fc.boolean(),
@@ -102,7 +111,7 @@ export function roundTripConformance(factory: HarnessFactory): void {
           const claims = [...(await a.claims(NOW)), ...(await b.claims(NOW))];
           assert.deepStrictEqual(
             claims.map((claim) => claim.message),
-            [{ ...asStored(accepted), state: 'claimed' }],
+            [{ ...asStored(accepted), state: 'claimed', claimedAt: NOW }],
           );
         }),
         settings,
@@ -140,6 +149,8 @@ function asStored(accepted: NewMessage) {
     interrupted: 0,
     attempts: 0,
     endedAt: null,
+    claimedAt: null,
     failure: null,
+    lastStatus: null,
   };
 }

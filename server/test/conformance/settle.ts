@@ -43,12 +43,13 @@ export function settleConformance(factory: HarnessFactory): void {
           outcome: 'answered',
           status: 200,
           error: null,
+          nextAt: null,
           responseHeaders: [['X-Trace', '1']],
           responseBody: new Uint8Array([1, 2]),
           isResponseBodyCut: false,
         },
       ]);
-      assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null });
+      assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
     test('a failed message says why', async ({ a }) => {

@@ -15,6 +15,7 @@ function topic(some: Partial<Topic> = {}): Topic {
       { name: 'b', url: 'https://b.example/' },
       { name: null, url: 'https://a.example/?x=1' },
     ],
+    defaults: [],
     createdAt: NOW,
     updatedAt: NOW,
     version: 0,

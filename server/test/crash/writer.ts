@@ -13,7 +13,7 @@ const verbs = createVerbs(database);
 
 for (let number = 1; number <= Number(count); number += 1) {
   const message = newMessage(`msg_${number}`);
-  const command = { messages: [message], leases: [null], node: 'writer', now: message.createdAt };
+  const command = { messages: [message], leases: [null], node: 'writer', now: message.createdAt, dayMax: null };
   const [reply] = runBatch(database, verbs, [{ verb: 'accept', args: [command] }]);
   if (!reply || 'error' in reply) throw new Error(reply?.error ?? 'no reply');
   process.stdout.write(`${message.id} ${statSync(process.env.DISK_LOG!).size}\n`);
@@ -33,6 +33,12 @@ function newMessage(id: string): NewMessage {
     retryDelay: null,
     timeoutMs: 1000,
     queueName: null,
+    orderKey: null,
+    flow: null,
+    scheduleId: null,
+    labels: [],
+    redaction: null,
+    deduplication: null,
     topicName: null,
     endpointName: null,
     callback: null,

@@ -14,6 +14,7 @@ const ATTEMPT: Attempt = {
   outcome: 'answered',
   status: 503,
   error: null,
+  nextAt: NOW + 8590,
   responseHeaders: [
     ['retry-after', '5'],
     ['set-cookie', 'a=1'],

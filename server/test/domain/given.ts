@@ -6,6 +6,7 @@ import type { Claim, HeaderList, Message, NewMessage, Outcome } from '../../src/
 import {
   type CallbackRequest,
   type DeliverySettings,
+  type PlanContext,
   type Publisher,
   type PublishRequest,
   planMessages,
@@ -58,6 +59,12 @@ export function request(said: Partial<PublishRequest> = {}): PublishRequest {
     notBefore: null,
     callback: null,
     failureCallback: null,
+    labels: [],
+    flow: null,
+    orderKey: null,
+    deduplication: null,
+    redaction: null,
+    scheduleId: null,
     body: new TextEncoder().encode('hello'),
     callerIp: null,
     hops: 0,
@@ -69,9 +76,18 @@ export function publisher(tier: TierName = 'free'): Publisher {
   return { accountId: 'acc_1', tier: DEFAULT_TIERS[tier] };
 }
 
+export function planContext(): PlanContext {
+  return {
+    now: NOW,
+    newId: countingIds(),
+    deduplicationWindowMs: 600_000,
+    sha256: (bytes) => `hash of ${bytes.length} bytes`,
+  };
+}
+
 /** The messages of a request that is within all limits. */
 export function planned(said: Partial<PublishRequest>, by = publisher()): readonly NewMessage[] {
-  const plan = planMessages(request(said), by, NOW, countingIds());
+  const plan = planMessages(request(said), by, planContext());
   if ('problem' in plan) throw new Error(plan.problem.message);
   return plan.messages;
 }
@@ -79,7 +95,15 @@ export function planned(said: Partial<PublishRequest>, by = publisher()): readon
 /** A claim on the message such a request makes, with what has happened to it so far. */
 export function claimOf(said: Partial<PublishRequest>, sofar: Partial<Message> = {}): Claim {
   const message = planned(said)[0]!;
-  const fresh = { retried: 0, interrupted: 0, attempts: 0, endedAt: null, failure: null };
+  const fresh = {
+    retried: 0,
+    interrupted: 0,
+    attempts: 0,
+    endedAt: null,
+    claimedAt: NOW,
+    failure: null,
+    lastStatus: null,
+  };
   return {
     lease: 'lse_1',
     message: { ...message, state: 'claimed', firstDueAt: message.dueAt, ...fresh, ...sofar },

@@ -9,9 +9,9 @@ import type { Topic } from '../../src/domain/topic.ts';
 import {
   CALLBACK_URL,
   callbackTo,
-  countingIds,
   FAILURE_URL,
   NOW,
+  planContext,
   planned,
   publisher,
   request,
@@ -28,6 +28,7 @@ function topicOf(urls: readonly string[]): PublishRequest['destination'] {
     accountId: 'acc_1',
     name: 'news',
     endpoints,
+    defaults: [],
     createdAt: 0,
     updatedAt: 0,
     version: 1,
@@ -37,7 +38,7 @@ function topicOf(urls: readonly string[]): PublishRequest['destination'] {
 
 function problemOf(said: Partial<PublishRequest>, limits: Partial<Tier> = {}): string {
   const by = { accountId: 'acc_1', tier: { ...DEFAULT_TIERS.free, ...limits } };
-  const plan = planMessages(request(said), by, NOW, countingIds());
+  const plan = planMessages(request(said), by, planContext());
   return 'problem' in plan ? `${plan.problem.code}: ${plan.problem.message}` : 'no problem';
 }
 

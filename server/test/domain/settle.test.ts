@@ -155,11 +155,20 @@ test('the attempt is kept with its number, its times and the whole answer', () =
     outcome: 'answered',
     status: 500,
     error: null,
+    nextAt: ENDED_AT + 1000,
     responseHeaders: [['X-A', 'b']],
     responseBody: body,
     isResponseBodyCut: true,
   });
   assert.deepEqual([lease, accountId, messageId], ['lse_1', 'acc_1', 'msg_1']);
+});
+
+test('the attempt says when the next one may start, unless it was the last', () => {
+  assert.equal(settle(withRetries(5, { retried: 1 }), UNREACHABLE).attempt.nextAt, ENDED_AT + 7390);
+  assert.equal(settle(withRetries(5), INTERRUPTED).attempt.nextAt, ENDED_AT);
+  for (const outcome of [answered(200), answered(489), REFUSED]) {
+    assert.equal(settle(withRetries(5), outcome).attempt.nextAt, null);
+  }
 });
 
 test('an attempt without an answer is kept with its reason in words', () => {

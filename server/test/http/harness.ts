@@ -13,6 +13,7 @@ import type { TierName } from '../../src/domain/tier.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
 import { type ManualClock, manualWorld } from '../manual-clock.ts';
 import { type Answered, ask } from './client.ts';
+import { contractOf } from './contract.ts';
 import type { Cleanup } from './receiver.ts';
 import { waitFor } from './wait.ts';
 
@@ -100,15 +101,29 @@ export class Rider {
     this.clock = clock;
   }
 
-  call(method: string, path: string, options: CallOptions = {}): Promise<Answered> {
+  /** Whatever it answers must be in the OpenAPI document. */
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Answered> {
     const { token = this.token, headers = {}, body } = options;
     const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
     const asked = { method, headers: { ...authorization, ...headers }, ...(body !== undefined && { body }) };
-    return ask(this.url, path, asked, this.#agent);
+    const answer = await ask(this.url, path, asked, this.#agent);
+    contractOf(this.postrider.routes).require(method, path, answer);
+    return answer;
   }
 
   enqueue(queue: string, destination: string, options: CallOptions = {}): Promise<Answered> {
     return this.call('POST', `/v2/enqueue/${queue}/${destination}`, options);
+  }
+
+  publish(destination: string, options: CallOptions = {}): Promise<Answered> {
+    return this.call('POST', `/v2/publish/${destination}`, options);
+  }
+
+  /** Publishes to a URL, requires that it was accepted, and answers the message's id. */
+  async published(destination: string, options: CallOptions = {}): Promise<string> {
+    const answer = await this.publish(destination, options);
+    assert.equal(answer.status, 201, answer.text);
+    return answer.json<Published>().messageId;
   }
 
   batch(elements: unknown, options: CallOptions = {}): Promise<Answered> {

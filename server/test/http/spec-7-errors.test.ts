@@ -67,6 +67,29 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
   bad_forward_header: [
     [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Forward-TE': 'x' } }), /^Service-Forward-TE: /],
   ],
+  bad_filter: [
+    [(rider) => rider.call('DELETE', '/v2/messages'), /^no filter was given; .*all=true/],
+    [(rider) => rider.call('GET', '/v2/messages?colour=red'), /^colour: /],
+    [(rider) => rider.call('GET', '/v2/events?state=LOST'), /^state: must be one of CREATED, /],
+    [(rider) => rider.call('GET', '/v2/dlq?fromDate=yesterday'), /^fromDate: /],
+    [(rider) => rider.call('POST', '/v2/bulk', json({ action: 'cancel', filter: {} })), /^filter: empty/],
+  ],
+  bad_cron: [
+    [(rider) => rider.call('POST', `/v2/schedules/${URL_}`), /^Service-Cron: missing/],
+    [
+      (rider) => rider.call('POST', `/v2/schedules/${URL_}`, { headers: { 'Service-Cron': '0 25 * * *' } }),
+      /^Service-Cron: .*hour/,
+    ],
+  ],
+  in_queue: [
+    [
+      async (rider) => {
+        const messageId = await rider.accepted(URL_, { headers: { 'Service-Delay': '1h' } });
+        return rider.call('POST', `/v2/messages/${messageId}/retry`);
+      },
+      /is in a queue/,
+    ],
+  ],
   batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /1001 elements/]],
   loop_detected: [[(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Hops': '6' } }), /come back.* 6 times/]],
   unauthorized: [[(rider) => rider.enqueue('q', URL_, { token: 'wrong' }), /^Authorization: /]],
@@ -92,11 +115,36 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
   token_not_found: [
     [(rider) => rider.call('DELETE', '/v2/admin/accounts/acc_none/tokens/tok_none'), /token "tok_none"/],
   ],
+  queue_not_found: [[(rider) => rider.call('POST', '/v2/queues/none/pause'), /queue "none"/]],
+  schedule_not_found: [[(rider) => rider.call('POST', '/v2/schedules/none/run'), /schedule "none"/]],
+  dead_letter_not_found: [[(rider) => rider.call('GET', '/v2/dlq/dlq_none'), /dead letter "dlq_none"/]],
+  flow_key_not_found: [[(rider) => rider.call('POST', '/v2/flowControl/none/pause'), /flow-control key "none"/]],
+  job_not_found: [[(rider) => rider.call('POST', '/v2/bulk/job_none/stop'), /bulk operation "job_none"/]],
   method_not_allowed: [
     [(rider) => rider.call('GET', '/v2/batch'), /use POST/],
     [(rider) => rider.call('POST', '/v2/keys'), /use GET/],
   ],
   conflict: [[(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'dev' })), /^name: .*"dev"/]],
+  queue_not_empty: [
+    [
+      async (rider) => {
+        await rider.accepted(URL_, { queue: 'full', headers: { 'Service-Delay': '1h' } });
+        return rider.call('DELETE', '/v2/queues/full');
+      },
+      /queue "full" has 1 open message.*force=true/,
+    ],
+  ],
+  quota_exceeded: [
+    [
+      async (rider) => {
+        const { token } = await rider.account('payer', 'paid');
+        const delayed = { token, headers: { 'Service-Delay': '1h' } };
+        assert.equal((await rider.enqueue('q', URL_, delayed)).status, 201);
+        return rider.enqueue('q', URL_, delayed);
+      },
+      /may make 1 messages? a day on the paid tier/,
+    ],
+  ],
   limit_exceeded: [
     [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Retries': '101' } }), /the retries \(101\).*100/],
   ],
@@ -121,7 +169,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'draining', // in drain.test.ts
 ];
 
-const shared = sharedRider();
+const shared = sharedRider({ flags: ['--tiers', '{"paid":{"messagesPerDayMax":1}}'] });
 
 for (const [code, cases] of Object.entries(PROVOKED)) {
   test(`7 errors: ${code} has its status, { error, code } as JSON, and names what is wrong`, async () => {

@@ -6,7 +6,7 @@ import { planMessages } from '../../src/domain/publish.ts';
 import type { Tiers } from '../../src/domain/tier.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import type { Cancel, Publish } from '../checker/history.ts';
-import type { Draft, DraftAccount } from './draft.ts';
+import { type Draft, type DraftAccount, hashOf } from './draft.ts';
 import type { SimulatedNode } from './node.ts';
 
 interface UnderWay {
@@ -115,7 +115,12 @@ export class Client {
         'target' in destination
           ? { kind: 'url' as const, target: destination.target }
           : { kind: 'topic' as const, topic: (await node.store.getTopic(account.id, destination.topicName))! };
-      const plan = planMessages({ ...request, destination: to }, publisher, node.clock.now(), node.newId);
+      const plan = planMessages({ ...request, destination: to }, publisher, {
+        now: node.clock.now(),
+        newId: node.newId,
+        deduplicationWindowMs: 0,
+        sha256: hashOf,
+      });
       if ('problem' in plan) return null;
       messages.push(...plan.messages);
     }

@@ -85,6 +85,7 @@ class Node {
       style: { headerPrefix: 'Postrider-', userAgent: 'test' },
       limits: { concurrency, accountConcurrency: 100, hostConcurrency: 100, bodyBytes: 1_000_000 },
       upkeep: () => [heartbeat(this.store, NODE)],
+      fireSchedules: async () => {},
       observe: () => {},
     });
   }
@@ -96,8 +97,8 @@ class Node {
     await settled();
   }
 
-  accept(...messages: readonly NewMessage[]): Promise<void> {
-    return this.store.accept(messages, this.clock.now());
+  async accept(...messages: readonly NewMessage[]): Promise<void> {
+    await this.store.accept(messages, this.clock.now());
   }
 
   async advance(ms: number): Promise<void> {

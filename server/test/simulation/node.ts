@@ -88,7 +88,12 @@ export class SimulatedNode {
       tiers,
       style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
       limits,
-      upkeep: (settleInterrupted) => [heartbeat(store, id), orphans(store, id, settleInterrupted), retention(store)],
+      upkeep: (settleInterrupted) => [
+        heartbeat(store, id),
+        orphans(store, id, settleInterrupted),
+        retention(store, tiers),
+      ],
+      fireSchedules: async () => {},
       observe: (event) => world.observe(this, event),
     });
     this.engine.start();

@@ -17,7 +17,7 @@ export function prepare({ database, timeline }: Cluster): void {
     for (const [name, urls] of Object.entries(TOPICS)) {
       const endpoints = urls.map((url) => ({ name: null, url }));
       const times = { createdAt: now, updatedAt: now, version: 0 };
-      verbs.saveTopic({ id: `tpc_${id}_${name}`, accountId: id, name, endpoints, ...times });
+      verbs.saveTopic({ id: `tpc_${id}_${name}`, accountId: id, name, endpoints, defaults: [], ...times });
     }
     for (const [name, parallelism] of Object.entries(QUEUES)) verbs.saveQueue(id, name, { parallelism }, now);
   }

@@ -2,6 +2,7 @@
 
 import Type from 'typebox';
 import { usageDay } from '../../domain/account.ts';
+import { KeysAnswer, UsageAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -12,6 +13,8 @@ export function accountRoutes(api: Api, { store, accounts, world }: ApiContext):
     method: 'GET',
     path: '/v2/keys',
     scope: 'read',
+    summary: 'Read the signing keys',
+    answer: KeysAnswer,
     handle: async ({ principal }) => store.getSigningKeys(principal.account.id),
   });
 
@@ -19,6 +22,8 @@ export function accountRoutes(api: Api, { store, accounts, world }: ApiContext):
     method: 'POST',
     path: '/v2/keys/rotate',
     scope: 'manage',
+    summary: 'Make the next key the current one',
+    answer: KeysAnswer,
     handle: async ({ principal }) => accounts.rotateKeys(principal.account.id),
   });
 
@@ -26,6 +31,8 @@ export function accountRoutes(api: Api, { store, accounts, world }: ApiContext):
     method: 'GET',
     path: '/v2/usage',
     scope: 'read',
+    summary: 'Messages by day and kind',
+    answer: UsageAnswer,
     query: Type.Object({ fromDay: Type.Optional(Day), toDay: Type.Optional(Day) }, { additionalProperties: false }),
     handle: async ({ principal, query }) => {
       const now = world.clock.now();

@@ -3,6 +3,7 @@
 import Type from 'typebox';
 import { SCOPES, type Token } from '../../domain/account.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
+import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 
@@ -15,6 +16,8 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     method: 'GET',
     path: '/v2/admin/accounts',
     scope: 'admin',
+    summary: 'List accounts',
+    answer: AccountsAnswer,
     handle: async () => ({ accounts: await store.listAccounts() }),
   });
 
@@ -22,6 +25,9 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     method: 'POST',
     path: '/v2/admin/accounts',
     scope: 'admin',
+    summary: 'Make an account',
+    answer: AccountAnswer,
+    statuses: [201],
     body: Type.Object({ name: Type.String(), tier: Type.Optional(TierBody) }, { additionalProperties: false }),
     handle: async ({ body, reply }) => {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
@@ -36,6 +42,8 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     method: 'PATCH',
     path: '/v2/admin/accounts/:accountId',
     scope: 'admin',
+    summary: 'Change the tier of an account',
+    answer: AccountAnswer,
     params: AccountId,
     body: Type.Object({ tier: TierBody }, { additionalProperties: false }),
     handle: async ({ params, body }) => {
@@ -48,6 +56,8 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     method: 'GET',
     path: '/v2/admin/tokens',
     scope: 'admin',
+    summary: 'List the tokens of an account',
+    answer: TokensAnswer,
     query: Type.Object({ accountId: Type.String() }, { additionalProperties: false }),
     handle: async ({ query }) => {
       await requireAccount(query.accountId);
@@ -59,6 +69,9 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     method: 'POST',
     path: '/v2/admin/tokens',
     scope: 'admin',
+    summary: 'Make a token',
+    answer: NewTokenAnswer,
+    statuses: [201],
     body: Type.Object(
       {
         accountId: Type.String(),
@@ -80,6 +93,8 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     method: 'DELETE',
     path: '/v2/admin/accounts/:accountId/tokens/:tokenId',
     scope: 'admin',
+    summary: 'Revoke a token, at once',
+    answer: NothingAnswer,
     params: Type.Object({ accountId: Type.String(), tokenId: Type.String() }),
     handle: async ({ params }) => {
       if (await accounts.revokeToken(params.accountId, params.tokenId)) return {};

@@ -1,97 +1,172 @@
-// Reading a message back: readable at once after it was accepted, and until its retention is over.
+// Messages over the API: read, search, cancel, deliver now, and why one is not delivered yet.
 
 import Type from 'typebox';
-import { base64, headerMap } from '../../domain/callback.ts';
-import type { Attempt, CallbackTarget, Message } from '../../domain/message.ts';
-import type { StoredMessage } from '../../store/store.ts';
+import type { MessageFilter, ShownState } from '../../domain/message-filter.ts';
+import { whyNotDelivered } from '../../domain/why.ts';
+import { CancelledAnswer, MessageAnswer, MessageIdAnswer, MessagesAnswer, WhyAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
+import {
+  FILTER_NAMES,
+  given,
+  PAGE_NAMES,
+  parseMessageFilter,
+  parsePage,
+  querySchema,
+  refuseEmptyFilters,
+  single,
+} from '../filters.ts';
+import { attemptView, messageView } from '../message-view.ts';
 
-export function messageRoutes(api: Api, { store }: ApiContext): void {
+const MessageId = Type.Object({ messageId: Type.String() });
+const LIST_MAX = 1000;
+/** Cancelled in one transaction. */
+const CANCEL_CHUNK = 500;
+const OPEN: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY'];
+const CANCEL_NAMES = [
+  ...FILTER_NAMES.messages.filter((name) => name !== 'state' && name !== 'text'),
+  'count',
+  'all',
+  'cursor',
+];
+
+export function messageRoutes(api: Api, context: ApiContext): void {
+  const { store, world, tiers } = context;
+
   api.add({
     method: 'GET',
     path: '/v2/messages/:messageId',
     scope: 'read',
-    params: Type.Object({ messageId: Type.String() }),
+    params: MessageId,
+    summary: 'Read a message and its attempts',
+    answer: MessageAnswer,
     handle: async ({ principal, params }) => {
       const stored = await store.getMessage(principal.account.id, params.messageId);
-      if (!stored) throw new ApiError('message_not_found', `there is no message "${params.messageId}"`);
-      return shown(stored);
+      if (!stored) throw unknownMessage(params.messageId);
+      return { ...messageView(stored.message), attempts: stored.attempts.map(attemptView) };
     },
   });
-}
 
-function shown({ message, attempts }: StoredMessage) {
-  return {
-    messageId: message.id,
-    url: message.url,
-    ...(message.topicName !== null && { topicName: message.topicName }),
-    ...(message.endpointName !== null && { endpointName: message.endpointName }),
-    ...(message.queueName !== null && { queueName: message.queueName }),
-    method: message.method,
-    header: headerMap(message.headers),
-    ...shownBody('body', message.body),
-    maxRetries: message.retriesMax,
-    ...(message.retryDelay !== null && { retryDelayExpression: message.retryDelay }),
-    timeoutMs: message.timeoutMs,
-    notBefore: message.firstDueAt,
-    createdAt: message.createdAt,
-    state: stateOf(message, attempts),
-    retried: message.retried,
-    ...(message.endedAt === null && { nextDeliveryTime: message.dueAt }),
-    ...(message.endedAt !== null && { endedAt: message.endedAt }),
-    ...(message.failure !== null && { failure: message.failure }),
-    ...shownCallback('callback', message.callback),
-    ...shownCallback('failureCallback', message.failureCallback),
-    ...(message.sourceMessageId !== null && { sourceMessageId: message.sourceMessageId }),
-    ...(message.callerIp !== null && { callerIP: message.callerIp }),
-    attempts: attempts.map(shownAttempt),
-  };
-}
+  api.add({
+    method: 'GET',
+    path: '/v2/messages/:messageId/why',
+    scope: 'read',
+    params: MessageId,
+    summary: 'Why is it not delivered yet?',
+    answer: WhyAnswer,
+    handle: async ({ principal, params }) => {
+      const facts = await store.whyFacts(principal.account.id, params.messageId);
+      if (!facts) throw unknownMessage(params.messageId);
+      const why = whyNotDelivered({ ...facts, isDraining: !context.isServing(), now: world.clock.now() });
+      return { messageId: params.messageId, ...why };
+    },
+  });
 
-/** The names of the API's states; the store tells fewer apart. */
-function stateOf(message: Message, attempts: readonly Attempt[]): string {
-  switch (message.state) {
-    case 'pending':
-      return attempts.length === 0 ? 'CREATED' : 'RETRY';
-    case 'claimed':
-      return 'ACTIVE';
-    case 'delivered':
-      return 'DELIVERED';
-    case 'failed':
-      return 'FAILED';
-    case 'cancelled':
-      return 'CANCELLED';
+  api.add({
+    method: 'GET',
+    path: '/v2/messages',
+    scope: 'read',
+    query: querySchema([...FILTER_NAMES.messages, ...PAGE_NAMES]),
+    summary: 'List and search messages',
+    answer: MessagesAnswer,
+    handle: async ({ principal, query }) => {
+      const values = given(query, null, [...FILTER_NAMES.messages, ...PAGE_NAMES]);
+      const page = parsePage(values, 100, LIST_MAX, false);
+      const { messages, cursor } = await store.searchMessages(principal.account.id, parseMessageFilter(values), page);
+      return { messages: messages.map(messageView), ...(cursor !== null && { cursor: String(cursor) }) };
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/messages/:messageId',
+    scope: 'manage',
+    params: MessageId,
+    summary: 'Cancel a message',
+    answer: CancelledAnswer,
+    handle: async ({ principal, params }) => {
+      const cancelled = await cancel(principal.account, [params.messageId]);
+      if (cancelled === 0)
+        throw new ApiError('message_not_found', `message "${params.messageId}" is unknown or has ended`);
+      return { cancelled };
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/messages',
+    scope: 'manage',
+    query: querySchema(CANCEL_NAMES),
+    body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    summary: 'Cancel messages by id or by filter',
+    answer: CancelledAnswer,
+    handle: async ({ principal, query, body }) => {
+      const values = given(query, body, CANCEL_NAMES);
+      const filter = parseMessageFilter(values);
+      const isAll = values.all !== undefined && single('all', values.all) === 'true';
+      if (Object.keys(filter).length === 0 && !isAll) {
+        refuseEmptyFilters(query, body);
+        if (!context.isForQstashClients) {
+          throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, say all=true');
+        }
+      }
+      // The public clients always send a count of 100 and promise their callers that it is not heeded.
+      const max =
+        values.count === undefined || context.isForQstashClients
+          ? Number.POSITIVE_INFINITY
+          : parsePage({ count: values.count }, 1, 1_000_000, false).limit;
+      return { cancelled: await cancelMatching(principal.account, filter, max) };
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/messages/:messageId/retry',
+    scope: 'manage',
+    params: MessageId,
+    summary: 'Deliver a waiting message now',
+    answer: MessageIdAnswer,
+    handle: async ({ principal, params }) => {
+      const result = await store.deliverNow(principal.account.id, params.messageId, world.clock.now());
+      if (result === 'notWaiting')
+        throw new ApiError('message_not_found', `message "${params.messageId}" is unknown or has ended`);
+      if (result === 'inQueue') {
+        throw new ApiError('in_queue', `message "${params.messageId}" is in a queue and must wait for its turn`);
+      }
+      return { messageId: params.messageId };
+    },
+  });
+
+  async function cancel(account: { id: string; tier: keyof typeof tiers }, ids: readonly string[]): Promise<number> {
+    const now = world.clock.now();
+    return (await store.cancel(account.id, ids, now, now + tiers[account.tier].retentionMs)).length;
+  }
+
+  async function cancelMatching(
+    account: { id: string; tier: keyof typeof tiers },
+    filter: MessageFilter,
+    max: number,
+  ): Promise<number> {
+    let cancelled = 0;
+    for (let cursor: number | null = null; ; ) {
+      const page = {
+        limit: Math.min(CANCEL_CHUNK, max - cancelled),
+        cursor,
+        order: 'newestFirst',
+        withBodies: false,
+      } as const;
+      const found = await store.searchMessages(account.id, { ...filter, states: OPEN }, page);
+      if (found.messages.length > 0)
+        cancelled += await cancel(
+          account,
+          found.messages.map(({ id }) => id),
+        );
+      cursor = found.cursor;
+      if (cursor === null || cancelled >= max) return cancelled;
+    }
   }
 }
 
-function shownAttempt(attempt: Attempt) {
-  return {
-    number: attempt.number,
-    startedAt: attempt.startedAt,
-    endedAt: attempt.endedAt,
-    outcome: attempt.outcome,
-    ...(attempt.status !== null && { responseStatus: attempt.status }),
-    ...(attempt.error !== null && { error: attempt.error }),
-    ...(attempt.status !== null && {
-      responseHeader: headerMap(attempt.responseHeaders),
-      ...shownBody('responseBody', attempt.responseBody),
-      isResponseBodyCut: attempt.isResponseBodyCut,
-    }),
-  };
-}
-
-function shownCallback(name: 'callback' | 'failureCallback', target: CallbackTarget | null) {
-  if (!target) return {};
-  return { [name]: target.url, ...(target.headers.length > 0 && { [`${name}Header`]: headerMap(target.headers) }) };
-}
-
-/** Text where it is text; base64 under another name where it is not. */
-function shownBody(name: string, body: Uint8Array): Record<string, string> {
-  if (body.length === 0) return {};
-  try {
-    return { [name]: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body) };
-  } catch {
-    return { [`${name}Base64`]: base64(body) };
-  }
+function unknownMessage(id: string): ApiError {
+  return new ApiError('message_not_found', `there is no message "${id}"`);
 }

@@ -2,15 +2,25 @@
 
 import Type, { type Static } from 'typebox';
 import { parseTargetUrl } from '../../domain/destination.ts';
+import type { HeaderList } from '../../domain/message.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
+import { type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Tier } from '../../domain/tier.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
+import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 
 const EndpointBody = Type.Object(
   { url: Type.String(), name: Type.Optional(Type.String()) },
   { additionalProperties: false },
+);
+const ChangeBody = Type.Object(
+  {
+    endpoints: Type.Optional(Type.Array(EndpointBody, { minItems: 1 })),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  },
+  { additionalProperties: false, minProperties: 1 },
 );
 const SelectorBody = Type.Union([
   Type.Object({ name: Type.String(), url: Type.Optional(Type.String()) }, { additionalProperties: false }),
@@ -26,6 +36,8 @@ const SelectorsBody = Type.Object(
 );
 const Named = Type.Object({ name: Type.String() });
 
+const NEW_TOPIC = { defaults: [], version: 0 };
+
 /** Two people editing one topic at once: the later one is decided anew on what the earlier one wrote. */
 const EDIT_TRIES_MAX = 20;
 
@@ -35,6 +47,8 @@ export function topicRoutes(api: Api, context: ApiContext): void {
   api.add({
     method: 'GET',
     path: '/v2/topics',
+    summary: 'List topics',
+    answer: Type.Array(TopicAnswer),
     scope: 'read',
     handle: async ({ principal }) => (await store.listTopics(principal.account.id)).map(shown),
   });
@@ -42,6 +56,8 @@ export function topicRoutes(api: Api, context: ApiContext): void {
   api.add({
     method: 'GET',
     path: '/v2/topics/:name',
+    summary: 'Read a topic',
+    answer: TopicAnswer,
     scope: 'read',
     params: Named,
     handle: async ({ principal, params }) => {
@@ -54,26 +70,32 @@ export function topicRoutes(api: Api, context: ApiContext): void {
   api.add({
     method: 'POST',
     path: '/v2/topics/:name/endpoints',
+    summary: 'Add endpoints to a topic, which is made if need be',
+    answer: TopicAnswer,
     scope: 'manage',
     params: Named,
     body: EndpointsBody,
     handle: async ({ principal, params, body }) => {
       if (!isName(params.name)) throw new ApiError('bad_parameter', `topic name: ${NAME_RULE}`);
       const added = parseEndpoints(body.endpoints);
-      return edit(principal.account, params.name, (topic) => withEndpoints(topic?.endpoints ?? [], added));
+      return edit(principal.account, params.name, (topic) => ({
+        endpoints: withEndpoints(topic?.endpoints ?? [], added),
+      }));
     },
   });
 
   api.add({
     method: 'DELETE',
     path: '/v2/topics/:name/endpoints',
+    summary: 'Remove endpoints; a topic goes with its last one',
+    answer: TopicOrNothing,
     scope: 'manage',
     params: Named,
     body: SelectorsBody,
     handle: async ({ principal, params, body }) =>
       edit(principal.account, params.name, (topic) => {
         if (!topic) throw unknownTopic(params.name);
-        return withoutEndpoints(topic.endpoints, body.endpoints);
+        return { endpoints: withoutEndpoints(topic.endpoints, body.endpoints) };
       }),
   });
 
@@ -82,13 +104,16 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     path: '/v2/topics/:name',
     scope: 'manage',
     params: Named,
-    body: EndpointsBody,
+    body: ChangeBody,
+    summary: 'Set the endpoints of a topic anew, or its default headers',
+    answer: TopicAnswer,
     handle: async ({ principal, params, body }) => {
-      const endpoints = parseEndpoints(body.endpoints);
-      refuseRepeats(endpoints);
+      const endpoints = body.endpoints && parseEndpoints(body.endpoints);
+      if (endpoints) refuseRepeats(endpoints);
+      const defaults = body.headers && parseDefaults(body.headers, context.rules);
       return edit(principal.account, params.name, (topic) => {
         if (!topic) throw unknownTopic(params.name);
-        return endpoints;
+        return { endpoints: endpoints ?? topic.endpoints, defaults: defaults ?? topic.defaults };
       });
     },
   });
@@ -96,11 +121,13 @@ export function topicRoutes(api: Api, context: ApiContext): void {
   api.add({
     method: 'DELETE',
     path: '/v2/topics/:name',
+    summary: 'Delete a topic',
+    answer: NothingAnswer,
     scope: 'manage',
     params: Named,
     // Idempotent: gone is gone, whoever did it.
     handle: async ({ principal, params }) => {
-      await edit(principal.account, params.name, () => []);
+      await edit(principal.account, params.name, () => ({ endpoints: [] }));
       return {};
     },
   });
@@ -108,11 +135,12 @@ export function topicRoutes(api: Api, context: ApiContext): void {
   async function edit(
     account: { id: string; tier: Tier['name'] },
     nameOrId: string,
-    change: (topic: Topic | null) => readonly Endpoint[],
+    decide: (topic: Topic | null) => { readonly endpoints: readonly Endpoint[]; readonly defaults?: HeaderList },
   ): Promise<ReturnType<typeof shown> | Record<string, never>> {
     for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
       const before = await store.getTopic(account.id, nameOrId);
-      const endpoints = change(before);
+      const change = decide(before);
+      const { endpoints } = change;
       if (!before && endpoints.length === 0) return {};
       const max = tiers[account.tier].endpointsPerTopicMax;
       if (max !== null && endpoints.length > max) {
@@ -120,8 +148,14 @@ export function topicRoutes(api: Api, context: ApiContext): void {
       }
       const now = world.clock.now();
       const topic: Topic = {
-        ...(before ?? { id: context.newId('tpc'), accountId: account.id, name: nameOrId, createdAt: now, version: 0 }),
-        endpoints,
+        ...(before ?? {
+          ...NEW_TOPIC,
+          id: context.newId('tpc'),
+          accountId: account.id,
+          name: nameOrId,
+          createdAt: now,
+        }),
+        ...change,
         updatedAt: now,
       };
       if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
@@ -141,6 +175,14 @@ function parseEndpoints(given: Static<typeof EndpointsBody>['endpoints']): Endpo
   });
 }
 
+/** Judged as the headers of a publish are, so that no message to the topic can fail because of them. */
+function parseDefaults(headers: Readonly<Record<string, string>>, rules: HeaderRules): HeaderList {
+  const defaults: HeaderList = Object.entries(headers).filter(([, value]) => value !== '');
+  const settings = parsePublishSettings(defaults, rules);
+  if ('problem' in settings) throw new ApiError(settings.problem.code, `headers: ${settings.problem.message}`);
+  return defaults;
+}
+
 function refuseRepeats(endpoints: readonly Endpoint[]): void {
   if (withEndpoints([], endpoints).length < endpoints.length) {
     throw new ApiError('bad_body', 'endpoints: two of them have the same name or, without a name, the same URL');
@@ -158,5 +200,6 @@ function shown(topic: Topic) {
     createdAt: topic.createdAt,
     updatedAt: topic.updatedAt,
     endpoints: topic.endpoints.map(({ name, url }) => ({ ...(name !== null && { name }), url })),
+    ...(topic.defaults.length > 0 && { headers: Object.fromEntries(topic.defaults) }),
   };
 }

@@ -1,18 +1,23 @@
-// Writes new messages. Called for what came in over HTTP and, inside a settlement, for callbacks: there is one door.
+// Writes new messages. Called for what came in over HTTP, for what a schedule makes and, inside a settlement, for
+// callbacks: there is one door.
 
 import { usageDay } from '../../domain/account.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { TierName } from '../../domain/tier.ts';
 import type { Database } from './database.ts';
-import { insertMessage } from './messages.ts';
-import { ensureQueue, startHeads } from './queues.ts';
+import { admitWaiting, noteFlowKey } from './flow-keys.ts';
+import { ACCEPTED, type Journal } from './journal.ts';
+import { insertMessage, type RowState } from './messages.ts';
+import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
 
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];
-  /** Beside each message the lease it is born with, or null. Only for what is due and in no queue. */
+  /** Beside each message the lease it is born with, or null. Only for what is due and behind no queue or flow key. */
   readonly leases: readonly (string | null)[];
   readonly node: string;
   readonly now: number;
+  /** Messages the account may make in a day; over it, nothing is accepted. */
+  readonly dayMax: number | null;
 }
 
 export interface AccountAtClaim {
@@ -21,49 +26,123 @@ export interface AccountAtClaim {
 }
 
 export interface AcceptReply {
+  /** Beside each message the id of the one that stands for it already, or null when it was written. */
+  readonly duplicates: readonly (string | null)[];
+  /** True when nothing was written, because the account has used up its day. */
+  readonly isOverQuota: boolean;
   /** The earliest time at which something written here can be claimed, or null if all of it is leased already. */
   readonly dueAt: number | null;
   /** What a claim must know of the accounts whose messages were leased. */
   readonly accounts: ReadonlyMap<string, AccountAtClaim>;
 }
 
-export function accept(database: Database, command: AcceptCommand): AcceptReply {
+type Pair = readonly [accountId: string, name: string];
+
+export function accept(database: Database, journal: Journal, command: AcceptCommand): AcceptReply {
+  const { messages, now } = command;
+  if (isOverQuota(database, command)) {
+    return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map() };
+  }
   const accounts = new Map<string, AccountAtClaim>();
-  const queues = new Map<string, readonly [accountId: string, name: string]>();
+  const queues = new Map<string, Pair>();
+  const flowKeys = new Map<string, Pair>();
   const usage = new Map<string, number>();
   let dueAt: number | null = null;
-  command.messages.forEach((message, index) => {
+  const duplicates = messages.map((message, index) => {
+    const standing = standingMessage(database, message, now);
+    if (standing !== null) return standing;
+    const { accountId } = message;
     const lease = command.leases[index] ?? null;
-    const usageKey = JSON.stringify([message.accountId, message.kind]);
+    const claim = lease === null ? null : { lease, node: command.node, at: now };
+    const state = firstState(message, lease, now);
+    const seq = insertMessage(database, message, state, claim);
+    journal.add(accountId, seq, ACCEPTED, message.createdAt);
+    const usageKey = JSON.stringify([accountId, message.kind]);
     usage.set(usageKey, (usage.get(usageKey) ?? 0) + 1);
-    if (lease !== null) {
-      insertMessage(database, message, 'claimed', { lease, node: command.node });
-      if (!accounts.has(message.accountId))
-        accounts.set(message.accountId, accountAtClaim(database, message.accountId));
-    } else if (message.queueName !== null) {
-      insertMessage(database, message, 'queued', null);
-      queues.set(JSON.stringify([message.accountId, message.queueName]), [message.accountId, message.queueName]);
-    } else {
-      insertMessage(database, message, message.dueAt > command.now ? 'delayed' : 'ready', null);
-      dueAt = earlier(dueAt, message.dueAt);
+    if (lease !== null && !accounts.has(accountId)) accounts.set(accountId, accountAtClaim(database, accountId));
+    if (message.queueName !== null) {
+      if (message.orderKey !== null) {
+        database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
+        settleOrderKey(database, accountId, message.queueName, message.orderKey);
+      }
+      queues.set(JSON.stringify([accountId, message.queueName]), [accountId, message.queueName]);
+    } else if (message.flow) {
+      noteFlowKey(database, accountId, message.flow.key, message.flow.limits);
+      flowKeys.set(JSON.stringify([accountId, message.flow.key]), [accountId, message.flow.key]);
     }
+    if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
+    return null;
   });
   for (const [accountId, name] of queues.values()) {
-    ensureQueue(database, accountId, name, command.now);
-    dueAt = earlier(dueAt, startHeads(database, accountId, name, command.now));
+    ensureQueue(database, accountId, name, now);
+    dueAt = earlier(dueAt, startHeads(database, accountId, name, now));
   }
+  for (const [accountId, key] of flowKeys.values()) dueAt = earlier(dueAt, admitWaiting(database, accountId, key, now));
   for (const [key, count] of usage) {
     const [accountId, kind] = JSON.parse(key) as [string, string];
     database.run(
       `INSERT INTO usage (account_id, day, kind, count) VALUES (?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET count = count + excluded.count`,
       accountId,
-      usageDay(command.now),
+      usageDay(now),
       kind,
       count,
     );
   }
-  return { dueAt, accounts };
+  return { duplicates, isOverQuota: false, dueAt, accounts };
+}
+
+function firstState(message: NewMessage, lease: string | null, now: number): RowState {
+  if (lease !== null) return 'claimed';
+  if (message.queueName !== null) return 'queued';
+  if (message.dueAt > now) return 'delayed';
+  return message.flow ? 'queued' : 'ready';
+}
+
+/** The message that was accepted under the same key and still counts; else the key is this one's from now on. */
+function standingMessage(database: Database, message: NewMessage, now: number): string | null {
+  if (!message.deduplication) return null;
+  const standing = findStanding(database, message, now);
+  if (standing !== null) return standing;
+  database.run(
+    `INSERT INTO deduplication (account_id, key, message_id, expires_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET message_id = excluded.message_id, expires_at = excluded.expires_at`,
+    message.accountId,
+    message.deduplication.key,
+    message.id,
+    message.deduplication.expiresAt,
+  );
+  return null;
+}
+
+function findStanding(database: Database, { accountId, deduplication }: NewMessage, now: number): string | null {
+  if (!deduplication) return null;
+  const row = database.get<{ message_id: string }>(
+    'SELECT message_id FROM deduplication WHERE account_id = ? AND key = ? AND expires_at > ?',
+    accountId,
+    deduplication.key,
+    now,
+  );
+  return row?.message_id ?? null;
+}
+
+/** Duplicates make no message, so that they are answered also when the day is used up. */
+function isOverQuota(database: Database, { messages, dayMax, now }: AcceptCommand): boolean {
+  const accountId = messages[0]?.accountId;
+  if (dayMax === null || accountId === undefined) return false;
+  const { used } = database.get<{ used: number | null }>(
+    'SELECT sum(count) AS used FROM usage WHERE account_id = ? AND day = ?',
+    accountId,
+    usageDay(now),
+  )!;
+  const keys = new Set<string>();
+  const fresh = messages.filter((message) => {
+    if (!message.deduplication) return true;
+    if (keys.has(message.deduplication.key) || findStanding(database, message, now) !== null) return false;
+    keys.add(message.deduplication.key);
+    return true;
+  });
+  return fresh.length > 0 && (used ?? 0) + fresh.length > dayMax;
 }
 
 export function accountAtClaim(database: Database, accountId: string): AccountAtClaim {

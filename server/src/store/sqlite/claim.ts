@@ -6,8 +6,10 @@ import { SlotBudget } from '../../domain/slots.ts';
 import type { ClaimRequest } from '../store.ts';
 import { type AccountAtClaim, accountAtClaim, earlier } from './accept.ts';
 import type { Database } from './database.ts';
+import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
 import { type MessageRow, toMessage } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
+import { nextScheduleAt } from './schedules.ts';
 
 /** What becomes due at one moment is made ready in pieces, so that no transaction is long. */
 const PROMOTE_MAX = 1000;
@@ -20,6 +22,7 @@ export interface ClaimCommand extends ClaimRequest {
 export interface ClaimReply {
   readonly claims: readonly Claim[];
   readonly nextDueAt: number | null;
+  readonly nextScheduleAt: number | null;
   /** Something is ready and was left, for want of slots, of room at its host, or of bytes. */
   readonly hasMore: boolean;
 }
@@ -36,17 +39,14 @@ export class Claimer {
 
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
-    database.run(
-      `UPDATE messages SET state = 'ready' WHERE seq IN
-         (SELECT seq FROM messages WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at LIMIT ?)`,
-      command.now,
-      PROMOTE_MAX,
-    );
+    promoteDue(database, command.now);
     startDueQueues(database, command.now, PROMOTE_MAX);
+    admitDueKeys(database, command.now, PROMOTE_MAX);
     const claims = this.#claimReady(command);
     return {
       claims,
       nextDueAt: nextDueAt(database),
+      nextScheduleAt: nextScheduleAt(database),
       hasMore: database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined,
     };
   }
@@ -108,11 +108,13 @@ export class Claimer {
       if (!budget.take(accountId, host, bytes)) break;
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = this.#database.get<MessageRow>(
-        "UPDATE messages SET state = 'claimed', lease = ?, node = ? WHERE seq = ? RETURNING *",
+        "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ? RETURNING *",
         lease,
         command.node,
+        command.now,
         seq,
       )!;
+      if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
       const account = accounts.get(accountId) ?? accountAtClaim(this.#database, accountId);
       accounts.set(accountId, account);
       claims.push({ lease, message: toMessage(row), ...account });
@@ -159,34 +161,56 @@ function shareOut(count: number, keys: readonly string[], take: (key: string, sh
   return count - left;
 }
 
+/** What has come due is ready, or, under a flow key, waits to be let through. */
+function promoteDue(database: Database, now: number): void {
+  const due = database.all<{ account_id: string; flow_key: string | null }>(
+    `UPDATE messages SET state = iif(flow_key IS NULL, 'ready', 'queued') WHERE seq IN
+       (SELECT seq FROM messages WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at LIMIT ?)
+       RETURNING account_id, flow_key`,
+    now,
+    PROMOTE_MAX,
+  );
+  const keys = new Map<string, readonly [string, string]>();
+  for (const { account_id: accountId, flow_key: key } of due) {
+    if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
+  }
+  for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
+}
+
 /** When something that waits for the clock becomes due. */
 function nextDueAt(database: Database): number | null {
-  const delayed = database.get<{ at: number }>(
+  const heads = [
     "SELECT due_at AS at FROM messages WHERE state = 'delayed' ORDER BY due_at LIMIT 1",
-  );
-  const queued = database.get<{ at: number }>(
     'SELECT next_start_at AS at FROM queues WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1',
-  );
-  return earlier(delayed?.at ?? null, queued?.at ?? null);
+    'SELECT next_start_at AS at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1',
+  ];
+  return heads.reduce<number | null>((at, sql) => earlier(at, database.get<{ at: number }>(sql)?.at ?? null), null);
 }
 
 /** Puts claims back whose attempt never started. */
 export function release(database: Database, leases: readonly string[], node: string, now: number): number | null {
   let dueAt: number | null = null;
   for (const lease of leases) {
-    const row = database.get<{ seq: number; account_id: string; queue_name: string | null }>(
-      "SELECT seq, account_id, queue_name FROM messages WHERE state = 'claimed' AND node = ? AND lease = ?",
+    const row = database.get<Pick<MessageRow, 'seq' | 'account_id' | 'queue_name' | 'flow_key' | 'claimed_at'>>(
+      `SELECT seq, account_id, queue_name, flow_key, claimed_at FROM messages
+         WHERE state = 'claimed' AND node = ? AND lease = ?`,
       node,
       lease,
     );
     if (!row) continue;
-    const waits = row.queue_name !== null && isPaused(database, row.account_id, row.queue_name);
+    const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
+    const waits = flowKey !== null || (queueName !== null && isPaused(database, accountId, queueName));
     database.run(
-      'UPDATE messages SET state = ?, lease = NULL, node = NULL WHERE seq = ?',
+      `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
+         holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
       waits ? 'queued' : 'ready',
       row.seq,
     );
-    if (row.queue_name !== null) startHeads(database, row.account_id, row.queue_name, now);
+    if (queueName !== null) startHeads(database, accountId, queueName, now);
+    if (flowKey !== null) {
+      uncountStart(database, accountId, flowKey, row.claimed_at!);
+      admitWaiting(database, accountId, flowKey, now);
+    }
     dueAt = now;
   }
   return dueAt;

@@ -9,8 +9,12 @@ export class Database {
   readonly #connection: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(path: string) {
-    this.#connection = new DatabaseSync(path);
+  readonly #begin: string;
+
+  constructor(path: string, options: { readonly isReader?: boolean } = {}) {
+    const isReader = options.isReader ?? false;
+    this.#connection = new DatabaseSync(path, { readOnly: isReader });
+    this.#begin = isReader ? 'BEGIN' : 'BEGIN IMMEDIATE';
   }
 
   /** Rows of a query. Every distinct text is prepared once and kept: texts are constants, values are parameters. */
@@ -34,7 +38,7 @@ export class Database {
 
   /** Commits what `work` did, or rolls all of it back and throws on what it threw. */
   transaction<T>(work: () => T): T {
-    this.#connection.exec('BEGIN IMMEDIATE');
+    this.#connection.exec(this.#begin);
     try {
       const result = work();
       this.#connection.exec('COMMIT');

@@ -39,9 +39,16 @@ export type ThreadMessage =
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly message: string };
 
-/** On a thread of its own, which owns the data directory. Rejects with a message for people if it cannot. */
-export async function threadExecutor(directory: string): Promise<Executor> {
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: { directory } });
+/** A reader needs a writer that has opened the directory before it. */
+export interface ThreadData {
+  readonly directory: string;
+  readonly role: 'writer' | 'reader';
+}
+
+/** On a thread of its own; the writer's owns the data directory. Rejects with a message for people if it cannot. */
+export async function threadExecutor(directory: string, role: ThreadData['role'] = 'writer'): Promise<Executor> {
+  const workerData: ThreadData = { directory, role };
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData });
   const neighbours = new Neighbours();
   /** In the order in which the thread was asked, which is the order in which it answers. */
   let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void }[] = [];
@@ -84,7 +91,21 @@ export async function threadExecutor(directory: string): Promise<Executor> {
 }
 
 /** After one of these there may be something to claim that was not there before. */
-const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set(['accept', 'settle', 'release', 'cancel', 'saveQueue']);
+const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set([
+  'accept',
+  'settle',
+  'release',
+  'cancel',
+  'deliverNow',
+  'retryDeadLetters',
+  'saveQueue',
+  'pauseFlowKey',
+  'pinFlowKey',
+  'resetFlowRate',
+  'saveSchedule',
+  'setScheduleNext',
+  'fireSchedule',
+]);
 
 /** The stores that share an executor: each plans by what it knows to be due, so it must hear of what others write. */
 class Neighbours {

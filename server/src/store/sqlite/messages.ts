@@ -1,5 +1,6 @@
 // The messages and attempts tables: their rows, and the mapping to the domain's types. No decisions.
 
+import type { FlowLimits } from '../../domain/flow-control.ts';
 import type {
   Attempt,
   CallbackTarget,
@@ -11,6 +12,7 @@ import type {
   NewMessage,
   Outcome,
 } from '../../domain/message.ts';
+import type { Redaction } from '../../domain/redact.ts';
 import type { Counts, StoredMessage } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -27,6 +29,7 @@ export interface MessageRow {
   first_due_at: number;
   lease: string | null;
   node: string | null;
+  claimed_at: number | null;
   holds_slot: 0 | 1;
   url: string;
   host: string;
@@ -39,8 +42,16 @@ export interface MessageRow {
   interrupted: number;
   attempts: number;
   queue_name: string | null;
+  order_key: string | null;
+  is_first_of_key: 0 | 1;
+  flow_key: string | null;
+  flow_limits: string | null;
   topic_name: string | null;
   endpoint_name: string | null;
+  schedule_id: string | null;
+  labels: string | null;
+  redaction: string | null;
+  deduplication_key: string | null;
   callback: string | null;
   failure_callback: string | null;
   source_message_id: string | null;
@@ -50,22 +61,32 @@ export interface MessageRow {
   ended_at: number | null;
   expires_at: number | null;
   failure: string | null;
+  last_status: number | null;
   body: Uint8Array;
 }
 
-const INSERT_MESSAGE = `INSERT INTO messages
-  (id, account_id, kind, state, due_at, first_due_at, lease, node, url, host, method, headers, retries_max,
-   retry_delay, timeout_ms, queue_name, topic_name, endpoint_name, callback, failure_callback, source_message_id,
-   caller_ip, hops, created_at, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+/** The columns of `messages m` without the one that may be large; the body then reads as empty. */
+export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_due_at, m.lease, m.node,
+  m.claimed_at, m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
+  m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
+  m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
+  m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, x'' AS body`;
 
+const INSERT_MESSAGE = `INSERT INTO messages
+  (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
+   retry_delay, timeout_ms, queue_name, order_key, flow_key, flow_limits, topic_name, endpoint_name, schedule_id, labels,
+   redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, created_at, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  RETURNING seq`;
+
+/** Answers the message's place in the order of acceptance. */
 export function insertMessage(
   database: Database,
   message: NewMessage,
   state: RowState,
-  claim: { lease: string; node: string } | null,
-): void {
-  database.run(
+  claim: { lease: string; node: string; at: number } | null,
+): number {
+  const { seq } = database.get<{ seq: number }>(
     INSERT_MESSAGE,
     message.id,
     message.accountId,
@@ -75,6 +96,7 @@ export function insertMessage(
     message.dueAt,
     claim?.lease ?? null,
     claim?.node ?? null,
+    claim?.at ?? null,
     message.url,
     message.host,
     message.method,
@@ -83,8 +105,15 @@ export function insertMessage(
     message.retryDelay,
     message.timeoutMs,
     message.queueName,
+    message.orderKey,
+    message.flow?.key ?? null,
+    message.flow && JSON.stringify(message.flow.limits),
     message.topicName,
     message.endpointName,
+    message.scheduleId,
+    message.labels.length > 0 ? JSON.stringify(message.labels) : null,
+    message.redaction && JSON.stringify(message.redaction),
+    message.deduplication?.key ?? null,
     message.callback && JSON.stringify(message.callback),
     message.failureCallback && JSON.stringify(message.failureCallback),
     message.sourceMessageId,
@@ -92,7 +121,21 @@ export function insertMessage(
     message.hops,
     message.createdAt,
     message.body,
-  );
+  )!;
+  for (const label of message.labels) {
+    database.run(
+      'INSERT INTO message_labels (account_id, label, message_seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+      message.accountId,
+      label,
+      seq,
+    );
+  }
+  return seq;
+}
+
+/** The body of a row that was read without. */
+export function readBody(database: Database, seq: number): Uint8Array {
+  return database.get<{ body: Uint8Array }>('SELECT body FROM messages WHERE seq = ?', seq)!.body;
 }
 
 export function toMessage(row: MessageRow): Message {
@@ -109,6 +152,13 @@ export function toMessage(row: MessageRow): Message {
     retryDelay: row.retry_delay,
     timeoutMs: row.timeout_ms,
     queueName: row.queue_name,
+    orderKey: row.order_key,
+    flow: row.flow_key === null ? null : { key: row.flow_key, limits: JSON.parse(row.flow_limits!) as FlowLimits },
+    scheduleId: row.schedule_id,
+    labels: row.labels === null ? [] : (JSON.parse(row.labels) as string[]),
+    redaction: row.redaction === null ? null : (JSON.parse(row.redaction) as Redaction),
+    // What it kept others from matters only at acceptance.
+    deduplication: null,
     topicName: row.topic_name,
     endpointName: row.endpoint_name,
     callback: parseCallback(row.callback),
@@ -124,7 +174,9 @@ export function toMessage(row: MessageRow): Message {
     interrupted: row.interrupted,
     attempts: row.attempts,
     endedAt: row.ended_at,
+    claimedAt: row.claimed_at,
     failure: row.failure,
+    lastStatus: row.last_status,
   };
 }
 
@@ -132,14 +184,14 @@ function parseCallback(text: string | null): CallbackTarget | null {
   return text === null ? null : (JSON.parse(text) as CallbackTarget);
 }
 
-function toState(state: RowState): MessageState {
+export function toState(state: RowState): MessageState {
   return state === 'delayed' || state === 'queued' || state === 'ready' ? 'pending' : state;
 }
 
 export function insertAttempt(database: Database, messageSeq: number, attempt: Attempt): void {
   database.run(
-    `INSERT INTO attempts (message_seq, number, started_at, ended_at, outcome, status, error, response_headers,
-       is_response_body_cut, response_body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO attempts (message_seq, number, started_at, ended_at, outcome, status, error, next_at,
+       response_headers, is_response_body_cut, response_body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     messageSeq,
     attempt.number,
     attempt.startedAt,
@@ -147,6 +199,7 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
     attempt.outcome,
     attempt.status,
     attempt.error,
+    attempt.nextAt,
     JSON.stringify(attempt.responseHeaders),
     attempt.isResponseBodyCut ? 1 : 0,
     attempt.responseBody,
@@ -160,6 +213,7 @@ interface AttemptRow {
   outcome: Outcome['kind'];
   status: number | null;
   error: string | null;
+  next_at: number | null;
   response_headers: string;
   is_response_body_cut: 0 | 1;
   response_body: Uint8Array;
@@ -169,19 +223,30 @@ export function getMessage(database: Database, accountId: string, messageId: str
   const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
   if (!row) return null;
   const attempts = database.all<AttemptRow>('SELECT * FROM attempts WHERE message_seq = ? ORDER BY number', row.seq);
+  return { message: toMessage(row), attempts: attempts.map(toAttempt) };
+}
+
+export function getAttempt(database: Database, messageSeq: number, number: number): Attempt | null {
+  const row = database.get<AttemptRow>(
+    'SELECT * FROM attempts WHERE message_seq = ? AND number = ?',
+    messageSeq,
+    number,
+  );
+  return row ? toAttempt(row) : null;
+}
+
+function toAttempt(row: AttemptRow): Attempt {
   return {
-    message: toMessage(row),
-    attempts: attempts.map((attempt) => ({
-      number: attempt.number,
-      startedAt: attempt.started_at,
-      endedAt: attempt.ended_at,
-      outcome: attempt.outcome,
-      status: attempt.status,
-      error: attempt.error,
-      responseHeaders: JSON.parse(attempt.response_headers) as HeaderList,
-      responseBody: attempt.response_body,
-      isResponseBodyCut: attempt.is_response_body_cut === 1,
-    })),
+    number: row.number,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    outcome: row.outcome,
+    status: row.status,
+    error: row.error,
+    nextAt: row.next_at,
+    responseHeaders: JSON.parse(row.response_headers) as HeaderList,
+    responseBody: row.response_body,
+    isResponseBodyCut: row.is_response_body_cut === 1,
   };
 }
 
@@ -192,16 +257,32 @@ export function countMessages(database: Database): Counts {
   return counts;
 }
 
-/** Ended messages past their retention, oldest first, and their attempts. */
+/** Ended messages past their retention, oldest first, and all that hangs on them. */
 export function deleteExpired(database: Database, now: number, limit: number): number {
   const rows = database.all<{ seq: number }>(
     'SELECT seq FROM messages WHERE expires_at <= ? ORDER BY expires_at LIMIT ?',
     now,
     limit,
   );
-  for (const { seq } of rows) {
-    database.run('DELETE FROM attempts WHERE message_seq = ?', seq);
-    database.run('DELETE FROM messages WHERE seq = ?', seq);
-  }
+  for (const { seq } of rows) deleteMessage(database, seq);
   return rows.length;
+}
+
+export function deleteMessage(database: Database, seq: number): void {
+  const { account_id: accountId, labels } = database.get<Pick<MessageRow, 'account_id' | 'labels'>>(
+    'SELECT account_id, labels FROM messages WHERE seq = ?',
+    seq,
+  )!;
+  for (const label of labels === null ? [] : (JSON.parse(labels) as string[])) {
+    database.run(
+      'DELETE FROM message_labels WHERE account_id = ? AND label = ? AND message_seq = ?',
+      accountId,
+      label,
+      seq,
+    );
+  }
+  database.run('DELETE FROM attempts WHERE message_seq = ?', seq);
+  // Its number may be given again.
+  database.run('DELETE FROM journal WHERE message_seq = ?', seq);
+  database.run('DELETE FROM messages WHERE seq = ?', seq);
 }

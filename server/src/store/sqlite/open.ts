@@ -8,6 +8,7 @@ import { Database } from './database.ts';
 /** Older ones can lose committed pages when two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
 
+const FILE = 'postrider.db';
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 export interface OpenedFile {
@@ -20,7 +21,7 @@ export function openDirectory(directory: string): OpenedFile {
   mkdirSync(directory, { recursive: true });
   const lock = lockDirectory(directory);
   try {
-    const database = openDatabase(join(directory, 'postrider.db'));
+    const database = openDatabase(join(directory, FILE));
     // The lock says that no other process is alive, so every node the file still lists is gone.
     database.run('DELETE FROM nodes');
     return {
@@ -34,6 +35,13 @@ export function openDirectory(directory: string): OpenedFile {
     lock.close();
     throw error;
   }
+}
+
+/** A second connection that only reads, for a directory that is open already: it does not hold up the writer. */
+export function openReader(directory: string): OpenedFile {
+  const database = new Database(join(directory, FILE), { isReader: true });
+  database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;');
+  return { database, close: () => database.close() };
 }
 
 /** A database by path; `:memory:` for the simulation. */

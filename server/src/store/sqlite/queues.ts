@@ -1,5 +1,6 @@
 // FIFO: which of a queue's messages may start. Every change that could free or fill a place ends in `startHeads`;
-// nothing else in this adapter turns `queued` into `ready`.
+// nothing else in this adapter turns `queued` into `ready` for a queue. Of the messages with one order key, only the
+// first can be a head (`orderKey`).
 
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
 import type { Database } from './database.ts';
@@ -52,7 +53,7 @@ export function startHeads(database: Database, accountId: string, name: string, 
   while (free > 0) {
     const head = database.get<{ seq: number; first_due_at: number }>(
       `SELECT seq, first_due_at FROM messages
-         WHERE state = 'queued' AND holds_slot = 0 AND account_id = ? AND queue_name = ?
+         WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND account_id = ? AND queue_name = ?
          ORDER BY first_due_at, seq LIMIT 1`,
       accountId,
       name,
@@ -87,6 +88,32 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
     name,
     count,
   );
+}
+
+/**
+ * Of the open messages with this order key, only the first may be a head. To be called after each one that came or
+ * ended; the one that was first before is then among the first two.
+ */
+export function settleOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
+  const holder = database.get(
+    'SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND order_key = ?',
+    accountId,
+    queueName,
+    orderKey,
+  );
+  if (holder) return;
+  const [first, second] = database.all<{ seq: number; is_first_of_key: 0 | 1 }>(
+    `SELECT seq, is_first_of_key FROM messages
+       WHERE ended_at IS NULL AND account_id = ? AND queue_name = ? AND order_key = ?
+       ORDER BY first_due_at, seq LIMIT 2`,
+    accountId,
+    queueName,
+    orderKey,
+  );
+  const mark = (row: { seq: number }, isFirst: 0 | 1) =>
+    database.run('UPDATE messages SET is_first_of_key = ? WHERE seq = ?', isFirst, row.seq);
+  if (first?.is_first_of_key === 0) mark(first, 1);
+  if (second?.is_first_of_key === 1) mark(second, 0);
 }
 
 /** Starts the heads of queues whose next message has become due. */
@@ -138,9 +165,7 @@ export function listQueues(database: Database, accountId: string): Queue[] {
 
 function toQueue(database: Database, row: QueueRow): Queue {
   const { lag } = database.get<{ lag: number }>(
-    `SELECT (SELECT count(*) FROM messages
-               WHERE state = 'queued' AND holds_slot = 0 AND account_id = ?1 AND queue_name = ?2)
-          + (SELECT count(*) FROM messages WHERE holds_slot = 1 AND account_id = ?1 AND queue_name = ?2) AS lag`,
+    'SELECT count(*) AS lag FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?',
     row.account_id,
     row.name,
   )!;
@@ -153,4 +178,12 @@ function toQueue(database: Database, row: QueueRow): Queue {
     updatedAt: row.updated_at,
     lag,
   };
+}
+
+/** Deletes a queue that has no open messages; answers how many it has. */
+export function deleteQueue(database: Database, accountId: string, name: string): number | null {
+  const queue = getQueue(database, accountId, name);
+  if (!queue) return null;
+  if (queue.lag === 0) database.run('DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
+  return queue.lag;
 }

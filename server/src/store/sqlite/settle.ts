@@ -1,10 +1,13 @@
 // Writes the end of an attempt: its record, the message's next state and the callbacks, if the lease still stands.
+// And the ends that need no attempt: cancelled, and delivered now.
 
 import type { Settlement } from '../../domain/message.ts';
 import { accept, earlier } from './accept.ts';
 import type { Database } from './database.ts';
+import { admitWaiting } from './flow-keys.ts';
+import { CANCELLED, type Journal } from './journal.ts';
 import { insertAttempt } from './messages.ts';
-import { isPaused, startHeads } from './queues.ts';
+import { isPaused, settleOrderKey, startHeads } from './queues.ts';
 
 export interface SettleReply {
   readonly results: readonly ('settled' | 'lost')[];
@@ -15,24 +18,34 @@ interface Held {
   readonly seq: number;
   readonly account_id: string;
   readonly queue_name: string | null;
+  readonly order_key: string | null;
+  readonly flow_key: string | null;
+  readonly deduplication_key: string | null;
 }
 
-export function settle(database: Database, settlements: readonly Settlement[], now: number): SettleReply {
+const HELD = 'seq, account_id, queue_name, order_key, flow_key, deduplication_key';
+
+export function settle(
+  database: Database,
+  journal: Journal,
+  settlements: readonly Settlement[],
+  now: number,
+): SettleReply {
   let dueAt: number | null = null;
   const results = settlements.map((settlement) => {
     const held = database.get<Held>(
-      `SELECT seq, account_id, queue_name FROM messages
-         WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`,
+      `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`,
       settlement.messageId,
       settlement.accountId,
       settlement.lease,
     );
     if (!held) return 'lost';
     insertAttempt(database, held.seq, settlement.attempt);
+    journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
     dueAt = earlier(dueAt, writeNext(database, held, settlement, now));
     if (settlement.followUps.length > 0) {
-      const followUps = { messages: settlement.followUps, leases: [], node: '', now };
-      dueAt = earlier(dueAt, accept(database, followUps).dueAt);
+      const followUps = { messages: settlement.followUps, leases: [], node: '', now, dayMax: null };
+      dueAt = earlier(dueAt, accept(database, journal, followUps).dueAt);
     }
     return 'settled';
   });
@@ -44,35 +57,61 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
   if (next.state === 'pending') {
     const waits = held.queue_name !== null && isPaused(database, held.account_id, held.queue_name);
     database.run(
-      `UPDATE messages SET state = ?, lease = NULL, node = NULL, due_at = ?, retried = ?, interrupted = ?, attempts = ?
-         WHERE seq = ?`,
+      `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
+         holds_slot = iif(flow_key IS NULL, holds_slot, 0),
+         due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ? WHERE seq = ?`,
       waits ? 'queued' : 'delayed',
       next.dueAt,
       retried,
       interrupted,
       attempt.number,
+      attempt.status,
       held.seq,
     );
-    const startAt = held.queue_name === null ? null : startHeads(database, held.account_id, held.queue_name, now);
+    const startAt = letOthersStart(database, held, now);
     return waits ? startAt : earlier(next.dueAt, startAt);
   }
   database.run(
-    `UPDATE messages SET state = ?, lease = NULL, node = NULL, holds_slot = 0, retried = ?, interrupted = ?,
-       attempts = ?, ended_at = ?, expires_at = ?, failure = ? WHERE seq = ?`,
+    `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
+       interrupted = ?, attempts = ?, last_status = ?, ended_at = ?, expires_at = ?, failure = ? WHERE seq = ?`,
     next.state,
     retried,
     interrupted,
     attempt.number,
+    attempt.status,
     attempt.endedAt,
     next.expiresAt,
     next.state === 'failed' ? next.failure : null,
     held.seq,
   );
-  return held.queue_name === null ? null : startHeads(database, held.account_id, held.queue_name, now);
+  // A message that failed must not swallow the one that is sent to make up for it.
+  if (next.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
+  return letOthersStart(database, held, now);
+}
+
+/** Whoever waited for this message's place: in its queue, for its order key, under its flow key. */
+function letOthersStart(database: Database, held: Held, now: number): number | null {
+  const { account_id: accountId, queue_name: queueName, order_key: orderKey, flow_key: flowKey } = held;
+  if (queueName !== null) {
+    if (orderKey !== null) settleOrderKey(database, accountId, queueName, orderKey);
+    return startHeads(database, accountId, queueName, now);
+  }
+  return flowKey === null ? null : admitWaiting(database, accountId, flowKey, now);
+}
+
+function forgetDeduplication(database: Database, held: Held, messageId: string): void {
+  if (held.deduplication_key === null) return;
+  database.run(
+    'DELETE FROM deduplication WHERE account_id = ? AND key = ? AND message_id = ?',
+    held.account_id,
+    held.deduplication_key,
+    messageId,
+  );
 }
 
 export function cancel(
   database: Database,
+  journal: Journal,
   accountId: string,
   messageIds: readonly string[],
   now: number,
@@ -81,22 +120,40 @@ export function cancel(
   let dueAt: number | null = null;
   const cancelled = messageIds.filter((id) => {
     const open = database.get<Held>(
-      'SELECT seq, account_id, queue_name FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL',
+      `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
       id,
       accountId,
     );
     if (!open) return false;
     database.run(
-      `UPDATE messages SET state = 'cancelled', lease = NULL, node = NULL, holds_slot = 0, ended_at = ?, expires_at = ?
-         WHERE seq = ?`,
+      `UPDATE messages SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0,
+         ended_at = ?, expires_at = ? WHERE seq = ?`,
       now,
       expiresAt,
       open.seq,
     );
-    if (open.queue_name !== null) {
-      dueAt = earlier(dueAt, startHeads(database, accountId, open.queue_name, now));
-    }
+    journal.add(accountId, open.seq, CANCELLED, now);
+    forgetDeduplication(database, open, id);
+    dueAt = earlier(dueAt, letOthersStart(database, open, now));
     return true;
   });
   return { cancelled, dueAt };
+}
+
+/** Makes a message that waits for the clock due now. `inQueue`: its turn cannot be brought forward. */
+export function deliverNow(
+  database: Database,
+  accountId: string,
+  messageId: string,
+  now: number,
+): 'due' | 'inQueue' | 'notWaiting' {
+  const row = database.get<Held & { state: string }>(
+    `SELECT state, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+    messageId,
+    accountId,
+  );
+  if (!row) return 'notWaiting';
+  if (row.queue_name !== null) return 'inQueue';
+  if (row.state === 'delayed') database.run('UPDATE messages SET due_at = ? WHERE seq = ?', now, row.seq);
+  return 'due';
 }

@@ -6,24 +6,20 @@ import type { Claim, NewMessage, Settlement } from '../../domain/message.ts';
 import type { QueueChange } from '../../domain/queue.ts';
 import { NO_SLOTS, SlotBudget } from '../../domain/slots.ts';
 import type { Clock } from '../../world.ts';
-import { type ClaimAnswer, type ClaimRequest, type Store, StoreUnavailable } from '../store.ts';
+import { type AcceptAnswer, type ClaimAnswer, type ClaimRequest, type Store, StoreUnavailable } from '../store.ts';
 import { type AcceptReply, type AccountAtClaim, earlier } from './accept.ts';
 import type { ClaimReply } from './claim.ts';
+import { Committer } from './committer.ts';
 import type { Executor } from './executor.ts';
-import type { Command, Reply, Verbs } from './verbs.ts';
 
 /** What may wait for the next transaction. Past it, publishing is refused: memory is bounded. */
 const WAITING_MESSAGES_MAX = 20_000;
 const WAITING_BYTES_MAX = 256 * 1024 * 1024;
 
-interface Waiting {
-  readonly command: Command;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: Error) => void;
-}
-
 export interface SqliteStoreOptions {
   readonly executor: Executor;
+  /** For lists and searches, which may take long; the writer itself when there is none. */
+  readonly reader?: Executor;
   readonly clock: Clock;
   /** Names this process's claims; a new one for every start. */
   readonly node: string;
@@ -35,7 +31,13 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   const { executor, clock, node } = options;
   const committer = new Committer(executor, node, options.onBroken);
   const call = committer.call.bind(committer);
+  const readers = options.reader ? new Committer(options.reader, node, options.onBroken) : committer;
+  const read = readers.call.bind(readers);
   let wake = () => {};
+  const journalListeners = new Set<() => void>();
+  const noteJournal = () => {
+    for (const listener of journalListeners) listener();
+  };
   let leaseNumber = 0;
   let waitingMessages = 0;
   let waitingBytes = 0;
@@ -46,6 +48,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   let offer = new SlotBudget(NO_SLOTS);
   /** The earliest time at which the database may have something to claim. -Infinity: look at the next call. */
   let databaseDueAt: number | null = Number.NEGATIVE_INFINITY;
+  let scheduleAt: number | null = null;
 
   const noteDue = (dueAt: number | null) => {
     if (dueAt === null) return;
@@ -57,10 +60,11 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   executor.onOthers?.(node, () => {
     databaseDueAt = Number.NEGATIVE_INFINITY;
     wake();
+    noteJournal();
   });
 
   const leaseFor = (message: NewMessage, now: number): string | null => {
-    if (message.queueName !== null || message.dueAt > now) return null;
+    if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
     if (!offer.take(message.accountId, message.host, message.body.length)) return null;
     leaseNumber += 1;
     const lease = `${node}.${leaseNumber}`;
@@ -68,17 +72,27 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     return lease;
   };
 
-  async function accept(messages: readonly NewMessage[], now: number): Promise<void> {
+  const noteSchedule = (nextAt: number | null) => {
+    scheduleAt = earlier(scheduleAt, nextAt);
+    if (nextAt !== null) wake();
+  };
+
+  async function accept(
+    messages: readonly NewMessage[],
+    now: number,
+    dayMax: number | null = null,
+  ): Promise<AcceptAnswer> {
     const bytes = messages.reduce((sum, message) => sum + message.body.length, 0);
     if (waitingMessages > WAITING_MESSAGES_MAX || waitingBytes > WAITING_BYTES_MAX) {
       throw new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
     }
     waitingMessages += messages.length;
     waitingBytes += bytes;
-    const leases = messages.map((message) => leaseFor(message, now));
+    // Under a quota nothing is leased in advance: all of it may be refused.
+    const leases = messages.map((message) => (dayMax === null ? leaseFor(message, now) : null));
     let reply: AcceptReply;
     try {
-      reply = await call('accept', { messages, leases, node, now });
+      reply = await call('accept', { messages, leases, node, now, dayMax });
     } catch (error) {
       for (const lease of leases) if (lease !== null) promised.delete(lease);
       throw error;
@@ -90,12 +104,21 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     leases.forEach((lease, index) => {
       if (lease === null) return;
       const message = messages[index]!;
-      promised.get(lease)!.claim = newClaim(lease, message, reply.accounts.get(message.accountId)!);
+      promised.get(lease)!.claim = newClaim(lease, message, reply.accounts.get(message.accountId)!, now);
       isLeased = true;
     });
     noteDue(reply.dueAt);
     if (isLeased) wake();
+    noteJournal();
+    return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
   }
+
+  /** What was promised and is cancelled must never start; and one of them may be what the clock was waiting for. */
+  const forgetCancelled = (messageIds: readonly string[]) => {
+    const gone = new Set(messageIds);
+    for (const [lease, { message }] of promised) if (gone.has(message.id)) promised.delete(lease);
+    databaseDueAt = Number.NEGATIVE_INFINITY;
+  };
 
   async function claimDue(request: ClaimRequest): Promise<ClaimAnswer> {
     const budget = new SlotBudget(request.limits);
@@ -108,7 +131,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       // What is due but has no slot waits for a commit or a settlement, not for the clock: an engine that was told so
       // would ask again at once, forever, and never let the commit's answer through.
       const isLater = databaseDueAt !== null && databaseDueAt > request.now;
-      return { claims, nextDueAt: isLater ? databaseDueAt : null };
+      return { claims, nextDueAt: isLater ? databaseDueAt : null, nextScheduleAt: scheduleAt };
     }
     offer = new SlotBudget(NO_SLOTS);
     databaseDueAt = null;
@@ -126,7 +149,12 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     for (const { message } of reply.claims) budget.take(message.accountId, message.host, message.body.length);
     offer = budget;
     databaseDueAt = earlier(databaseDueAt, reply.hasMore ? Number.NEGATIVE_INFINITY : reply.nextDueAt);
-    return { claims: [...claims, ...reply.claims], nextDueAt: earlier(reply.nextDueAt, finite(databaseDueAt)) };
+    scheduleAt = reply.nextScheduleAt;
+    return {
+      claims: [...claims, ...reply.claims],
+      nextDueAt: earlier(reply.nextDueAt, finite(databaseDueAt)),
+      nextScheduleAt: scheduleAt,
+    };
   }
 
   return {
@@ -135,6 +163,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     async settle(settlements: readonly Settlement[], now: number) {
       const { results, dueAt } = await call('settle', settlements, now);
       noteDue(dueAt);
+      noteJournal();
       return results;
     },
     async release(leases, now) {
@@ -145,17 +174,37 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     onWork(listener) {
       wake = listener;
     },
+    onJournal(listener) {
+      journalListeners.add(listener);
+      return () => journalListeners.delete(listener);
+    },
     getMessage: (accountId, id) => call('getMessage', accountId, id),
     async cancel(accountId, ids, now, expiresAt) {
       const { cancelled, dueAt } = await call('cancel', accountId, ids, now, expiresAt);
-      // What was promised and is cancelled must never start.
-      const gone = new Set(cancelled);
-      for (const [lease, { message }] of promised) if (gone.has(message.id)) promised.delete(lease);
-      // One of them may be what the clock was waiting for.
-      databaseDueAt = Number.NEGATIVE_INFINITY;
+      forgetCancelled(cancelled);
       noteDue(dueAt);
+      noteJournal();
       return cancelled;
     },
+    async deliverNow(accountId, id, now) {
+      const result = await call('deliverNow', accountId, id, now);
+      noteDue(now);
+      return result;
+    },
+    whyFacts: (accountId, id) => call('whyFacts', accountId, id),
+    searchMessages: (accountId, filter, page) => read('searchMessages', accountId, filter, page),
+    countMatching: (accountId, filter, max) => read('countMatching', accountId, filter, max),
+    listEvents: (accountId, filter, page) => read('listEvents', accountId, filter, page),
+    journalEnd: (accountId) => read('journalEnd', accountId),
+    deleteDeadLetters: (accountId, ids) => call('deleteDeadLetters', accountId, ids),
+    async retryDeadLetters(retries, now) {
+      const { isRetried, dueAt } = await call('retryDeadLetters', retries, now);
+      noteDue(dueAt);
+      noteJournal();
+      return isRetried;
+    },
+    deleteJournal: (accountId, before, limit) => call('deleteJournal', accountId, before, limit),
+    deleteDeduplication: (now, limit) => call('deleteDeduplication', now, limit),
     deleteExpired: (now, limit) => call('deleteExpired', now, limit),
     counts: () => call('counts'),
     async saveQueue(accountId: string, name: string, change: QueueChange, now: number) {
@@ -164,7 +213,62 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       return queue;
     },
     getQueue: (accountId, name) => call('getQueue', accountId, name),
-    listQueues: (accountId) => call('listQueues', accountId),
+    listQueues: (accountId) => read('listQueues', accountId),
+    deleteQueue: (accountId, name) => call('deleteQueue', accountId, name),
+    getFlowKey: (accountId, key) => call('getFlowKey', accountId, key),
+    listFlowKeys: (accountId) => read('listFlowKeys', accountId),
+    async pauseFlowKey(accountId, key, isPaused, now) {
+      const flowKey = await call('pauseFlowKey', accountId, key, isPaused, now);
+      noteDue(now);
+      return flowKey;
+    },
+    async pinFlowKey(accountId, key, pin, now) {
+      const flowKey = await call('pinFlowKey', accountId, key, pin, now);
+      noteDue(now);
+      return flowKey;
+    },
+    async resetFlowRate(accountId, key, now) {
+      const flowKey = await call('resetFlowRate', accountId, key, now);
+      noteDue(now);
+      return flowKey;
+    },
+    async saveSchedule(schedule) {
+      await call('saveSchedule', schedule);
+      noteSchedule(schedule.nextAt);
+    },
+    getSchedule: (accountId, id) => call('getSchedule', accountId, id),
+    listSchedules: (accountId) => read('listSchedules', accountId),
+    countSchedules: (accountId) => call('countSchedules', accountId),
+    deleteSchedule: (accountId, id) => call('deleteSchedule', accountId, id),
+    async setScheduleNext(accountId, id, nextAt, isPaused) {
+      const isKnown = await call('setScheduleNext', accountId, id, nextAt, isPaused);
+      noteSchedule(nextAt);
+      return isKnown;
+    },
+    async dueSchedules(now, limit) {
+      const { due, nextAt } = await call('dueSchedules', now, limit);
+      scheduleAt = nextAt;
+      return due;
+    },
+    async fireSchedule(tick) {
+      const { isFired, dueAt } = await call('fireSchedule', tick);
+      noteDue(dueAt);
+      noteJournal();
+      return isFired;
+    },
+    createJob: (job) => call('createJob', job),
+    getJob: (accountId, id) => call('getJob', accountId, id),
+    listJobs: (accountId) => read('listJobs', accountId),
+    runningJobs: () => call('runningJobs'),
+    advanceJob: (accountId, id, step) => call('advanceJob', accountId, id, step),
+    async runJobStep(accountId, id, work, step) {
+      const { done, dueAt } = await call('runJobStep', accountId, id, work, step);
+      if (work.action === 'cancel') forgetCancelled(work.messageIds);
+      noteDue(dueAt);
+      noteJournal();
+      return done;
+    },
+    stopJob: (accountId, id, now) => call('stopJob', accountId, id, now),
     getTopic: (accountId, nameOrId) => call('getTopic', accountId, nameOrId),
     listTopics: (accountId) => call('listTopics', accountId),
     saveTopic: (topic) => call('saveTopic', topic),
@@ -179,72 +283,11 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     listTokens: (accountId) => call('listTokens', accountId),
     revokeToken: (accountId, tokenId, now) => call('revokeToken', accountId, tokenId, now),
     usage: (accountId, fromDay, toDay) => call('usage', accountId, fromDay, toDay),
-    close: () => committer.close(),
+    async close() {
+      if (readers !== committer) await readers.close();
+      await committer.close();
+    },
   };
-}
-
-/** What is asked while a batch runs goes into the next: under load, many requests share one fsync. */
-class Committer {
-  readonly #executor: Executor;
-  readonly #node: string;
-  readonly #onBroken: (error: Error) => void;
-  #waiting: Waiting[] = [];
-  #running: Promise<void> | null = null;
-  #closed: Error | null = null;
-
-  constructor(executor: Executor, node: string, onBroken: (error: Error) => void) {
-    this.#executor = executor;
-    this.#node = node;
-    this.#onBroken = onBroken;
-  }
-
-  call<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new StoreUnavailable('unavailable', this.#closed.message));
-      this.#waiting.push({ command: { verb, args }, resolve: resolve as (value: unknown) => void, reject });
-      this.#running ??= this.#run();
-    });
-  }
-
-  async close(): Promise<void> {
-    // First, so that nothing new is asked of an executor that is being closed.
-    this.#closed ??= new Error('The store is closed.');
-    await this.#running;
-    await this.#executor.close();
-  }
-
-  async #run(): Promise<void> {
-    // Lets everything that is asked in this turn of the loop into the first batch.
-    await null;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      try {
-        const commands = batch.map((waiting) => waiting.command);
-        const replies = await this.#executor.execute(commands, this.#node);
-        batch.forEach((waiting, index) => {
-          answer(waiting, replies[index]!);
-        });
-      } catch (error) {
-        this.#break(error as Error, batch);
-      }
-    }
-    this.#running = null;
-  }
-
-  #break(error: Error, batch: readonly Waiting[]): void {
-    this.#closed = error;
-    for (const waiting of [...batch, ...this.#waiting]) {
-      waiting.reject(new StoreUnavailable('unavailable', error.message));
-    }
-    this.#waiting = [];
-    this.#onBroken(error);
-  }
-}
-
-function answer(waiting: Waiting, reply: Reply): void {
-  if ('value' in reply) waiting.resolve(reply.value);
-  else waiting.reject(reply.isFull ? new StoreUnavailable('full', reply.error) : new Error(reply.error));
 }
 
 function takePromised(promised: Map<string, { claim: Claim | null }>): Claim[] {
@@ -257,7 +300,7 @@ function takePromised(promised: Map<string, { claim: Claim | null }>): Claim[] {
   return claims;
 }
 
-function newClaim(lease: string, message: NewMessage, account: AccountAtClaim): Claim {
+function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, now: number): Claim {
   return {
     lease,
     message: {
@@ -268,7 +311,9 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim): 
       interrupted: 0,
       attempts: 0,
       endedAt: null,
+      claimedAt: now,
       failure: null,
+      lastStatus: null,
     },
     tier: account.tier,
     signingKey: account.signingKey,

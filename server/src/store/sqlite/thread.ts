@@ -1,15 +1,16 @@
-// The writer's thread: takes batches of commands, runs each as one transaction, answers after the fsync.
+// The writer's thread, or the reader's: takes batches of commands, runs each as one transaction, answers after the fsync.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ThreadMessage } from './executor.ts';
-import { openDirectory } from './open.ts';
+import type { ThreadData, ThreadMessage } from './executor.ts';
+import { openDirectory, openReader } from './open.ts';
 import { type Command, createVerbs, runBatch } from './verbs.ts';
 
 const port = parentPort!;
 const say = (message: ThreadMessage) => port.postMessage(message);
 
 try {
-  const file = openDirectory((workerData as { directory: string }).directory);
+  const { directory, role } = workerData as ThreadData;
+  const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
   const verbs = createVerbs(file.database);
   port.on('message', (commands: readonly Command[] | 'close') => {
     try {

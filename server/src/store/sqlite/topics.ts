@@ -1,5 +1,6 @@
 // The topics table: read and written whole, guarded by a version.
 
+import type { HeaderList } from '../../domain/message.ts';
 import type { Endpoint, Topic } from '../../domain/topic.ts';
 import type { Database } from './database.ts';
 
@@ -8,6 +9,7 @@ interface TopicRow {
   account_id: string;
   name: string;
   endpoints: string;
+  defaults: string;
   created_at: number;
   updated_at: number;
   version: number;
@@ -26,6 +28,7 @@ export function listTopics(database: Database, accountId: string): Topic[] {
 
 export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed' {
   const endpoints = JSON.stringify(topic.endpoints);
+  const defaults = JSON.stringify(topic.defaults);
   let changes: number;
   if (topic.endpoints.length === 0) {
     changes = database.run(
@@ -36,20 +39,22 @@ export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed'
     );
   } else if (topic.version === 0) {
     changes = database.run(
-      `INSERT INTO topics (id, account_id, name, endpoints, created_at, updated_at, version)
-         VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING`,
+      `INSERT INTO topics (id, account_id, name, endpoints, defaults, created_at, updated_at, version)
+         VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING`,
       topic.id,
       topic.accountId,
       topic.name,
       endpoints,
+      defaults,
       topic.createdAt,
       topic.updatedAt,
     );
   } else {
     changes = database.run(
-      `UPDATE topics SET endpoints = ?, updated_at = ?, version = version + 1
+      `UPDATE topics SET endpoints = ?, defaults = ?, updated_at = ?, version = version + 1
          WHERE id = ? AND account_id = ? AND version = ?`,
       endpoints,
+      defaults,
       topic.updatedAt,
       topic.id,
       topic.accountId,
@@ -65,6 +70,7 @@ function toTopic(row: TopicRow): Topic {
     accountId: row.account_id,
     name: row.name,
     endpoints: JSON.parse(row.endpoints) as Endpoint[],
+    defaults: JSON.parse(row.defaults) as HeaderList,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     version: row.version,

@@ -2,26 +2,39 @@
 // wherever the connection lives: on the writer's thread, or in the caller's for the simulation.
 
 import type { Claim, Settlement } from '../../domain/message.ts';
-import type { QueueChange } from '../../domain/queue.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
 import { type ClaimCommand, Claimer, orphanedClaims, release } from './claim.ts';
 import type { Database } from './database.ts';
+import * as deadLetters from './dead-letters.ts';
+import * as events from './events.ts';
+import * as flowKeys from './flow-keys.ts';
+import * as jobs from './jobs.ts';
+import { deleteJournal, Journal } from './journal.ts';
 import * as messages from './messages.ts';
 import * as queues from './queues.ts';
-import { cancel, settle } from './settle.ts';
+import * as schedules from './schedules.ts';
+import * as search from './search.ts';
+import { cancel, deliverNow, settle } from './settle.ts';
 import * as topics from './topics.ts';
+import { whyFacts } from './why.ts';
 
 type Rest<F> = F extends (database: Database, ...rest: infer R) => infer T ? (...rest: R) => T : never;
+type RestOfWriting<F> = F extends (database: Database, journal: Journal, ...rest: infer R) => infer T
+  ? (...rest: R) => T
+  : never;
 
 export function createVerbs(database: Database) {
   const claimer = new Claimer(database);
+  const journal = new Journal(database);
   const on = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
     ((...rest: never[]) => verb(database, ...rest)) as unknown as Rest<F>;
+  const writing = <F extends (database: Database, journal: Journal, ...rest: never[]) => unknown>(verb: F) =>
+    ((...rest: never[]) => verb(database, journal, ...rest)) as unknown as RestOfWriting<F>;
   return {
-    accept: (command: AcceptCommand) => accept(database, command),
+    accept: (command: AcceptCommand) => accept(database, journal, command),
     claim: (command: ClaimCommand) => claimer.claim(command),
-    settle: (settlements: readonly Settlement[], now: number) => settle(database, settlements, now),
+    settle: (settlements: readonly Settlement[], now: number) => settle(database, journal, settlements, now),
     release: (leases: readonly string[], node: string, now: number) => release(database, leases, node, now),
     heartbeat: (node: string, aliveUntil: number): void => {
       database.run(
@@ -32,14 +45,50 @@ export function createVerbs(database: Database) {
     },
     orphanedClaims: (node: string, aliveAt: number, limit: number): Claim[] =>
       orphanedClaims(database, node, aliveAt, limit),
-    cancel: on(cancel),
+    cancel: writing(cancel),
+    deliverNow: on(deliverNow),
     getMessage: on(messages.getMessage),
+    whyFacts: on(whyFacts),
+    searchMessages: on(search.searchMessages),
+    countMatching: on(search.countMatching),
+    listEvents: on(events.listEvents),
+    journalEnd: on(events.journalEnd),
     deleteExpired: on(messages.deleteExpired),
+    deleteJournal: on(deleteJournal),
+    deleteDeduplication: (now: number, limit: number): number =>
+      database.run(
+        `DELETE FROM deduplication WHERE (account_id, key) IN
+           (SELECT account_id, key FROM deduplication WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+        now,
+        limit,
+      ),
     counts: on(messages.countMessages),
-    saveQueue: (accountId: string, name: string, change: QueueChange, now: number) =>
-      queues.saveQueue(database, accountId, name, change, now),
+    deleteDeadLetters: on(deadLetters.deleteDeadLetters),
+    retryDeadLetters: writing(deadLetters.retryDeadLetters),
+    saveQueue: on(queues.saveQueue),
     getQueue: on(queues.getQueue),
     listQueues: on(queues.listQueues),
+    deleteQueue: on(queues.deleteQueue),
+    getFlowKey: on(flowKeys.getFlowKey),
+    listFlowKeys: on(flowKeys.listFlowKeys),
+    pauseFlowKey: on(flowKeys.pauseFlowKey),
+    pinFlowKey: on(flowKeys.pinFlowKey),
+    resetFlowRate: on(flowKeys.resetFlowRate),
+    saveSchedule: on(schedules.saveSchedule),
+    getSchedule: on(schedules.getSchedule),
+    listSchedules: on(schedules.listSchedules),
+    countSchedules: on(schedules.countSchedules),
+    deleteSchedule: on(schedules.deleteSchedule),
+    setScheduleNext: on(schedules.setScheduleNext),
+    dueSchedules: on(schedules.dueSchedules),
+    fireSchedule: writing(schedules.fireSchedule),
+    createJob: on(jobs.createJob),
+    getJob: on(jobs.getJob),
+    listJobs: on(jobs.listJobs),
+    runningJobs: on(jobs.runningJobs),
+    advanceJob: on(jobs.advanceJob),
+    runJobStep: writing(jobs.runJobStep),
+    stopJob: on(jobs.stopJob),
     getTopic: on(topics.getTopic),
     listTopics: on(topics.listTopics),
     saveTopic: on(topics.saveTopic),

@@ -35,6 +35,8 @@ CREATE TABLE topics (
   account_id TEXT NOT NULL,
   name       TEXT NOT NULL,
   endpoints  TEXT NOT NULL,
+  -- Settings for every message to the topic that does not bring its own: a JSON list of headers.
+  defaults   TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   version    INTEGER NOT NULL,
@@ -55,6 +57,76 @@ CREATE TABLE queues (
 
 CREATE INDEX queues_next_start ON queues (next_start_at) WHERE next_start_at IS NOT NULL;
 
+CREATE TABLE flow_keys (
+  account_id           TEXT NOT NULL,
+  key                  TEXT NOT NULL,
+  -- The limits in force; null is unlimited.
+  parallelism          INTEGER,
+  rate                 INTEGER,
+  period_ms            INTEGER NOT NULL,
+  -- A pinned limit is not changed by what messages say.
+  is_parallelism_pinned INTEGER NOT NULL DEFAULT 0,
+  is_rate_pinned       INTEGER NOT NULL DEFAULT 0,
+  is_paused            INTEGER NOT NULL DEFAULT 0,
+  window_start_at      INTEGER NOT NULL,
+  window_count         INTEGER NOT NULL,
+  -- When its next message may start; null while nothing waits, or what waits does so for a place or a resume.
+  next_start_at        INTEGER,
+  PRIMARY KEY (account_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX flow_keys_next_start ON flow_keys (next_start_at) WHERE next_start_at IS NOT NULL;
+
+CREATE TABLE schedules (
+  id           TEXT NOT NULL,
+  account_id   TEXT NOT NULL,
+  cron         TEXT NOT NULL,
+  destination  TEXT NOT NULL,
+  queue_name   TEXT,
+  -- The publish it makes at every tick: a JSON list of headers, and the body below.
+  headers      TEXT NOT NULL,
+  caller_ip    TEXT,
+  is_paused    INTEGER NOT NULL CHECK (is_paused IN (0, 1)),
+  -- Null when it is paused or will never run again.
+  next_at      INTEGER,
+  last_at      INTEGER,
+  last_message_ids TEXT NOT NULL,
+  created_at   INTEGER NOT NULL,
+  body         BLOB NOT NULL,
+  PRIMARY KEY (account_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX schedules_next ON schedules (next_at) WHERE next_at IS NOT NULL;
+
+-- Which message an id of the caller's stands for, as long as it does.
+CREATE TABLE deduplication (
+  account_id TEXT NOT NULL,
+  key        TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (account_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX deduplication_expiring ON deduplication (expires_at);
+
+CREATE TABLE jobs (
+  id          TEXT NOT NULL,
+  account_id  TEXT NOT NULL,
+  action      TEXT NOT NULL,
+  filter      TEXT NOT NULL,
+  per_second  INTEGER NOT NULL,
+  state       TEXT NOT NULL CHECK (state IN ('running', 'stopped', 'done')),
+  matched     INTEGER NOT NULL,
+  done        INTEGER NOT NULL,
+  -- Where it goes on.
+  at_seq      INTEGER,
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  PRIMARY KEY (account_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX jobs_running ON jobs (updated_at) WHERE state = 'running';
+
 CREATE TABLE nodes (
   id          TEXT PRIMARY KEY,
   alive_until REAL NOT NULL
@@ -74,7 +146,9 @@ CREATE TABLE messages (
   first_due_at      INTEGER NOT NULL,
   lease             TEXT,
   node              TEXT,
-  -- 1 from the moment a queue's message is the head (or one of N) until it ends, retries included.
+  claimed_at        INTEGER,
+  -- 1 while it takes a place: in a queue from the moment it is the head (or one of N) until it ends, retries
+  -- included; under a flow key from the moment it may start until its attempt has ended.
   holds_slot        INTEGER NOT NULL DEFAULT 0 CHECK (holds_slot IN (0, 1)),
   url               TEXT NOT NULL,
   host              TEXT NOT NULL,
@@ -87,8 +161,17 @@ CREATE TABLE messages (
   interrupted       INTEGER NOT NULL DEFAULT 0,
   attempts          INTEGER NOT NULL DEFAULT 0,
   queue_name        TEXT,
+  order_key         TEXT,
+  -- 0 while another message with the same order key goes before it.
+  is_first_of_key   INTEGER NOT NULL DEFAULT 1 CHECK (is_first_of_key IN (0, 1)),
+  flow_key          TEXT,
+  flow_limits       TEXT,
   topic_name        TEXT,
   endpoint_name     TEXT,
+  schedule_id       TEXT,
+  labels            TEXT,
+  redaction         TEXT,
+  deduplication_key TEXT,
   callback          TEXT,
   failure_callback  TEXT,
   source_message_id TEXT,
@@ -99,6 +182,7 @@ CREATE TABLE messages (
   -- When an ended message may be deleted.
   expires_at        INTEGER,
   failure           TEXT,
+  last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
   body              BLOB NOT NULL,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
@@ -106,17 +190,45 @@ CREATE TABLE messages (
   CHECK ((state IN ('delivered', 'failed', 'cancelled')) = (ended_at IS NOT NULL)),
   CHECK ((ended_at IS NULL) = (expires_at IS NULL)),
   CHECK ((state = 'failed') = (failure IS NOT NULL)),
-  CHECK (holds_slot = 0 OR (queue_name IS NOT NULL AND ended_at IS NULL)),
-  CHECK (state <> 'queued' OR queue_name IS NOT NULL)
+  CHECK (queue_name IS NULL OR flow_key IS NULL),
+  CHECK (holds_slot = 0 OR (ended_at IS NULL AND (queue_name IS NOT NULL OR flow_key IS NOT NULL))),
+  CHECK (state <> 'queued' OR queue_name IS NOT NULL OR flow_key IS NOT NULL)
 ) STRICT;
 
+-- What to do next.
 CREATE INDEX messages_delayed ON messages (due_at) WHERE state = 'delayed';
 CREATE INDEX messages_ready ON messages (account_id, host, due_at, seq) WHERE state = 'ready';
-CREATE INDEX messages_queued ON messages (account_id, queue_name, first_due_at, seq)
-  WHERE state = 'queued' AND holds_slot = 0;
-CREATE INDEX messages_holding ON messages (account_id, queue_name) WHERE holds_slot = 1;
-CREATE INDEX messages_claimed ON messages (node) WHERE state = 'claimed';
+CREATE INDEX messages_claimed ON messages (node, lease) WHERE state = 'claimed';
 CREATE INDEX messages_expiring ON messages (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Whose turn it is.
+CREATE INDEX messages_queued ON messages (account_id, queue_name, first_due_at, seq)
+  WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND queue_name IS NOT NULL;
+CREATE INDEX messages_of_order_key ON messages (account_id, queue_name, order_key, first_due_at, seq)
+  WHERE order_key IS NOT NULL AND ended_at IS NULL;
+CREATE INDEX messages_holding ON messages (account_id, queue_name) WHERE holds_slot = 1 AND queue_name IS NOT NULL;
+CREATE INDEX messages_open_in_queue ON messages (account_id, queue_name, first_due_at, seq)
+  WHERE ended_at IS NULL AND queue_name IS NOT NULL;
+CREATE INDEX messages_behind_flow_key ON messages (account_id, flow_key, due_at, seq)
+  WHERE state = 'queued' AND flow_key IS NOT NULL;
+CREATE INDEX messages_within_flow_key ON messages (account_id, flow_key, state) WHERE holds_slot = 1 AND flow_key IS NOT NULL;
+
+-- To find and list them.
+CREATE INDEX messages_of_account ON messages (account_id, seq);
+CREATE INDEX messages_open ON messages (account_id, seq) WHERE ended_at IS NULL;
+CREATE INDEX messages_ended_badly ON messages (account_id, state, seq) WHERE state IN ('failed', 'cancelled');
+CREATE INDEX messages_of_host ON messages (account_id, host, seq);
+CREATE INDEX messages_of_queue ON messages (account_id, queue_name, seq) WHERE queue_name IS NOT NULL;
+CREATE INDEX messages_of_topic ON messages (account_id, topic_name, seq) WHERE topic_name IS NOT NULL;
+CREATE INDEX messages_of_schedule ON messages (account_id, schedule_id, seq) WHERE schedule_id IS NOT NULL;
+CREATE INDEX messages_of_flow_key ON messages (account_id, flow_key, seq) WHERE flow_key IS NOT NULL;
+
+CREATE TABLE message_labels (
+  account_id  TEXT NOT NULL,
+  label       TEXT NOT NULL,
+  message_seq INTEGER NOT NULL,
+  PRIMARY KEY (account_id, label, message_seq)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attempts (
   message_seq          INTEGER NOT NULL,
@@ -126,8 +238,23 @@ CREATE TABLE attempts (
   outcome              TEXT NOT NULL,
   status               INTEGER,
   error                TEXT,
+  -- When the next attempt was to follow; null after the last one.
+  next_at              INTEGER,
   response_headers     TEXT NOT NULL,
   is_response_body_cut INTEGER NOT NULL,
   response_body        BLOB NOT NULL,
   UNIQUE (message_seq, number)
 ) STRICT;
+
+-- What happened, in order: a row for every acceptance, attempt and cancellation, from which the events are told.
+CREATE TABLE journal (
+  account_id  TEXT NOT NULL,
+  seq         INTEGER NOT NULL,
+  at          INTEGER NOT NULL,
+  message_seq INTEGER NOT NULL,
+  -- 0: accepted; n: attempt n ended; -1: cancelled.
+  step        INTEGER NOT NULL,
+  PRIMARY KEY (account_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX journal_of_message ON journal (message_seq);

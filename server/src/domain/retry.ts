@@ -1,0 +1,69 @@
+// Sending a dead letter again: a new message with everything of the old one, linked to it, due at once.
+
+import type { NewId } from './id.ts';
+import type { HeaderList, Message, NewMessage } from './message.ts';
+import type { PublishSettings } from './publish-settings.ts';
+
+export function retriedMessage(dead: Message, now: number, newId: NewId): NewMessage {
+  const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay, timeoutMs } = dead;
+  const { queueName, orderKey, flow, scheduleId, labels, redaction, topicName, endpointName } = dead;
+  const { callback, failureCallback, callerIp, hops } = dead;
+  return {
+    id: newId('msg'),
+    accountId,
+    kind,
+    url,
+    host,
+    method,
+    headers,
+    body,
+    retriesMax,
+    retryDelay,
+    timeoutMs,
+    queueName,
+    orderKey,
+    flow,
+    scheduleId,
+    labels,
+    redaction,
+    deduplication: null,
+    topicName,
+    endpointName,
+    callback,
+    failureCallback,
+    sourceMessageId: id,
+    callerIp,
+    hops,
+    createdAt: now,
+    dueAt: now,
+  };
+}
+
+/** The same with what the caller gave for this time, planned as any publish is; all else stays as it was. */
+export function withChanges(again: NewMessage, planned: NewMessage, given: PublishSettings): NewMessage {
+  const { settings } = given;
+  return {
+    ...again,
+    url: planned.url,
+    host: planned.host,
+    body: planned.body,
+    headers: [...without(again.headers, planned.headers), ...planned.headers],
+    dueAt: planned.dueAt,
+    ...(settings.method !== null && { method: planned.method }),
+    ...(settings.retries !== null && { retriesMax: planned.retriesMax }),
+    ...(settings.retryDelay !== null && { retryDelay: planned.retryDelay }),
+    ...(settings.timeoutMs !== null && { timeoutMs: planned.timeoutMs }),
+    ...(given.callback && { callback: planned.callback }),
+    ...(given.failureCallback && { failureCallback: planned.failureCallback }),
+    ...(given.flow && { flow: planned.flow }),
+    ...(given.orderKey !== null && { orderKey: planned.orderKey }),
+    ...(given.labels.length > 0 && { labels: planned.labels }),
+    ...(given.redaction && { redaction: planned.redaction }),
+    ...(given.deduplication && { deduplication: planned.deduplication }),
+  };
+}
+
+function without(headers: HeaderList, replaced: HeaderList): HeaderList {
+  const names = new Set(replaced.map(([name]) => name.toLowerCase()));
+  return headers.filter(([name]) => !names.has(name.toLowerCase()));
+}

@@ -1,0 +1,101 @@
+// Why is this message not delivered yet? In words for people and in data for programs, with an estimate where there is
+// one. Pure: the store brings the facts.
+
+import { formatDurationMs } from './duration.ts';
+import type { FlowKey } from './flow-key.ts';
+import type { Message } from './message.ts';
+import type { Queue } from './queue.ts';
+
+export interface WhyInput {
+  readonly message: Message;
+  readonly queue: Queue | null;
+  readonly ahead: { readonly messageId: string; readonly state: Message['state']; readonly count: number } | null;
+  readonly flowKey: FlowKey | null;
+  readonly isDraining: boolean;
+  readonly now: number;
+}
+
+export interface Why {
+  readonly reason:
+    | 'ended'
+    | 'active'
+    | 'queuePaused'
+    | 'behind'
+    | 'flowPaused'
+    | 'flowFull'
+    | 'retrying'
+    | 'delayed'
+    | 'draining'
+    | 'waitingForSlot';
+  readonly text: string;
+  /** The earliest time of the next attempt, where the clock decides it. */
+  readonly nextAttemptAt?: number;
+  readonly behindMessageId?: string;
+  readonly aheadCount?: number;
+}
+
+export function whyNotDelivered(input: WhyInput): Why {
+  const { message, queue, ahead, flowKey, now } = input;
+  if (message.endedAt !== null) {
+    const how = message.failure === null ? message.state : `failed: ${message.failure}`;
+    return { reason: 'ended', text: `it has ended: ${how}` };
+  }
+  if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is under way` };
+  if (queue?.isPaused) {
+    return { reason: 'queuePaused', text: `queue "${queue.name}" is paused; resume it to go on` };
+  }
+  const isDue = message.dueAt <= now;
+  if (isDue && ahead) {
+    return {
+      reason: 'behind',
+      text:
+        `${count(ahead.count, 'message')} of queue "${queue?.name}" ${ahead.count === 1 ? 'goes' : 'go'} before it, ` +
+        `first ${ahead.messageId}, which is ${ahead.state}`,
+      behindMessageId: ahead.messageId,
+      aheadCount: ahead.count,
+    };
+  }
+  if (!isDue) return waiting(message, now);
+  if (flowKey?.isPaused)
+    return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to go on` };
+  const full = flowKey && fullKey(flowKey, now);
+  if (full) return full;
+  if (input.isDraining) return { reason: 'draining', text: 'this node is shutting down; another start delivers it' };
+  return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
+}
+
+function waiting(message: Message, now: number): Why {
+  const inMs = formatDurationMs(message.dueAt - now);
+  const at = new Date(message.dueAt).toISOString();
+  if (message.attempts === 0) {
+    return { reason: 'delayed', text: `it is delayed until ${at}, in ${inMs}`, nextAttemptAt: message.dueAt };
+  }
+  return {
+    reason: 'retrying',
+    text: `attempt ${message.attempts} failed${message.lastStatus === null ? '' : ` with status ${message.lastStatus}`}; the next follows at ${at}, in ${inMs}`,
+    nextAttemptAt: message.dueAt,
+  };
+}
+
+function fullKey(flowKey: FlowKey, now: number): Why | null {
+  const { parallelism, rate, periodMs } = flowKey.limits;
+  if (parallelism !== null && flowKey.active >= parallelism) {
+    return {
+      reason: 'flowFull',
+      text: `flow key "${flowKey.key}" has ${flowKey.active} of ${parallelism} deliveries under way; ${flowKey.waiting} wait`,
+    };
+  }
+  const windowEndsAt = flowKey.windowStartAt + periodMs;
+  if (rate !== null && flowKey.windowCount >= rate && now < windowEndsAt) {
+    return {
+      reason: 'flowFull',
+      text: `flow key "${flowKey.key}" has started ${flowKey.windowCount} of ${rate} in this period; ${flowKey.waiting} wait`,
+      nextAttemptAt: windowEndsAt,
+    };
+  }
+  return null;
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,229 @@
+// What the API answers, as schemas: the OpenAPI document shows them, and the tests hold every answer against them.
+
+import Type, { type TSchema } from 'typebox';
+
+const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
+const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
+const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
+const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
+
+export const Cursor = Type.Optional(
+  Type.String({ description: 'Where the next page starts; absent on the last one.' }),
+);
+
+export const ErrorAnswer = open({ error: Type.String(), code: Type.String() });
+
+export const PublishResult = open({
+  messageId: Type.String(),
+  url: Type.String(),
+  deduplicated: optional(Type.Boolean()),
+});
+export const PublishAnswer = Type.Union([PublishResult, Type.Array(PublishResult)]);
+export const BatchAnswer = Type.Array(
+  Type.Union([
+    open({ messageId: Type.String(), deduplicated: optional(Type.Boolean()) }),
+    Type.Array(PublishResult),
+    ErrorAnswer,
+  ]),
+);
+
+const messageFields = {
+  messageId: Type.String(),
+  url: Type.String(),
+  topicName: optional(Type.String()),
+  endpointName: optional(Type.String()),
+  queueName: optional(Type.String()),
+  orderKey: optional(Type.String()),
+  scheduleId: optional(Type.String()),
+  method: Type.String(),
+  header: Headers,
+  body: optional(Type.String()),
+  bodyBase64: optional(Type.String()),
+  maxRetries: Type.Integer(),
+  retryDelayExpression: optional(Type.String()),
+  timeoutMs: Type.Integer(),
+  notBefore: Ms,
+  createdAt: Ms,
+  state: Type.String({ enum: ['CREATED', 'ACTIVE', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELLED'] }),
+  retried: Type.Integer(),
+  nextDeliveryTime: optional(Ms),
+  endedAt: optional(Ms),
+  responseStatus: optional(Type.Integer()),
+  failure: optional(Type.String()),
+  callback: optional(Type.String()),
+  callbackHeader: optional(Headers),
+  failureCallback: optional(Type.String()),
+  failureCallbackHeader: optional(Headers),
+  sourceMessageId: optional(Type.String()),
+  callerIP: optional(Type.String()),
+  callerIp: optional(Type.String()),
+  label: optional(Type.String()),
+  labels: optional(Type.Array(Type.String())),
+  flowControlKey: optional(Type.String()),
+  parallelism: optional(Type.Integer()),
+  rate: optional(Type.Integer()),
+  period: optional(Type.Number()),
+};
+const answerFields = {
+  responseStatus: optional(Type.Integer()),
+  responseHeader: optional(Headers),
+  responseBody: optional(Type.String()),
+  responseBodyBase64: optional(Type.String()),
+  isResponseBodyCut: optional(Type.Boolean()),
+};
+
+export const AttemptAnswer = open({
+  number: Type.Integer(),
+  startedAt: Ms,
+  endedAt: Ms,
+  outcome: Type.String({ enum: ['answered', 'unreachable', 'timedOut', 'refusedByPolicy', 'interrupted'] }),
+  error: optional(Type.String()),
+  nextDeliveryTime: optional(Ms),
+  ...answerFields,
+});
+export const MessageAnswer = open({ ...messageFields, attempts: Type.Array(AttemptAnswer) });
+export const MessagesAnswer = open({ messages: Type.Array(open(messageFields)), cursor: Cursor });
+export const DeadLetterAnswer = open({
+  ...messageFields,
+  ...answerFields,
+  dlqId: Type.String(),
+  error: optional(Type.String()),
+});
+export const DeadLettersAnswer = open({ messages: Type.Array(DeadLetterAnswer), cursor: Cursor });
+export const DeletedAnswer = open({ deleted: Type.Integer(), cursor: Cursor });
+export const CancelledAnswer = open({ cancelled: Type.Integer() });
+export const MessageIdAnswer = open({ messageId: Type.String() });
+export const RetriedAnswer = open({ responses: Type.Array(MessageIdAnswer), cursor: Cursor });
+export const RunAnswer = Type.Array(open({ messageId: Type.String(), url: Type.String() }));
+export const NothingAnswer = open({});
+export const StatusAnswer = open({ status: Type.String() });
+
+export const WhyAnswer = open({
+  messageId: Type.String(),
+  reason: Type.String(),
+  text: Type.String(),
+  nextAttemptAt: optional(Ms),
+  behindMessageId: optional(Type.String()),
+  aheadCount: optional(Type.Integer()),
+});
+
+const EventAnswer = open({
+  time: Ms,
+  messageId: Type.String(),
+  state: Type.String(),
+  url: Type.String(),
+  method: Type.String(),
+  topicName: optional(Type.String()),
+  endpointName: optional(Type.String()),
+  queueName: optional(Type.String()),
+  scheduleId: optional(Type.String()),
+  label: optional(Type.String()),
+  labels: optional(Type.Array(Type.String())),
+  flowControlKey: optional(Type.String()),
+  callerIp: optional(Type.String()),
+  header: Headers,
+  body: optional(Type.String({ description: 'In base64.' })),
+  maxRetries: Type.Integer(),
+  createdAt: Ms,
+  attempt: optional(Type.Integer()),
+  nextDeliveryTime: optional(Ms),
+  error: optional(Type.String()),
+  responseStatus: optional(Type.Integer()),
+  responseHeaders: optional(Headers),
+  responseBody: optional(Type.String({ description: 'In base64.' })),
+});
+export const EventsAnswer = open({ events: Type.Array(EventAnswer), logs: Type.Array(EventAnswer), cursor: Cursor });
+
+export const QueueAnswer = open({
+  name: Type.String(),
+  createdAt: Ms,
+  updatedAt: Ms,
+  parallelism: Type.Integer(),
+  paused: Type.Boolean(),
+  lag: Type.Integer(),
+});
+export const TopicAnswer = open({
+  id: Type.String(),
+  name: Type.String(),
+  createdAt: Ms,
+  updatedAt: Ms,
+  endpoints: Type.Array(open({ name: optional(Type.String()), url: Type.String() })),
+  headers: optional(Type.Record(Type.String(), Type.String())),
+});
+export const TopicOrNothing = Type.Union([TopicAnswer, NothingAnswer]);
+export const ScheduleIdAnswer = open({ scheduleId: Type.String() });
+export const ScheduleAnswer = open({
+  scheduleId: Type.String(),
+  cron: Type.String(),
+  createdAt: Ms,
+  destination: Type.String(),
+  method: Type.String(),
+  header: Headers,
+  body: optional(Type.String()),
+  bodyBase64: optional(Type.String()),
+  retries: Type.Integer(),
+  delay: optional(Type.Number()),
+  retryDelayExpression: optional(Type.String()),
+  callback: optional(Type.String()),
+  failureCallback: optional(Type.String()),
+  callerIP: optional(Type.String()),
+  callerIp: optional(Type.String()),
+  isPaused: Type.Boolean(),
+  queueName: optional(Type.String()),
+  label: optional(Type.String()),
+  labels: optional(Type.Array(Type.String())),
+  flowControlKey: optional(Type.String()),
+  parallelism: optional(Type.Integer()),
+  rate: optional(Type.Integer()),
+  period: optional(Type.Number()),
+  nextScheduleTime: optional(Ms),
+  lastScheduleTime: optional(Ms),
+  lastScheduleStates: optional(Type.Record(Type.String(), Type.String({ enum: ['IN_PROGRESS', 'SUCCESS', 'FAIL'] }))),
+});
+export const FlowKeyAnswer = open({
+  flowControlKey: Type.String(),
+  waitListSize: Type.Integer(),
+  parallelismMax: Type.Integer(),
+  parallelismCount: Type.Integer(),
+  rateMax: Type.Integer(),
+  rateCount: Type.Integer(),
+  ratePeriod: Type.Number(),
+  ratePeriodStart: Type.Integer(),
+  isPaused: Type.Boolean(),
+  isPinnedParallelism: Type.Boolean(),
+  isPinnedRate: Type.Boolean(),
+});
+export const ParallelismAnswer = open({ parallelismMax: Type.Integer(), parallelismCount: Type.Integer() });
+
+export const JobAnswer = open({
+  jobId: Type.String(),
+  action: Type.String({ enum: ['cancel', 'retry', 'delete'] }),
+  filter: Type.Record(Type.String(), Type.Unknown()),
+  perSecond: Type.Integer(),
+  state: Type.String({ enum: ['running', 'stopped', 'done'] }),
+  matched: Type.Integer(),
+  done: Type.Integer(),
+  createdAt: Ms,
+  updatedAt: Ms,
+});
+export const JobOrCount = Type.Union([JobAnswer, open({ action: Type.String(), matched: Type.Integer() })]);
+export const JobsAnswer = open({ jobs: Type.Array(JobAnswer) });
+
+export const KeysAnswer = open({ current: Type.String(), next: Type.String() });
+export const UsageAnswer = open({
+  fromDay: Type.String(),
+  toDay: Type.String(),
+  usage: Type.Array(open({ day: Type.String(), kind: Type.String(), count: Type.Integer() })),
+});
+export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier: Type.String(), createdAt: Ms });
+export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer) });
+const tokenFields = {
+  tokenId: Type.String(),
+  accountId: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.String()),
+  createdAt: Ms,
+  revokedAt: optional(Ms),
+};
+export const TokensAnswer = open({ tokens: Type.Array(open(tokenFields)) });
+export const NewTokenAnswer = open({ ...tokenFields, token: Type.String({ description: 'Shown only here.' }) });

@@ -1,0 +1,176 @@
+// Filters of lists and bulk calls, from the query string or a JSON body: the same names in both, one value or several.
+// A name that is not known is refused: a filter that is silently ignored cancels what nobody meant.
+
+import Type from 'typebox';
+import { messageIdOf } from '../domain/callback.ts';
+import type { MessageFilter, ShownState } from '../domain/message-filter.ts';
+import type { PageRequest } from '../store/store.ts';
+import { ApiError } from './errors.ts';
+
+const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);
+
+const SHOWN_STATES: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELLED'];
+
+/** What every list takes, beside its filters. */
+export const PAGE_NAMES = ['count', 'cursor', 'order'] as const;
+
+type Given = Readonly<Record<string, unknown>>;
+
+export const FILTER_NAMES = {
+  messages: [
+    'messageId',
+    'messageIds',
+    'state',
+    'url',
+    'host',
+    'path',
+    'topicName',
+    'queueName',
+    'scheduleId',
+    'label',
+    'flowControlKey',
+    'callerIp',
+    'responseStatus',
+    'fromDate',
+    'toDate',
+    'text',
+  ],
+  deadLetters: [
+    'messageId',
+    'dlqIds',
+    'url',
+    'topicName',
+    'queueName',
+    'scheduleId',
+    'label',
+    'flowControlKey',
+    'callerIp',
+    'responseStatus',
+    'fromDate',
+    'toDate',
+  ],
+} as const;
+
+export type FilterName = (typeof FILTER_NAMES)['messages' | 'deadLetters'][number];
+
+/** A query schema with these names: strings, repeated or not. Other names are refused by `given`, as bad filters. */
+export function querySchema(names: readonly string[]) {
+  return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(OneOrMore)])));
+}
+
+/** What is given in the query and, for calls that take one, in the body; null and "" count as absent. */
+export function given(query: unknown, body: unknown, names: readonly string[]): Given {
+  const merged: Record<string, unknown> = Object.create(null);
+  for (const source of [query, body]) {
+    for (const [name, value] of Object.entries((source ?? {}) as Record<string, unknown>)) {
+      if (!names.includes(name)) throw new ApiError('bad_filter', `${name}: there is no such filter here`);
+      if (value !== null && value !== '' && value !== undefined) merged[name] = value;
+    }
+  }
+  return merged;
+}
+
+/**
+ * A filter that is there but empty (the ids of a list that turned out empty, which Go sends as null) must not come to
+ * mean all: only who names no filter at all does.
+ */
+export function refuseEmptyFilters(...sources: readonly unknown[]): void {
+  for (const source of sources) {
+    for (const name of Object.keys((source ?? {}) as Given)) {
+      if (NOT_FILTERS.has(name)) continue;
+      throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to mean all`);
+    }
+  }
+}
+
+const NOT_FILTERS: ReadonlySet<string> = new Set([...PAGE_NAMES, 'all']);
+
+export function parseMessageFilter(values: Given): MessageFilter {
+  const list = (name: FilterName) => (name in values ? texts(name, values[name]) : undefined);
+  const ids = [...(list('messageId') ?? []), ...(list('messageIds') ?? []), ...(list('dlqIds') ?? []).map(messageIdOf)];
+  const filter: { -readonly [K in keyof MessageFilter]: MessageFilter[K] | undefined } = {
+    messageIds: ['messageId', 'messageIds', 'dlqIds'].some((name) => name in values) ? ids : undefined,
+    states: list('state')?.flatMap(statesOf),
+    urls: list('url'),
+    hosts: list('host')?.map((host) => host.toLowerCase()),
+    paths: list('path'),
+    topicNames: list('topicName'),
+    queueNames: list('queueName'),
+    scheduleIds: list('scheduleId'),
+    labels: list('label'),
+    flowKeys: list('flowControlKey'),
+    callerIps: list('callerIp'),
+    statuses: list('responseStatus')?.map((text) => wholeNumber('responseStatus', text)),
+    fromAt: values.fromDate === undefined ? undefined : instant('fromDate', values.fromDate),
+    toAt: values.toDate === undefined ? undefined : instant('toDate', values.toDate),
+    text: list('text')?.[0],
+  };
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+}
+
+export function parsePage(values: Given, countDefault: number, countMax: number, withBodies: boolean): PageRequest {
+  const count = values.count === undefined ? countDefault : wholeNumber('count', single('count', values.count));
+  if (count < 1 || count > countMax) throw new ApiError('bad_parameter', `count: must be from 1 to ${countMax}`);
+  const order = values.order === undefined ? 'newestFirst' : ORDERS[single('order', values.order)];
+  if (!order) throw new ApiError('bad_parameter', `order: must be one of ${Object.keys(ORDERS).join(', ')}`);
+  const cursor = values.cursor === undefined ? null : wholeNumber('cursor', single('cursor', values.cursor));
+  return { limit: count, cursor, order, withBodies };
+}
+
+/** As the public clients write them, and in words. */
+const ORDERS: Readonly<Record<string, PageRequest['order']>> = {
+  latestFirst: 'newestFirst',
+  newestFirst: 'newestFirst',
+  earliestFirst: 'oldestFirst',
+  oldestFirst: 'oldestFirst',
+};
+
+function statesOf(text: string): readonly ShownState[] {
+  const state = stateName(text);
+  if (state === 'IN_PROGRESS') return ['ACTIVE', 'RETRY'];
+  if (state === 'ERROR') return ['RETRY'];
+  const known = SHOWN_STATES.find((each) => each === state);
+  if (known) return [known];
+  throw new ApiError('bad_filter', `state: must be one of ${SHOWN_STATES.join(', ')}, IN_PROGRESS`);
+}
+
+/** As we write it, whatever the case; the public clients write CANCELED. */
+export function stateName(text: string): string {
+  const name = text.toUpperCase();
+  return name === 'CANCELED' ? 'CANCELLED' : name;
+}
+
+function texts(name: string, value: unknown): string[] {
+  const all = Array.isArray(value) ? value : [value];
+  return all.map((each) => {
+    if (typeof each === 'string' || typeof each === 'number') return String(each);
+    throw new ApiError('bad_filter', `${name}: must be a text or a list of texts`);
+  });
+}
+
+export function single(name: string, value: unknown): string {
+  const all = texts(name, value);
+  if (all.length !== 1) throw new ApiError('bad_parameter', `${name}: give it once`);
+  return all[0]!;
+}
+
+export function wholeNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(number)) {
+    throw new ApiError('bad_parameter', `${name}: must be a whole number, 0 or more`);
+  }
+  return number;
+}
+
+/** Milliseconds since 1970, or an ISO date. */
+export function instant(name: string, value: unknown): number {
+  const text = single(name, value);
+  if (/^\d{1,16}(\.\d+)?$/.test(text)) return Number(text);
+  const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at))
+    throw new ApiError(
+      'bad_filter',
+      `${name}: must be milliseconds since 1970, or a date such as 2026-01-31T12:00:00Z`,
+    );
+  return at;
+}

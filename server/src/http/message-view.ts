@@ -1,0 +1,154 @@
+// Messages as the API shows them: canonical headers, bodies as text where they are text, and nothing that the caller
+// asked to be redacted. Every read of a message goes through here.
+
+import { base64, deadLetterId, headerMap } from '../domain/callback.ts';
+import type { MessageEvent } from '../domain/event.ts';
+import type { Attempt, HeaderList, Message } from '../domain/message.ts';
+import { shownState } from '../domain/message-filter.ts';
+import { redactBody, redactHeaders } from '../domain/redact.ts';
+import { sha256 } from './publications.ts';
+
+export function messageView(message: Message) {
+  const { header, body } = shownContent(message);
+  return {
+    messageId: message.id,
+    url: message.url,
+    ...(message.topicName !== null && { topicName: message.topicName }),
+    ...(message.endpointName !== null && { endpointName: message.endpointName }),
+    ...(message.queueName !== null && { queueName: message.queueName }),
+    ...(message.orderKey !== null && { orderKey: message.orderKey }),
+    ...(message.scheduleId !== null && { scheduleId: message.scheduleId }),
+    method: message.method,
+    header: headerMap(header),
+    ...shownBody('body', body),
+    maxRetries: message.retriesMax,
+    ...(message.retryDelay !== null && { retryDelayExpression: message.retryDelay }),
+    timeoutMs: message.timeoutMs,
+    notBefore: message.firstDueAt,
+    createdAt: message.createdAt,
+    state: shownState(message),
+    retried: message.retried,
+    ...(message.endedAt === null && { nextDeliveryTime: message.dueAt }),
+    ...(message.endedAt !== null && { endedAt: message.endedAt }),
+    ...(message.lastStatus !== null && { responseStatus: message.lastStatus }),
+    ...(message.failure !== null && { failure: message.failure }),
+    ...shownCallback('callback', message),
+    ...shownCallback('failureCallback', message),
+    ...(message.sourceMessageId !== null && { sourceMessageId: message.sourceMessageId }),
+    ...shownCaller(message.callerIp),
+    ...(message.labels.length > 0 && { label: message.labels[0], labels: message.labels }),
+    ...shownFlow(message.flow),
+  };
+}
+
+export function attemptView(attempt: Attempt) {
+  return {
+    number: attempt.number,
+    startedAt: attempt.startedAt,
+    endedAt: attempt.endedAt,
+    outcome: attempt.outcome,
+    ...(attempt.error !== null && { error: attempt.error }),
+    ...(attempt.nextAt !== null && { nextDeliveryTime: attempt.nextAt }),
+    ...shownAnswer(attempt),
+  };
+}
+
+/** A dead letter: its message, and the last answer. */
+export function deadLetterView(message: Message, last: Attempt | undefined) {
+  return {
+    ...messageView(message),
+    dlqId: deadLetterId(message.id),
+    ...(last && shownAnswer(last)),
+    ...(last?.error != null && { error: last.error }),
+  };
+}
+
+export function eventView({ at, state, message, attempt }: MessageEvent) {
+  const { header, body } = shownContent(message);
+  const isAttemptEnd = attempt !== null && state !== 'ACTIVE';
+  return {
+    time: at,
+    messageId: message.id,
+    state,
+    url: message.url,
+    method: message.method,
+    ...(message.topicName !== null && { topicName: message.topicName }),
+    ...(message.endpointName !== null && { endpointName: message.endpointName }),
+    ...(message.queueName !== null && { queueName: message.queueName }),
+    ...(message.scheduleId !== null && { scheduleId: message.scheduleId }),
+    ...(message.labels.length > 0 && { label: message.labels[0], labels: message.labels }),
+    ...(message.flow && { flowControlKey: message.flow.key }),
+    ...(message.callerIp !== null && { callerIp: message.callerIp }),
+    header: headerMap(header),
+    ...(body.length > 0 && { body: base64(body) }),
+    maxRetries: message.retriesMax,
+    createdAt: message.createdAt,
+    ...(state === 'CREATED' && { nextDeliveryTime: message.firstDueAt }),
+    ...(attempt && { attempt: attempt.number }),
+    ...(state === 'RETRY' && attempt && { nextDeliveryTime: attempt.nextAt }),
+    ...((state === 'ERROR' || state === 'FAILED') && { error: errorText(attempt) }),
+    ...(isAttemptEnd &&
+      attempt.status !== null && {
+        responseStatus: attempt.status,
+        responseHeaders: headerMap(attempt.responseHeaders),
+        responseBody: base64(attempt.responseBody),
+      }),
+  };
+}
+
+function errorText(attempt: Attempt | null): string {
+  return attempt?.error ?? `the destination answered ${attempt?.status}`;
+}
+
+/** Headers and body as a read may show them. */
+export function shownContent({ redaction, headers, body }: Pick<Message, 'redaction' | 'headers' | 'body'>): {
+  readonly header: HeaderList;
+  readonly body: Uint8Array;
+} {
+  if (!redaction) return { header: headers, body };
+  return {
+    header: redactHeaders(redaction, headers, sha256),
+    body: body.length === 0 ? body : redactBody(redaction, body, sha256),
+  };
+}
+
+function shownAnswer(attempt: Attempt) {
+  if (attempt.status === null) return {};
+  return {
+    responseStatus: attempt.status,
+    responseHeader: headerMap(attempt.responseHeaders),
+    ...shownBody('responseBody', attempt.responseBody),
+    ...(attempt.isResponseBodyCut && { isResponseBodyCut: true }),
+  };
+}
+
+function shownCallback(name: 'callback' | 'failureCallback', { redaction, [name]: target }: Message) {
+  if (!target) return {};
+  const headers = redaction ? redactHeaders(redaction, target.headers, sha256) : target.headers;
+  return { [name]: target.url, ...(headers.length > 0 && { [`${name}Header`]: headerMap(headers) }) };
+}
+
+/** In both spellings: the public clients do not agree on one. */
+export function shownCaller(callerIp: string | null) {
+  return callerIp === null ? {} : { callerIP: callerIp, callerIp };
+}
+
+function shownFlow(flow: Message['flow']) {
+  if (!flow) return {};
+  const { parallelism, rate, periodMs } = flow.limits;
+  return {
+    flowControlKey: flow.key,
+    ...(parallelism !== null && { parallelism }),
+    ...(rate !== null && { rate, period: periodMs / 1000 }),
+  };
+}
+
+/** Text where it is text; base64 under another name where it is not. */
+export function shownBody(name: string, body: Uint8Array): Record<string, string> {
+  if (body.length === 0) return {};
+  try {
+    return { [name]: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body) };
+  } catch {
+    return { [`${name}Base64`]: base64(body) };
+  }
+}

@@ -1,0 +1,269 @@
+// The OpenAPI document, made from the routes and the schemas that validate them; only the publishing calls, which no
+// router sees, are written out here.
+
+import Type, { type TSchema } from 'typebox';
+import { PROBLEMS } from '../domain/problem.ts';
+import { BatchAnswer, ErrorAnswer, PublishAnswer, ScheduleIdAnswer } from './answers.ts';
+import type { RouteEntry } from './api.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly security?: readonly Record<string, readonly string[]>[];
+  readonly parameters?: readonly unknown[];
+  readonly requestBody?: unknown;
+  readonly responses: Record<string, unknown>;
+}
+
+export function openApiDocument(routes: readonly RouteEntry[], version: string, headerPrefix: string) {
+  const paths: Record<string, Record<string, Operation>> = {};
+  const put = (path: string, method: string, operation: Operation) => {
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
+  };
+  for (const route of routes) put(route.path.replace(/:(\w+)/g, '{$1}'), route.method, operationOf(route));
+  for (const call of publishingCalls(headerPrefix)) put(call.path, 'POST', call.operation);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Postrider',
+      version,
+      description: 'Accepts messages over HTTP and delivers each one later, as an HTTP request.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: TAGS.map((name) => ({ name })),
+    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        basic: { type: 'http', scheme: 'basic', description: 'The token as user name or as password.' },
+      },
+      schemas: { Error: ErrorAnswer },
+      responses: {
+        Error: {
+          description: 'What went wrong, in words and as a stable code.',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      },
+    },
+  };
+}
+
+const TAGS = [
+  'publish',
+  'messages',
+  'queues',
+  'topics',
+  'schedules',
+  'dlq',
+  'events',
+  'flowControl',
+  'bulk',
+  'account',
+  'admin',
+  'health',
+];
+
+const SECURITY = [{ bearer: [] }, { basic: [] }];
+
+function operationOf(route: RouteEntry): Operation {
+  const { method, path, scope } = route;
+  return {
+    operationId: operationId(method, path),
+    summary: route.summary,
+    ...(scope !== null && { description: `Needs a token with the scope \`${scope}\`.` }),
+    tags: [tagOf(path)],
+    ...(scope === null ? { security: [] } : { security: SECURITY }),
+    parameters: [...parametersOf('path', route.params), ...parametersOf('query', route.query)],
+    ...(route.body && {
+      requestBody: { required: !isOptional(route.body), content: { 'application/json': { schema: route.body } } },
+    }),
+    responses: {
+      ...errorsOf(scope === null ? [500, 503] : [400, 401, 403, 404, 409, 412, 413, 429, 500, 503]),
+      ...Object.fromEntries((route.statuses ?? [200]).map((status) => [status, answerOf(route)])),
+    },
+  };
+}
+
+function answerOf({ answer, mediaType = 'application/json' }: Pick<RouteEntry, 'answer' | 'mediaType'>) {
+  return { description: 'As asked.', content: { [mediaType]: { schema: answer ?? { type: 'string' } } } };
+}
+
+function errorsOf(statuses: readonly number[]): Record<string, unknown> {
+  const known = new Set<number>(Object.values(PROBLEMS).map(([status]) => status));
+  return Object.fromEntries(
+    statuses.filter((status) => known.has(status)).map((status) => [status, { $ref: '#/components/responses/Error' }]),
+  );
+}
+
+function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): unknown[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Record<string, TSchema>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, each]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: each,
+  }));
+}
+
+function isOptional(schema: TSchema): boolean {
+  return '~optional' in schema;
+}
+
+function operationId(method: string, path: string): string {
+  const words = path.split('/').filter((part) => part !== '' && part !== 'v2');
+  return [method.toLowerCase(), ...words.map((word) => word.replace(/^:/, 'by-'))].join('-').replace(/[^\w-]/g, '-');
+}
+
+function tagOf(path: string): string {
+  const first = path.split('/').filter((part) => part !== '' && part !== 'v2')[0] ?? '';
+  if (first === 'logs') return 'events';
+  if (first === 'globalParallelism') return 'flowControl';
+  if (['keys', 'usage'].includes(first)) return 'account';
+  return TAGS.includes(first) ? first : 'health';
+}
+
+/** Besides what every publishing call answers. */
+const BATCH_ANSWERS = {
+  200: { ...answerOf({ answer: BatchAnswer }), description: 'The batch was empty.' },
+  400: {
+    ...answerOf({ answer: Type.Union([ErrorAnswer, BatchAnswer]) }),
+    description: 'The body is not a batch, or no element of it was good: then each has its error in its place.',
+  },
+};
+
+/** The headers of a publish, in a few words each; docs/api.md says more. */
+function publishParameters(prefix: string): unknown[] {
+  const headers: [string, string][] = [
+    ['Method', 'GET, POST, PUT, PATCH or DELETE; POST unless given.'],
+    ['Retries', 'Retries after a failed delivery; 3 on the free tier, 5 on the paid one.'],
+    ['Retry-Delay', 'Wait before a retry: an expression in milliseconds over `retried`.'],
+    ['Delay', 'Wait before the first delivery, such as 90s or 1d12h.'],
+    ['Not-Before', 'Time of the first delivery, in seconds since 1970.'],
+    ['Timeout', 'Deadline of one attempt, such as 30s.'],
+    ['Callback', 'URL called after each attempt.'],
+    ['Failure-Callback', 'URL called when all retries are used up.'],
+    ['Header-Forward', 'true: forward all headers of this request that may be forwarded.'],
+    ['Label', 'Labels to find it by, separated by commas.'],
+    ['Deduplication-Id', 'While a message with this id stands, this one is not accepted.'],
+    ['Content-Based-Deduplication', 'true: the id is made from the content.'],
+    ['Flow-Control-Key', 'Key of a limit across messages.'],
+    ['Flow-Control-Value', 'The limit, such as parallelism=3, rate=10, period=1m.'],
+    ['Order-Key', 'In a queue: messages with the same key go one after the other.'],
+    ['Redact-Fields', 'What reads must not show: body, header, header[Name].'],
+  ];
+  return headers.map(([name, description]) => ({
+    name: prefix + name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }));
+}
+
+function publishingCalls(prefix: string): { path: string; operation: Operation }[] {
+  const destination = {
+    name: 'destination',
+    in: 'path',
+    required: true,
+    description: 'A URL, as it is, to the end of the request target; or the name or id of a topic.',
+    schema: { type: 'string' },
+  };
+  const queue = { name: 'queue', in: 'path', required: true, schema: { type: 'string' } };
+  const cron = [
+    {
+      name: `${prefix}Cron`,
+      in: 'header',
+      required: true,
+      description: 'Five fields, in UTC or after CRON_TZ=Zone.',
+      schema: { type: 'string' },
+    },
+    {
+      name: `${prefix}Schedule-Id`,
+      in: 'header',
+      required: false,
+      description: 'The same id replaces the schedule.',
+      schema: { type: 'string' },
+    },
+    {
+      name: `${prefix}Queue-Name`,
+      in: 'header',
+      required: false,
+      description: 'Queue the messages go to.',
+      schema: { type: 'string' },
+    },
+  ];
+  const anyBody = { required: false, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } };
+  const operation = (
+    id: string,
+    summary: string,
+    parameters: unknown[],
+    requestBody: unknown,
+    answer: TSchema,
+  ): Operation => ({
+    operationId: id,
+    summary,
+    description: `Needs a token with the scope \`${id === 'post-schedule' ? 'manage' : 'publish'}\`.`,
+    tags: [id === 'post-schedule' ? 'schedules' : 'publish'],
+    security: SECURITY,
+    parameters,
+    requestBody,
+    responses: {
+      ...errorsOf([400, 401, 403, 404, 409, 412, 413, 415, 429, 500, 503]),
+      201: answerOf({ answer }),
+      ...(id === 'post-schedule' ? {} : { 202: { ...answerOf({ answer }), description: 'It was accepted before.' } }),
+      ...(id === 'post-batch' ? BATCH_ANSWERS : {}),
+    },
+  });
+  const headers = publishParameters(prefix);
+  const batchElement = Type.Object({
+    destination: Type.String(),
+    queue: Type.Optional(Type.String()),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String()), Type.Null()])),
+    ),
+    body: Type.Optional(Type.String()),
+    bodyBase64: Type.Optional(Type.String()),
+  });
+  return [
+    {
+      path: '/v2/publish/{destination}',
+      operation: operation('post-publish', 'Deliver a message', [destination, ...headers], anyBody, PublishAnswer),
+    },
+    {
+      path: '/v2/enqueue/{queue}/{destination}',
+      operation: operation(
+        'post-enqueue',
+        'Deliver a message in the order of a queue',
+        [queue, destination, ...headers],
+        anyBody,
+        PublishAnswer,
+      ),
+    },
+    {
+      path: '/v2/batch',
+      operation: operation(
+        'post-batch',
+        'Deliver several messages',
+        [],
+        { required: true, content: { 'application/json': { schema: Type.Array(batchElement) } } },
+        BatchAnswer,
+      ),
+    },
+    {
+      path: '/v2/schedules/{destination}',
+      operation: operation(
+        'post-schedule',
+        'Deliver a message at every tick of a cron expression',
+        [destination, ...cron, ...headers],
+        anyBody,
+        ScheduleIdAnswer,
+      ),
+    },
+  ];
+}

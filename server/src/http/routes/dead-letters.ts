@@ -1,0 +1,204 @@
+// Dead letters over the API: failed messages, to look at, send again or throw away, one by one or by filter.
+
+import Type from 'typebox';
+import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
+import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
+import type { MessageFilter } from '../../domain/message-filter.ts';
+import { parsePublishSettings } from '../../domain/publish-settings.ts';
+import { retriedMessage, withChanges } from '../../domain/retry.ts';
+import type { Principal } from '../../store/store.ts';
+import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+import {
+  FILTER_NAMES,
+  given,
+  PAGE_NAMES,
+  parseMessageFilter,
+  parsePage,
+  querySchema,
+  refuseEmptyFilters,
+  single,
+} from '../filters.ts';
+import { deadLetterView } from '../message-view.ts';
+
+const DlqId = Type.Object({ dlqId: Type.String() });
+const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];
+const BULK_NAMES = [...NAMES, 'all'];
+const COUNT_MAX = 1000;
+
+/** What a retry may change; the rest is as it was. */
+const Overrides = Type.Object(
+  {
+    url: Type.Optional(Type.String()),
+    body: Type.Optional(Type.String()),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  },
+  { additionalProperties: false },
+);
+
+export function deadLetterRoutes(api: Api, context: ApiContext): void {
+  const { store, world, newId, publications, rules } = context;
+
+  api.add({
+    method: 'GET',
+    path: '/v2/dlq',
+    scope: 'read',
+    query: querySchema(NAMES),
+    summary: 'List dead letters',
+    answer: DeadLettersAnswer,
+    handle: async ({ principal, query }) => {
+      const { messages, cursor } = await search(principal, given(query, null, NAMES), true);
+      const shown = await Promise.all(messages.map((message) => view(principal, message)));
+      return { messages: shown, ...(cursor !== null && { cursor: String(cursor) }) };
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/dlq/:dlqId',
+    scope: 'read',
+    params: DlqId,
+    summary: 'Read a dead letter',
+    answer: DeadLetterAnswer,
+    handle: async ({ principal, params }) => {
+      const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
+      if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
+      return deadLetterView(stored.message, stored.attempts.at(-1));
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/dlq/:dlqId',
+    scope: 'manage',
+    params: DlqId,
+    summary: 'Delete a dead letter',
+    answer: DeletedAnswer,
+    handle: async ({ principal, params }) => {
+      const deleted = await store.deleteDeadLetters(principal.account.id, [messageIdOf(params.dlqId)]);
+      if (deleted === 0) throw unknownDeadLetter(params.dlqId);
+      return { deleted };
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/dlq',
+    scope: 'manage',
+    query: querySchema(BULK_NAMES),
+    body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    summary: 'Delete dead letters by id or by filter',
+    answer: DeletedAnswer,
+    handle: async ({ principal, query, body }) => {
+      const { messages, cursor } = await search(principal, bulk(query, body), false);
+      const deleted = await store.deleteDeadLetters(
+        principal.account.id,
+        messages.map(({ id }) => id),
+      );
+      return { deleted, ...(cursor !== null && { cursor: String(cursor) }) };
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/dlq/retry/:dlqId',
+    scope: 'manage',
+    params: DlqId,
+    body: Type.Optional(Overrides),
+    summary: 'Send a dead letter again, as a new message',
+    answer: MessageIdAnswer,
+    statuses: [201],
+    handle: async ({ principal, params, body, reply }) => {
+      const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
+      if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
+      const { message } = stored;
+      const fresh = body ? await changed(principal, message, body) : retriedMessage(message, world.clock.now(), newId);
+      const [isRetried] = await store.retryDeadLetters([{ messageId: message.id, message: fresh }], world.clock.now());
+      if (!isRetried) throw unknownDeadLetter(params.dlqId);
+      reply.status(201);
+      return { messageId: fresh.id };
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/dlq/retry',
+    scope: 'manage',
+    query: querySchema(BULK_NAMES),
+    body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    summary: 'Send dead letters again, by id or by filter',
+    answer: RetriedAnswer,
+    statuses: [200, 201],
+    handle: async ({ principal, query, body, reply }) => {
+      const { messages, cursor } = await search(principal, bulk(query, body), true);
+      const now = world.clock.now();
+      const retries = messages.map((message) => ({
+        messageId: message.id,
+        message: retriedMessage(message, now, newId),
+      }));
+      const isRetried = retries.length > 0 ? await store.retryDeadLetters(retries, now) : [];
+      const responses = retries
+        .filter((_, index) => isRetried[index])
+        .map(({ message }) => ({ messageId: message.id }));
+      if (responses.length > 0) reply.status(201);
+      return { responses, ...(cursor !== null && { cursor: String(cursor) }) };
+    },
+  });
+
+  /** By ids that are given, as many as there are; by filter, a page at a time. */
+  async function search(principal: Principal, values: ReturnType<typeof given>, withBodies: boolean) {
+    const filter: MessageFilter = { ...parseMessageFilter(values), states: ['FAILED'] };
+    const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, withBodies);
+    return store.searchMessages(principal.account.id, filter, page);
+  }
+
+  function bulk(query: unknown, body: unknown): ReturnType<typeof given> {
+    const { all, ...values } = given(query, body, BULK_NAMES);
+    const isAll = all !== undefined && single('all', all) === 'true';
+    if (Object.keys(parseMessageFilter(values)).length === 0 && !isAll) {
+      refuseEmptyFilters(query, body);
+      if (!context.isForQstashClients) {
+        throw new ApiError('bad_filter', 'no filter was given; to mean all dead letters, say all=true');
+      }
+    }
+    return values;
+  }
+
+  async function view(principal: Principal, message: Message) {
+    const stored = await store.getMessage(principal.account.id, message.id);
+    return deadLetterView(message, stored?.attempts.at(-1));
+  }
+
+  /** Goes through the same planning as any publish, so that what a retry changes is judged like any other. */
+  async function changed(
+    principal: Principal,
+    dead: Message,
+    overrides: { url?: string; body?: string; headers?: Record<string, string> },
+  ): Promise<NewMessage> {
+    const again = retriedMessage(dead, world.clock.now(), newId);
+    const headers: HeaderList = Object.entries(overrides.headers ?? {});
+    const settings = parsePublishSettings(headers, rules);
+    if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
+    const plan = await publications.plan(
+      {
+        destination: overrides.url ?? dead.url,
+        queueName: dead.queueName,
+        headers,
+        body: overrides.body === undefined ? dead.body : new TextEncoder().encode(overrides.body),
+        callerIp: dead.callerIp,
+        scheduleId: dead.scheduleId,
+      },
+      principal.account,
+    );
+    if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
+    const planned = plan.messages[0]!;
+    if (planned.topicName !== null)
+      throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
+    return withChanges(again, planned, settings);
+  }
+}
+
+function unknownDeadLetter(id: string): ApiError {
+  return new ApiError('dead_letter_not_found', `there is no dead letter "${deadLetterId(id)}"`);
+}

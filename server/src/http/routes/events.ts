@@ -1,0 +1,132 @@
+// What happened, over the API: as pages under two names, and live.
+
+import type { MessageEvent } from '../../domain/event.ts';
+import { EVENT_STATES, type EventState, messageEvents } from '../../domain/event.ts';
+import { isMeant } from '../../domain/message-filter.ts';
+import type { EventFilter, EventPage, PageRequest, Principal } from '../../store/store.ts';
+import { EventsAnswer } from '../answers.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+import type { EventStreams } from '../event-streams.ts';
+import {
+  FILTER_NAMES,
+  given,
+  instant,
+  PAGE_NAMES,
+  parseMessageFilter,
+  parsePage,
+  querySchema,
+  stateName,
+} from '../filters.ts';
+import { eventView } from '../message-view.ts';
+
+const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
+const COUNT_MAX = 1000;
+
+export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams): void {
+  const { store } = context;
+
+  for (const path of ['/v2/events', '/v2/logs']) {
+    api.add({
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: querySchema([...NAMES, ...PAGE_NAMES]),
+      summary: 'List what happened to messages',
+      answer: EventsAnswer,
+      handle: async ({ principal, query }) => {
+        const values = given(query, null, [...NAMES, ...PAGE_NAMES]);
+        const asked = { filter: parseEventFilter(values), page: parsePage(values, 100, COUNT_MAX, true) };
+        const { filter, page } = context.isForQstashClients ? withTimeForCursor(asked) : asked;
+        const { events, cursor } = await list(principal, filter, page);
+        const shown = events.map((event) => (context.isForQstashClients ? qstashEventView(event) : eventView(event)));
+        return { events: shown, logs: shown, ...(cursor !== null && { cursor: String(cursor) }) };
+      },
+    });
+  }
+
+  api.add({
+    method: 'GET',
+    path: '/v2/events/stream',
+    scope: 'read',
+    query: querySchema(NAMES),
+    summary: 'What happens, live, as Server-Sent Events; goes on behind the event named by Last-Event-ID',
+    mediaType: 'text/event-stream',
+    handle: async ({ principal, query, reply }) => {
+      const filter = parseEventFilter(given(query, null, NAMES));
+      const place = await streams.placeFor(principal.account.id, reply.request.headers['last-event-id']);
+      reply.hijack();
+      streams.open(reply.raw, principal.account.id, filter, place);
+    },
+  });
+
+  /**
+   * From the journal or, of messages that are named, from themselves. Told oldest first, the latter only ever grow at
+   * the end: a place in that order is their cursor.
+   */
+  async function list(principal: Principal, filter: EventFilter, page: PageRequest): Promise<EventPage> {
+    const ids = filter.messages.messageIds;
+    if (!ids) return store.listEvents(principal.account.id, filter, page);
+    const events: MessageEvent[] = [];
+    for (const id of new Set(ids)) {
+      const stored = await store.getMessage(principal.account.id, id);
+      if (stored) events.push(...messageEvents(stored.message, stored.attempts));
+    }
+    const wanted = events.filter((event) => isWanted(filter, event));
+    wanted.sort((a, b) => a.at - b.at);
+    if (page.order === 'newestFirst') {
+      const end = Math.min(page.cursor ?? wanted.length, wanted.length);
+      const start = Math.max(0, end - page.limit);
+      return { events: wanted.slice(start, end).reverse(), cursor: start > 0 ? start : null, endedAt: 0 };
+    }
+    const end = (page.cursor ?? 0) + page.limit;
+    return { events: wanted.slice(page.cursor ?? 0, end), cursor: end < wanted.length ? end : null, endedAt: 0 };
+  }
+}
+
+/**
+ * The documentation of the public clients begins a walk through the log with the time of day for a cursor. No cursor
+ * of ours looks like one: places in the journal are larger, those among the events of named messages smaller.
+ */
+function withTimeForCursor(asked: { readonly filter: EventFilter; readonly page: PageRequest }) {
+  const { filter, page } = asked;
+  if (page.cursor === null || page.cursor < 1e12 || page.cursor >= 1e14) return asked;
+  const toAt = Math.min(filter.toAt ?? page.cursor, page.cursor);
+  return { filter: { ...filter, toAt }, page: { ...page, cursor: null } };
+}
+
+/** The one word that the public clients spell in another way; those in Python break on what they do not know. */
+function qstashEventView(event: MessageEvent) {
+  const view = eventView(event);
+  return { ...view, state: view.state === 'CANCELLED' ? ('CANCELED' as const) : view.state };
+}
+
+function isWanted({ messages, states, fromAt, toAt }: EventFilter, { state, at, message }: MessageEvent): boolean {
+  return (
+    isMeant(messages, message) &&
+    (!states || states.includes(state)) &&
+    (fromAt === undefined || at >= fromAt) &&
+    (toAt === undefined || at <= toAt)
+  );
+}
+
+/** Dates and states are those of the events, not of their messages. */
+function parseEventFilter(values: ReturnType<typeof given>): EventFilter {
+  const { state, fromDate, toDate, ...rest } = values;
+  return {
+    messages: parseMessageFilter(rest),
+    ...(state !== undefined && { states: parseStates(state) }),
+    ...(fromDate !== undefined && { fromAt: instant('fromDate', fromDate) }),
+    ...(toDate !== undefined && { toAt: instant('toDate', toDate) }),
+  };
+}
+
+function parseStates(value: unknown): EventState[] {
+  return (Array.isArray(value) ? value : [value]).flatMap((each) => {
+    const text = stateName(String(each));
+    if (text === 'IN_PROGRESS') return ['ACTIVE', 'RETRY', 'ERROR'] as const;
+    const state = EVENT_STATES.find((known) => known === text);
+    if (!state) throw new ApiError('bad_filter', `state: must be one of ${EVENT_STATES.join(', ')}, IN_PROGRESS`);
+    return [state];
+  });
+}

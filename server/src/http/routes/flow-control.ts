@@ -1,0 +1,156 @@
+// Flow control over the API: what each key lets through, and changing it by hand.
+
+import Type from 'typebox';
+import { parseDurationMs } from '../../domain/duration.ts';
+import {
+  FLOW_KEY_RULE,
+  FLOW_PERIOD_MS_DEFAULT,
+  FLOW_PERIOD_MS_MAX,
+  FLOW_PERIOD_MS_MIN,
+  isFlowKey,
+} from '../../domain/flow-control.ts';
+import type { FlowKey } from '../../domain/flow-key.ts';
+import { FlowKeyAnswer, ParallelismAnswer } from '../answers.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+import { wholeNumber } from '../filters.ts';
+
+const Key = Type.Object({ key: Type.String() });
+const Texts = (...names: string[]) =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.String())])), {
+    additionalProperties: false,
+  });
+
+export function flowControlRoutes(api: Api, { store, world, concurrency }: ApiContext): void {
+  api.add({
+    method: 'GET',
+    path: '/v2/flowControl',
+    scope: 'read',
+    summary: 'List flow-control keys',
+    answer: Type.Array(FlowKeyAnswer),
+    handle: async ({ principal }) => (await store.listFlowKeys(principal.account.id)).map(shown),
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/flowControl/:key',
+    scope: 'read',
+    params: Key,
+    summary: 'Read a flow-control key',
+    answer: FlowKeyAnswer,
+    handle: async ({ principal, params }) =>
+      known(params.key, await store.getFlowKey(principal.account.id, params.key)),
+  });
+
+  for (const [action, isPaused] of [
+    ['pause', true],
+    ['resume', false],
+  ] as const) {
+    api.add({
+      method: 'POST',
+      path: `/v2/flowControl/:key/${action}`,
+      scope: 'manage',
+      params: Key,
+      summary: isPaused ? 'Let nothing more through' : 'Let through again',
+      answer: FlowKeyAnswer,
+      handle: async ({ principal, params }) =>
+        known(params.key, await store.pauseFlowKey(principal.account.id, params.key, isPaused, world.clock.now())),
+    });
+  }
+
+  api.add({
+    method: 'POST',
+    path: '/v2/flowControl/:key/pin',
+    scope: 'manage',
+    params: Key,
+    query: Texts('parallelism', 'rate', 'period'),
+    summary: 'Hold limits of a key against what messages say',
+    answer: FlowKeyAnswer,
+    handle: async ({ principal, params, query }) => {
+      if (!isFlowKey(params.key)) throw new ApiError('bad_parameter', `key: must be ${FLOW_KEY_RULE}`);
+      if (query.parallelism === undefined && query.rate === undefined) {
+        throw new ApiError('bad_parameter', 'parallelism or rate: give at least one to pin');
+      }
+      const pin = {
+        parallelism: query.parallelism === undefined ? ('keep' as const) : positive('parallelism', query.parallelism),
+        rate:
+          query.rate === undefined
+            ? ('keep' as const)
+            : { rate: positive('rate', query.rate), periodMs: period(query.period) },
+      };
+      return shown(await store.pinFlowKey(principal.account.id, params.key, pin, world.clock.now()));
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/flowControl/:key/unpin',
+    scope: 'manage',
+    params: Key,
+    query: Texts('parallelism', 'rate'),
+    summary: 'Let messages say the limits again',
+    answer: FlowKeyAnswer,
+    handle: async ({ principal, params, query }) => {
+      known(params.key, await store.getFlowKey(principal.account.id, params.key));
+      const isBoth = query.parallelism === undefined && query.rate === undefined;
+      const unpin = (flag: string | undefined) => (isBoth || flag === 'true' ? ('unpin' as const) : ('keep' as const));
+      const pin = { parallelism: unpin(query.parallelism), rate: unpin(query.rate) };
+      return shown(await store.pinFlowKey(principal.account.id, params.key, pin, world.clock.now()));
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/flowControl/:key/resetRate',
+    scope: 'manage',
+    params: Key,
+    summary: 'Start a new period now',
+    answer: FlowKeyAnswer,
+    handle: async ({ principal, params }) =>
+      known(params.key, await store.resetFlowRate(principal.account.id, params.key, world.clock.now())),
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/globalParallelism',
+    scope: 'read',
+    summary: 'Attempts under way on this node, and how many there may be',
+    answer: ParallelismAnswer,
+    handle: async () => ({ parallelismMax: concurrency.max, parallelismCount: concurrency.inFlight() }),
+  });
+}
+
+function known(key: string, flowKey: FlowKey | null) {
+  if (!flowKey) throw new ApiError('flow_key_not_found', `there is no flow-control key "${key}"`);
+  return shown(flowKey);
+}
+
+function positive(name: string, text: string): number {
+  const value = wholeNumber(name, text);
+  if (value < 1) throw new ApiError('bad_parameter', `${name}: must be at least 1`);
+  return value;
+}
+
+function period(text: string | undefined): number {
+  const ms = text === undefined || text === '' ? FLOW_PERIOD_MS_DEFAULT : parseDurationMs(text);
+  if (ms === null || ms < FLOW_PERIOD_MS_MIN || ms > FLOW_PERIOD_MS_MAX) {
+    throw new ApiError('bad_parameter', 'period: must be a duration from 1s to 7d');
+  }
+  return ms;
+}
+
+function shown(key: FlowKey) {
+  return {
+    flowControlKey: key.key,
+    waitListSize: key.waiting,
+    parallelismMax: key.limits.parallelism ?? 0,
+    parallelismCount: key.active,
+    rateMax: key.limits.rate ?? 0,
+    rateCount: key.windowCount,
+    ratePeriod: key.limits.periodMs / 1000,
+    ratePeriodStart: Math.floor(key.windowStartAt / 1000),
+    isPaused: key.isPaused,
+    isPinnedParallelism: key.isParallelismPinned,
+    isPinnedRate: key.isRatePinned,
+  };
+}

@@ -1,0 +1,121 @@
+// Bulk operations over the API: how many are meant, started at a chosen pace, watched, stopped.
+
+import Type from 'typebox';
+import { type Job, jobFilter } from '../../domain/job.ts';
+import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+import { FILTER_NAMES, given, parseMessageFilter, single } from '../filters.ts';
+
+const JobId = Type.Object({ jobId: Type.String() });
+const Action = Type.Union([Type.Literal('cancel'), Type.Literal('retry'), Type.Literal('delete')]);
+const PER_SECOND_DEFAULT = 100;
+const PER_SECOND_MAX = 1000;
+/** Counting stops here; a job does all of them anyway. */
+const MATCHED_MAX = 100_000;
+
+export function jobRoutes(api: Api, context: ApiContext): void {
+  const { store, world, newId } = context;
+
+  api.add({
+    method: 'POST',
+    path: '/v2/bulk',
+    scope: 'manage',
+    body: Type.Object(
+      {
+        action: Action,
+        filter: Type.Record(Type.String(), Type.Unknown()),
+        perSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: PER_SECOND_MAX })),
+        dryRun: Type.Optional(Type.Boolean()),
+      },
+      { additionalProperties: false },
+    ),
+    summary: 'Cancel open messages, or retry or delete dead letters, by filter and at a chosen pace',
+    answer: JobOrCount,
+    statuses: [200, 201],
+    handle: async ({ principal, body, reply }) => {
+      const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
+      const filter = parseMessageFilter(values);
+      if (Object.keys(filter).length === 0 && !(all !== undefined && single('all', String(all)) === 'true')) {
+        throw new ApiError('bad_filter', 'filter: empty; to mean all, say {"all": "true"}');
+      }
+      const accountId = principal.account.id;
+      const now = world.clock.now();
+      const meant = jobFilter({ action: body.action, filter, createdAt: now });
+      const matched = await store.countMatching(accountId, meant, MATCHED_MAX);
+      if (body.dryRun) return { action: body.action, matched };
+      const job: Job = {
+        id: newId('job'),
+        accountId,
+        action: body.action,
+        filter,
+        perSecond: body.perSecond ?? PER_SECOND_DEFAULT,
+        state: 'running',
+        matched,
+        done: 0,
+        atSeq: null,
+        createdAt: now,
+        updatedAt: now,
+      };
+      await store.createJob(job);
+      reply.status(201);
+      return shown(job);
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/bulk',
+    scope: 'read',
+    summary: 'List bulk operations, newest first',
+    answer: JobsAnswer,
+    handle: async ({ principal }) => ({ jobs: (await store.listJobs(principal.account.id)).map(shown) }),
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/bulk/:jobId',
+    scope: 'read',
+    params: JobId,
+    summary: 'Read how far a bulk operation is',
+    answer: JobAnswer,
+    handle: async ({ principal, params }) => {
+      const job = await store.getJob(principal.account.id, params.jobId);
+      if (!job) throw unknownJob(params.jobId);
+      return shown(job);
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/bulk/:jobId/stop',
+    scope: 'manage',
+    params: JobId,
+    summary: 'Stop a bulk operation; what is done stays done',
+    answer: JobAnswer,
+    handle: async ({ principal, params }) => {
+      const isStopped = await store.stopJob(principal.account.id, params.jobId, world.clock.now());
+      const job = await store.getJob(principal.account.id, params.jobId);
+      if (!isStopped || !job) throw unknownJob(params.jobId);
+      return shown(job);
+    },
+  });
+}
+
+function unknownJob(id: string): ApiError {
+  return new ApiError('job_not_found', `there is no running bulk operation "${id}"`);
+}
+
+function shown(job: Job) {
+  return {
+    jobId: job.id,
+    action: job.action,
+    filter: job.filter,
+    perSecond: job.perSecond,
+    state: job.state,
+    matched: job.matched,
+    done: job.done,
+    createdAt: job.createdAt,
+    updatedAt: job.updatedAt,
+  };
+}

@@ -1,0 +1,141 @@
+// Queues over the API: made by hand or by the first message, paused, resumed, widened, deleted.
+
+import Type from 'typebox';
+import { isName, NAME_RULE } from '../../domain/name.ts';
+import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../domain/queue.ts';
+import type { Principal } from '../../store/store.ts';
+import { NothingAnswer, QueueAnswer } from '../answers.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+
+const Named = Type.Object({ queueName: Type.String() });
+const CANCEL_CHUNK = 500;
+
+export function queueRoutes(api: Api, { store, world, tiers }: ApiContext): void {
+  api.add({
+    method: 'POST',
+    path: '/v2/queues',
+    scope: 'manage',
+    body: Type.Object(
+      {
+        queueName: Type.String(),
+        parallelism: Type.Optional(Type.Integer({ minimum: 1, maximum: QUEUE_PARALLELISM_MAX })),
+        paused: Type.Optional(Type.Boolean()),
+      },
+      { additionalProperties: false },
+    ),
+    summary: 'Make or change a queue',
+    answer: QueueAnswer,
+    handle: async ({ principal, body }) => {
+      if (!isName(body.queueName)) throw new ApiError('bad_queue_name', `queueName: ${NAME_RULE}`);
+      await requireRoom(principal, body.queueName);
+      return save(principal, body.queueName, {
+        ...(body.parallelism !== undefined && { parallelism: body.parallelism }),
+        ...(body.paused !== undefined && { isPaused: body.paused }),
+      });
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/queues',
+    scope: 'read',
+    summary: 'List queues',
+    answer: Type.Array(QueueAnswer),
+    handle: async ({ principal }) => (await store.listQueues(principal.account.id)).map(shown),
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/queues/:queueName',
+    scope: 'read',
+    params: Named,
+    summary: 'Read a queue',
+    answer: QueueAnswer,
+    handle: async ({ principal, params }) => {
+      const queue = await store.getQueue(principal.account.id, params.queueName);
+      if (!queue) throw unknownQueue(params.queueName);
+      return shown(queue);
+    },
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/queues/:queueName',
+    scope: 'manage',
+    params: Named,
+    query: Type.Object({ force: Type.Optional(Type.String()) }, { additionalProperties: false }),
+    summary: 'Delete a queue; with force=true, cancel its messages first',
+    answer: NothingAnswer,
+    handle: async ({ principal, params, query }) => {
+      if (query.force === 'true') await cancelAll(principal, params.queueName);
+      const open = await store.deleteQueue(principal.account.id, params.queueName);
+      if (open === null) throw unknownQueue(params.queueName);
+      if (open > 0) {
+        throw new ApiError(
+          'queue_not_empty',
+          `queue "${params.queueName}" has ${open} open messages; cancel them, or say force=true`,
+        );
+      }
+      return {};
+    },
+  });
+
+  for (const [action, isPaused] of [
+    ['pause', true],
+    ['resume', false],
+  ] as const) {
+    api.add({
+      method: 'POST',
+      path: `/v2/queues/:queueName/${action}`,
+      scope: 'manage',
+      params: Named,
+      summary: isPaused ? 'Start nothing new in a queue' : 'Go on with a queue',
+      answer: QueueAnswer,
+      handle: async ({ principal, params }) => {
+        if (!(await store.getQueue(principal.account.id, params.queueName))) throw unknownQueue(params.queueName);
+        return save(principal, params.queueName, { isPaused });
+      },
+    });
+  }
+
+  async function save(principal: Principal, name: string, change: QueueChange) {
+    return shown(await store.saveQueue(principal.account.id, name, change, world.clock.now()));
+  }
+
+  async function requireRoom(principal: Principal, name: string): Promise<void> {
+    const { account } = principal;
+    const max = tiers[account.tier].queuesMax;
+    if (max === null || (await store.getQueue(account.id, name))) return;
+    if ((await store.listQueues(account.id)).length >= max) {
+      throw new ApiError('limit_exceeded', `queues: at most ${max} on the ${account.tier} tier`);
+    }
+  }
+
+  async function cancelAll({ account }: Principal, name: string): Promise<void> {
+    const filter = { queueNames: [name], states: ['CREATED', 'ACTIVE', 'RETRY'] } as const;
+    for (;;) {
+      const page = { limit: CANCEL_CHUNK, cursor: null, order: 'newestFirst', withBodies: false } as const;
+      const { messages } = await store.searchMessages(account.id, filter, page);
+      if (messages.length === 0) return;
+      const now = world.clock.now();
+      const ids = messages.map(({ id }) => id);
+      await store.cancel(account.id, ids, now, now + tiers[account.tier].retentionMs);
+    }
+  }
+}
+
+function unknownQueue(name: string): ApiError {
+  return new ApiError('queue_not_found', `there is no queue "${name}"`);
+}
+
+function shown(queue: Queue) {
+  return {
+    name: queue.name,
+    createdAt: queue.createdAt,
+    updatedAt: queue.updatedAt,
+    parallelism: queue.parallelism,
+    paused: queue.isPaused,
+    lag: queue.lag,
+  };
+}

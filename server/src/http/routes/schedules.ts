@@ -1,0 +1,158 @@
+// Schedules over the API, once they are made: read, paused, resumed, run now, deleted.
+
+import Type from 'typebox';
+import { headerMap } from '../../domain/callback.ts';
+import { nextCronTime, parseCron } from '../../domain/cron.ts';
+import { deliveredHeaders } from '../../domain/publish.ts';
+import { parsePublishSettings } from '../../domain/publish-settings.ts';
+import type { Schedule } from '../../domain/schedule.ts';
+import type { Principal } from '../../store/store.ts';
+import { NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
+import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+import { shownBody, shownCaller, shownContent } from '../message-view.ts';
+
+const ScheduleId = Type.Object({ scheduleId: Type.String() });
+
+export function scheduleRoutes(api: Api, context: ApiContext): void {
+  const { store, world, publications, tiers } = context;
+
+  api.add({
+    method: 'GET',
+    path: '/v2/schedules',
+    scope: 'read',
+    summary: 'List schedules',
+    answer: Type.Array(ScheduleAnswer),
+    handle: async ({ principal }) => {
+      const schedules = await store.listSchedules(principal.account.id);
+      return Promise.all(schedules.map((schedule) => shown(schedule, principal)));
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/schedules/:scheduleId',
+    scope: 'read',
+    params: ScheduleId,
+    summary: 'Read a schedule',
+    answer: ScheduleAnswer,
+    handle: async ({ principal, params }) => shown(await find(principal, params.scheduleId), principal),
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/schedules/:scheduleId',
+    scope: 'manage',
+    params: ScheduleId,
+    summary: 'Delete a schedule; messages it has made go on',
+    answer: NothingAnswer,
+    handle: async ({ principal, params }) => {
+      if (await store.deleteSchedule(principal.account.id, params.scheduleId)) return {};
+      throw unknownSchedule(params.scheduleId);
+    },
+  });
+
+  for (const method of ['POST', 'PATCH'] as const) {
+    api.add({
+      method,
+      path: '/v2/schedules/:scheduleId/pause',
+      scope: 'manage',
+      params: ScheduleId,
+      summary: 'Pause a schedule',
+      answer: NothingAnswer,
+      handle: async ({ principal, params }) => {
+        const schedule = await find(principal, params.scheduleId);
+        await store.setScheduleNext(principal.account.id, schedule.id, null, true);
+        return {};
+      },
+    });
+    api.add({
+      method,
+      path: '/v2/schedules/:scheduleId/resume',
+      scope: 'manage',
+      params: ScheduleId,
+      summary: 'Resume a schedule; ticks during the pause are not made up for',
+      answer: NothingAnswer,
+      handle: async ({ principal, params }) => {
+        const schedule = await find(principal, params.scheduleId);
+        const cron = parseCron(schedule.cron);
+        const nextAt = 'problem' in cron ? null : nextCronTime(cron, world.clock.now());
+        if (schedule.isPaused) await store.setScheduleNext(principal.account.id, schedule.id, nextAt, false);
+        return {};
+      },
+    });
+  }
+
+  api.add({
+    method: 'POST',
+    path: '/v2/schedules/:scheduleId/run',
+    scope: 'manage',
+    params: ScheduleId,
+    summary: 'Make the messages of a schedule now, beside its ticks',
+    answer: RunAnswer,
+    statuses: [201],
+    handle: async ({ principal, params, reply }) => {
+      const schedule = await find(principal, params.scheduleId);
+      const plan = await publications.plan({ ...schedule, scheduleId: schedule.id }, principal.account);
+      if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
+      const { duplicates } = await store.accept(plan.messages, world.clock.now());
+      reply.status(201);
+      return plan.messages.map(({ id, url }, index) => ({ messageId: duplicates[index] ?? id, url }));
+    },
+  });
+
+  async function find(principal: Principal, id: string): Promise<Schedule> {
+    const schedule = await store.getSchedule(principal.account.id, id);
+    if (!schedule) throw unknownSchedule(id);
+    return schedule;
+  }
+
+  async function shown(schedule: Schedule, principal: Principal) {
+    const settings = parsePublishSettings(schedule.headers, context.rules);
+    if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
+    const { contentType, flow, labels, callback, failureCallback, redaction } = settings;
+    const { forward, method, retries, delayMs, retryDelay } = settings.settings;
+    const headers = deliveredHeaders(contentType, forward);
+    const { header, body } = shownContent({ redaction, headers, body: schedule.body });
+    return {
+      scheduleId: schedule.id,
+      cron: schedule.cron,
+      createdAt: schedule.createdAt,
+      destination: schedule.destination,
+      method: method ?? 'POST',
+      header: headerMap(header),
+      ...shownBody('body', body),
+      retries: retries ?? tiers[principal.account.tier].retriesDefault,
+      ...(delayMs !== null && { delay: delayMs / 1000 }),
+      ...(retryDelay !== null && { retryDelayExpression: retryDelay }),
+      ...(callback && { callback: callback.target.url }),
+      ...(failureCallback && { failureCallback: failureCallback.target.url }),
+      ...shownCaller(schedule.callerIp),
+      isPaused: schedule.isPaused,
+      ...(schedule.queueName !== null && { queueName: schedule.queueName }),
+      ...(labels.length > 0 && { label: labels[0], labels }),
+      ...(flow && { flowControlKey: flow.key }),
+      ...(flow?.limits.parallelism != null && { parallelism: flow.limits.parallelism }),
+      ...(flow?.limits.rate != null && { rate: flow.limits.rate, period: flow.limits.periodMs / 1000 }),
+      ...(schedule.nextAt !== null && { nextScheduleTime: schedule.nextAt }),
+      ...(schedule.lastAt !== null && { lastScheduleTime: schedule.lastAt }),
+      ...(schedule.lastMessageIds.length > 0 && { lastScheduleStates: await lastStates(schedule) }),
+    };
+  }
+
+  /** How the messages of the last tick did; those past their retention are left out. */
+  async function lastStates(schedule: Schedule): Promise<Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'>> {
+    const states: Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'> = Object.create(null);
+    for (const id of schedule.lastMessageIds) {
+      const stored = await store.getMessage(schedule.accountId, id);
+      if (!stored) continue;
+      const { state, endedAt } = stored.message;
+      states[id] = endedAt === null ? 'IN_PROGRESS' : state === 'delivered' ? 'SUCCESS' : 'FAIL';
+    }
+    return states;
+  }
+}
+
+function unknownSchedule(id: string): ApiError {
+  return new ApiError('schedule_not_found', `there is no schedule "${id}"`);
+}

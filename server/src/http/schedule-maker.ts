@@ -1,0 +1,81 @@
+// Makes schedules: a publish as any other, with a cron expression beside it. What would be refused as a publish is
+// refused as a schedule, now and not at its first tick.
+
+import type { Account } from '../domain/account.ts';
+import { nextCronTime, parseCron } from '../domain/cron.ts';
+import type { NewId } from '../domain/id.ts';
+import { isName, NAME_RULE } from '../domain/name.ts';
+import { ownHeader } from '../domain/publish-settings.ts';
+import type { Schedule } from '../domain/schedule.ts';
+import type { Tiers } from '../domain/tier.ts';
+import type { Store } from '../store/store.ts';
+import type { World } from '../world.ts';
+import { ApiError } from './errors.ts';
+import type { Publication, Publications } from './publications.ts';
+
+export interface ScheduleMakerOptions {
+  readonly store: Store;
+  readonly world: World;
+  readonly newId: NewId;
+  readonly tiers: Tiers;
+  readonly publications: Publications;
+  readonly headerPrefix: string;
+}
+
+export class ScheduleMaker {
+  readonly #options: ScheduleMakerOptions;
+
+  constructor(options: ScheduleMakerOptions) {
+    this.#options = options;
+  }
+
+  /** Answers the id. A schedule that was there under the same id is replaced whole. */
+  async make(publication: Publication, account: Account): Promise<string> {
+    const { store, world, newId, publications, headerPrefix } = this.#options;
+    const now = world.clock.now();
+    const cronText = ownHeader(publication.headers, 'Cron', headerPrefix);
+    const cron = parseCron(cronText ?? '');
+    if (cronText === null || 'problem' in cron) {
+      const wrong = 'problem' in cron && cronText !== null ? cron.problem : 'missing; give it as in "0 9 * * 1-5"';
+      throw new ApiError('bad_cron', `${headerPrefix}Cron: ${wrong}`);
+    }
+    const id = this.#name('Schedule-Id', publication) ?? newId('scd');
+    const queueName = this.#name('Queue-Name', publication);
+    const plan = await publications.plan({ ...publication, queueName, scheduleId: id }, account);
+    if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
+    await this.#requireRoom(id, account);
+    const schedule: Schedule = {
+      id,
+      accountId: account.id,
+      cron: cronText,
+      destination: publication.destination,
+      queueName,
+      headers: publication.headers.filter(([name]) => !/^(authorization|cookie|host|content-length)$/i.test(name)),
+      body: publication.body,
+      callerIp: publication.callerIp,
+      isPaused: false,
+      nextAt: nextCronTime(cron, now),
+      lastAt: null,
+      lastMessageIds: [],
+      createdAt: now,
+    };
+    await store.saveSchedule(schedule);
+    return id;
+  }
+
+  #name(header: 'Schedule-Id' | 'Queue-Name', publication: Publication): string | null {
+    const { headerPrefix } = this.#options;
+    const name = ownHeader(publication.headers, header, headerPrefix);
+    if (name !== null && !isName(name)) throw new ApiError('bad_header', `${headerPrefix}${header}: ${NAME_RULE}`);
+    return name;
+  }
+
+  async #requireRoom(id: string, account: Account): Promise<void> {
+    const { store, tiers } = this.#options;
+    const max = tiers[account.tier].schedulesMax;
+    if (max === null || (await store.getSchedule(account.id, id))) return;
+    if ((await store.countSchedules(account.id)) >= max) {
+      throw new ApiError('limit_exceeded', `schedules: at most ${max} on the ${account.tier} tier`);
+    }
+  }
+}

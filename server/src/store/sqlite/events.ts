@@ -1,0 +1,115 @@
+// Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
+
+import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
+import type { EventFilter, EventPage, PageRequest } from '../store.ts';
+import type { Database } from './database.ts';
+import { ACCEPTED, CANCELLED, firstPlaceAt } from './journal.ts';
+import { ALL_BUT_BODY, getAttempt, type MessageRow } from './messages.ts';
+import { meantMessage, PAGE_BYTES_MAX } from './search.ts';
+
+const CHUNK = 500;
+const LOOKED_AT_MAX = 20_000;
+
+type JournalRow = MessageRow & { journal_seq: number; step: number };
+
+export function listEvents(database: Database, accountId: string, filter: EventFilter, page: PageRequest): EventPage {
+  const isDown = page.order === 'newestFirst';
+  // No event is told later than its row, so that what came before `fromAt` need not be looked at.
+  const floor = filter.fromAt === undefined ? 0 : firstPlaceAt(filter.fromAt);
+  const events: MessageEvent[] = [];
+  let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
+  let bytes = 0;
+  for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
+    const rows = readJournal(database, accountId, filter.messages.messageIds, { at, floor, isDown });
+    for (const row of rows) {
+      const wanted = wantedEvents(database, row, filter, page.withBodies);
+      if (isDown) wanted.reverse();
+      // A step is shown whole or on the next page; a page of one may go over.
+      const isFull = events.length + wanted.length > page.limit || bytes >= PAGE_BYTES_MAX;
+      if (events.length > 0 && wanted.length > 0 && isFull) return { events, cursor: at, endedAt: at };
+      events.push(...wanted);
+      bytes += wanted[0]?.message.body.length ?? 0;
+      at = row.journal_seq;
+      lookedAt += 1;
+    }
+    if (rows.length < CHUNK) return { events, cursor: null, endedAt: at };
+    if (events.length >= page.limit) break;
+  }
+  return { events, cursor: at, endedAt: at };
+}
+
+/** The part of the journal behind `at`, not below `floor`. */
+interface Part {
+  readonly at: number;
+  readonly floor: number;
+  readonly isDown: boolean;
+}
+
+function readJournal(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[] | undefined,
+  part: Part,
+): JournalRow[] {
+  if (messageIds === undefined) {
+    return readPart(
+      database,
+      'journal j CROSS JOIN messages m ON m.seq = j.message_seq WHERE j.account_id = ?',
+      [accountId],
+      part,
+    );
+  }
+  // A message has few rows: all that is asked of each, then in one order.
+  const rows = [...new Set(messageIds)].flatMap((id) =>
+    readPart(
+      database,
+      `messages m CROSS JOIN journal j ON j.message_seq = m.seq
+         WHERE m.id = ? AND m.account_id = ? AND j.account_id = m.account_id`,
+      [id, accountId],
+      part,
+    ),
+  );
+  const sign = part.isDown ? -1 : 1;
+  return rows.toSorted((a, b) => sign * (a.journal_seq - b.journal_seq)).slice(0, CHUNK);
+}
+
+function readPart(database: Database, from: string, values: readonly string[], part: Part): JournalRow[] {
+  return database.all<JournalRow>(
+    `SELECT j.seq AS journal_seq, j.step, ${ALL_BUT_BODY} FROM ${from} AND j.seq ${part.isDown ? '<' : '>'} ? AND j.seq >= ?
+       ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} LIMIT ?`,
+    ...values,
+    part.at,
+    part.floor,
+    CHUNK,
+  );
+}
+
+function wantedEvents(database: Database, row: JournalRow, filter: EventFilter, withBody: boolean): MessageEvent[] {
+  const message = meantMessage(database, filter.messages, row, withBody);
+  const step = message && stepOf(database, row);
+  if (!message || !step) return [];
+  return stepEvents(message, step)
+    .filter(
+      (event) =>
+        (filter.states === undefined || filter.states.includes(event.state)) &&
+        (filter.fromAt === undefined || event.at >= filter.fromAt) &&
+        (filter.toAt === undefined || event.at <= filter.toAt),
+    )
+    .map((event) => ({ ...event, place: row.journal_seq }));
+}
+
+function stepOf(database: Database, row: JournalRow): Step | null {
+  if (row.step === ACCEPTED) return { kind: 'accepted' };
+  if (row.step === CANCELLED) return { kind: 'cancelled' };
+  const attempt = getAttempt(database, row.seq, row.step);
+  return attempt && { kind: 'attempt', attempt };
+}
+
+/** The place of the newest row: where a live stream starts. */
+export function journalEnd(database: Database, accountId: string): number {
+  const row = database.get<{ seq: number }>(
+    'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
+    accountId,
+  );
+  return row?.seq ?? 0;
+}

@@ -1,0 +1,287 @@
+// Flow control by key: which of its messages may start. Every change that could free a place ends in `admitWaiting`;
+// nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
+
+import {
+  type Admission,
+  admit,
+  FLOW_PERIOD_MS_DEFAULT,
+  type FlowLimits,
+  type FlowState,
+  started,
+} from '../../domain/flow-control.ts';
+import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
+import type { Database } from './database.ts';
+
+interface FlowRow {
+  account_id: string;
+  key: string;
+  parallelism: number | null;
+  rate: number | null;
+  period_ms: number;
+  is_parallelism_pinned: 0 | 1;
+  is_rate_pinned: 0 | 1;
+  is_paused: 0 | 1;
+  window_start_at: number;
+  window_count: number;
+  next_start_at: number | null;
+}
+
+const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
+
+/** Makes the key or takes over the limits of its newest message, where they are not pinned. */
+export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): void {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  if (!row) {
+    makeKey(database, accountId, key, said);
+    return;
+  }
+  setLimits(database, row, {
+    parallelism: row.is_parallelism_pinned ? row.parallelism : said.parallelism,
+    rate: row.is_rate_pinned ? row.rate : said.rate,
+    periodMs: row.is_rate_pinned ? row.period_ms : said.periodMs,
+  });
+}
+
+function makeKey(database: Database, accountId: string, key: string, limits: FlowLimits): void {
+  database.run(
+    `INSERT INTO flow_keys (account_id, key, parallelism, rate, period_ms, window_start_at, window_count)
+       VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING`,
+    accountId,
+    key,
+    limits.parallelism,
+    limits.rate,
+    limits.periodMs,
+  );
+}
+
+/** What was let in by other limits and has not started is to be judged by these. */
+function setLimits(database: Database, row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): void {
+  if (row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs) return;
+  database.run(
+    'UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ? WHERE account_id = ? AND key = ?',
+    parallelism,
+    rate,
+    periodMs,
+    row.account_id,
+    row.key,
+  );
+  takeBack(database, row.account_id, row.key);
+}
+
+/** What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. */
+function takeBack(database: Database, accountId: string, key: string): void {
+  const count = database.run(
+    `UPDATE messages SET state = 'queued', holds_slot = 0
+       WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'`,
+    accountId,
+    key,
+  );
+  if (count > 0) uncount(database, accountId, key, count);
+}
+
+function uncount(database: Database, accountId: string, key: string, count: number): void {
+  database.run(
+    'UPDATE flow_keys SET window_count = max(0, window_count - ?) WHERE account_id = ? AND key = ?',
+    count,
+    accountId,
+    key,
+  );
+}
+
+/** A claim was given back before its attempt began: it did not count, if this is still the window it counted in. */
+export function uncountStart(database: Database, accountId: string, key: string, claimedAt: number): void {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  if (row && claimedAt >= row.window_start_at) uncount(database, accountId, key, 1);
+}
+
+/** Of one that was let in in an earlier window and is claimed now: it counts in the window in which it starts. */
+export function noteStart(database: Database, accountId: string, key: string, now: number): void {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
+  const window = { windowStartAt: row.window_start_at, windowCount: row.window_count };
+  const isIn = ({ state }: Admission) => state.windowStartAt === row.window_start_at;
+  if (isIn(admit({ ...window, active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now))) return;
+  const before = flowState(database, row);
+  const { state } = admit({ ...before, unstarted: before.unstarted + 1 }, limitsOf(row), now);
+  writeWindow(database, row, state, row.next_start_at);
+}
+
+/** Makes ready as many as the key lets through. Answers the earliest time at which it has something to claim. */
+export function admitWaiting(database: Database, accountId: string, key: string, now: number): number | null {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  if (!row) return null;
+  const limits = limitsOf(row);
+  const verdict = admit(flowState(database, row), limits, now);
+  const free = Math.min(verdict.free, ADMIT_MAX);
+  const admitted = free === 0 ? 0 : makeReady(database, accountId, key, free);
+  const state = started(verdict.state, admitted, now);
+  const isWaiting =
+    database.get(
+      "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT 1",
+      accountId,
+      key,
+    ) !== undefined;
+  const again = isWaiting ? admit(state, limits, now) : null;
+  // More may start than were let through in one go: at once again.
+  const nextStartAt = again === null ? null : again.free > 0 ? now : again.nextAt;
+  writeWindow(database, row, state, nextStartAt);
+  return admitted > 0 ? now : nextStartAt;
+}
+
+function limitsOf(row: FlowRow): FlowLimits {
+  return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
+}
+
+function flowState(database: Database, row: FlowRow): FlowState {
+  return {
+    active: activeCount(database, row.account_id, row.key),
+    windowStartAt: row.window_start_at,
+    windowCount: row.window_count,
+    unstarted: unstartedCount(database, row.account_id, row.key),
+    isPaused: row.is_paused === 1,
+  };
+}
+
+function writeWindow(database: Database, row: FlowRow, state: FlowState, nextStartAt: number | null): void {
+  const { windowStartAt, windowCount } = state;
+  const isSame = row.window_start_at === windowStartAt && row.window_count === windowCount;
+  if (isSame && row.next_start_at === nextStartAt) return;
+  database.run(
+    'UPDATE flow_keys SET window_start_at = ?, window_count = ?, next_start_at = ? WHERE account_id = ? AND key = ?',
+    windowStartAt,
+    windowCount,
+    nextStartAt,
+    row.account_id,
+    row.key,
+  );
+}
+
+/** A key without limits must not make a transaction as long as its backlog. */
+const ADMIT_MAX = 1000;
+
+function makeReady(database: Database, accountId: string, key: string, limit: number): number {
+  return database.run(
+    `UPDATE messages SET state = 'ready', holds_slot = 1 WHERE seq IN
+       (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ?
+          ORDER BY due_at, seq LIMIT ?)`,
+    accountId,
+    key,
+    limit,
+  );
+}
+
+/** Lets through what keys with a new period, or just come due, have waiting. */
+export function admitDueKeys(database: Database, now: number, limit: number): void {
+  const due = database.all<{ account_id: string; key: string }>(
+    'SELECT account_id, key FROM flow_keys WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',
+    now,
+    limit,
+  );
+  for (const row of due) admitWaiting(database, row.account_id, row.key, now);
+}
+
+export function getFlowKey(database: Database, accountId: string, key: string): FlowKey | null {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  return row ? toFlowKey(database, row) : null;
+}
+
+export function listFlowKeys(database: Database, accountId: string): FlowKey[] {
+  const rows = database.all<FlowRow>('SELECT * FROM flow_keys WHERE account_id = ? ORDER BY key LIMIT 1000', accountId);
+  return rows.map((row) => toFlowKey(database, row));
+}
+
+/** Pauses or resumes; what is ready but not started goes back behind a paused key. */
+export function pauseFlowKey(
+  database: Database,
+  accountId: string,
+  key: string,
+  isPaused: boolean,
+  now: number,
+): FlowKey | null {
+  const changes = database.run(
+    'UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?',
+    isPaused ? 1 : 0,
+    accountId,
+    key,
+  );
+  if (changes === 0) return null;
+  if (isPaused) takeBack(database, accountId, key);
+  admitWaiting(database, accountId, key, now);
+  return getFlowKey(database, accountId, key);
+}
+
+/** Holds limits against what messages say (`pin`), or lets the messages say again (null). Makes the key if need be. */
+export function pinFlowKey(
+  database: Database,
+  accountId: string,
+  key: string,
+  pin: { readonly parallelism: FlowPin<number>; readonly rate: FlowPin<{ rate: number; periodMs: number }> },
+  now: number,
+): FlowKey {
+  makeKey(database, accountId, key, { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT });
+  const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
+  const isPinned = (each: FlowPin<unknown>, before: 0 | 1) => (each === 'keep' ? before : each === 'unpin' ? 0 : 1);
+  database.run(
+    'UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?',
+    isPinned(pin.parallelism, row.is_parallelism_pinned),
+    isPinned(pin.rate, row.is_rate_pinned),
+    accountId,
+    key,
+  );
+  // A limit that is no longer pinned stays until a message says another.
+  setLimits(database, row, {
+    ...limitsOf(row),
+    ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
+    ...(typeof pin.rate === 'object' ? pin.rate : {}),
+  });
+  admitWaiting(database, accountId, key, now);
+  return getFlowKey(database, accountId, key)!;
+}
+
+/** Forgets what was started in the current period. */
+export function resetFlowRate(database: Database, accountId: string, key: string, now: number): FlowKey | null {
+  takeBack(database, accountId, key);
+  const changes = database.run(
+    'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?',
+    now,
+    accountId,
+    key,
+  );
+  if (changes === 0) return null;
+  admitWaiting(database, accountId, key, now);
+  return getFlowKey(database, accountId, key);
+}
+
+function activeCount(database: Database, accountId: string, key: string): number {
+  return database.get<{ n: number }>(
+    'SELECT count(*) AS n FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ?',
+    accountId,
+    key,
+  )!.n;
+}
+
+function unstartedCount(database: Database, accountId: string, key: string): number {
+  return database.get<{ n: number }>(
+    "SELECT count(*) AS n FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'",
+    accountId,
+    key,
+  )!.n;
+}
+
+function toFlowKey(database: Database, row: FlowRow): FlowKey {
+  const { waiting } = database.get<{ waiting: number }>(
+    "SELECT count(*) AS waiting FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ?",
+    row.account_id,
+    row.key,
+  )!;
+  return {
+    key: row.key,
+    limits: limitsOf(row),
+    isParallelismPinned: row.is_parallelism_pinned === 1,
+    isRatePinned: row.is_rate_pinned === 1,
+    isPaused: row.is_paused === 1,
+    active: activeCount(database, row.account_id, row.key),
+    waiting,
+    windowStartAt: row.window_start_at,
+    windowCount: row.window_count,
+  };
+}

@@ -1,0 +1,126 @@
+// The jobs table: bulk operations and how far they have come.
+
+import type { Job, JobAction, JobStep, JobWork } from '../../domain/job.ts';
+import type { MessageFilter } from '../../domain/message-filter.ts';
+import type { Database } from './database.ts';
+import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
+import type { Journal } from './journal.ts';
+import { cancel } from './settle.ts';
+
+interface JobRow {
+  id: string;
+  account_id: string;
+  action: JobAction;
+  filter: string;
+  per_second: number;
+  state: Job['state'];
+  matched: number;
+  done: number;
+  at_seq: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export function createJob(database: Database, job: Job): void {
+  database.run(
+    `INSERT INTO jobs (id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    job.id,
+    job.accountId,
+    job.action,
+    JSON.stringify(job.filter),
+    job.perSecond,
+    job.state,
+    job.matched,
+    job.done,
+    job.atSeq,
+    job.createdAt,
+    job.updatedAt,
+  );
+}
+
+export function getJob(database: Database, accountId: string, id: string): Job | null {
+  const row = database.get<JobRow>('SELECT * FROM jobs WHERE account_id = ? AND id = ?', accountId, id);
+  return row ? toJob(row) : null;
+}
+
+/** Newest first. */
+export function listJobs(database: Database, accountId: string): Job[] {
+  return database
+    .all<JobRow>('SELECT * FROM jobs WHERE account_id = ? ORDER BY id DESC LIMIT 100', accountId)
+    .map(toJob);
+}
+
+export function runningJobs(database: Database): Job[] {
+  return database.all<JobRow>("SELECT * FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100").map(toJob);
+}
+
+/** Counts what was done even when it was stopped meanwhile; newest first, it goes on from the lowest place it came to. */
+export function advanceJob(database: Database, accountId: string, id: string, step: JobStep): void {
+  database.run(
+    `UPDATE jobs SET done = done + ?1, at_seq = min(ifnull(at_seq, ?2), ifnull(?2, at_seq)), updated_at = ?3,
+       state = iif(state = 'running' AND ?2 IS NULL, 'done', state) WHERE account_id = ?4 AND id = ?5`,
+    step.done,
+    step.atSeq,
+    step.now,
+    accountId,
+    id,
+  );
+}
+
+/** Does the work and notes it, in one transaction: after a crash, what is done is what is counted. */
+export function runJobStep(
+  database: Database,
+  journal: Journal,
+  accountId: string,
+  id: string,
+  work: JobWork,
+  step: Omit<JobStep, 'done'>,
+): { done: number; dueAt: number | null } {
+  if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null };
+  const { done, dueAt } = doWork(database, journal, accountId, work, step.now);
+  advanceJob(database, accountId, id, { ...step, done });
+  return { done, dueAt };
+}
+
+function doWork(database: Database, journal: Journal, accountId: string, work: JobWork, now: number) {
+  switch (work.action) {
+    case 'cancel': {
+      const { cancelled, dueAt } = cancel(database, journal, accountId, work.messageIds, now, work.expiresAt);
+      return { done: cancelled.length, dueAt };
+    }
+    case 'delete':
+      return { done: deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };
+    case 'retry': {
+      const { isRetried, dueAt } = retryDeadLetters(database, journal, work.retries, now);
+      return { done: isRetried.filter(Boolean).length, dueAt };
+    }
+  }
+}
+
+export function stopJob(database: Database, accountId: string, id: string, now: number): boolean {
+  return (
+    database.run(
+      "UPDATE jobs SET state = 'stopped', updated_at = ? WHERE account_id = ? AND id = ? AND state = 'running'",
+      now,
+      accountId,
+      id,
+    ) > 0
+  );
+}
+
+function toJob(row: JobRow): Job {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    action: row.action,
+    filter: JSON.parse(row.filter) as MessageFilter,
+    perSecond: row.per_second,
+    state: row.state,
+    matched: row.matched,
+    done: row.done,
+    atSeq: row.at_seq,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,53 @@
+// The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of.
+
+import type { Database } from './database.ts';
+
+/** Steps other than attempt 1, 2, 3 …; see the migration. */
+export const ACCEPTED = 0;
+export const CANCELLED = -1;
+
+/** Places for each millisecond, so that a place tells the time and none is ever used twice. */
+const PLACES_PER_MS = 1024;
+/** Of the year 2109; from then on places only count. They stay whole numbers that JavaScript can hold. */
+const PLACE_OF_TIME_MAX = 2 ** 52;
+
+/** No place of what happened at this time or later is before it. */
+export function firstPlaceAt(at: number): number {
+  return Math.min(at * PLACES_PER_MS, PLACE_OF_TIME_MAX);
+}
+
+export class Journal {
+  readonly #database: Database;
+  /** The last place given here: it may be gone from the table, and is not given again. */
+  #last = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  add(accountId: string, messageSeq: number, step: number, at: number): void {
+    // The table is asked as well: it was there before this process, and another connection may write to it.
+    const { seq } = this.#database.get<{ seq: number }>(
+      `INSERT INTO journal (account_id, seq, at, message_seq, step) VALUES (?1, max(?2,
+         1 + ifnull((SELECT seq FROM journal WHERE account_id = ?1 ORDER BY seq DESC LIMIT 1), 0)), ?3, ?4, ?5)
+         RETURNING seq`,
+      accountId,
+      Math.max(this.#last + 1, firstPlaceAt(at)),
+      at,
+      messageSeq,
+      step,
+    )!;
+    this.#last = seq;
+  }
+}
+
+/** What happened before a time, a few rows at a time; those of a message that is deleted go with it. */
+export function deleteJournal(database: Database, accountId: string, before: number, limit: number): number {
+  return database.run(
+    `DELETE FROM journal WHERE (account_id, seq) IN
+       (SELECT account_id, seq FROM journal WHERE account_id = ? AND seq < ? ORDER BY seq LIMIT ?)`,
+    accountId,
+    firstPlaceAt(before),
+    limit,
+  );
+}

@@ -1,0 +1,199 @@
+// Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
+// candidates in order, a few hundred at a time; the filter itself is domain/message-filter.ts's. The work of one call
+// is bounded: a page may come back short, with a cursor to go on from.
+
+import { parseTargetUrl } from '../../domain/destination.ts';
+import type { Message } from '../../domain/message.ts';
+import { isMeant, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import type { MessagePage, PageRequest } from '../store.ts';
+import type { Database } from './database.ts';
+import { ALL_BUT_BODY, type MessageRow, readBody, toMessage } from './messages.ts';
+
+const CHUNK = 500;
+const WAYS_MAX = 100;
+/** Candidates looked at in one call. */
+const LOOKED_AT_MAX = 20_000;
+/** Bodies in one page; the last may go over. */
+export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** One way to candidates, in order of `seq`: what comes after SELECT, and the column that holds the order. */
+interface Way {
+  readonly from: string;
+  readonly values: readonly string[];
+  readonly seq?: string;
+}
+
+export function searchMessages(
+  database: Database,
+  accountId: string,
+  filter: MessageFilter,
+  page: PageRequest,
+): MessagePage {
+  const walk = new Walk(database, waysTo(database, accountId, filter), page);
+  const messages: Message[] = [];
+  let lookedAt = 0;
+  let bytes = 0;
+  for (let row = walk.next(); row; row = walk.next()) {
+    lookedAt += 1;
+    const message = meantMessage(database, filter, row, page.withBodies);
+    if (message) {
+      messages.push(message);
+      bytes += message.body.length;
+    }
+    if (messages.length >= page.limit || lookedAt >= LOOKED_AT_MAX || bytes >= PAGE_BYTES_MAX) {
+      return walk.hasMore() ? { messages, cursor: row.seq } : { messages, cursor: null };
+    }
+  }
+  return { messages, cursor: null };
+}
+
+/** How many messages are meant; stops counting at `max`. */
+export function countMatching(database: Database, accountId: string, filter: MessageFilter, max: number): number {
+  const walk = new Walk(database, waysTo(database, accountId, filter), { cursor: null, order: 'newestFirst' });
+  let count = 0;
+  for (let row = walk.next(); row && count < max; row = walk.next()) {
+    if (meantMessage(database, filter, row, false)) count += 1;
+  }
+  return count;
+}
+
+/** The message of a row that was read without its body, if it is meant. The body is read where it is asked for. */
+export function meantMessage(
+  database: Database,
+  filter: MessageFilter,
+  row: MessageRow,
+  withBody: boolean,
+): Message | null {
+  const bare = toMessage(row);
+  const { text, ...rest } = filter;
+  if (!isMeant(rest, bare)) return null;
+  if (text === undefined && !withBody) return bare;
+  const whole = { ...bare, body: readBody(database, row.seq) };
+  if (!isMeant(filter, whole)) return null;
+  return withBody ? whole : bare;
+}
+
+/** Merges its ways into one sequence without repeats. */
+class Walk {
+  readonly #database: Database;
+  readonly #order: PageRequest['order'];
+  #heads: { way: Way; rows: MessageRow[]; at: number | null }[];
+
+  constructor(database: Database, ways: readonly Way[], page: Pick<PageRequest, 'cursor' | 'order'>) {
+    this.#database = database;
+    this.#order = page.order;
+    this.#heads = ways.map((way) => ({ way, rows: [], at: page.cursor }));
+  }
+
+  next(): MessageRow | null {
+    const first = this.#first();
+    if (!first) return null;
+    for (const head of this.#heads) if (head.rows[0]?.seq === first.seq) head.rows.shift();
+    return first;
+  }
+
+  hasMore(): boolean {
+    return this.#first() !== null;
+  }
+
+  #first(): MessageRow | null {
+    let first: MessageRow | null = null;
+    for (const head of this.#heads) {
+      if (head.rows.length === 0) this.#fill(head);
+      const row = head.rows[0];
+      if (!row) {
+        // Or a thousand ids would be a thousand queries for each of a thousand messages.
+        this.#heads = this.#heads.filter((each) => each !== head);
+        continue;
+      }
+      const goesBefore = first === null || (this.#order === 'newestFirst' ? row.seq > first.seq : row.seq < first.seq);
+      if (goesBefore) first = row;
+    }
+    return first;
+  }
+
+  #fill(head: { way: Way; rows: MessageRow[]; at: number | null }): void {
+    const isDown = this.#order === 'newestFirst';
+    const end = isDown ? Number.MAX_SAFE_INTEGER : 0;
+    const { from, values, seq = 'm.seq' } = head.way;
+    const sql = `SELECT ${ALL_BUT_BODY} FROM ${from} AND ${seq} ${isDown ? '< ?' : '> ?'}
+      ORDER BY ${seq} ${isDown ? 'DESC' : 'ASC'} LIMIT ?`;
+    head.rows = this.#database.all<MessageRow>(sql, ...values, head.at ?? end, CHUNK);
+    head.at = head.rows.at(-1)?.seq ?? (isDown ? 0 : Number.MAX_SAFE_INTEGER);
+  }
+}
+
+/** The way that promises the fewest candidates: by what few messages have, before what many have. */
+function waysTo(database: Database, accountId: string, filter: MessageFilter): Way[] {
+  const by = (index: string, column: string, values: readonly string[]): Way[] =>
+    unique(values).map((value) => ({
+      from: `messages m INDEXED BY ${index} WHERE m.account_id = ? AND m.${column} = ?`,
+      values: [accountId, value],
+    }));
+  if (filter.messageIds) {
+    return unique(filter.messageIds).map((id) => ({
+      from: 'messages m WHERE m.id = ? AND m.account_id = ?',
+      values: [id, accountId],
+    }));
+  }
+  if (filter.labels) {
+    return unique(filter.labels).map((label) => ({
+      from: `message_labels l CROSS JOIN messages m ON m.seq = l.message_seq WHERE l.account_id = ? AND l.label = ?`,
+      values: [accountId, label],
+      seq: 'l.message_seq',
+    }));
+  }
+  if (filter.scheduleIds) return by('messages_of_schedule', 'schedule_id', filter.scheduleIds);
+  if (filter.flowKeys) return by('messages_of_flow_key', 'flow_key', filter.flowKeys);
+  if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {
+    return unique(filter.states).map((state) => ({
+      from: `messages m INDEXED BY messages_ended_badly
+        WHERE m.account_id = ? AND m.state = ? AND m.state IN ('failed', 'cancelled')`,
+      values: [accountId, state.toLowerCase()],
+    }));
+  }
+  if (filter.states && isWithin(filter.states, ['CREATED', 'ACTIVE', 'RETRY'])) {
+    const from = 'messages m INDEXED BY messages_open WHERE m.account_id = ? AND m.ended_at IS NULL';
+    return [{ from, values: [accountId] }];
+  }
+  if (filter.queueNames) return by('messages_of_queue', 'queue_name', filter.queueNames);
+  if (filter.topicNames) return by('messages_of_topic', 'topic_name', filter.topicNames);
+  if (filter.urls) return by('messages_of_host', 'host', filter.urls.map(hostOrNone));
+  const hosts = filter.hosts && hostsWithPorts(database, accountId, filter.hosts);
+  if (hosts) return by('messages_of_host', 'host', hosts);
+  return [{ from: 'messages m INDEXED BY messages_of_account WHERE m.account_id = ?', values: [accountId] }];
+}
+
+/** A host that is asked for without a port, on every port there is. Null when those are too many to be ways. */
+function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): string[] | null {
+  const found: string[] = [];
+  for (const host of unique(hosts)) {
+    found.push(host);
+    for (let at: string | undefined = `${host}:`; at !== undefined; ) {
+      const next: { host: string } | undefined = database.get(
+        `SELECT host FROM messages INDEXED BY messages_of_host WHERE account_id = ? AND host > ? AND host < ?
+           ORDER BY host LIMIT 1`,
+        accountId,
+        at,
+        `${host};`,
+      );
+      at = next?.host;
+      if (at !== undefined) found.push(at);
+      if (found.length > WAYS_MAX) return null;
+    }
+  }
+  return found;
+}
+
+function hostOrNone(url: string): string {
+  const target = parseTargetUrl(url);
+  return 'problem' in target ? '' : target.host;
+}
+
+function isWithin(states: readonly ShownState[], set: readonly ShownState[]): boolean {
+  return states.length > 0 && states.every((state) => set.includes(state));
+}
+
+function unique<T>(values: readonly T[]): T[] {
+  return [...new Set(values)];
+}

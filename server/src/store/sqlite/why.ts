@@ -1,0 +1,55 @@
+// What there is to know about a message that waits: its queue and who goes before it, its flow key.
+
+import type { WhyFacts } from '../store.ts';
+import type { Database } from './database.ts';
+import { getFlowKey } from './flow-keys.ts';
+import { type MessageRow, type RowState, toMessage, toState } from './messages.ts';
+import { getQueue } from './queues.ts';
+
+export function whyFacts(database: Database, accountId: string, messageId: string): WhyFacts | null {
+  const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
+  if (!row) return null;
+  return {
+    message: toMessage(row),
+    queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
+    ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot === 1 ? null : ahead(database, row),
+    flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),
+  };
+}
+
+/**
+ * Who goes before it, whoever is to end first leading: while it is not the first of its order key, the others of that
+ * key; else those of its queue that are on their way or stand before it in the line.
+ */
+function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
+  const isBehindKey = row.order_key !== null && row.is_first_of_key === 0;
+  const line = `ended_at IS NULL AND account_id = ? AND queue_name = ?${isBehindKey ? ' AND order_key = ?' : ''}`;
+  const inLine = [row.account_id, row.queue_name, ...(isBehindKey ? [row.order_key] : [])];
+  const holding = line.replace('ended_at IS NULL', 'holds_slot = 1');
+  const place = [row.first_due_at, row.seq];
+  const first =
+    database.get<First>(
+      `SELECT id, state FROM messages WHERE ${holding} ORDER BY first_due_at, seq LIMIT 1`,
+      ...inLine,
+    ) ??
+    database.get<First>(
+      `SELECT id, state FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) ORDER BY first_due_at, seq LIMIT 1`,
+      ...inLine,
+      ...place,
+    );
+  if (!first) return null;
+  const { before, beyond } = database.get<{ before: number; beyond: number }>(
+    `SELECT (SELECT count(*) FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?)) AS before,
+       (SELECT count(*) FROM messages WHERE ${holding} AND (first_due_at, seq) > (?, ?)) AS beyond`,
+    ...inLine,
+    ...place,
+    ...inLine,
+    ...place,
+  )!;
+  return { messageId: first.id, state: toState(first.state), count: before + beyond };
+}
+
+interface First {
+  readonly id: string;
+  readonly state: RowState;
+}

@@ -1,0 +1,83 @@
+// Numbers for a monitoring system, in the text format that Prometheus reads. A small registry of ours: a few counters
+// and gauges need no dependency. Nothing here tells one account from another.
+
+import type { EngineEvent } from '../delivery/engine.ts';
+import type { Store } from '../store/store.ts';
+
+interface Family {
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  /** By label set, as it is written between the braces. */
+  readonly values: Map<string, number>;
+  readonly read: (() => number) | null;
+}
+
+export class Metrics {
+  readonly #families = new Map<string, Family>();
+
+  /** A number that only grows. The labels have few values each: never an id, a URL or a name of a user's. */
+  counter(name: string, help: string): (labels?: Readonly<Record<string, string>>, by?: number) => void {
+    const values = new Map<string, number>();
+    this.#families.set(name, { type: 'counter', help, values, read: null });
+    return (labels = {}, by = 1) => {
+      const key = Object.entries(labels)
+        .map(([label, value]) => `${label}="${value.replace(/[\\"\n]/g, '_')}"`)
+        .join(',');
+      values.set(key, (values.get(key) ?? 0) + by);
+    };
+  }
+
+  gauge(name: string, help: string, read: () => number): void {
+    this.#families.set(name, { type: 'gauge', help, values: new Map(), read });
+  }
+
+  text(): string {
+    const lines: string[] = [];
+    for (const [name, { type, help, values, read }] of this.#families) {
+      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+      if (read) lines.push(`${name} ${read()}`);
+      else if (values.size === 0) lines.push(`${name} 0`);
+      for (const [labels, value] of values)
+        lines.push(labels === '' ? `${name} ${value}` : `${name}{${labels}} ${value}`);
+    }
+    return `${lines.join('\n')}\n`;
+  }
+}
+
+/** The store with its acceptances counted: every way in goes through it. */
+export function countingStore(store: Store, metrics: Metrics): Store {
+  const accepted = metrics.counter('postrider_messages_accepted_total', 'Messages accepted, callbacks not included.');
+  return {
+    ...store,
+    async accept(messages, now, dayMax) {
+      const answer = await store.accept(messages, now, dayMax);
+      if (!answer.isOverQuota) accepted({}, messages.length - answer.duplicates.filter((id) => id !== null).length);
+      return answer;
+    },
+  };
+}
+
+/** Counts attempts and ends as the engine reports them. */
+export function countEngine(metrics: Metrics): (event: EngineEvent) => void {
+  const attempts = metrics.counter(
+    'postrider_attempts_total',
+    'Attempts that have ended, by outcome and class of status.',
+  );
+  const ended = metrics.counter(
+    'postrider_messages_ended_total',
+    'Messages that have ended, by state; cancelled ones not included.',
+  );
+  const trouble = metrics.counter(
+    'postrider_engine_troubles_total',
+    'Times the engine could not go on and tried again.',
+  );
+  const seconds = metrics.counter('postrider_attempt_seconds_total', 'Time spent in attempts.');
+  return (event) => {
+    if (event.kind === 'trouble') return trouble({ during: event.during });
+    const { attempt, next } = event.settlement;
+    const status = attempt.status === null ? 'none' : `${Math.floor(attempt.status / 100)}xx`;
+    attempts({ outcome: attempt.outcome, status });
+    seconds({}, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
+    if (event.result === 'settled' && next.state !== 'pending') ended({ state: next.state });
+  };
+}

@@ -1,0 +1,68 @@
+// Runs bulk operations, a piece a second each, so that they keep their pace and go on after a restart from where they
+// were. Newest first: what is accepted while one runs is not touched by it.
+
+import type { Account } from '../domain/account.ts';
+import type { NewId } from '../domain/id.ts';
+import { type Job, type JobWork, jobFilter } from '../domain/job.ts';
+import type { Message } from '../domain/message.ts';
+import { retriedMessage } from '../domain/retry.ts';
+import type { Tiers } from '../domain/tier.ts';
+import type { Store } from '../store/store.ts';
+
+const EVERY_MS = 1000;
+const IDLE_MS = 2000;
+
+export interface JobRunnerOptions {
+  readonly store: Store;
+  readonly tiers: Tiers;
+  readonly newId: NewId;
+}
+
+export function jobRunner(options: JobRunnerOptions) {
+  const { store } = options;
+  return {
+    name: 'bulk operations',
+    async run(now: number): Promise<number> {
+      const jobs = await store.runningJobs();
+      for (const job of jobs) {
+        const account = await store.getAccount(job.accountId);
+        if (account) await advance(options, job, account, now);
+      }
+      return jobs.length > 0 ? EVERY_MS : IDLE_MS;
+    },
+  };
+}
+
+async function advance(options: JobRunnerOptions, job: Job, account: Account, now: number): Promise<void> {
+  const { store } = options;
+  const { messages, cursor } = await store.searchMessages(job.accountId, jobFilter(job), {
+    limit: job.perSecond,
+    cursor: job.atSeq,
+    order: 'newestFirst',
+    withBodies: job.action === 'retry',
+  });
+  await store.runJobStep(account.id, job.id, workOn(options, job, account, messages, now), { atSeq: cursor, now });
+}
+
+function workOn(
+  { tiers, newId }: JobRunnerOptions,
+  job: Job,
+  account: Account,
+  messages: readonly Message[],
+  now: number,
+): JobWork {
+  const messageIds = messages.map(({ id }) => id);
+  switch (job.action) {
+    case 'cancel':
+      return { action: 'cancel', messageIds, expiresAt: now + tiers[account.tier].retentionMs };
+    case 'delete':
+      return { action: 'delete', messageIds };
+    case 'retry': {
+      const retries = messages.map((message) => ({
+        messageId: message.id,
+        message: retriedMessage(message, now, newId),
+      }));
+      return { action: 'retry', retries };
+    }
+  }
+}

@@ -1,0 +1,212 @@
+// api.md, section 4: dead letters, listed by each filter, read, deleted, and sent again as new messages.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Published, type Rider, refusal, startRider } from '../http/harness.ts';
+import { startReceiver } from '../http/receiver.ts';
+
+interface DeadLetter {
+  readonly dlqId: string;
+  readonly messageId: string;
+  readonly state: string;
+  readonly responseStatus?: number;
+  readonly responseHeader?: Readonly<Record<string, readonly string[]>>;
+  readonly responseBody?: string;
+  readonly error?: string;
+}
+
+interface Page {
+  readonly messages: readonly DeadLetter[];
+  readonly cursor?: string;
+}
+
+const ONCE = { 'Service-Retries': '0' };
+const dlqIdOf = (messageId: string) => messageId.replace('msg_', 'dlq_');
+const list = (rider: Rider, query: string) => rider.manage<Page>('GET', `/v2/dlq?${query}`);
+
+async function dead(rider: Rider, url: string, headers: Record<string, string> = {}, body = ''): Promise<string> {
+  const messageId = await rider.published(url, { headers: { ...ONCE, ...headers }, body });
+  assert.equal((await rider.ended(messageId)).state, 'FAILED');
+  return messageId;
+}
+
+test('GET /v2/dlq: each filter finds what it means, newest first', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, ({ target }) => (target === '/404' ? 404 : 500));
+  const startedAt = rider.clock.now();
+  const queued = await rider.accepted(`${receiver.url}/500`, { queue: 'orders', headers: ONCE });
+  await rider.ended(queued);
+  await rider.advance(1000);
+  await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url: `${receiver.url}/404` }] });
+  const [{ messageId: ofTopic }] = (await rider.publish('news', { headers: ONCE })).json<[Published]>();
+  await rider.ended(ofTopic);
+  const cron = {
+    ...ONCE,
+    'Service-Cron': '0 0 1 1 *',
+    'Service-Schedule-Id': 'yearly',
+    'Service-Label': 'red',
+    'Service-Flow-Control-Key': 'k',
+    'Service-Flow-Control-Value': 'rate=5',
+  };
+  await rider.call('POST', '/v2/schedules/http://127.0.0.1:1/', { headers: cron });
+  const [{ messageId: ofSchedule }] = await rider.manage<[Published]>('POST', '/v2/schedules/yearly/run');
+  await rider.ended(ofSchedule);
+  const all = [ofSchedule, ofTopic, queued];
+  const expected: Record<string, string[]> = {
+    '': all,
+    'order=earliestFirst': [...all].reverse(),
+    [`messageId=${queued}`]: [queued],
+    [`dlqIds=${dlqIdOf(queued)}&dlqIds=${dlqIdOf(ofTopic)}`]: [ofTopic, queued],
+    'url=http://127.0.0.1:1/': [ofSchedule],
+    'topicName=news': [ofTopic],
+    'queueName=orders': [queued],
+    'scheduleId=yearly': [ofSchedule],
+    'responseStatus=404': [ofTopic],
+    'responseStatus=404&responseStatus=500': [ofTopic, queued],
+    'label=red': [ofSchedule],
+    'flowControlKey=k': [ofSchedule],
+    'callerIp=127.0.0.1': all,
+    'callerIp=192.0.2.1': [],
+    [`toDate=${startedAt}`]: [queued],
+    [`fromDate=${startedAt + 1}`]: [ofSchedule, ofTopic],
+  };
+  for (const [query, ids] of Object.entries(expected)) {
+    const { messages } = await list(rider, query);
+    assert.deepEqual(
+      messages.map(({ messageId }) => messageId),
+      ids,
+      query,
+    );
+  }
+  refusal(await rider.call('GET', '/v2/dlq?colour=red'), 400, 'bad_filter');
+});
+
+test('GET /v2/dlq: goes on page by page', async (t) => {
+  const rider = await startRider(t);
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i += 1) ids.unshift(await dead(rider, 'http://127.0.0.1:1/'));
+  const first = await list(rider, 'count=3');
+  const second = await list(rider, `count=3&cursor=${first.cursor}`);
+  assert.deepEqual(
+    [...first.messages, ...second.messages].map(({ messageId }) => messageId),
+    ids,
+  );
+  assert.equal('cursor' in second, false);
+});
+
+test('GET /v2/dlq/{id}: the message with its last answer; 404 when there is no such dead letter', async (t) => {
+  const rider = await startRider(t);
+  const answer = { status: 418, headers: { 'X-Kind': 'pot' }, body: 'short and stout' };
+  const receiver = await startReceiver(t, () => answer);
+  const messageId = await dead(rider, receiver.url, {}, 'tea');
+  const letter = await rider.manage<DeadLetter & { body?: string }>('GET', `/v2/dlq/${dlqIdOf(messageId)}`);
+  assert.deepEqual([letter.dlqId, letter.messageId, letter.body], [dlqIdOf(messageId), messageId, 'tea']);
+  assert.deepEqual([letter.responseStatus, letter.responseBody], [418, 'short and stout']);
+  assert.deepEqual(letter.responseHeader!['X-Kind'], ['pot']);
+  const unreachable = await dead(rider, 'http://127.0.0.1:1/');
+  const other = await rider.manage<DeadLetter>('GET', `/v2/dlq/${dlqIdOf(unreachable)}`);
+  assert.equal('responseStatus' in other, false);
+  assert.match(other.error!, /refused/i);
+  const open = await rider.published(receiver.url, { headers: { 'Service-Delay': '1h' } });
+  refusal(await rider.call('GET', `/v2/dlq/${dlqIdOf(open)}`), 404, 'dead_letter_not_found');
+});
+
+test('DELETE /v2/dlq and DELETE /v2/dlq/{id}: by id, by filter a page at a time, never all by accident', async (t) => {
+  const rider = await startRider(t);
+  const ids: string[] = [];
+  for (let i = 0; i < 6; i += 1) ids.push(await dead(rider, 'http://127.0.0.1:1/', { 'Service-Label': `l${i % 2}` }));
+  const one = `/v2/dlq/${dlqIdOf(ids[0]!)}`;
+  assert.deepEqual(await rider.manage('DELETE', one), { deleted: 1 });
+  refusal(await rider.call('DELETE', one), 404, 'dead_letter_not_found');
+  refusal(await rider.call('GET', `/v2/messages/${ids[0]}`), 404, 'message_not_found');
+  refusal(await rider.call('DELETE', '/v2/dlq'), 400, 'bad_filter');
+  assert.deepEqual(await rider.manage('DELETE', '/v2/dlq', { dlqIds: [dlqIdOf(ids[1]!), 'dlq_none'] }), { deleted: 1 });
+  const page = await rider.manage<{ deleted: number; cursor?: string }>('DELETE', '/v2/dlq?label=l1&count=1');
+  assert.equal(page.deleted, 1);
+  assert.deepEqual(await rider.manage('DELETE', `/v2/dlq?label=l1&cursor=${page.cursor}`), { deleted: 1 });
+  assert.deepEqual(await rider.manage('DELETE', '/v2/dlq?all=true'), { deleted: 2 });
+  assert.deepEqual((await list(rider, '')).messages, []);
+});
+
+test('POST /v2/dlq/retry/{id}: a new message linked to the old, which is gone', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));
+  const headers = { 'Content-Type': 'text/plain', 'Service-Method': 'PUT', 'Service-Forward-X-Shop': '7' };
+  const old = await dead(rider, receiver.url, headers, 'hello');
+  const answer = await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`);
+  assert.equal(answer.status, 201);
+  const { messageId } = answer.json<{ messageId: string }>();
+  assert.notEqual(messageId, old);
+  const again = await rider.ended(messageId);
+  assert.deepEqual([again.state, again.sourceMessageId], ['DELIVERED', old]);
+  const [first, second] = await receiver.received(2);
+  assert.deepEqual(
+    [second!.method, second!.header('X-Shop'), second!.header('Content-Type'), second!.body],
+    [first!.method, first!.header('X-Shop'), first!.header('Content-Type'), first!.body],
+  );
+  refusal(await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`), 404, 'dead_letter_not_found');
+});
+
+test('POST /v2/dlq/retry/{id}: url, body and headers may be given anew; all else stays as it was', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));
+  const headers = {
+    'Content-Type': 'text/plain',
+    'Service-Method': 'PUT',
+    'Service-Forward-X-Shop': '7',
+    'Service-Forward-X-Key': 'k',
+    'Service-Label': 'red',
+    'Service-Redact-Fields': 'header[X-Key]',
+    'Service-Callback': `${receiver.url}/callback`,
+    'Service-Callback-Delay': '1h',
+  };
+  const old = await dead(rider, receiver.url, headers, 'hello');
+  const overrides = {
+    url: `${receiver.url}/new`,
+    body: 'bye',
+    headers: { 'Service-Forward-X-Shop': '8', 'Service-Retries': '2' },
+  };
+  const { messageId } = await rider.manage<{ messageId: string }>('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, overrides);
+  const again = await rider.manage<Record<string, unknown>>('GET', `/v2/messages/${messageId}`);
+  assert.deepEqual([again.maxRetries, again.labels, again.callback], [2, ['red'], `${receiver.url}/callback`]);
+  const [, arrival] = await receiver.received(2);
+  assert.deepEqual([arrival!.method, arrival!.target, arrival!.header('Content-Type')], ['PUT', '/new', 'text/plain']);
+  assert.deepEqual([arrival!.values('X-Shop'), arrival!.header('X-Key')], [['8'], 'k']);
+  assert.equal(Buffer.from(arrival!.body).toString('utf8'), 'bye');
+  assert.match(JSON.stringify(again.header), /"X-Key":\["REDACTED:/);
+});
+
+test('POST /v2/dlq/retry/{id}: a bad override is refused, and the dead letter stays', async (t) => {
+  const rider = await startRider(t);
+  const old = await dead(rider, 'http://127.0.0.1:1/');
+  const retry = (body: unknown) => rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, { body: JSON.stringify(body) });
+  refusal(await retry({ url: 'ftp://x' }), 400, 'bad_destination');
+  refusal(await retry({ headers: { 'Service-Retries': 'x' } }), 400, 'bad_header');
+  refusal(await retry({ colour: 'red' }), 400, 'bad_body');
+  assert.equal((await list(rider, '')).messages.length, 1);
+});
+
+test('POST /v2/dlq/retry: by ids or by filter, a page at a time', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 500);
+  const ids: string[] = [];
+  for (let i = 0; i < 4; i += 1) ids.push(await dead(rider, `${receiver.url}/${i}`));
+  receiver.answer = () => 200;
+  refusal(await rider.call('POST', '/v2/dlq/retry'), 400, 'bad_filter');
+  const byId = await rider.call('POST', `/v2/dlq/retry?dlqIds=${dlqIdOf(ids[0]!)}&dlqIds=dlq_none`);
+  assert.equal(byId.status, 201);
+  assert.equal(byId.json<{ responses: unknown[] }>().responses.length, 1);
+  const page = await rider.manage<{ responses: unknown[]; cursor?: string }>(
+    'POST',
+    '/v2/dlq/retry?responseStatus=500&count=2',
+  );
+  assert.equal(page.responses.length, 2);
+  const rest = await rider.manage<{ responses: { messageId: string }[] }>(
+    'POST',
+    `/v2/dlq/retry?responseStatus=500&count=2&cursor=${page.cursor}`,
+  );
+  assert.equal(rest.responses.length, 1);
+  await rider.ended(rest.responses[0]!.messageId);
+  assert.equal((await receiver.received(8)).length, 8);
+  assert.deepEqual((await list(rider, '')).messages, []);
+});

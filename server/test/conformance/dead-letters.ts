@@ -1,0 +1,90 @@
+// Dead letters: failed messages, deleted or sent again, each once.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { NewMessage } from '../../src/domain/message.ts';
+import { ACCOUNT, message, messages, NOW, OK, OTHER_ACCOUNT, REFUSED, settlementOf } from './given.ts';
+import { type HarnessFactory, type Node, storeTests } from './harness.ts';
+
+async function fail(node: Node, dead: readonly NewMessage[]): Promise<void> {
+  await node.store.accept(dead, NOW);
+  const claims = await node.claims(NOW);
+  await node.store.settle(
+    claims.map((claim) => settlementOf(claim, REFUSED, NOW)),
+    NOW,
+  );
+}
+
+const again = (dead: NewMessage) => ({ messageId: dead.id, message: message({ sourceMessageId: dead.id }) });
+
+export function deadLettersConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('dead letters', () => {
+    test('only failed messages of the account are deleted, and each is counted once', async ({ a }) => {
+      const [one, two, foreign] = [
+        message({ labels: ['x'] }),
+        message(),
+        message({ accountId: OTHER_ACCOUNT }),
+      ] as const;
+      await fail(a, [one, two, foreign]);
+      const [open, delivered] = messages(2) as [NewMessage, NewMessage];
+      await a.store.accept([delivered], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
+      await a.store.accept([open], NOW);
+      const ids = [one.id, foreign.id, open.id, delivered.id, 'msg_none', one.id];
+      assert.equal(await a.store.deleteDeadLetters(ACCOUNT, ids), 1);
+      assert.equal(await a.store.getMessage(ACCOUNT, one.id), null);
+      assert.equal(await a.stateOf(foreign), 'failed');
+      assert.equal(await a.stateOf(two), 'failed');
+      const page = { limit: 9, cursor: null, order: 'newestFirst', withBodies: false } as const;
+      assert.deepEqual((await a.store.searchMessages(ACCOUNT, { labels: ['x'] }, page)).messages, []);
+    });
+
+    test('retried, the new message stands in the place of the old, which is gone', async ({ a, b }) => {
+      const dead = message();
+      await fail(a, [dead]);
+      const retry = again(dead);
+      assert.deepEqual(await a.store.retryDeadLetters([retry], NOW), [true]);
+      assert.equal(await a.store.getMessage(ACCOUNT, dead.id), null);
+      const stored = (await a.store.getMessage(ACCOUNT, retry.message.id))!;
+      assert.equal(stored.message.state, 'pending');
+      assert.equal(stored.message.sourceMessageId, dead.id);
+      assert.deepEqual(stored.attempts, []);
+      assert.deepEqual(await b.claimedIds(NOW), [retry.message.id]);
+      assert.equal(await a.store.deleteDeadLetters(ACCOUNT, [dead.id]), 0);
+    });
+
+    test('one that is gone, open or foreign makes no message, and the others go on', async ({ a }) => {
+      const [one, two] = messages(2) as [NewMessage, NewMessage];
+      await fail(a, [one, two]);
+      const open = message({ dueAt: NOW + 1 });
+      await a.store.accept([open], NOW);
+      const retries = [again(one), again(one), again(open), again(message()), again(two)];
+      assert.deepEqual(await a.store.retryDeadLetters(retries, NOW), [true, false, false, false, true]);
+      const foreign = { messageId: two.id, message: message({ accountId: OTHER_ACCOUNT }) };
+      assert.deepEqual(await a.store.retryDeadLetters([foreign], NOW), [false]);
+      assert.deepEqual(await a.store.counts(), { pending: 3, claimed: 0, delivered: 0, failed: 0, cancelled: 0 });
+    });
+
+    test('of two nodes that retry the same, one does', async ({ a, b }) => {
+      const dead = message();
+      await fail(a, [dead]);
+      const results = await Promise.all([a, b, a, b].map(({ store }) => store.retryDeadLetters([again(dead)], NOW)));
+      assert.equal(results.flat().filter(Boolean).length, 1);
+      assert.equal((await a.store.counts()).pending, 1);
+    });
+
+    test('a retry into a queue waits for its turn, and counts as usage', async ({ a }) => {
+      const dead = message({ queueName: 'q' });
+      await fail(a, [dead]);
+      const [head] = messages(1, { queueName: 'q' });
+      await a.store.accept([head!], NOW);
+      const retry = again(dead);
+      await a.store.retryDeadLetters([{ ...retry, message: { ...retry.message, queueName: 'q' } }], NOW);
+      assert.deepEqual(await a.claimedIds(NOW), [head!.id]);
+      assert.equal((await a.store.getQueue(ACCOUNT, 'q'))!.lag, 2);
+      assert.equal((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'))[0]!.count, 3);
+    });
+  });
+}

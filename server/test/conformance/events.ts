@@ -1,0 +1,232 @@
+// The journal: what happened to messages, told as events, in both orders, page by page and live.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { EventState, MessageEvent } from '../../src/domain/event.ts';
+import type { EventFilter, PageRequest } from '../../src/store/store.ts';
+import {
+  ACCOUNT,
+  callbackTo,
+  ERROR,
+  INTERRUPTED,
+  message,
+  messages,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
+import { type HarnessFactory, type Node, storeTests } from './harness.ts';
+
+const PAGE: PageRequest = { limit: 1000, cursor: null, order: 'oldestFirst', withBodies: false };
+
+async function listed(node: Node, filter: Partial<EventFilter> = {}, some: Partial<PageRequest> = {}) {
+  return (await node.store.listEvents(ACCOUNT, { messages: {}, ...filter }, { ...PAGE, ...some })).events;
+}
+
+const states = (events: readonly MessageEvent[]): EventState[] => events.map(({ state }) => state);
+const shown = (events: readonly MessageEvent[]) => events.map(({ state, message: { id } }) => `${id} ${state}`);
+
+/** Some messages with every kind of end, a few steps each. */
+async function lively(node: Node): Promise<void> {
+  const batch = messages(6, { retriesMax: 1, labels: ['x'], body: new Uint8Array(9) });
+  await node.store.accept(batch, NOW);
+  for (const after of [0, SECOND]) {
+    const claims = await node.claims(NOW + after);
+    const at = NOW + after + 10;
+    await node.store.settle(
+      claims.slice(1).map((claim, index) => settlementOf(claim, index % 2 ? OK : ERROR, at)),
+      at,
+    );
+  }
+  await node.store.cancel(
+    ACCOUNT,
+    batch.map(({ id }) => id),
+    NOW + 5 * SECOND,
+    NOW + RETENTION,
+  );
+}
+
+export function eventsConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+
+  describe('events', () => {
+    test('a message without retries to a dead URL has exactly four', async ({ a }) => {
+      await a.store.accept([message({ retriesMax: 0 })], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW + 7)], NOW + 7);
+      const events = await listed(a);
+      assert.deepEqual(states(events), ['CREATED', 'ACTIVE', 'ERROR', 'FAILED']);
+      assert.deepEqual(
+        events.map(({ at }) => at),
+        [NOW, NOW + 2, NOW + 7, NOW + 7],
+      );
+      assert.deepEqual(
+        events.map(({ attempt }) => attempt?.status ?? null),
+        [null, 500, 500, 500],
+      );
+    });
+
+    test('each way through life is told as it went', async ({ a }) => {
+      const one = message({ retriesMax: 1, callback: callbackTo('https://back.example/') });
+      await a.store.accept([one], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), INTERRUPTED, NOW)], NOW);
+      const ofOne = { messages: { messageIds: [one.id] } };
+      assert.deepEqual(states(await listed(a, ofOne)), ['CREATED', 'ACTIVE', 'ERROR', 'RETRY']);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      const again = (await a.claims(NOW + SECOND)).find(({ message: { id } }) => id === one.id)!;
+      await a.store.settle([settlementOf(again, OK, NOW + SECOND)], NOW + SECOND);
+      assert.deepEqual(states(await listed(a, ofOne)).slice(4), ['ACTIVE', 'ERROR', 'RETRY', 'ACTIVE', 'DELIVERED']);
+      assert.equal((await listed(a, { states: ['CREATED'] })).length, 3, 'the callbacks have events of their own');
+    });
+
+    test('a cancelled message was asked to be, and is', async ({ a }) => {
+      const one = message();
+      await a.store.accept([one], NOW);
+      await a.store.cancel(ACCOUNT, [one.id], NOW + 3, NOW + RETENTION);
+      await a.store.cancel(ACCOUNT, [one.id], NOW + 4, NOW + RETENTION);
+      const events = await listed(a);
+      assert.deepEqual(states(events), ['CREATED', 'CANCEL_REQUESTED', 'CANCELLED']);
+      assert.equal(events[2]!.at, NOW + 3);
+    });
+
+    test('a settlement that lost leaves no event', async ({ a }) => {
+      await a.store.accept([message()], NOW);
+      const settlement = settlementOf(await a.claimOne(NOW), OK, NOW);
+      await a.store.settle([settlement, settlement], NOW);
+      assert.deepEqual(states(await listed(a)), ['CREATED', 'ACTIVE', 'DELIVERED']);
+    });
+
+    test('newest first is oldest first turned round, and the pages together are all of it', async ({ a }) => {
+      await lively(a);
+      const all = shown(await listed(a));
+      assert.ok(all.length > 20);
+      assert.deepEqual(shown(await listed(a, {}, { order: 'newestFirst' })), all.toReversed());
+      for (const order of ['newestFirst', 'oldestFirst'] as const) {
+        for (const limit of [1, 4, 10, all.length]) {
+          const seen: string[] = [];
+          for (let cursor: number | null = null; ; ) {
+            const page = await a.store.listEvents(ACCOUNT, { messages: {} }, { ...PAGE, limit, order, cursor });
+            assert.ok(page.events.length <= Math.max(limit, 3), 'a step of three may go over a page of one');
+            seen.push(...shown(page.events));
+            cursor = page.cursor;
+            if (cursor === null) break;
+          }
+          assert.deepEqual(seen, order === 'oldestFirst' ? all : all.toReversed());
+        }
+      }
+    });
+
+    test('by state, by time and by what the message is', async ({ a }) => {
+      await lively(a);
+      const all = await listed(a);
+      const only = (keep: (event: MessageEvent) => boolean) => shown(all.filter(keep));
+      assert.deepEqual(
+        shown(await listed(a, { states: ['ERROR', 'DELIVERED'] })),
+        only(({ state }) => /ERROR|DELIV/.test(state)),
+      );
+      const [fromAt, toAt] = [NOW + 8, NOW + SECOND + 5];
+      assert.deepEqual(
+        shown(await listed(a, { fromAt, toAt })),
+        only(({ at }) => at >= fromAt && at <= toAt),
+      );
+      assert.deepEqual(
+        shown(await listed(a, { fromAt })),
+        only(({ at }) => at >= fromAt),
+      );
+      assert.deepEqual(
+        shown(await listed(a, { fromAt }, { order: 'newestFirst' })),
+        only(({ at }) => at >= fromAt).toReversed(),
+      );
+      const messageIds = [all[0]!.message.id, all[3]!.message.id];
+      assert.deepEqual(
+        shown(await listed(a, { messages: { messageIds } })),
+        only(({ message: { id } }) => messageIds.includes(id)),
+      );
+      assert.deepEqual(shown(await listed(a, { messages: { labels: ['x'] } })), shown(all));
+      assert.deepEqual(await listed(a, { messages: { labels: ['none'] } }), []);
+      assert.deepEqual(await listed(a, { messages: { messageIds: ['msg_none'] } }), []);
+    });
+
+    test('bodies come only when they are asked for', async ({ a }) => {
+      await lively(a);
+      assert.ok((await listed(a)).every(({ message: { body } }) => body.length === 0));
+      assert.ok((await listed(a, {}, { withBodies: true })).every(({ message: { body } }) => body.length === 9));
+    });
+
+    test('another account sees nothing of it', async ({ a }) => {
+      await lively(a);
+      const page = await a.store.listEvents(OTHER_ACCOUNT, { messages: {} }, PAGE);
+      assert.deepEqual(page.events, []);
+      assert.equal(await a.store.journalEnd(OTHER_ACCOUNT), 0);
+    });
+
+    test('a reader that goes on from the end sees what comes, once', async ({ a, b }) => {
+      await lively(a);
+      let cursor = await a.store.journalEnd(ACCOUNT);
+      const next = async () => {
+        const page = await a.store.listEvents(ACCOUNT, { messages: {} }, { ...PAGE, cursor });
+        cursor = page.endedAt;
+        return states(page.events);
+      };
+      assert.deepEqual(await next(), []);
+      await b.store.accept([message()], NOW);
+      assert.deepEqual(await next(), ['CREATED']);
+      assert.deepEqual(await next(), []);
+      const claims = await b.claims(NOW);
+      await b.store.settle(
+        claims.map((claim) => settlementOf(claim, OK, NOW)),
+        NOW,
+      );
+      assert.deepEqual(await next(), ['ACTIVE', 'DELIVERED']);
+      assert.equal(cursor, await a.store.journalEnd(ACCOUNT));
+    });
+
+    test('a place never comes twice and never goes back, also when the clock does', async ({ a }) => {
+      for (const now of [NOW, NOW - 5 * SECOND, NOW - SECOND]) await a.store.accept([message({ createdAt: now })], now);
+      const places = (await listed(a)).map(({ place }) => place!);
+      assert.deepEqual(
+        places,
+        [...new Set(places)].toSorted((one, other) => one - other),
+      );
+      assert.equal(places.length, 3);
+    });
+
+    test('whoever listens hears of it, on every node, until it stops listening', async ({ a, b }) => {
+      let heard = 0;
+      const stop = a.store.onJournal(() => {
+        heard += 1;
+      });
+      await b.store.accept([message()], NOW);
+      assert.ok(heard > 0);
+      stop();
+      const before = heard;
+      await a.store.accept([message()], NOW);
+      assert.equal(heard, before);
+    });
+
+    test('what is older than asked is deleted, a bounded number at a call, and nothing else', async ({ a }) => {
+      for (const at of [0, 10, 20]) await a.store.accept([message({ createdAt: NOW + at })], NOW + at);
+      await a.store.accept([message({ accountId: OTHER_ACCOUNT })], NOW);
+      assert.equal(await a.store.deleteJournal(ACCOUNT, NOW, 10), 0);
+      assert.equal(await a.store.deleteJournal(ACCOUNT, NOW + 20, 1), 1);
+      assert.equal(await a.store.deleteJournal(ACCOUNT, NOW + 20, 10), 1);
+      assert.deepEqual(
+        (await listed(a)).map(({ at }) => at),
+        [NOW + 20],
+      );
+      assert.equal((await a.store.listEvents(OTHER_ACCOUNT, { messages: {} }, PAGE)).events.length, 1);
+    });
+
+    test('with a message go its events, and the next message has its own only', async ({ a }) => {
+      const one = message({ retriesMax: 0 });
+      await a.store.accept([one], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      await a.store.deleteDeadLetters(ACCOUNT, [one.id]);
+      assert.deepEqual(await listed(a), []);
+      await a.store.accept([message()], NOW + 1);
+      assert.deepEqual(states(await listed(a)), ['CREATED']);
+    });
+  });
+}

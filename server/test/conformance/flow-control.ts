@@ -1,0 +1,295 @@
+// Flow-control keys: how many of a key's messages are on their way at once and start in a period, through pauses,
+// pins, retries and several nodes.
+
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import type { FlowLimits } from '../../src/domain/flow-control.ts';
+import type { NewMessage } from '../../src/domain/message.ts';
+import {
+  ACCOUNT,
+  ERROR,
+  INTERRUPTED,
+  message,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  REFUSED,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
+import { type HarnessFactory, idsOf, type Node, storeTests } from './harness.ts';
+
+const KEY = 'k';
+
+export function flowing(limits: Partial<FlowLimits>, some: Partial<NewMessage> = {}, key = KEY): NewMessage {
+  return message({ flow: { key, limits: { parallelism: null, rate: null, periodMs: SECOND, ...limits } }, ...some });
+}
+
+function many(count: number, limits: Partial<FlowLimits>, some: Partial<NewMessage> = {}): NewMessage[] {
+  return Array.from({ length: count }, () => flowing(limits, some));
+}
+
+const KEEP = { parallelism: 'keep', rate: 'keep' } as const;
+
+export function flowControlConformance(factory: HarnessFactory): void {
+  const test = storeTests(factory);
+  const flowKey = async (node: Node, key = KEY) => (await node.store.getFlowKey(ACCOUNT, key))!;
+
+  describe('the parallelism of a flow key', () => {
+    test('no more are on their way than it says, in the order they became due', async ({ a, b }) => {
+      const line = many(5, { parallelism: 2 });
+      await a.store.accept(line, NOW);
+      const claims = (await Promise.all([a.claims(NOW), b.claims(NOW)])).flat();
+      assert.deepEqual(idsOf(claims), [line[0]!.id, line[1]!.id]);
+      assert.deepEqual(await b.claimedIds(NOW), []);
+      await b.store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
+      assert.deepEqual(await a.claimedIds(NOW), [line[2]!.id]);
+      const { active, waiting } = await flowKey(a);
+      assert.deepEqual({ active, waiting }, { active: 2, waiting: 2 });
+    });
+
+    test('it holds across URLs, and no other key and no message without one', async ({ a }) => {
+      const held = [flowing({ parallelism: 1 }, { host: 'a:80' }), flowing({ parallelism: 1 }, { host: 'b:80' })];
+      const free = [
+        flowing({ parallelism: 1 }, {}, 'other'),
+        flowing({ parallelism: 1 }, { accountId: OTHER_ACCOUNT }),
+        message(),
+      ];
+      await a.store.accept([...held, ...free], NOW);
+      const ids = await a.claimedIds(NOW);
+      assert.deepEqual(ids.toSorted(), [held[0]!, ...free].map(({ id }) => id).toSorted());
+    });
+
+    test('a message that waits for its retry takes no place; its retry needs one', async ({ a }) => {
+      const [first, second] = many(2, { parallelism: 1 }) as [NewMessage, NewMessage];
+      await a.store.accept([first, second], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      const other = await a.claimOne(NOW);
+      assert.equal(other.message.id, second.id);
+      assert.deepEqual(await a.claimedIds(NOW + SECOND), []);
+      await a.store.settle([settlementOf(other, OK, NOW + SECOND)], NOW + SECOND);
+      assert.deepEqual(await a.claimedIds(NOW + SECOND), [first.id]);
+    });
+
+    test('every end frees the place: failed, interrupted, cancelled, and a settlement that lost frees none', async ({
+      a,
+    }) => {
+      const line = many(5, { parallelism: 1, rate: null });
+      await a.store.accept(line, NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), REFUSED, NOW)], NOW);
+      const second = await a.claimOne(NOW);
+      assert.equal(second.message.id, line[1]!.id);
+      await a.store.cancel(ACCOUNT, [second.message.id], NOW, NOW + RETENTION);
+      const third = await a.claimOne(NOW);
+      assert.deepEqual(await a.store.settle([settlementOf(second, OK, NOW)], NOW), ['lost']);
+      assert.deepEqual(await a.claimedIds(NOW), []);
+      await a.store.settle([settlementOf(third, INTERRUPTED, NOW)], NOW);
+      assert.equal((await flowKey(a)).active, 1);
+      assert.equal((await a.claims(NOW)).length, 1);
+    });
+
+    test('one cancelled while it waits is not started, and the next takes its turn', async ({ a }) => {
+      const line = many(3, { parallelism: 1 });
+      await a.store.accept(line, NOW);
+      const first = await a.claimOne(NOW);
+      await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION);
+      await a.store.settle([settlementOf(first, OK, NOW)], NOW);
+      assert.deepEqual(await a.claimedIds(NOW), [line[2]!.id]);
+    });
+
+    test('the newest message says the limits, for those that wait too', async ({ a }) => {
+      await a.store.accept(many(4, { parallelism: 1 }), NOW);
+      assert.equal((await a.claims(NOW)).length, 1);
+      await a.store.accept(many(1, { parallelism: 3 }), NOW);
+      assert.equal((await a.claims(NOW)).length, 2);
+      await a.store.accept(many(1, { parallelism: 1 }), NOW);
+      assert.deepEqual(await a.claims(NOW), []);
+    });
+
+    test('what was let in and has not started is held to a lower limit', async ({ a }) => {
+      await a.store.accept(many(4, { parallelism: 4 }), NOW);
+      await a.store.accept(many(1, { parallelism: 1 }), NOW);
+      assert.equal((await a.claims(NOW)).length, 1);
+    });
+
+    test('a delayed message waits for its time and then for its place', async ({ a }) => {
+      const later = flowing({ parallelism: 1 }, { dueAt: NOW + SECOND });
+      const first = flowing({ parallelism: 1 });
+      await a.store.accept([later, first], NOW);
+      const claim = await a.claimOne(NOW);
+      assert.equal(claim.message.id, first.id);
+      assert.deepEqual(await a.claimedIds(NOW + SECOND), []);
+      await a.store.settle([settlementOf(claim, OK, NOW + SECOND)], NOW + SECOND);
+      assert.deepEqual(await a.claimedIds(NOW + SECOND), [later.id]);
+    });
+
+    test('a released claim gives its place back and goes first again', async ({ a, b }) => {
+      const line = many(2, { parallelism: 1, rate: 1, periodMs: 60 * SECOND });
+      await a.store.accept(line, NOW);
+      await a.store.release([(await a.claimOne(NOW)).lease], NOW);
+      assert.deepEqual(await b.claimedIds(NOW), [line[0]!.id], 'as if it had never been claimed');
+      assert.deepEqual(await a.claimedIds(NOW), []);
+    });
+  });
+
+  describe('the rate of a flow key', () => {
+    test('no more start in a period than it says; the next period begins with its first start', async ({ a, b }) => {
+      const line = many(5, { rate: 2, periodMs: 10 * SECOND });
+      await a.store.accept(line, NOW);
+      const first = await a.claimDue(NOW);
+      assert.equal(first.claims.length, 2);
+      assert.equal(first.nextDueAt, NOW + 10 * SECOND);
+      await a.store.settle(
+        first.claims.map((claim) => settlementOf(claim, OK, NOW + 1)),
+        NOW + 1,
+      );
+      assert.deepEqual(await b.claimedIds(NOW + 10 * SECOND - 1), []);
+      assert.deepEqual(await b.claimedIds(NOW + 12 * SECOND), [line[2]!.id, line[3]!.id]);
+      assert.deepEqual(await a.claimedIds(NOW + 22 * SECOND - 1), []);
+      assert.deepEqual(await a.claimedIds(NOW + 22 * SECOND), [line[4]!.id]);
+    });
+
+    test('retries count as starts', async ({ a }) => {
+      await a.store.accept(many(2, { rate: 1, periodMs: 60 * SECOND }), NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      assert.deepEqual(await a.claimedIds(NOW + 59 * SECOND), []);
+      assert.equal((await a.claims(NOW + 60 * SECOND)).length, 1);
+    });
+
+    test('one let in in one period and started in the next counts in the next', async ({ a }) => {
+      await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW);
+      // Nobody has room for them; meanwhile more come, period after period.
+      for (const after of [1, 2, 3]) await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW + after * SECOND);
+      assert.equal((await a.claims(NOW + 3 * SECOND)).length, 2);
+      assert.equal((await a.claims(NOW + 4 * SECOND - 1)).length, 0);
+      assert.equal((await a.claims(NOW + 4 * SECOND)).length, 2);
+    });
+
+    test('a start long after it was let in opens a period of its own', async ({ a }) => {
+      await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW);
+      assert.equal((await a.claims(NOW + 5 * SECOND)).length, 2);
+      await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW + 5 * SECOND);
+      assert.deepEqual(await a.claims(NOW + 6 * SECOND - 1), []);
+      assert.equal((await a.claims(NOW + 6 * SECOND)).length, 2);
+    });
+
+    test('rate and parallelism hold together', async ({ a }) => {
+      await a.store.accept(many(6, { rate: 3, parallelism: 2, periodMs: 10 * SECOND }), NOW);
+      const claims = await a.claims(NOW);
+      assert.equal(claims.length, 2);
+      await a.store.settle(
+        claims.map((claim) => settlementOf(claim, OK, NOW)),
+        NOW,
+      );
+      assert.equal((await a.claims(NOW)).length, 1);
+      assert.equal((await a.claims(NOW + 10 * SECOND)).length, 1);
+    });
+
+    test('a reset forgets what was started', async ({ a }) => {
+      await a.store.accept(many(4, { rate: 2, periodMs: 3600 * SECOND }), NOW);
+      assert.equal((await a.claims(NOW)).length, 2);
+      const key = await a.store.resetFlowRate(ACCOUNT, KEY, NOW + 1);
+      assert.equal(key!.waiting, 0);
+      assert.equal((await a.claims(NOW + 1)).length, 2);
+      assert.equal(await a.store.resetFlowRate(ACCOUNT, 'none', NOW), null);
+    });
+
+    test('a node that starts later knows what was started before', async ({ a, open }) => {
+      await a.store.accept(many(4, { rate: 2, parallelism: 3, periodMs: 10 * SECOND }), NOW);
+      assert.equal((await a.claims(NOW)).length, 2);
+      const c = open('nod_c');
+      assert.deepEqual(await c.claims(NOW + 10 * SECOND - 1), []);
+      assert.equal((await c.claims(NOW + 10 * SECOND)).length, 1);
+    });
+  });
+
+  describe('pausing a flow key', () => {
+    test('starts nothing new, lets what runs end, accepts', async ({ a, b }) => {
+      await a.store.accept(many(2, { parallelism: 1 }), NOW);
+      const claim = await a.claimOne(NOW);
+      assert.equal((await b.store.pauseFlowKey(ACCOUNT, KEY, true, NOW))!.isPaused, true);
+      await a.store.settle([settlementOf(claim, OK, NOW)], NOW);
+      await a.store.accept(many(1, { parallelism: 5 }), NOW);
+      assert.deepEqual(await a.claimDue(NOW + SECOND), { claims: [], nextDueAt: null, nextScheduleAt: null });
+      assert.equal((await flowKey(a)).waiting, 2);
+      await b.store.pauseFlowKey(ACCOUNT, KEY, false, NOW + SECOND);
+      assert.equal((await a.claims(NOW + SECOND)).length, 2);
+    });
+
+    test('what was ready does not start, and loses nothing by it', async ({ a }) => {
+      await a.store.accept(many(3, { rate: 3, periodMs: 3600 * SECOND }), NOW);
+      await a.store.pauseFlowKey(ACCOUNT, KEY, true, NOW);
+      assert.deepEqual(await a.claims(NOW), []);
+      await a.store.pauseFlowKey(ACCOUNT, KEY, false, NOW);
+      assert.equal((await a.claims(NOW)).length, 3);
+    });
+
+    test('a claim released into a paused key waits', async ({ a }) => {
+      await a.store.accept(many(1, { parallelism: 1 }), NOW);
+      const claim = await a.claimOne(NOW);
+      await a.store.pauseFlowKey(ACCOUNT, KEY, true, NOW);
+      await a.store.release([claim.lease], NOW);
+      assert.deepEqual(await a.claims(NOW), []);
+    });
+
+    test('wakes the other nodes when it ends', async ({ a, b }) => {
+      await a.store.accept(many(1, { parallelism: 1 }), NOW);
+      await a.store.pauseFlowKey(ACCOUNT, KEY, true, NOW);
+      assert.deepEqual(await b.claims(NOW), []);
+      await a.store.pauseFlowKey(ACCOUNT, KEY, false, NOW);
+      assert.equal((await b.claims(NOW)).length, 1);
+    });
+
+    test('an unknown key, or another account’s, cannot be paused', async ({ a }) => {
+      await a.store.accept(many(1, { parallelism: 1 }), NOW);
+      assert.equal(await a.store.pauseFlowKey(ACCOUNT, 'none', true, NOW), null);
+      assert.equal(await a.store.pauseFlowKey(OTHER_ACCOUNT, KEY, true, NOW), null);
+    });
+  });
+
+  describe('pinning a flow key', () => {
+    test('holds a limit against what messages say, and leaves the other to them', async ({ a }) => {
+      await a.store.accept(many(1, { parallelism: 5, rate: 50, periodMs: 5 * SECOND }), NOW);
+      await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, parallelism: 1 }, NOW);
+      assert.deepEqual((await flowKey(a)).limits, { parallelism: 1, rate: 50, periodMs: 5 * SECOND });
+      await a.store.accept(many(3, { parallelism: 9, rate: 40, periodMs: SECOND }), NOW);
+      assert.deepEqual((await flowKey(a)).limits, { parallelism: 1, rate: 40, periodMs: SECOND });
+      assert.equal((await a.claims(NOW)).length, 1);
+      const { isParallelismPinned, isRatePinned } = await flowKey(a);
+      assert.deepEqual({ isParallelismPinned, isRatePinned }, { isParallelismPinned: true, isRatePinned: false });
+    });
+
+    test('a pinned rate holds, period and all, until it is let go', async ({ a }) => {
+      await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, rate: { rate: 1, periodMs: 60 * SECOND } }, NOW);
+      await a.store.accept(many(3, { parallelism: 9 }), NOW);
+      assert.equal((await a.claims(NOW)).length, 1);
+      assert.deepEqual(await a.claims(NOW + 59 * SECOND), []);
+      const key = await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, rate: 'unpin' }, NOW + 59 * SECOND);
+      assert.deepEqual([key.isRatePinned, key.limits.rate], [false, 1], 'the limit stays until a message says another');
+      await a.store.accept(many(1, { parallelism: 9 }), NOW + 59 * SECOND);
+      assert.equal((await a.claims(NOW + 59 * SECOND)).length, 3);
+    });
+
+    test('a lower pin holds those that are ready; a higher one starts those that wait', async ({ a, b }) => {
+      await a.store.accept(many(4, { parallelism: 3 }), NOW);
+      await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, parallelism: 1 }, NOW);
+      assert.equal((await b.claims(NOW)).length, 1);
+      await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, parallelism: 4 }, NOW);
+      assert.equal((await b.claims(NOW)).length, 3);
+    });
+
+    test('a key can be pinned before its first message', async ({ a }) => {
+      const key = await a.store.pinFlowKey(ACCOUNT, 'new', { ...KEEP, parallelism: 2 }, NOW);
+      const { limits, isParallelismPinned, active, waiting } = key;
+      assert.deepEqual({ parallelism: limits.parallelism, rate: limits.rate }, { parallelism: 2, rate: null });
+      assert.deepEqual({ isParallelismPinned, active, waiting }, { isParallelismPinned: true, active: 0, waiting: 0 });
+      assert.deepEqual(
+        (await a.store.listFlowKeys(ACCOUNT)).map((each) => each.key),
+        ['new'],
+      );
+      assert.deepEqual(await a.store.listFlowKeys(OTHER_ACCOUNT), []);
+      assert.equal(await a.store.getFlowKey(OTHER_ACCOUNT, 'new'), null);
+    });
+  });
+}

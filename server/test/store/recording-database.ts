@@ -1,0 +1,68 @@
+// A database that remembers the statements it ran, so that SQLite can be asked how it goes about them.
+
+import { Database } from '../../src/store/sqlite/database.ts';
+
+/** Tables that grow with the messages, or that somebody may fill with a program. */
+const LARGE = [
+  'messages',
+  'attempts',
+  'queues',
+  'usage',
+  'journal',
+  'message_labels',
+  'flow_keys',
+  'deduplication',
+  'schedules',
+  'jobs',
+];
+/** As they are called in joins. */
+const ALIASES = ['m', 'j', 'l'];
+const SCAN = new RegExp(`^SCAN (?:${[...LARGE, ...ALIASES].join('|')})\\b`);
+
+/** Partial indexes that hold only what is wanted: their first row is the answer. */
+const FIRST_OF = /USING (?:COVERING )?INDEX (?:messages_(?:ready|delayed|claimed)|\w+_next_start|schedules_next)$/;
+/** Holds only what runs, and all of it is wanted. */
+const RUNNING_JOBS = /USING INDEX jobs_running$/;
+
+export class RecordingDatabase extends Database {
+  readonly statements = new Set<string>();
+
+  override all<T>(sql: string, ...values: Parameters<Database['all']>[1][]): T[] {
+    this.statements.add(sql);
+    return super.all<T>(sql, ...values);
+  }
+
+  override get<T>(sql: string, ...values: Parameters<Database['get']>[1][]): T | undefined {
+    this.statements.add(sql);
+    return super.get<T>(sql, ...values);
+  }
+
+  override run(sql: string, ...values: Parameters<Database['run']>[1][]): number {
+    this.statements.add(sql);
+    return super.run(sql, ...values);
+  }
+
+  plan(sql: string): string[] {
+    return super.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => detail);
+  }
+
+  /** The steps of this statement that read a whole table or sort what an index should have brought in order. */
+  walks(sql: string): string[] {
+    const text = sql.replaceAll(/\s+/g, ' ').trim();
+    return this.plan(sql)
+      .filter(
+        (step) =>
+          isWalk(step, text) || (step.startsWith('USE TEMP B-TREE') && !SORTS_FEW.some((few) => few.test(text))),
+      )
+      .map((step) => `${step} in: ${text}`);
+  }
+}
+
+/** What is sorted is bounded by the parallelism of a queue, which is at most a thousand. */
+const SORTS_FEW = [/WHERE holds_slot = 1 AND account_id = \? AND queue_name = \?/];
+
+/** A search by an index is none; nor is looking at the first row of an index that holds only what is wanted. */
+function isWalk(step: string, sql: string): boolean {
+  if (!SCAN.test(step) || RUNNING_JOBS.test(step)) return false;
+  return !(FIRST_OF.test(step) && /\bLIMIT 1$/.test(sql));
+}
