@@ -4,7 +4,6 @@
 export const PINNED_SEEDS: readonly (readonly [seed: number, showed: string])[] = [
   [2, 'an orderly stop that gave up, with attempts under way, because the store did not answer at that moment'],
   [6, 'a queue whose parallelism was lowered to 1 and which still started the two heads it had chosen before'],
-  [15, 'a node that slept longer than it is trusted and then sent what it had claimed before'],
   [16, 'an engine without a free slot that asked for work in circles, so that nothing else could ever happen'],
-  [59, 'a request of a node that was taken for dead, arriving after the retries others had made of it'],
+  [60, 'a node that slept longer than it is trusted and then sent what it had claimed before'],
 ];
