@@ -76,21 +76,22 @@ test('a stopped job does nothing more, and what it did stays counted', async () 
   assert.equal((await store.counts()).pending, 5);
 });
 
-test('stopped in the middle of a piece, the job has counted what it did', async () => {
+test('stopped between finding a piece and doing it, the job does nothing more', async () => {
   const site = await Site.open();
   const store = site.store('nod_a');
   await store.accept(messages(15), NOW);
   const current = await made(store, { perSecond: 10 });
   const stopping: Store = {
     ...store,
-    async cancel(...args) {
+    async runJobStep(...args) {
       await store.stopJob(ACCOUNT, 'job_1', NOW);
-      return store.cancel(...args);
+      return store.runJobStep(...args);
     },
   };
   await runnerOver(site, stopping).run(NOW);
   const { done, state } = await current();
-  assert.deepEqual({ done, state }, { done: 10, state: 'stopped' });
+  assert.deepEqual({ done, state }, { done: 0, state: 'stopped' });
+  assert.equal((await store.counts()).cancelled, 0);
 });
 
 test('what ended by itself meanwhile is not counted as done', async () => {
