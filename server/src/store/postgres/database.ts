@@ -1,0 +1,57 @@
+// One PostgreSQL connection with its statements prepared once. It knows nothing of messages.
+
+import pg from 'pg';
+
+export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
+
+/** Every distinct text is prepared once for each connection, under a name: texts are constants, values parameters. */
+const names = new Map<string, string>();
+
+export class Database {
+  readonly #client: pg.ClientBase;
+
+  constructor(client: pg.ClientBase) {
+    this.#client = client;
+  }
+
+  /** Rows of a query. */
+  async all<T>(sql: string, ...values: Value[]): Promise<T[]> {
+    return (await this.#query(sql, values)).rows as T[];
+  }
+
+  async get<T>(sql: string, ...values: Value[]): Promise<T | undefined> {
+    return (await this.#query(sql, values)).rows[0] as T | undefined;
+  }
+
+  /** How many rows a statement changed. */
+  async run(sql: string, ...values: Value[]): Promise<number> {
+    return (await this.#query(sql, values)).rowCount ?? 0;
+  }
+
+  /** Statements without parameters, several at once if need be. */
+  async exec(sql: string): Promise<void> {
+    await this.#client.query(sql);
+  }
+
+  #query(text: string, values: readonly Value[]): Promise<pg.QueryResult> {
+    let name = names.get(text);
+    if (name === undefined) {
+      name = `s${names.size}`;
+      names.set(text, name);
+    }
+    return this.#client.query({ name, text, values: values.map(toParameter) });
+  }
+}
+
+/** The driver would send a plain Uint8Array as text. */
+function toParameter(value: Value): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+}
+
+const INT8 = pg.types.builtins.INT8;
+
+/** bigint as a number: no count, sequence or instant of ours comes near 2^53. */
+export const typeParsers: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+};
