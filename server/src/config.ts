@@ -2,8 +2,21 @@
 // and docs/configuration.md are all made from it. No other file reads the environment.
 
 import { nearestName } from './domain/nearest-name.ts';
+import { NODE_ROLES, type NodeRole } from './domain/node.ts';
 import { DEFAULT_TIERS } from './domain/tier.ts';
-import { bytes, cidrs, duration, integer, type Kind, oneOf, onOff, port, text, tiers } from './setting-kind.ts';
+import {
+  bytes,
+  cidrs,
+  duration,
+  integer,
+  type Kind,
+  oneOf,
+  onOff,
+  port,
+  storeUrl,
+  text,
+  tiers,
+} from './setting-kind.ts';
 
 export type Command = 'dev' | 'serve';
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -50,7 +63,22 @@ export const SETTINGS = {
     'data',
     text('<directory>', /^[^\0]+$/, 'must be the path of a directory'),
     { dev: '.postrider', serve: 'postrider-data' },
-    'Directory of the database. It is created when missing, and belongs to one running process.',
+    'Directory of the database. It is created when missing, and belongs to one running process. Not used with --store.',
+  ),
+  store: {
+    ...setting(
+      'store',
+      storeUrl,
+      both<string | null>(null),
+      'PostgreSQL in place of a file, for any number of nodes: postgres://user:password@host:5432/database.',
+    ),
+    isSecret: true,
+  },
+  role: setting(
+    'role',
+    oneOf('<role>', NODE_ROLES),
+    both<NodeRole>('all'),
+    'What this node does: all; api accepts and answers, but sends nothing; deliver sends, but accepts nothing. Only with --store.',
   ),
   headerPrefix: setting(
     'header-prefix',
@@ -168,6 +196,9 @@ export function parseConfig(
     if ('value' in parsed) values[key] = parsed.value;
     else if ('rule' in parsed) problems.push(`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(source)}`}`);
     else problems.push(...parsed.problems.map((problem) => `${name}: ${problem}`));
+  }
+  if (values.role !== 'all' && values.store === null) {
+    problems.push('--role api and --role deliver need --store: over a file there is one node, which does all');
   }
   return problems.length > 0 ? { problems } : { config: values as Config };
 }

@@ -31,12 +31,13 @@ import { scheduleRoutes } from './http/routes/schedules.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
+import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { threadExecutor } from './store/sqlite/executor.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
-import { diskWatch } from './upkeep/disk.ts';
+import { diskWatch, noDiskWatch } from './upkeep/disk.ts';
 import { jobRunner } from './upkeep/jobs.ts';
 import { heartbeat, orphans } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
@@ -109,22 +110,11 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const { headerPrefix, tiers } = config;
   const isForQstashClients = headerPrefix.toLowerCase() === 'upstash-';
 
-  mkdirSync(config.data, { recursive: true });
   const metrics = new Metrics();
-  const sqlite = createSqliteStore({
-    executor: await threadExecutor(config.data, 'writer'),
-    reader: await threadExecutor(config.data, 'reader'),
-    clock: world.clock,
-    node,
-    onBroken: (error) => {
-      log.fatal({ err: error }, 'the store can no longer be written');
-      options.onBroken?.(error);
-    },
-  });
-  const store = countingStore(sqlite, metrics);
+  const store = countingStore(await openStore(config, node, { ...options, world, log }), metrics);
   const accounts = new Accounts(store, world, newId);
   const policy = egressPolicy(config);
-  const disk = diskWatch(config.data, config.minFreeDiskBytes);
+  const disk = config.store === null ? diskWatch(config.data, config.minFreeDiskBytes) : noDiskWatch();
   const publications = new Publications({
     store,
     world,
@@ -144,7 +134,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     tiers,
     style: { headerPrefix, userAgent: `postrider/${VERSION}` },
     limits: {
-      concurrency: config.concurrency,
+      // Without a slot nothing is claimed, and nothing leased at acceptance; the upkeep goes on.
+      concurrency: config.role === 'api' ? 0 : config.concurrency,
       accountConcurrency: config.accountConcurrency,
       hostConcurrency: config.hostConcurrency,
       bodyBytes: IN_FLIGHT_BYTES_MAX,
@@ -207,6 +198,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     bodies: new BodyReader(),
     refusal: () => {
       if (!isServing) return new ApiError('draining', 'this node is shutting down; nothing was accepted');
+      if (config.role === 'deliver') return new ApiError('deliver_only', 'this node only delivers; publish to another');
       if (disk.isLow()) return new ApiError('disk_full', 'the disk of the server is nearly full; nothing was accepted');
       return null;
     },
@@ -254,6 +246,41 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       return closing;
     },
   };
+}
+
+/** Where it keeps what it accepts, in words. */
+export function storePlace(config: Config): string {
+  return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
+}
+
+async function openStore(
+  config: Config,
+  node: string,
+  { world, log, onBroken }: StartOptions & { readonly world: World; readonly log: Log },
+): Promise<Store> {
+  const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
+  if (config.store !== null) {
+    return openPostgresStore({
+      url: config.store,
+      node,
+      // A database answers in real time, whatever time a test has for the messages.
+      timers: systemWorld().clock,
+      log: (level, fields, text) => log[level](fields, text),
+      about,
+    });
+  }
+  mkdirSync(config.data, { recursive: true });
+  return createSqliteStore({
+    executor: await threadExecutor(config.data, 'writer'),
+    reader: await threadExecutor(config.data, 'reader'),
+    clock: world.clock,
+    node,
+    about,
+    onBroken: (error) => {
+      log.fatal({ err: error }, 'the store can no longer be written');
+      onBroken?.(error);
+    },
+  });
 }
 
 function egressPolicy(config: Config): EgressPolicy {

@@ -71,6 +71,17 @@ export const duration: Kind<number> = {
   show: formatDurationMs,
 };
 
+/** Null is the file in the data directory. */
+export const storeUrl: Kind<string | null> = {
+  placeholder: '<url>',
+  isList: false,
+  parse(text) {
+    const isUrl = /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text);
+    return isUrl ? { value: text } : { rule: 'must be a URL such as postgres://user:password@host:5432/database' };
+  },
+  show: (value) => value ?? 'a file in the data directory',
+};
+
 export const onOff: Kind<boolean> = {
   placeholder: null,
   isList: false,

@@ -37,6 +37,8 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   port: { text: '0', value: 0, bad: '65536' },
   host: { text: '::1', value: '::1', bad: 'two words' },
   data: { text: 'some/where', value: 'some/where', bad: 'a\0b' },
+  store: { text: 'postgres://me@localhost/db', value: 'postgres://me@localhost/db', bad: 'mysql://localhost/db' },
+  role: { text: 'all', value: 'all', bad: 'boss' },
   headerPrefix: { text: 'Upstash-', value: 'Upstash-', bad: 'Upstash' },
   allowCidr: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.0/33' },
   json: { text: 'true', value: true, bad: 'yes please' },

@@ -4,6 +4,8 @@ import type { Config } from '../config.ts';
 
 export function greeting(ready: {
   readonly version: string;
+  /** Where the data are. */
+  readonly place: string;
   readonly config: Config;
   readonly url: string;
   readonly token: string | null;
@@ -12,7 +14,7 @@ export function greeting(ready: {
   const { version, config, url, token } = ready;
   const isDev = config.command === 'dev';
   const lines = [
-    `postrider ${version} · ${config.command} · data in ${config.data} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
+    `postrider ${version} · ${config.command} · data in ${ready.place} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
     `API      ${url}`,
   ];
   if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only this once: keep it'}`);

@@ -40,6 +40,7 @@ export const PROBLEMS = {
   overloaded: [503, 'The server has as much waiting work as it may hold. Try again shortly.'],
   store_unavailable: [503, 'The store did not answer. Nothing was accepted.'],
   disk_full: [503, 'The disk is too full to accept messages. Deliveries go on.'],
+  deliver_only: [503, 'This node only delivers: its role is deliver. Publish to another.'],
   draining: [503, 'This node is shutting down and accepts nothing new.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;
 

@@ -225,5 +225,18 @@ const tokenFields = {
   createdAt: Ms,
   revokedAt: optional(Ms),
 };
+export const NodesAnswer = open({
+  nodes: Type.Array(
+    open({
+      id: Type.String(),
+      role: Type.String(),
+      version: Type.String(),
+      address: Type.String({ description: 'Where it listens.' }),
+      startedAt: Ms,
+      aliveUntil: Ms,
+      isAlive: Type.Boolean(),
+    }),
+  ),
+});
 export const TokensAnswer = open({ tokens: Type.Array(open(tokenFields)) });
 export const NewTokenAnswer = open({ ...tokenFields, token: Type.String({ description: 'Shown only here.' }) });

@@ -8,6 +8,7 @@ import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
 import type { MessageFilter } from '../domain/message-filter.ts';
+import type { NodeInfo } from '../domain/node.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
@@ -113,6 +114,9 @@ export interface Store {
 
   /** Says that `node` is alive and stays so for `ttlMs`, by the store's own clock. */
   heartbeat(node: string, ttlMs: number): Promise<void>;
+
+  /** The nodes that are alive, and those that were a while ago. */
+  listNodes(): Promise<readonly NodeInfo[]>;
 
   /** Claims held by nodes that are no longer alive, to be settled as interrupted. Never those of `node` itself. */
   orphanedClaims(node: string, limit: number): Promise<readonly Claim[]>;

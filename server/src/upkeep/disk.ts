@@ -10,6 +10,11 @@ export interface DiskWatch {
   isLow(): boolean;
 }
 
+/** For a store that is not on our disk. */
+export function noDiskWatch(): DiskWatch {
+  return { name: 'disk watch', run: async () => EVERY_MS, isLow: () => false };
+}
+
 export function diskWatch(directory: string, freeBytesMin: number): DiskWatch {
   let isLow = false;
   return {

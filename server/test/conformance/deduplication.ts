@@ -103,7 +103,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
     });
 
     test('of many nodes that accept a key at once, one does', async ({ a, b, open }) => {
-      const nodes = [a, b, open('nod_c')];
+      const nodes = [a, b, await open('nod_c')];
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, index) => nodes[index % 3]!.store.accept([keyed('k')], NOW)),
       );

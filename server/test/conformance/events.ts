@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { EventState, MessageEvent } from '../../src/domain/event.ts';
 import type { EventFilter, PageRequest } from '../../src/store/store.ts';
+import { waitFor } from '../http/wait.ts';
 import {
   ACCOUNT,
   callbackTo,
@@ -199,7 +200,7 @@ export function eventsConformance(factory: HarnessFactory): void {
         heard += 1;
       });
       await b.store.accept([message()], NOW);
-      assert.ok(heard > 0);
+      await waitFor('the news of the other node', () => heard > 0);
       stop();
       const before = heard;
       await a.store.accept([message()], NOW);

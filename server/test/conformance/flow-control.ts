@@ -198,7 +198,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
     test('a node that starts later knows what was started before', async ({ a, open }) => {
       await a.store.accept(many(4, { rate: 2, parallelism: 3, periodMs: 10 * SECOND }), NOW);
       assert.equal((await a.claims(NOW)).length, 2);
-      const c = open('nod_c');
+      const c = await open('nod_c');
       assert.deepEqual(await c.claims(NOW + 10 * SECOND - 1), []);
       assert.equal((await c.claims(NOW + 10 * SECOND)).length, 1);
     });

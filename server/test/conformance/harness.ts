@@ -9,7 +9,7 @@ import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT } from './given.ts';
 
 export interface StoreHarness {
   /** One more node over the same durable state. */
-  open(node: string): Store;
+  open(node: string): Store | Promise<Store>;
   /** Lets time pass on the clock by which the store judges who is alive. */
   letTimePass(ms: number): Promise<void>;
   /** Closes every node and throws the state away. */
@@ -24,9 +24,9 @@ export class Node {
   readonly name: string;
   readonly store: Store;
 
-  constructor(harness: Pick<StoreHarness, 'open'>, name: string) {
+  constructor(name: string, store: Store) {
     this.name = name;
-    this.store = harness.open(name);
+    this.store = store;
   }
 
   claimDue(now: number, some: Partial<ClaimLimits> = {}): Promise<ClaimAnswer> {
@@ -61,7 +61,7 @@ export function idsOf(claims: readonly Claim[]): string[] {
 export interface Nodes {
   readonly a: Node;
   readonly b: Node;
-  open(name: string): Node;
+  open(name: string): Promise<Node>;
   letTimePass(ms: number): Promise<void>;
 }
 
@@ -71,8 +71,9 @@ export type StoreTest = (name: string, body: (nodes: Nodes) => Promise<void>) =>
 export async function withNodes(factory: HarnessFactory, body: (nodes: Nodes) => Promise<void>): Promise<void> {
   const harness = await factory({ clock: new ManualClock(NOW) });
   try {
-    const open = (name: string) => new Node(harness, name);
-    const nodes: Nodes = { a: open('nod_a'), b: open('nod_b'), open, letTimePass: (ms) => harness.letTimePass(ms) };
+    const open = async (name: string) => new Node(name, await harness.open(name));
+    const [a, b] = await Promise.all([open('nod_a'), open('nod_b')]);
+    const nodes: Nodes = { a, b, open, letTimePass: (ms) => harness.letTimePass(ms) };
     await nodes.a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
     await nodes.a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'paid', createdAt: NOW }, KEYS);
     await body(nodes);

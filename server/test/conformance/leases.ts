@@ -86,14 +86,14 @@ export function leasesConformance(factory: HarnessFactory): void {
     });
 
     test('a node that was never heard of is not alive', async ({ b, open }) => {
-      const ghost = open('nod_ghost');
+      const ghost = await open('nod_ghost');
       await ghost.store.accept([message()], NOW);
       await ghost.claims(NOW);
       assert.equal((await b.store.orphanedClaims(b.name, 10)).length, 1);
     });
 
     test('no more are found than asked for, over several dead nodes, and the rest later', async ({ a, open }) => {
-      const dead = ['nod_x', 'nod_y', 'nod_z'].map((name) => open(name));
+      const dead = await Promise.all(['nod_x', 'nod_y', 'nod_z'].map((name) => open(name)));
       await a.store.accept(messages(9), NOW);
       for (const node of dead) await node.claims(NOW, { slots: 3 });
       const found = new Set<string>();

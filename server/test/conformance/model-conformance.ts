@@ -11,7 +11,8 @@ import { EVENTS, modelCommands } from './model-commands.ts';
 const SEED = Number(process.env.MODEL_SEED ?? 1);
 const RUNS = Number(process.env.MODEL_RUNS ?? 300);
 
-export function modelConformance(name: string, factory: HarnessFactory): void {
+/** `share`: of the runs, for a store on which each takes long. */
+export function modelConformance(name: string, factory: HarnessFactory, share = 1): void {
   test(`${name} does what the array model does, whatever happens in whatever order (seed ${SEED})`, async () => {
     const seen = new Set<string>();
     await fc.assert(
@@ -21,7 +22,7 @@ export function modelConformance(name: string, factory: HarnessFactory): void {
           await fc.asyncModelRun(() => ({ model: new StoreModel(), real }), commands);
         }),
       ),
-      { seed: SEED, numRuns: RUNS },
+      { seed: SEED, numRuns: Math.ceil(RUNS * share) },
     );
     const unseen = EVENTS.filter((event) => !seen.has(event));
     assert.deepEqual(unseen, [], 'the generator is too weak: this never happened');

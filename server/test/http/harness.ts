@@ -15,6 +15,7 @@ import { type ManualClock, manualWorld } from '../manual-clock.ts';
 import { type Answered, ask } from './client.ts';
 import { contractOf } from './contract.ts';
 import type { Cleanup } from './receiver.ts';
+import { storeOf } from './store-under-test.ts';
 import { waitFor } from './wait.ts';
 
 export interface RiderOptions {
@@ -213,9 +214,13 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
   const data = options.data ?? temporaryFolder(t);
   ridersStarted += 1;
   const world = manualWorld({ seed: ridersStarted, ...(options.now !== undefined && { now: options.now }) });
-  const postrider = await startPostrider(configFor(data, options), { world });
+  const store = await storeOf(data);
+  const postrider = await startPostrider(configFor(data, options, store.flags), { world });
   const rider = new Rider(postrider, world.clock);
-  t.after(() => rider.close());
+  t.after(async () => {
+    await rider.close();
+    await store.release();
+  });
   return rider;
 }
 
@@ -232,8 +237,8 @@ export function sharedRider(options: RiderOptions = {}): () => Rider {
   return () => rider;
 }
 
-function configFor(data: string, { command = 'dev', flags = [] }: RiderOptions) {
-  const given = ['--host', '127.0.0.1', '--port', '0', '--data', data, '--log-level', 'silent', ...flags];
+function configFor(data: string, { command = 'dev', flags = [] }: RiderOptions, store: readonly string[]) {
+  const given = ['--host', '127.0.0.1', '--port', '0', '--data', data, '--log-level', 'silent', ...store, ...flags];
   const parsed = parseConfig(command, given, {});
   if (!('config' in parsed)) throw new Error(JSON.stringify(parsed));
   return parsed.config;

@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Cleanup } from './receiver.ts';
+import { storeOfNow } from './store-under-test.ts';
 import { waitFor } from './wait.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
@@ -60,12 +61,15 @@ export class Process {
   }
 }
 
-/** Killed at the end of the test if it still runs. */
+/** Killed at the end of the test if it still runs. On the store under test, if it is given a data directory at all. */
 export function startProcess(t: Cleanup, args: readonly string[], env: Readonly<Record<string, string>> = {}): Process {
-  const started = new Process(args, env);
+  const data = args[args.indexOf('--data') + 1];
+  const store = args.includes('--data') && data !== undefined ? storeOfNow(data) : null;
+  const started = new Process([...args, ...(store?.flags ?? [])], env);
   t.after(async () => {
     started.child.kill('SIGKILL');
     await started.exit;
+    await store?.release();
   });
   return started;
 }

@@ -3,10 +3,11 @@
 
 import type { Settlement } from '../../src/domain/message.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
-import type { ClaimCommand, ClaimReply } from '../../src/store/sqlite/claim.ts';
+import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import type { SettleReply } from '../../src/store/sqlite/settle.ts';
 import { createVerbs, type Verbs } from '../../src/store/sqlite/verbs.ts';
+import type { ClaimReply } from '../../src/store/standing-offer.ts';
 import type { Model } from './model.ts';
 
 interface Holder {

@@ -81,7 +81,7 @@ test('a start finds the claims of the process before it at once, however long th
   const start = async (name: string, clock: ManualClock) => {
     const executor = await threadExecutor(directory);
     const onBroken = (error: Error) => assert.fail(error);
-    return new Node({ open: (node) => createSqliteStore({ executor, clock, node, onBroken }) }, name);
+    return new Node(name, createSqliteStore({ executor, clock, node: name, onBroken }));
   };
   const first = await start('nod_1', new ManualClock(NOW));
   const account = { id: 'acc_1', name: 'one', tier: 'free', createdAt: NOW } as const;

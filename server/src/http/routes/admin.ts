@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { SCOPES, type Token } from '../../domain/account.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
-import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
+import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 
@@ -50,6 +50,15 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
       if (!(await accounts.setTier(params.accountId, body.tier))) throw unknownAccount(params.accountId);
       return store.getAccount(params.accountId);
     },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/nodes',
+    scope: 'admin',
+    summary: 'List the nodes of this service',
+    answer: NodesAnswer,
+    handle: async () => ({ nodes: await store.listNodes() }),
   });
 
   api.add({

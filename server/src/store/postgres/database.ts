@@ -48,10 +48,18 @@ function toParameter(value: Value): unknown {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
 }
 
-const INT8 = pg.types.builtins.INT8;
+const { BYTEA, INT8 } = pg.types.builtins;
 
-/** bigint as a number: no count, sequence or instant of ours comes near 2^53. */
+/** bigint as a number: no count, sequence or instant of ours comes near 2^53. bytea as the domain has it. */
 export const typeParsers: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === INT8 && format !== 'binary') return Number;
+    const parse = pg.types.getTypeParser(oid, format as 'text');
+    return oid === BYTEA ? (value: string) => plainBytes(parse(value) as Buffer) : parse;
+  }) as typeof pg.types.getTypeParser,
 };
+
+/** The same bytes, not as the driver's Buffer. */
+function plainBytes({ buffer, byteOffset, byteLength }: Buffer): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}

@@ -3,11 +3,12 @@
 
 import { usageDay } from '../../domain/account.ts';
 import type { NewMessage } from '../../domain/message.ts';
-import type { TierName } from '../../domain/tier.ts';
+import type { RowState } from '../rows.ts';
+import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, noteFlowKey } from './flow-keys.ts';
 import { ACCEPTED, type Journal } from './journal.ts';
-import { insertMessage, type RowState } from './messages.ts';
+import { insertMessage } from './messages.ts';
 import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
 
 export interface AcceptCommand {
@@ -18,11 +19,6 @@ export interface AcceptCommand {
   readonly now: number;
   /** Messages the account may make in a day; over it, nothing is accepted. */
   readonly dayMax: number | null;
-}
-
-export interface AccountAtClaim {
-  readonly tier: TierName;
-  readonly signingKey: string;
 }
 
 export interface AcceptReply {
@@ -147,9 +143,4 @@ function isOverQuota(database: Database, { messages, dayMax, now }: AcceptComman
 
 export function accountAtClaim(database: Database, accountId: string): AccountAtClaim {
   return database.get<AccountAtClaim>('SELECT tier, current_key AS signingKey FROM accounts WHERE id = ?', accountId)!;
-}
-
-export function earlier(a: number | null, b: number | null): number | null {
-  if (a === null) return b;
-  return b === null ? a : Math.min(a, b);
 }

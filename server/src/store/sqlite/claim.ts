@@ -3,11 +3,13 @@
 
 import type { Claim } from '../../domain/message.ts';
 import { SlotBudget } from '../../domain/slots.ts';
+import { type MessageRow, toMessage } from '../rows.ts';
+import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import { type AccountAtClaim, accountAtClaim, earlier } from './accept.ts';
+import { accountAtClaim } from './accept.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
-import { type MessageRow, toMessage } from './messages.ts';
+
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
@@ -17,14 +19,6 @@ const PROMOTE_MAX = 1000;
 export interface ClaimCommand extends ClaimRequest {
   /** Makes lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
-}
-
-export interface ClaimReply {
-  readonly claims: readonly Claim[];
-  readonly nextDueAt: number | null;
-  readonly nextScheduleAt: number | null;
-  /** Something is ready and was left, for want of slots, of room at its host, or of bytes. */
-  readonly hasMore: boolean;
 }
 
 /** Remembers where the last claim stopped, so that the next goes on from there. */

@@ -2,7 +2,8 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import type { Settlement } from '../../domain/message.ts';
-import { accept, earlier } from './accept.ts';
+import { earlier } from '../standing-offer.ts';
+import { accept } from './accept.ts';
 import type { Database } from './database.ts';
 import { admitWaiting } from './flow-keys.ts';
 import { CANCELLED, type Journal } from './journal.ts';

@@ -56,9 +56,6 @@ CREATE TABLE queues (
   -- The latest place in line that was given to a message due at once: none that comes later is put before it,
   -- whatever the clock of the node says that accepts it.
   line_at       bigint NOT NULL DEFAULT 0,
-  -- The node that holds the queue, as long as it has one of its messages under way; and how often that changed.
-  owner         text COLLATE "C",
-  epoch         bigint NOT NULL DEFAULT 0,
   created_at    bigint NOT NULL,
   updated_at    bigint NOT NULL,
   PRIMARY KEY (account_id, name)
@@ -141,7 +138,7 @@ CREATE TABLE nodes (
   alive_until timestamptz NOT NULL,
   started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- What people want to know of it: role, version, address.
-  about       text COLLATE "C" NOT NULL DEFAULT '{}'
+  about       text COLLATE "C" NOT NULL
 ) WITH (fillfactor = 50);
 
 -- Acceptance order, over all accounts.

@@ -1,0 +1,278 @@
+// Writes new messages. Called for what came in over HTTP, for what a schedule makes and, inside a settlement, for
+// callbacks: there is one door. What many callers ask at once is written together.
+
+import { usageDay } from '../../domain/account.ts';
+import type { NewMessage } from '../../domain/message.ts';
+import { type AccountAtClaim, earlier } from '../standing-offer.ts';
+import type { Database } from './database.ts';
+import { admitWaiting, ensureKeys, lockKeys, noteLimits } from './flow-keys.ts';
+import { insertMessages, type Placed } from './insert.ts';
+import { keyOf, Pairs } from './lines.ts';
+import { ensureQueues, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+
+export interface AcceptCommand {
+  readonly messages: readonly NewMessage[];
+  /** Beside each message the lease it is born with, or null. Only for what is due and behind no queue or flow key. */
+  readonly leases: readonly (string | null)[];
+  readonly node: string;
+  readonly now: number;
+  /** Messages the account may make in a day; over it, nothing is accepted. */
+  readonly dayMax: number | null;
+  /** Which of the account's counters counts them. */
+  readonly shard: number;
+}
+
+export interface AcceptReply {
+  /** Beside each message the id of the one that stands for it already, or null when it was written. */
+  readonly duplicates: readonly (string | null)[];
+  /** True when nothing was written, because the account has used up its day. */
+  readonly isOverQuota: boolean;
+  /** The earliest time at which something written here can be claimed, or null if all of it is leased already. */
+  readonly dueAt: number | null;
+  /** What a claim must know of the accounts whose messages were leased. */
+  readonly accounts: ReadonlyMap<string, AccountAtClaim>;
+}
+
+/** One statement writes all of it: it needs no transaction around it. */
+export function isPlain({ messages, dayMax }: AcceptCommand): boolean {
+  return (
+    dayMax === null &&
+    messages.every((message) => message.queueName === null && !message.flow && !message.deduplication)
+  );
+}
+
+export async function accept(database: Database, command: AcceptCommand): Promise<AcceptReply> {
+  return (await acceptAll(database, [command]))[0]!;
+}
+
+/** Each command whole or not at all; an error takes all of them with it. */
+export async function acceptAll(database: Database, commands: readonly AcceptCommand[]): Promise<AcceptReply[]> {
+  const isOver = await overQuota(database, commands);
+  const duplicates = await takeDeduplication(
+    database,
+    commands.filter((_, index) => !isOver[index]),
+  );
+  const drafts: Draft[] = commands.flatMap((command, index) =>
+    isOver[index]
+      ? []
+      : command.messages.flatMap((message, at) =>
+          duplicates.has(message) ? [] : [{ command, message, lease: command.leases[at] ?? null }],
+        ),
+  );
+  const accounts = new Map<string, AccountAtClaim>();
+  const dueAt = await write(database, drafts, accounts);
+  return commands.map(({ messages }, index) => {
+    if (isOver[index]) return { duplicates: [], isOverQuota: true, dueAt: null, accounts };
+    const standing = messages.map((message) => duplicates.get(message) ?? null);
+    return { duplicates: standing, isOverQuota: false, dueAt, accounts };
+  });
+}
+
+interface Draft {
+  readonly command: AcceptCommand;
+  readonly message: NewMessage;
+  readonly lease: string | null;
+}
+
+async function write(
+  database: Database,
+  drafts: readonly Draft[],
+  accounts: Map<string, AccountAtClaim>,
+): Promise<number | null> {
+  if (drafts.length === 0) return null;
+  const now = Math.max(...drafts.map(({ command }) => command.now));
+  const queues = await lockLines(database, drafts, now);
+  const keys = await lockFlow(database, drafts);
+  const placed = drafts.map((draft) => place(draft, queues));
+  for (const [accountId, account] of await insertMessages(database, placed, usageDay(now))) {
+    accounts.set(accountId, account);
+  }
+  await orderKeysOf(drafts).settle(database);
+  let dueAt = await startHeads(database, queues, now);
+  dueAt = earlier(dueAt, await admitWaiting(database, keys, now));
+  for (const { state, message } of placed) {
+    if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
+  }
+  return dueAt;
+}
+
+/** Under the lock of its queue: the numbers of two messages are given in the order in which they stand in line. */
+function place({ command, message, lease }: Draft, queues: LockedQueues): Placed {
+  const { node, now, shard } = command;
+  const claim = lease === null ? null : { lease, node, at: now };
+  const state = firstState(message, lease, now);
+  const queue = message.queueName === null ? undefined : queues.get(keyOf(message.accountId, message.queueName));
+  if (!queue || message.dueAt > now) return { message, state, claim, shard, firstDueAt: message.dueAt };
+  // The clocks of two nodes may differ: who comes later stands behind all the same.
+  queue.line_at = Math.max(queue.line_at, message.dueAt);
+  return { message, state, claim, shard, firstDueAt: queue.line_at };
+}
+
+function firstState(message: NewMessage, lease: string | null, now: number): Placed['state'] {
+  if (lease !== null) return 'claimed';
+  if (message.queueName !== null) return 'queued';
+  if (message.dueAt > now) return 'delayed';
+  return message.flow ? 'queued' : 'ready';
+}
+
+/** The queues of these messages, made if need be. One may be deleted between the making and the locking. */
+async function lockLines(database: Database, drafts: readonly Draft[], now: number): Promise<LockedQueues> {
+  const pairs = new Pairs();
+  for (const { message } of drafts) if (message.queueName !== null) pairs.add(message.accountId, message.queueName);
+  if (pairs.isEmpty) return new Map();
+  const count = pairs.columns()[0].length;
+  for (;;) {
+    const locked = await lockQueues(database, pairs);
+    if (locked.size === count) return locked;
+    await ensureQueues(database, pairs, now);
+  }
+}
+
+async function lockFlow(database: Database, drafts: readonly Draft[]) {
+  const limits = new Map<
+    string,
+    { accountId: string; key: string; limits: NonNullable<NewMessage['flow']>['limits'] }
+  >();
+  for (const { message } of drafts) {
+    const { accountId, queueName, flow } = message;
+    // The newest message has the say.
+    if (queueName === null && flow)
+      limits.set(keyOf(accountId, flow.key), { accountId, key: flow.key, limits: flow.limits });
+  }
+  if (limits.size === 0) return new Map();
+  const pairs = new Pairs([...limits.values()].map(({ accountId, key }) => [accountId, key] as const));
+  let locked = await lockKeys(database, pairs);
+  if (locked.size < limits.size) {
+    await ensureKeys(database, [...limits.values()]);
+    locked = await lockKeys(database, pairs);
+  }
+  for (const [key, row] of locked) await noteLimits(database, row, limits.get(key)!.limits);
+  return locked;
+}
+
+function orderKeysOf(drafts: readonly Draft[]): OrderKeys {
+  const keys = new OrderKeys();
+  for (const { message } of drafts) {
+    if (message.queueName !== null && message.orderKey !== null) {
+      keys.add(message.accountId, message.queueName, message.orderKey);
+    }
+  }
+  return keys;
+}
+
+/** Takes the keys of these messages; answers which are taken already, and by what. The first of a batch goes before. */
+async function takeDeduplication(
+  database: Database,
+  commands: readonly AcceptCommand[],
+): Promise<Map<NewMessage, string>> {
+  const first = new Map<string, { message: NewMessage; now: number }>();
+  const wanting = commands.flatMap(({ messages, now }) =>
+    messages.filter(({ deduplication }) => deduplication).map((message) => ({ message, now })),
+  );
+  for (const each of wanting) {
+    const key = dedupKey(each.message);
+    if (!first.has(key)) first.set(key, each);
+  }
+  if (first.size === 0) return new Map();
+  const taking = [...first].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+  const columns = [
+    taking.map(({ message }) => message.accountId),
+    taking.map(({ message }) => message.deduplication!.key),
+  ] as const;
+  const taken = await database.all<{ account_id: string; key: string }>(
+    `INSERT INTO deduplication AS d (account_id, key, message_id, expires_at)
+       SELECT account_id, key, message_id, expires_at
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS g (account_id, key, message_id, expires_at)
+       ON CONFLICT (account_id, key) DO UPDATE SET message_id = excluded.message_id, expires_at = excluded.expires_at
+         WHERE d.expires_at <= $5
+       RETURNING account_id, key`,
+    ...columns,
+    taking.map(({ message }) => message.id),
+    taking.map(({ message }) => message.deduplication!.expiresAt),
+    Math.max(...taking.map(({ now }) => now)),
+  );
+  const isOurs = new Set(taken.map(({ account_id, key }) => keyOf(account_id, key)));
+  const standing = new Map<string, string>();
+  for (const [key, { message }] of first) if (isOurs.has(key)) standing.set(key, message.id);
+  if (isOurs.size < first.size) {
+    for (const row of await standingKeys(database, ...columns)) {
+      const key = keyOf(row.account_id, row.key);
+      if (!isOurs.has(key)) standing.set(key, row.message_id);
+    }
+  }
+  const duplicates = new Map<NewMessage, string>();
+  for (const { message } of wanting) {
+    const id = standing.get(dedupKey(message));
+    if (id !== undefined && id !== message.id) duplicates.set(message, id);
+  }
+  return duplicates;
+}
+
+function dedupKey(message: NewMessage): string {
+  return keyOf(message.accountId, message.deduplication!.key);
+}
+
+function standingKeys(database: Database, accountIds: readonly string[], keys: readonly string[]) {
+  return database.all<{ account_id: string; key: string; message_id: string; expires_at: number }>(
+    `SELECT d.* FROM deduplication d JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
+    accountIds,
+    keys,
+  );
+}
+
+/** What an account has used of its day, and the keys that stand: with what this batch adds to them. */
+interface Day {
+  used: number;
+  readonly keys: Set<string>;
+}
+
+/**
+ * Beside each command whether its account's day is used up. Acceptances of one account under a quota go one after the
+ * other, over all nodes: the sum would otherwise be old when it is used.
+ */
+async function overQuota(database: Database, commands: readonly AcceptCommand[]): Promise<boolean[]> {
+  const limited = commands.filter(({ dayMax, messages }) => dayMax !== null && messages.length > 0);
+  const days = new Map<string, Day>();
+  for (const accountId of [...new Set(limited.map(accountOf))].toSorted()) {
+    const own = limited.filter((command) => accountOf(command) === accountId);
+    days.set(accountId, await lockDay(database, accountId, own));
+  }
+  return commands.map((command) => {
+    const { messages, dayMax } = command;
+    if (dayMax === null || messages.length === 0) return false;
+    const day = days.get(accountOf(command))!;
+    const keys = new Set(day.keys);
+    // Duplicates make no message, so that they are answered also when the day is used up.
+    const fresh = messages.filter(({ deduplication }) => {
+      if (!deduplication) return true;
+      if (keys.has(deduplication.key)) return false;
+      keys.add(deduplication.key);
+      return true;
+    });
+    if (fresh.length > 0 && day.used + fresh.length > dayMax) return true;
+    day.used += fresh.length;
+    for (const key of keys) day.keys.add(key);
+    return false;
+  });
+}
+
+async function lockDay(database: Database, accountId: string, commands: readonly AcceptCommand[]): Promise<Day> {
+  await database.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 8411))', `quota ${accountId}`);
+  const now = Math.max(...commands.map((command) => command.now));
+  const usage = await database.get<{ used: number | null }>(
+    'SELECT sum(count)::bigint AS used FROM usage WHERE account_id = $1 AND day = $2',
+    accountId,
+    usageDay(now),
+  );
+  const wanted = commands.flatMap(({ messages }) =>
+    messages.flatMap(({ deduplication }) => (deduplication ? [deduplication.key] : [])),
+  );
+  const accountIds = wanted.map(() => accountId);
+  const standing = wanted.length === 0 ? [] : await standingKeys(database, accountIds, wanted);
+  const keys = new Set(standing.filter((row) => row.expires_at > now).map((row) => row.key));
+  return { used: usage?.used ?? 0, keys };
+}
+
+function accountOf({ messages }: AcceptCommand): string {
+  return messages[0]!.accountId;
+}

@@ -1,0 +1,364 @@
+// Hands out due messages. What is due is made ready first; then the free slots are shared over the accounts and, for
+// each account, over the hosts that have something ready, starting behind where the last claim stopped. Several nodes
+// do this at once: what one is about to take, the others pass over.
+
+import type { Claim } from '../../domain/message.ts';
+import { SlotBudget } from '../../domain/slots.ts';
+import { type MessageRow, toMessage } from '../rows.ts';
+import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
+import type { ClaimRequest } from '../store.ts';
+import type { Database } from './database.ts';
+import { admitDueKeys, admitWaiting, lockKeys, noteStarts, uncountStarts } from './flow-keys.ts';
+import { keyOf, Pairs } from './lines.ts';
+import { ALL_BUT_BODY } from './messages.ts';
+import { startDueQueues } from './queues.ts';
+import { HELD, type Held, Lines, markLease } from './settle.ts';
+
+/** What becomes due at one moment is made ready in pieces, so that no transaction is long. */
+const PROMOTE_MAX = 1000;
+
+export interface ClaimCommand extends ClaimRequest {
+  /** Makes lease ids: unique for this node and this call. */
+  readonly leasePrefix: string;
+}
+
+/** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */
+type BareClaim = Claim & { readonly seq: number };
+
+/** What waits for the clock, and whether something is ready: one look, mostly the only one. */
+interface Waiting {
+  readonly delayed_at: number | null;
+  readonly queue_at: number | null;
+  readonly key_at: number | null;
+  readonly schedule_at: number | null;
+  readonly is_ready: boolean;
+}
+
+const LOOK = `SELECT
+  (SELECT due_at FROM messages WHERE state = 'delayed' ORDER BY due_at LIMIT 1) AS delayed_at,
+  (SELECT next_start_at FROM queues WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS queue_at,
+  (SELECT next_start_at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS key_at,
+  (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
+  EXISTS (SELECT 1 FROM messages WHERE state = 'ready') AS is_ready`;
+
+/** Remembers where the last claim stopped, so that the next goes on from there. */
+export class Claimer {
+  #lastAccount = '';
+  readonly #lastHosts = new Map<string, string>();
+
+  /** `transaction` runs work on a connection and commits it. */
+  async claim(
+    command: ClaimCommand,
+    read: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
+    transaction: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
+  ): Promise<ClaimReply> {
+    const waiting = await read((database) => look(database));
+    if (!waiting.is_ready && !isDue(waiting, command.now)) return { claims: [], ...later(waiting), hasMore: false };
+    const { claims, after } = await transaction(async (database) => {
+      await makeReady(database, waiting, command.now);
+      const claims = await this.#claimReady(database, command);
+      return { claims, after: await look(database) };
+    });
+    return {
+      claims: await read((database) => withBodies(database, claims)),
+      ...later(after),
+      // What is left is mostly left for want of room; what another node holds is looked at again when it lets go.
+      hasMore: after.is_ready,
+    };
+  }
+
+  async #claimReady(database: Database, command: ClaimCommand): Promise<BareClaim[]> {
+    const budget = new SlotBudget(command.limits);
+    const lanes = await this.#lanes(database, budget);
+    const taken = await takeLanes(database, budget, lanes);
+    if (taken.length === 0) return [];
+    const last = taken.at(-1)!;
+    this.#lastAccount = last.account_id;
+    for (const { account_id, host } of taken) this.#lastHosts.set(account_id, host);
+    return lease(database, command, taken);
+  }
+
+  /** Pairs of account and host with something ready and room for it, from behind the last ones served. */
+  async #lanes(database: Database, budget: SlotBudget): Promise<Lane[]> {
+    if (budget.slots === 0) return [];
+    const { accountsBusy, hostsBusy, accountMax, hostMax } = budget.limits();
+    const fullAccounts = accountsBusy.filter(([, count]) => count >= accountMax).map(([id]) => id);
+    const fullHosts = hostsBusy.filter(([, count]) => count >= hostMax).map(([host]) => host);
+    const lanes = (after: string, upTo: string, limit: number) =>
+      database.all<Lane>(
+        LANES,
+        after,
+        upTo,
+        fullAccounts,
+        fullHosts,
+        [...this.#lastHosts.keys()],
+        [...this.#lastHosts.values()],
+        limit,
+      );
+    const slots = Math.min(budget.slots, LANES_MAX);
+    // Another claim of this node may move it meanwhile.
+    const last = this.#lastAccount;
+    const behind = await lanes(last, LAST, slots);
+    if (last === '' || countAccounts(behind) >= slots) return behind;
+    return [...behind, ...(await lanes('', last, slots - countAccounts(behind)))];
+  }
+}
+
+/** Behind every key. */
+const LAST = '\u{10ffff}';
+/** Accounts, and hosts of one account, that one claim looks at. */
+const LANES_MAX = 256;
+
+interface Lane {
+  readonly account_id: string;
+  readonly host: string;
+}
+
+/**
+ * Steps from one account to the next through the index, and from one host to the next, each account's hosts from behind
+ * the one that was served last: $1 < account <= $2, without the full ones, at most $7 accounts and $7 hosts of each.
+ */
+const LANES = `WITH RECURSIVE
+  account (id) AS (
+    (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1 AND account_id <= $2
+       ORDER BY account_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id AND account_id <= $2
+              ORDER BY account_id LIMIT 1)
+      FROM account WHERE account.id IS NOT NULL)
+  SELECT a.id AS account_id, h.host
+    FROM (SELECT account.id, coalesce(served.host, '') AS after
+            FROM account LEFT JOIN unnest($5::text[], $6::text[]) AS served (id, host) ON served.id = account.id
+            WHERE account.id IS NOT NULL AND account.id <> ALL ($3::text[])) AS a
+    CROSS JOIN LATERAL (
+      WITH RECURSIVE around (host, round) AS (
+        (SELECT host, 1 FROM messages WHERE state = 'ready' AND account_id = a.id AND host > a.after ORDER BY host LIMIT 1)
+        UNION ALL
+        SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > around.host
+                  ORDER BY m.host LIMIT 1), 1
+          FROM around WHERE around.host IS NOT NULL),
+      before (host, round) AS (
+        (SELECT host, 2 FROM messages WHERE state = 'ready' AND account_id = a.id AND host <= a.after ORDER BY host LIMIT 1)
+        UNION ALL
+        SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > before.host
+                  AND m.host <= a.after ORDER BY m.host LIMIT 1), 2
+          FROM before WHERE before.host IS NOT NULL)
+      SELECT host, round FROM (SELECT * FROM around UNION ALL SELECT * FROM before) AS both_rounds
+        WHERE host IS NOT NULL AND host <> ALL ($4::text[]) LIMIT $7) AS h
+    LIMIT $7::int * 8`;
+
+function countAccounts(lanes: readonly Lane[]): number {
+  return new Set(lanes.map(({ account_id }) => account_id)).size;
+}
+
+interface ReadyRow extends Lane {
+  readonly seq: number;
+  readonly bytes: number;
+  /** Whether nothing but the message itself changes when it ends. */
+  readonly is_plain: boolean;
+}
+
+/**
+ * Locks ready messages for as many as the budget allows: the slots are shared over the accounts in equal parts, each
+ * account's over its hosts, and what some cannot use over those that used theirs up.
+ */
+async function takeLanes(database: Database, budget: SlotBudget, lanes: readonly Lane[]): Promise<ReadyRow[]> {
+  const taken: ReadyRow[] = [];
+  let hungry = [...lanes];
+  while (budget.slots > 0 && hungry.length > 0) {
+    const shares = shareOut(budget, hungry);
+    const asked = hungry.filter((lane) => shares.get(lane)! > 0);
+    if (asked.length === 0) break;
+    const rows = await database.all<ReadyRow & { index: number }>(
+      READY,
+      asked.map(({ account_id }) => account_id),
+      asked.map(({ host }) => host),
+      asked.map((lane) => shares.get(lane)!),
+      taken.map(({ seq }) => seq),
+    );
+    const found = asked.map(() => 0);
+    const full = new Set<Lane>();
+    for (const row of rows) {
+      found[row.index]! += 1;
+      const lane = asked[row.index]!;
+      if (full.has(lane)) continue;
+      if (budget.take(row.account_id, row.host, row.bytes)) taken.push(row);
+      else full.add(lane);
+    }
+    // Those whose share was none this time are asked in the next round.
+    const isSated = new Set(asked.filter((lane, index) => found[index]! < shares.get(lane)! || full.has(lane)));
+    hungry = hungry.filter((lane) => !isSated.has(lane));
+  }
+  return taken;
+}
+
+/** \`g.wanted\` of each lane, oldest first, that nobody else is about to take and that we have not taken ($4). */
+const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, octet_length(m.body) AS bytes,
+    m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS is_plain
+  FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
+  CROSS JOIN LATERAL
+    (SELECT * FROM messages
+       WHERE state = 'ready' AND account_id = g.account_id AND host = g.host AND seq <> ALL ($4::bigint[])
+       ORDER BY due_at, seq LIMIT g.wanted FOR UPDATE SKIP LOCKED) AS m
+  ORDER BY g.at, m.due_at, m.seq`;
+
+function shareOut(budget: SlotBudget, lanes: readonly Lane[]): Map<Lane, number> {
+  const shares = new Map<Lane, number>();
+  const byAccount = Map.groupBy(lanes, ({ account_id }) => account_id);
+  let left = budget.slots;
+  let accountsLeft = byAccount.size;
+  for (const own of byAccount.values()) {
+    let share = Math.ceil(left / accountsLeft);
+    accountsLeft -= 1;
+    let lanesLeft = own.length;
+    for (const lane of own) {
+      const wanted = Math.min(Math.ceil(share / lanesLeft), budget.room(lane.account_id, lane.host), left);
+      lanesLeft -= 1;
+      shares.set(lane, wanted);
+      share -= wanted;
+      left -= wanted;
+    }
+  }
+  return shares;
+}
+
+async function lease(database: Database, command: ClaimCommand, rows: readonly ReadyRow[]): Promise<BareClaim[]> {
+  const leases = rows.map((row, index) => markLease(`${command.leasePrefix}.${index}`, row.is_plain));
+  const claimed = await database.all<MessageRow & AccountAtClaim>(
+    `WITH m AS
+       (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5
+          FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
+          WHERE messages.account_id = g.account_id AND messages.seq = g.seq AND messages.state = 'ready'
+          RETURNING messages.*)
+     SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`,
+    rows.map(({ account_id }) => account_id),
+    rows.map(({ seq }) => seq),
+    leases,
+    command.node,
+    command.now,
+  );
+  const keys = new Pairs();
+  for (const row of claimed) if (row.flow_key !== null) keys.add(row.account_id, row.flow_key);
+  await noteStarts(database, keys, command.now);
+  const bySeq = new Map(claimed.map((row) => [row.seq, row]));
+  return rows.flatMap(({ seq }) => {
+    const row = bySeq.get(seq);
+    if (!row) return [];
+    return [{ lease: row.lease!, seq, message: toMessage(row), tier: row.tier, signingKey: row.signingKey }];
+  });
+}
+
+async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
+  if (claims.length === 0) return [];
+  const rows = await database.all<{ seq: number; body: Uint8Array }>(
+    `SELECT m.seq, m.body FROM messages m JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+       USING (account_id, seq)`,
+    claims.map(({ message }) => message.accountId),
+    claims.map(({ seq }) => seq),
+  );
+  const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
+  // One whose message is gone is left out: it was cancelled, and what was cancelled is deleted some time.
+  return claims.flatMap(({ seq, ...claim }) => {
+    const body = bodies.get(seq);
+    return body ? [{ ...claim, message: { ...claim.message, body } }] : [];
+  });
+}
+
+async function look(database: Database): Promise<Waiting> {
+  return (await database.get<Waiting>(LOOK))!;
+}
+
+function isDue({ delayed_at, queue_at, key_at }: Waiting, now: number): boolean {
+  return [delayed_at, queue_at, key_at].some((at) => at !== null && at <= now);
+}
+
+function later({ delayed_at, queue_at, key_at, schedule_at }: Waiting) {
+  return { nextDueAt: earlier(delayed_at, earlier(queue_at, key_at)), nextScheduleAt: schedule_at };
+}
+
+/** What has come due is ready, or, under a flow key, waits to be let through. */
+async function makeReady(database: Database, waiting: Waiting, now: number): Promise<void> {
+  const isPast = (at: number | null) => at !== null && at <= now;
+  if (isPast(waiting.delayed_at)) {
+    const due = await database.all<{ account_id: string; flow_key: string }>(
+      `WITH due AS
+         (UPDATE messages m SET state = CASE WHEN m.flow_key IS NULL THEN 'ready' ELSE 'queued' END FROM
+            (SELECT account_id, seq FROM messages WHERE state = 'delayed' AND due_at <= $1
+               ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS first
+            WHERE m.account_id = first.account_id AND m.seq = first.seq RETURNING m.account_id, m.flow_key)
+       SELECT DISTINCT account_id, flow_key FROM due WHERE flow_key IS NOT NULL`,
+      now,
+      PROMOTE_MAX,
+    );
+    const keys = new Pairs(due.map((row) => [row.account_id, row.flow_key] as const));
+    await admitWaiting(database, await lockKeys(database, keys), now);
+  }
+  if (isPast(waiting.queue_at)) await startDueQueues(database, now, PROMOTE_MAX);
+  if (isPast(waiting.key_at)) await admitDueKeys(database, now, PROMOTE_MAX);
+}
+
+/** Puts claims back whose attempt never started. */
+export async function release(
+  database: Database,
+  leases: readonly string[],
+  node: string,
+  now: number,
+): Promise<number | null> {
+  const held = await database.all<Held>(
+    `SELECT ${HELD} FROM messages m WHERE m.state = 'claimed' AND m.node = $1 AND m.lease = ANY ($2::text[])`,
+    node,
+    leases,
+  );
+  if (held.length === 0) return null;
+  const lines = await Lines.lock(database, held);
+  const waits = (each: Held) => each.flow_key !== null || lines.isPaused(each);
+  const released = await database.all<{ seq: number }>(
+    `UPDATE messages m SET state = g.state, lease = NULL, node = NULL, claimed_at = NULL,
+         holds_slot = m.holds_slot AND m.flow_key IS NULL
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS g (account_id, seq, lease, state)
+       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.state = 'claimed' AND m.lease = g.lease
+       RETURNING m.seq`,
+    held.map(({ account_id }) => account_id),
+    held.map(({ seq }) => seq),
+    held.map(({ lease }) => lease),
+    held.map((each) => (waits(each) ? 'queued' : 'ready')),
+  );
+  const seqs = new Set(released.map(({ seq }) => seq));
+  const back = held.filter(({ seq }) => seqs.has(seq));
+  for (const [key, row] of lines.keys) {
+    const own = back.filter(({ account_id, flow_key }) => flow_key !== null && keyOf(account_id, flow_key) === key);
+    await uncountStarts(
+      database,
+      row,
+      own.map(({ claimed_at }) => claimed_at!),
+    );
+  }
+  await lines.moveOn(database, [], now);
+  return now;
+}
+
+/** Claims of nodes that are gone, by the database's own clock. */
+export async function orphanedClaims(database: Database, node: string, limit: number): Promise<Claim[]> {
+  const rows = await database.all<MessageRow & AccountAtClaim>(
+    `WITH RECURSIVE holder (id) AS (
+       (SELECT node FROM messages WHERE state = 'claimed' ORDER BY node LIMIT 1)
+       UNION ALL
+       SELECT (SELECT node FROM messages WHERE state = 'claimed' AND node > holder.id ORDER BY node LIMIT 1)
+         FROM holder WHERE holder.id IS NOT NULL)
+     SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey"
+       FROM holder JOIN messages m ON m.state = 'claimed' AND m.node = holder.id JOIN accounts a ON a.id = m.account_id
+       WHERE holder.id <> $1 AND NOT EXISTS
+         (SELECT 1 FROM nodes n WHERE n.id = holder.id AND n.alive_until > clock_timestamp())
+       LIMIT $2`,
+    node,
+    limit,
+  );
+  const claims = rows.map((row) => ({
+    lease: row.lease!,
+    seq: row.seq,
+    message: toMessage(row),
+    tier: row.tier,
+    signingKey: row.signingKey,
+  }));
+  return withBodies(database, claims);
+}

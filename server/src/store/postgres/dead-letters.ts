@@ -1,0 +1,56 @@
+// Dead letters are failed messages. Retrying one accepts a new message and deletes the old, in one transaction.
+
+import type { NewMessage } from '../../domain/message.ts';
+import { accept } from './accept.ts';
+import type { Database } from './database.ts';
+import { deleteHeld, type HeldRow } from './messages.ts';
+import { sought } from './sought.ts';
+
+type DeadLetter = HeldRow & { id: string };
+
+/**
+ * Those of the named that are failed messages, each once, held until this transaction ends. Whoever has one in its
+ * hands is waited for, because it may yet leave it as it is; held in one order, so that two never wait for each other.
+ */
+function holdFailed(
+  database: Database,
+  named: readonly { readonly accountId: string; readonly messageId: string }[],
+): Promise<DeadLetter[]> {
+  return database.all<DeadLetter>(
+    `SELECT m.account_id, m.seq, m.labels, m.id FROM messages m
+       WHERE (m.account_id, m.id) IN (SELECT k.account_id, k.id FROM unnest($1::text[], $2::text[]) AS k (account_id, id))
+         AND m.state = 'failed'
+       ORDER BY m.account_id, m.seq FOR UPDATE OF m`,
+    named.map(({ accountId }) => accountId),
+    named.map(({ messageId }) => sought(messageId)),
+  );
+}
+
+export async function deleteDeadLetters(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+): Promise<number> {
+  if (messageIds.length === 0) return 0;
+  const named = messageIds.map((messageId) => ({ accountId, messageId }));
+  return deleteHeld(database, await holdFailed(database, named));
+}
+
+/** Beside each pair whether the dead letter was still there. */
+export async function retryDeadLetters(
+  database: Database,
+  retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
+  now: number,
+): Promise<{ isRetried: boolean[]; dueAt: number | null }> {
+  if (retries.length === 0) return { isRetried: [], dueAt: null };
+  const named = retries.map(({ messageId, message: { accountId } }) => ({ accountId, messageId }));
+  const dead = await holdFailed(database, named);
+  await deleteHeld(database, dead);
+  const left = new Set(dead.map(({ account_id, id }) => JSON.stringify([account_id, id])));
+  // Named twice, it is retried once.
+  const isRetried = named.map(({ accountId, messageId }) => left.delete(JSON.stringify([accountId, messageId])));
+  const messages = retries.filter((_, index) => isRetried[index]).map(({ message }) => message);
+  if (messages.length === 0) return { isRetried, dueAt: null };
+  const { dueAt } = await accept(database, { messages, leases: [], node: '', now, dayMax: null, shard: 0 });
+  return { isRetried, dueAt };
+}

@@ -1,0 +1,41 @@
+// What an error of the driver or the server means to us: tried again, told as unavailable, or a fault of ours.
+
+import { StoreUnavailable } from '../store.ts';
+
+/** By SQLSTATE: two transactions that could not both go on; one of them goes again. */
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
+
+/** The server is there, but not for us now: it starts, stops, has no connection left, or gave up waiting. */
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  '53300',
+  '53400',
+  '55P03',
+  '57014',
+  '57P01',
+  '57P02',
+  '57P03',
+  '57P05',
+  '25P03',
+  '25006',
+]);
+
+const DISK_FULL = '53100';
+
+function sqlState(error: unknown): string | null {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+export function isConflict(error: unknown): boolean {
+  return CONFLICTS.has(sqlState(error) ?? '');
+}
+
+/** What the rest of the program is told. An error that says something about our own statement stays as it is. */
+export function toStoreError(error: unknown): Error {
+  if (error instanceof StoreUnavailable) return error;
+  const state = sqlState(error);
+  const { message } = error as Error;
+  if (state === DISK_FULL) return new StoreUnavailable('full', message);
+  const isOurs = state !== null && !UNAVAILABLE.has(state) && !CONFLICTS.has(state) && !state.startsWith('08');
+  return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
+}

@@ -1,0 +1,179 @@
+// Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded. Rows of
+// several transactions may share a place: a place is read whole and shown whole, because a reader goes on behind it.
+
+import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
+import type { Attempt } from '../../domain/message.ts';
+import type { EventFilter, EventPage, PageRequest } from '../store.ts';
+import type { Database, Value } from './database.ts';
+import { ACCEPTED, CANCELLED, horizon, placeBefore } from './journal.ts';
+import { readAttempts } from './messages.ts';
+import { CANDIDATE, type CandidateRow, Judge, messageOf, PAGE_BYTES_MAX } from './search.ts';
+import { soughtAll } from './sought.ts';
+
+const CHUNK = 500;
+const LOOKED_AT_MAX = 20_000;
+/** Steps told at once at least: a page of one must not ask for each attempt by itself. */
+const TOLD_MIN = 50;
+
+type JournalRow = CandidateRow & { journal_seq: number; step: number };
+
+export async function listEvents(
+  database: Database,
+  accountId: string,
+  filter: EventFilter,
+  page: PageRequest,
+): Promise<EventPage> {
+  const isDown = page.order === 'newestFirst';
+  // No event is told later than its row, so that what came before `fromAt` need not be looked at.
+  const floor = filter.fromAt === undefined ? 0 : await placeBefore(database, accountId, filter.fromAt);
+  // Whoever goes on from here must not be past a place that is still to be written. Taken before the rows are read.
+  const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
+  const teller = new Teller(database, accountId, filter, page.withBodies);
+  const events: MessageEvent[] = [];
+  let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
+  let bytes = 0;
+  for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
+    const rows = await readJournal(database, accountId, filter.messages.messageIds, { at, floor, end, isDown });
+    let ofPlace: MessageEvent[] = [];
+    let bytesOfPlace = 0;
+    for (let index = 0; index < rows.length; ) {
+      for (const told of await teller.next(rows.slice(index), Math.max(page.limit - events.length, TOLD_MIN))) {
+        const { journal_seq: place } = rows[index]!;
+        index += 1;
+        ofPlace.push(...(isDown ? told.toReversed() : told));
+        bytesOfPlace += told[0]?.message.body.length ?? 0;
+        if (rows[index]?.journal_seq === place) continue;
+        // A place is shown whole or on the next page; a page of one may go over.
+        const isFull = events.length + ofPlace.length > page.limit || bytes >= PAGE_BYTES_MAX;
+        if (events.length > 0 && ofPlace.length > 0 && isFull) return { events, cursor: at, endedAt: at };
+        events.push(...ofPlace);
+        bytes += bytesOfPlace;
+        at = place;
+        ofPlace = [];
+        bytesOfPlace = 0;
+      }
+    }
+    lookedAt += rows.length;
+    if (rows.length < CHUNK) return { events, cursor: null, endedAt: at };
+    if (events.length >= page.limit) break;
+  }
+  return { events, cursor: at, endedAt: at };
+}
+
+/** The part of the journal behind `at`, not below `floor`, and below `end`. */
+interface Part {
+  readonly at: number;
+  readonly floor: number;
+  readonly end: number;
+  readonly isDown: boolean;
+}
+
+async function readJournal(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[] | undefined,
+  part: Part,
+): Promise<JournalRow[]> {
+  const sign = part.isDown ? -1 : 1;
+  const rows = await (messageIds === undefined
+    ? readPart(database, `journal j ${messageOf('j')} WHERE j.account_id = $1`, [accountId], part)
+    : readPart(
+        database,
+        `messages m JOIN journal j ON j.account_id = m.account_id AND j.message_seq = m.seq
+           WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND j.account_id = $1`,
+        [accountId, soughtAll(messageIds)],
+        part,
+      ));
+  return rows.sort((a, b) => sign * (a.journal_seq - b.journal_seq || a.seq - b.seq || rank(a) - rank(b)));
+}
+
+/** Steps of one message in their order: its cancellation is the last. */
+function rank({ step }: JournalRow): number {
+  return step === CANCELLED ? Number.MAX_SAFE_INTEGER : step;
+}
+
+/** A chunk, and all that shares the place of its last row. */
+function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
+  const n = values.length;
+  return database.all<JournalRow>(
+    `SELECT j.seq AS journal_seq, j.step, ${CANDIDATE} FROM ${from}
+       AND j.seq ${part.isDown ? '<' : '>'} $${n + 1} AND j.seq >= $${n + 2} AND j.seq < $${n + 3}
+       ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} FETCH FIRST ${CHUNK} ROWS WITH TIES`,
+    ...values,
+    part.at,
+    part.floor,
+    part.end,
+  );
+}
+
+/** Tells rows of the journal as the events that are asked for. */
+class Teller {
+  readonly #database: Database;
+  readonly #accountId: string;
+  readonly #filter: EventFilter;
+  readonly #judge: Judge;
+
+  constructor(database: Database, accountId: string, filter: EventFilter, withBodies: boolean) {
+    this.#database = database;
+    this.#accountId = accountId;
+    this.#filter = filter;
+    this.#judge = new Judge(database, accountId, filter.messages, withBodies);
+  }
+
+  /** Beside each of the first rows its events, oldest first; none where they are not asked for. */
+  async next(rows: readonly JournalRow[], limit: number): Promise<MessageEvent[][]> {
+    const messages = await this.#judge.next(rows, limit);
+    const tried = rows.filter((row, index) => messages[index] && row.step !== ACCEPTED && row.step !== CANCELLED);
+    const attempts = await readAttempts(
+      this.#database,
+      this.#accountId,
+      tried.map(({ seq, step }) => ({ seq, number: step })),
+    );
+    const attemptOf = new Map(tried.map((row, index) => [row, attempts[index]]));
+    return messages.map((message, index) => {
+      const row = rows[index]!;
+      const step = stepOf(row, attemptOf.get(row));
+      if (!message || !step) return [];
+      return stepEvents(message, step)
+        .filter((event) => this.#isWanted(event))
+        .map((event) => ({ ...event, place: row.journal_seq }));
+    });
+  }
+
+  #isWanted({ at, state }: MessageEvent): boolean {
+    const { states, fromAt, toAt } = this.#filter;
+    return (
+      (states === undefined || states.includes(state)) &&
+      (fromAt === undefined || at >= fromAt) &&
+      (toAt === undefined || at <= toAt)
+    );
+  }
+}
+
+function stepOf({ step }: JournalRow, attempt: Attempt | null | undefined): Step | null {
+  if (step === ACCEPTED) return { kind: 'accepted' };
+  if (step === CANCELLED) return { kind: 'cancelled' };
+  return attempt ? { kind: 'attempt', attempt } : null;
+}
+
+/** Whether there is something behind this place that no live stream may be shown yet: see `horizon`. */
+export async function isHeldBack(database: Database, accountId: string, place: number): Promise<boolean> {
+  const end = await horizon(database);
+  const row = await database.get(
+    'SELECT 1 FROM journal WHERE account_id = $1 AND seq > $2 AND seq >= $3 LIMIT 1',
+    accountId,
+    place,
+    end,
+  );
+  return row !== undefined;
+}
+
+/** The newest place behind which nothing is still to be written: where a live stream starts. 0 when there is none. */
+export async function journalEnd(database: Database, accountId: string): Promise<number> {
+  const row = await database.get<{ seq: number }>(
+    'SELECT seq FROM journal WHERE account_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT 1',
+    accountId,
+    await horizon(database),
+  );
+  return row?.seq ?? 0;
+}

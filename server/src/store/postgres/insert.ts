@@ -1,0 +1,156 @@
+// Puts messages into their table, with their labels, their step of the journal and the count of their usage: one
+// statement for any number of them, one parameter for all columns and one for all bodies.
+
+import type { NewMessage } from '../../domain/message.ts';
+import type { RowState } from '../rows.ts';
+import type { AccountAtClaim } from '../standing-offer.ts';
+import type { Database } from './database.ts';
+import { ACCEPTED, placeSql } from './journal.ts';
+
+export interface Placed {
+  readonly message: NewMessage;
+  readonly state: RowState;
+  readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
+  /** Its place in its queue. */
+  readonly firstDueAt: number;
+  readonly shard: number;
+}
+
+/** The columns that are given, but for the body, and their types. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  account_id: 'text',
+  id: 'text',
+  kind: 'text',
+  state: 'text',
+  due_at: 'bigint',
+  first_due_at: 'bigint',
+  lease: 'text',
+  node: 'text',
+  claimed_at: 'bigint',
+  url: 'text',
+  host: 'text',
+  method: 'text',
+  headers: 'text',
+  retries_max: 'int',
+  retry_delay: 'text',
+  timeout_ms: 'bigint',
+  queue_name: 'text',
+  order_key: 'text',
+  is_first_of_key: 'boolean',
+  flow_key: 'text',
+  flow_limits: 'text',
+  topic_name: 'text',
+  endpoint_name: 'text',
+  schedule_id: 'text',
+  labels: 'text',
+  redaction: 'text',
+  deduplication_key: 'text',
+  callback: 'text',
+  failure_callback: 'text',
+  source_message_id: 'text',
+  caller_ip: 'text',
+  hops: 'int',
+  created_at: 'bigint',
+};
+
+const NAMES = Object.keys(COLUMNS).join(', ');
+const TYPED = Object.entries(COLUMNS)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(', ');
+
+/** `at` keeps the order in which they were given, which is the order of their numbers. */
+const INSERT = `WITH given AS MATERIALIZED
+    (SELECT * FROM json_to_recordset($1::json) AS r (at int, shard smallint, body_at int, body_length int, ${TYPED})),
+  made AS
+    (INSERT INTO messages (${NAMES}, body)
+       SELECT ${NAMES}, substring($2::bytea FROM body_at FOR body_length) FROM given ORDER BY at
+       RETURNING account_id, seq, id),
+  told AS
+    (INSERT INTO journal (account_id, seq, at, message_seq, step)
+       SELECT made.account_id, ${placeSql('made.account_id', 'made.seq')}, given.created_at, made.seq,
+              ${ACCEPTED}
+         FROM made JOIN given USING (account_id, id)),
+  counted AS
+    (INSERT INTO usage AS u (account_id, day, kind, shard, count)
+       SELECT account_id, $3, kind, shard, count(*) FROM given GROUP BY account_id, kind, shard
+         ORDER BY account_id, kind, shard
+       ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count)`;
+
+const LABELLED = `,
+  labelled AS
+    (INSERT INTO message_labels (account_id, label, message_seq)
+       SELECT DISTINCT made.account_id, label, made.seq FROM made JOIN given USING (account_id, id)
+         CROSS JOIN json_array_elements_text(given.labels::json) AS label)`;
+
+const ACCOUNTS = `
+  SELECT a.id, a.tier, a.current_key AS "signingKey" FROM accounts a
+    WHERE a.id IN (SELECT account_id FROM given WHERE lease IS NOT NULL)`;
+
+const WITHOUT_LABELS = INSERT + ACCOUNTS;
+const WITH_LABELS = INSERT + LABELLED + ACCOUNTS;
+
+/** Answers what a claim must know of the accounts whose messages were born with a lease. */
+export async function insertMessages(
+  database: Database,
+  placed: readonly Placed[],
+  day: string,
+): Promise<Map<string, AccountAtClaim>> {
+  let bytes = 0;
+  const rows = placed.map((each, at) => {
+    const row = { ...toRow(each), at, shard: each.shard, body_at: bytes + 1, body_length: each.message.body.length };
+    bytes += each.message.body.length;
+    return row;
+  });
+  const bodies = Buffer.concat(
+    placed.map(({ message }) => message.body),
+    bytes,
+  );
+  const hasLabels = placed.some(({ message }) => message.labels.length > 0);
+  const accounts = await database.all<AccountAtClaim & { id: string }>(
+    hasLabels ? WITH_LABELS : WITHOUT_LABELS,
+    JSON.stringify(rows),
+    bodies,
+    day,
+  );
+  return new Map(accounts.map(({ id, tier, signingKey }) => [id, { tier, signingKey }]));
+}
+
+/** What is left out is null. */
+function toRow({ message, state, claim, firstDueAt }: Placed): Record<string, string | number | boolean | undefined> {
+  return {
+    account_id: message.accountId,
+    id: message.id,
+    kind: message.kind,
+    state,
+    due_at: message.dueAt,
+    first_due_at: firstDueAt,
+    lease: claim?.lease,
+    node: claim?.node,
+    claimed_at: claim?.at,
+    url: message.url,
+    host: message.host,
+    method: message.method,
+    headers: JSON.stringify(message.headers),
+    retries_max: message.retriesMax,
+    retry_delay: message.retryDelay ?? undefined,
+    timeout_ms: message.timeoutMs,
+    queue_name: message.queueName ?? undefined,
+    order_key: message.orderKey ?? undefined,
+    // Until its key is looked at: `OrderKeys`.
+    is_first_of_key: message.orderKey === null || message.queueName === null,
+    flow_key: message.flow?.key,
+    flow_limits: message.flow ? JSON.stringify(message.flow.limits) : undefined,
+    topic_name: message.topicName ?? undefined,
+    endpoint_name: message.endpointName ?? undefined,
+    schedule_id: message.scheduleId ?? undefined,
+    labels: message.labels.length > 0 ? JSON.stringify(message.labels) : undefined,
+    redaction: message.redaction ? JSON.stringify(message.redaction) : undefined,
+    deduplication_key: message.deduplication?.key,
+    callback: message.callback ? JSON.stringify(message.callback) : undefined,
+    failure_callback: message.failureCallback ? JSON.stringify(message.failureCallback) : undefined,
+    source_message_id: message.sourceMessageId ?? undefined,
+    caller_ip: message.callerIp ?? undefined,
+    hops: message.hops,
+    created_at: message.createdAt,
+  };
+}

@@ -1,0 +1,116 @@
+// The jobs table: bulk operations and how far they have come.
+
+import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { type JobRow, toJob } from '../rows.ts';
+import type { Database } from './database.ts';
+import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
+import { cancel } from './settle.ts';
+import { sought } from './sought.ts';
+
+const COLUMNS = 'id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at';
+
+export async function createJob(database: Database, job: Job): Promise<void> {
+  await database.run(
+    `INSERT INTO jobs (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    job.id,
+    job.accountId,
+    job.action,
+    JSON.stringify(job.filter),
+    job.perSecond,
+    job.state,
+    job.matched,
+    job.done,
+    job.atSeq,
+    job.createdAt,
+    job.updatedAt,
+  );
+}
+
+export async function getJob(database: Database, accountId: string, id: string): Promise<Job | null> {
+  const row = await database.get<JobRow>(
+    `SELECT ${COLUMNS} FROM jobs WHERE account_id = $1 AND id = $2`,
+    accountId,
+    sought(id),
+  );
+  return row ? toJob(row) : null;
+}
+
+/** Newest first. */
+export async function listJobs(database: Database, accountId: string): Promise<Job[]> {
+  const rows = await database.all<JobRow>(
+    `SELECT ${COLUMNS} FROM jobs WHERE account_id = $1 ORDER BY id DESC LIMIT 100`,
+    accountId,
+  );
+  return rows.map(toJob);
+}
+
+export async function runningJobs(database: Database): Promise<Job[]> {
+  const rows = await database.all<JobRow>(
+    `SELECT ${COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`,
+  );
+  return rows.map(toJob);
+}
+
+/** Counts what was done even when it was stopped meanwhile; newest first, it goes on from the lowest place it came to. */
+export async function advanceJob(database: Database, accountId: string, id: string, step: JobStep): Promise<void> {
+  // `least` passes over nulls.
+  await database.run(
+    `UPDATE jobs SET done = done + $1, at_seq = least(at_seq, $2::bigint), updated_at = $3,
+       state = CASE WHEN state = 'running' AND $2::bigint IS NULL THEN 'done' ELSE state END
+       WHERE account_id = $4 AND id = $5`,
+    step.done,
+    step.atSeq,
+    step.now,
+    accountId,
+    sought(id),
+  );
+}
+
+/**
+ * Does the work and notes it, in one transaction: after a crash, what is done is what is counted. Steps of one job go
+ * one after the other, whichever node does them. Two nodes may have found the same messages: the second finds nothing
+ * left to do to them and counts nothing. Each has covered all from where the job stood down to its own place, so that
+ * the lower place is right for both.
+ */
+export async function runJobStep(
+  database: Database,
+  accountId: string,
+  id: string,
+  work: JobWork,
+  step: Omit<JobStep, 'done'>,
+): Promise<{ done: number; dueAt: number | null }> {
+  const job = await database.get<Pick<JobRow, 'state'>>(
+    'SELECT state FROM jobs WHERE account_id = $1 AND id = $2 FOR UPDATE',
+    accountId,
+    sought(id),
+  );
+  if (job?.state !== 'running') return { done: 0, dueAt: null };
+  const { done, dueAt } = await doWork(database, accountId, work, step.now);
+  await advanceJob(database, accountId, id, { ...step, done });
+  return { done, dueAt };
+}
+
+async function doWork(database: Database, accountId: string, work: JobWork, now: number) {
+  switch (work.action) {
+    case 'cancel': {
+      const { cancelled, dueAt } = await cancel(database, accountId, work.messageIds, now, work.expiresAt);
+      return { done: cancelled.length, dueAt };
+    }
+    case 'delete':
+      return { done: await deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };
+    case 'retry': {
+      const { isRetried, dueAt } = await retryDeadLetters(database, work.retries, now);
+      return { done: isRetried.filter(Boolean).length, dueAt };
+    }
+  }
+}
+
+export async function stopJob(database: Database, accountId: string, id: string, now: number): Promise<boolean> {
+  const changes = await database.run(
+    "UPDATE jobs SET state = 'stopped', updated_at = $1 WHERE account_id = $2 AND id = $3 AND state = 'running'",
+    now,
+    accountId,
+    sought(id),
+  );
+  return changes > 0;
+}

@@ -1,0 +1,72 @@
+// The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of, and
+// gets its place from the time at which that transaction began, so that a reader can know which places are final.
+
+import type { Database } from './database.ts';
+
+/** Steps other than attempt 1, 2, 3 …; see the migration. */
+export const ACCEPTED = 0;
+export const CANCELLED = -1;
+
+/** Places for each millisecond; the last of a long transaction run on into the next ones. */
+const PLACES_PER_MS = 1024;
+
+/**
+ * The place of a step (SQL): by the beginning of its transaction, then by its number among the account's steps in it.
+ * Two transactions may give the same place.
+ */
+export function placeSql(accountId: string, order: string): string {
+  return `floor(extract(epoch FROM now()) * 1000)::bigint * ${PLACES_PER_MS}
+    + row_number() OVER (PARTITION BY ${accountId} ORDER BY ${order}) - 1`;
+}
+
+/** What our sessions that write are called: a reader of the journal asks which of them are in a transaction. */
+export const WRITER_NAME = 'postrider writer';
+
+/**
+ * The first place that is not final: every transaction that still runs began at it or later, and so does every one to
+ * come. To be asked before the rows are read, in a statement of its own.
+ */
+export async function horizon(database: Database): Promise<number> {
+  const row = await database.get<{ at: number }>(
+    `SELECT floor(extract(epoch FROM least(min(xact_start), clock_timestamp())) * 1000)::bigint AS at
+       FROM pg_stat_activity
+       WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()`,
+    WRITER_NAME,
+  );
+  return row!.at * PLACES_PER_MS;
+}
+
+/** How far the clocks of two nodes may differ. */
+const SKEW_MS = 600_000;
+
+/**
+ * A place before which nothing happened at this time or later. Places tell the database's time and rows the nodes', so
+ * that the one cannot be reckoned from the other; but both go up, so that it is found by halving.
+ */
+export async function placeBefore(database: Database, accountId: string, at: number): Promise<number> {
+  let low = 0;
+  let high = Number.MAX_SAFE_INTEGER;
+  while (low < high) {
+    const middle = low + Math.floor((high - low) / 2);
+    const row = await database.get<{ seq: number; at: number }>(
+      'SELECT seq, at FROM journal WHERE account_id = $1 AND seq >= $2 ORDER BY seq LIMIT 1',
+      accountId,
+      middle,
+    );
+    if (!row || row.at >= at - SKEW_MS) high = middle;
+    else low = row.seq + 1;
+  }
+  return low;
+}
+
+/** The oldest of what happened before a time, a few rows at a time; those of a message that is deleted go with it. */
+export function deleteJournal(database: Database, accountId: string, before: number, limit: number): Promise<number> {
+  return database.run(
+    `DELETE FROM journal WHERE ctid IN (SELECT ctid FROM
+       (SELECT ctid, at FROM journal WHERE account_id = $1 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED) AS oldest
+       WHERE at < $2)`,
+    accountId,
+    before,
+    limit,
+  );
+}

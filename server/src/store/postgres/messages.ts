@@ -1,0 +1,179 @@
+// Reads messages and attempts, and deletes messages with all that hangs on them. Columns are named one by one: a
+// prepared statement that reads `*` breaks when a newer node adds a column.
+
+import type { Attempt } from '../../domain/message.ts';
+import { type AttemptRow, type MessageRow, type RowState, toAttempt, toMessage, toState } from '../rows.ts';
+import type { Counts, StoredMessage } from '../store.ts';
+import type { Database } from './database.ts';
+import { sought } from './sought.ts';
+
+const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_due_at, m.lease, m.node, m.claimed_at,
+  m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
+  m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name,
+  m.endpoint_name, m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback,
+  m.source_message_id, m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status`;
+
+/** The columns of `messages m` without the one that may be large; the body then reads as empty. */
+export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;
+
+/** All columns of `messages m`. */
+export const WHOLE = `${COLUMNS}, m.body`;
+
+const ATTEMPT = `a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.response_headers,
+  a.is_response_body_cut, a.response_body`;
+
+/** A message by its key in the table. */
+export interface MessageKey {
+  readonly accountId: string;
+  readonly seq: number;
+}
+
+export async function getMessage(
+  database: Database,
+  accountId: string,
+  messageId: string,
+): Promise<StoredMessage | null> {
+  const row = await getMessageRow(database, accountId, messageId);
+  if (!row) return null;
+  // One that has ended since the message was read is not yet part of it.
+  const attempts = await database.all<AttemptRow>(
+    `SELECT ${ATTEMPT} FROM attempts a WHERE a.account_id = $1 AND a.message_seq = $2 AND a.number <= $3
+       ORDER BY a.number`,
+    accountId,
+    row.seq,
+    row.attempts,
+  );
+  return { message: toMessage(row), attempts: attempts.map(toAttempt) };
+}
+
+export function getMessageRow(
+  database: Database,
+  accountId: string,
+  messageId: string,
+): Promise<MessageRow | undefined> {
+  return database.get<MessageRow>(
+    `SELECT ${WHOLE} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
+    accountId,
+    sought(messageId),
+  );
+}
+
+export async function getAttempt(
+  database: Database,
+  accountId: string,
+  messageSeq: number,
+  number: number,
+): Promise<Attempt | null> {
+  const row = await database.get<AttemptRow>(
+    `SELECT ${ATTEMPT} FROM attempts a WHERE a.account_id = $1 AND a.message_seq = $2 AND a.number = $3`,
+    accountId,
+    messageSeq,
+    number,
+  );
+  return row ? toAttempt(row) : null;
+}
+
+/** Beside each pair its attempt, or null when there is none. */
+export async function readAttempts(
+  database: Database,
+  accountId: string,
+  pairs: readonly { readonly seq: number; readonly number: number }[],
+): Promise<(Attempt | null)[]> {
+  if (pairs.length === 0) return [];
+  const rows = await database.all<AttemptRow & { place: number }>(
+    `SELECT k.place, ${ATTEMPT} FROM unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS k (seq, number, place)
+       JOIN attempts a ON a.account_id = $1 AND a.message_seq = k.seq AND a.number = k.number`,
+    accountId,
+    pairs.map(({ seq }) => seq),
+    pairs.map(({ number }) => number),
+  );
+  const found: (Attempt | null)[] = pairs.map(() => null);
+  for (const row of rows) found[row.place - 1] = toAttempt(row);
+  return found;
+}
+
+/** The bodies of rows that were read without, by `seq`. None of a message that is gone since. */
+export async function readBodies(
+  database: Database,
+  accountId: string,
+  seqs: readonly number[],
+): Promise<Map<number, Uint8Array>> {
+  if (seqs.length === 0) return new Map();
+  const rows = await database.all<{ seq: number; body: Uint8Array }>(
+    'SELECT seq, body FROM messages WHERE account_id = $1 AND seq = ANY($2::bigint[])',
+    accountId,
+    [...new Set(seqs)],
+  );
+  return new Map(rows.map(({ seq, body }) => [seq, body]));
+}
+
+export async function countMessages(database: Database): Promise<Counts> {
+  const counts = { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 };
+  const rows = await database.all<{ state: RowState; n: number }>(
+    'SELECT state, count(*) AS n FROM messages GROUP BY state',
+  );
+  for (const row of rows) counts[toState(row.state)] += row.n;
+  return counts;
+}
+
+/** A message that this transaction holds, to delete it. */
+export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels'>;
+
+/**
+ * Ended messages past their retention, those that expired first, and all that hangs on them. What another transaction
+ * has in its hands is left to it: nodes that do this at once share the work.
+ */
+export async function deleteExpired(database: Database, now: number, limit: number): Promise<number> {
+  const held = await database.all<HeldRow>(
+    `SELECT account_id, seq, labels FROM messages WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+       FOR UPDATE SKIP LOCKED`,
+    now,
+    limit,
+  );
+  return deleteHeld(database, held);
+}
+
+/** But for those that another transaction has in its hands. Answers how many it deleted. */
+export async function deleteMessages(database: Database, keys: readonly MessageKey[]): Promise<number> {
+  if (keys.length === 0) return 0;
+  const held = await database.all<HeldRow>(
+    `SELECT m.account_id, m.seq, m.labels FROM unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
+       JOIN messages m ON m.account_id = k.account_id AND m.seq = k.seq FOR UPDATE OF m SKIP LOCKED`,
+    keys.map(({ accountId }) => accountId),
+    keys.map(({ seq }) => seq),
+  );
+  return deleteHeld(database, held);
+}
+
+/** Deletes messages that this transaction holds, and what hangs on them, which nobody else deletes meanwhile. */
+export async function deleteHeld(database: Database, held: readonly HeldRow[]): Promise<number> {
+  if (held.length === 0) return 0;
+  const accountIds = held.map(({ account_id }) => account_id);
+  const seqs = held.map(({ seq }) => seq);
+  const named = held.flatMap(({ account_id, seq, labels }) =>
+    labels === null ? [] : (JSON.parse(labels) as string[]).map((label) => ({ account_id, seq, label })),
+  );
+  if (named.length > 0) {
+    await database.run(
+      `DELETE FROM message_labels l USING unnest($1::text[], $2::bigint[], $3::text[]) AS k (account_id, seq, label)
+         WHERE l.account_id = k.account_id AND l.label = k.label AND l.message_seq = k.seq`,
+      named.map(({ account_id }) => account_id),
+      named.map(({ seq }) => seq),
+      named.map(({ label }) => label),
+    );
+  }
+  for (const table of ['attempts', 'journal']) {
+    await database.run(
+      `DELETE FROM ${table} t USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
+         WHERE t.account_id = k.account_id AND t.message_seq = k.seq`,
+      accountIds,
+      seqs,
+    );
+  }
+  return database.run(
+    `DELETE FROM messages m USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
+       WHERE m.account_id = k.account_id AND m.seq = k.seq`,
+    accountIds,
+    seqs,
+  );
+}

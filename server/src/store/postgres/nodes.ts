@@ -1,0 +1,40 @@
+// The nodes and whether they are alive, all by the database's own clock.
+
+import type { NodeAbout, NodeInfo } from '../../domain/node.ts';
+import type { Database } from './database.ts';
+
+/** Nodes that were not heard of for so long are no longer listed. */
+const FORGET_AFTER = '1 hour';
+
+export async function beat(database: Database, node: string, ttlMs: number, about: NodeAbout): Promise<void> {
+  await database.run(
+    `INSERT INTO nodes AS n (id, alive_until, about) VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3)
+       ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
+    node,
+    ttlMs,
+    JSON.stringify(about),
+  );
+}
+
+/** A node that stops in good order is gone at once. */
+export async function leave(database: Database, node: string): Promise<void> {
+  await database.run(
+    `DELETE FROM nodes WHERE id = $1 OR alive_until < clock_timestamp() - interval '${FORGET_AFTER}'`,
+    node,
+  );
+}
+
+export async function listNodes(database: Database): Promise<NodeInfo[]> {
+  const rows = await database.all<{ id: string; started: number; until: number; is_alive: boolean; about: string }>(
+    `SELECT id, floor(extract(epoch FROM started_at) * 1000)::bigint AS started,
+       floor(extract(epoch FROM alive_until) * 1000)::bigint AS until, alive_until > clock_timestamp() AS is_alive, about
+       FROM nodes WHERE alive_until > clock_timestamp() - interval '${FORGET_AFTER}' ORDER BY id LIMIT 1000`,
+  );
+  return rows.map((row) => ({
+    ...(JSON.parse(row.about) as NodeAbout),
+    id: row.id,
+    startedAt: row.started,
+    aliveUntil: row.until,
+    isAlive: row.is_alive,
+  }));
+}

@@ -1,0 +1,142 @@
+// Opens the database so that a commit means "on disk", and refuses to run where it would not. Brings its schema up to
+// date, one node at a time.
+
+import pg from 'pg';
+import type { NodeAbout } from '../../domain/node.ts';
+import type { Clock } from '../../world.ts';
+import { pendingMigrations, readMigrations } from '../migrate.ts';
+import type { Store } from '../store.ts';
+import { Database } from './database.ts';
+import { clientConfig, type Note, Pool } from './pool.ts';
+import { createPostgresStore, type PostgresStore } from './store.ts';
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url);
+const VERSION_MIN = 14;
+/** A database that is just starting is waited for this long. */
+const START_MS_MAX = 10_000;
+const START_PAUSE_MS = 500;
+
+export interface OpenOptions {
+  readonly url: string;
+  readonly node: string;
+  /** The real clock. */
+  readonly timers: Clock;
+  readonly log: Note;
+  /** See PostgresStoreOptions. */
+  readonly knownForMs?: number;
+  /** What people want to know of this node: its role, version and address. */
+  readonly about?: NodeAbout;
+}
+
+export async function openPostgresStore(options: OpenOptions): Promise<Store> {
+  const { url, node, timers, log, about = { role: 'all', version: '', address: '' } } = options;
+  const { channel } = await prepare(options);
+  let opened: PostgresStore | null = null;
+  const pool = new Pool({
+    url,
+    timers,
+    log,
+    channel,
+    onNotification: (payload) => opened?.hear(payload),
+    onBack: () => opened?.cameBack(),
+  });
+  const { knownForMs } = options;
+  opened = createPostgresStore({ pool, timers, node, about, ...(knownForMs !== undefined && { knownForMs }) });
+  await pool.start();
+  return opened.store;
+}
+
+/** On a connection of its own: looks whether the server may be trusted, and migrates. */
+async function prepare({ url, timers, log }: OpenOptions): Promise<{ channel: string }> {
+  const client = await connect(url, timers);
+  // An error that nobody listens to would end the process; the statement under way reports it as well.
+  client.on('error', () => {});
+  try {
+    const database = new Database(client);
+    await requireDurability(database, log);
+    await migrate(database);
+    const row = await database.get<{ schema: string }>('SELECT current_schema() AS schema');
+    return { channel: `postrider ${row!.schema}` };
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function connect(url: string, timers: Clock): Promise<pg.Client> {
+  const endsAtMs = timers.monotonicMs() + START_MS_MAX;
+  for (;;) {
+    const client = new pg.Client(clientConfig(url, 'postrider start'));
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      const { code, message } = error as { code?: string; message: string };
+      const isStarting = code === 'ECONNREFUSED' || code === '57P03';
+      if (!isStarting || timers.monotonicMs() > endsAtMs) {
+        throw new Error(`cannot reach PostgreSQL at ${shown(url)}: ${message || code}`);
+      }
+      await new Promise<void>((resolve) => timers.after(START_PAUSE_MS, resolve));
+    }
+  }
+}
+
+/** Where it is, without the password. */
+export function shown(url: string): string {
+  const { hostname, port, pathname } = new URL(url);
+  return `${hostname || 'localhost'}${port && `:${port}`}${pathname}`;
+}
+
+async function requireDurability(database: Database, log: Note): Promise<void> {
+  const settings = await database.all<{ name: string; setting: string }>(
+    `SELECT name, setting FROM pg_settings WHERE name IN
+       ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'server_version_num')`,
+  );
+  const of = new Map(settings.map(({ name, setting }) => [name, setting]));
+  const version = Math.floor(Number(of.get('server_version_num')) / 10_000);
+  if (version < VERSION_MIN) {
+    throw new Error(`this is PostgreSQL ${version}; postrider needs ${VERSION_MIN} or newer`);
+  }
+  for (const name of ['fsync', 'full_page_writes']) {
+    if (of.get(name) === 'off') {
+      throw new Error(
+        `PostgreSQL runs with ${name}=off: an acknowledged message could be lost when the machine stops. ` +
+          `Set ${name}=on and restart PostgreSQL.`,
+      );
+    }
+  }
+  if (of.get('synchronous_commit') !== 'on') {
+    throw new Error(
+      `synchronous_commit is ${of.get('synchronous_commit')} although this session asked for "on"; ` +
+        'is there a connection pooler in between that drops the options of a session?',
+    );
+  }
+  if (of.get('synchronous_standby_names') === '') {
+    log(
+      'warn',
+      {},
+      'PostgreSQL has no synchronous standby: what is acknowledged is on the disk of one server, and lost with it',
+    );
+  }
+}
+
+/** Each migration and its version number commit together; however many nodes start at once, one of them does it. */
+async function migrate(database: Database): Promise<void> {
+  const migrations = readMigrations(MIGRATIONS);
+  await database.exec('BEGIN');
+  try {
+    await database.exec(
+      "SELECT pg_advisory_xact_lock(hashtextextended('postrider schema ' || current_schema(), 8411))",
+    );
+    await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
+    const row = await database.get<{ version: number }>('SELECT version FROM schema_version');
+    const pending = pendingMigrations(migrations, row?.version ?? 0);
+    for (const migration of pending) await database.exec(migration.sql);
+    if (!row) await database.run('INSERT INTO schema_version (version) VALUES ($1)', migrations.length);
+    else if (pending.length > 0) await database.run('UPDATE schema_version SET version = $1', migrations.length);
+    await database.exec('COMMIT');
+  } catch (error) {
+    await database.exec('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,273 @@
+// The connections of a node, and the watch over them. A database that is away is noticed within a moment even when
+// nothing tells us (a half-open connection says nothing): from then on everybody is refused at once, what hangs is cut
+// off, and it is tried again until it answers. Nothing needs a restart.
+
+import pg from 'pg';
+import type { Clock } from '../../world.ts';
+import { StoreUnavailable } from '../store.ts';
+import { Database, typeParsers } from './database.ts';
+import { isConflict, toStoreError } from './errors.ts';
+import { WRITER_NAME } from './journal.ts';
+
+const WRITERS_MAX = 8;
+const READERS_MAX = 4;
+/** How long to wait for a free connection, or for a new one. */
+const ACQUIRE_MS_MAX = 1500;
+const PING_EVERY_MS = 500;
+/** Away, if for so long neither the ping nor anything else was answered. */
+const SILENCE_MS_MAX = 1000;
+/** A process that stood still finds its timers due before the answers that came meanwhile: those are read first. */
+const SECOND_LOOK_MS = 50;
+const RECONNECT_EVERY_MS = 250;
+const CONFLICT_TRIES_MAX = 10;
+
+/**
+ * Every session of ours: a commit is on disk when it is answered; no statement, lock or forgotten transaction is held
+ * for long; the plan is made for the values at hand, because a plan made for an empty table is no plan for a full one.
+ */
+const SESSION = [
+  'synchronous_commit=on',
+  'statement_timeout=30000',
+  'lock_timeout=10000',
+  'idle_in_transaction_session_timeout=5000',
+  'plan_cache_mode=force_custom_plan',
+  'tcp_keepalives_idle=10',
+  'tcp_keepalives_interval=5',
+  'tcp_keepalives_count=3',
+  'client_min_messages=warning',
+];
+
+export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
+
+export interface PoolOptions {
+  readonly url: string;
+  /** The real clock, also where the messages' time is a test's: a database answers in real time. */
+  readonly timers: Clock;
+  readonly log: Note;
+  /** What is listened to. */
+  readonly channel: string;
+  readonly onNotification: (payload: string) => void;
+  /** The database is back after it was away: hints may have been missed. */
+  readonly onBack: () => void;
+}
+
+export function clientConfig(url: string, name: string): pg.ClientConfig {
+  const given = new URL(url).searchParams.get('options');
+  const options = [given, ...SESSION.map((setting) => `-c ${setting}`)].filter(Boolean).join(' ');
+  return {
+    connectionString: withoutOptions(url),
+    application_name: name,
+    options,
+    connectionTimeoutMillis: ACQUIRE_MS_MAX,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: typeParsers,
+  };
+}
+
+/** Ours and the user's are given together; in the URL, theirs would win over ours. */
+function withoutOptions(url: string): string {
+  const parsed = new URL(url);
+  parsed.searchParams.delete('options');
+  return parsed.href;
+}
+
+type Role = 'writers' | 'readers';
+
+export class Pool {
+  readonly #options: PoolOptions;
+  #pools: Record<Role, pg.Pool>;
+  /** Every connection there is, so that those that hang can be cut off. */
+  readonly #clients = new Set<pg.PoolClient>();
+  #listener: pg.Client | null = null;
+  #isAway = false;
+  #isClosed = false;
+  #answeredAtMs: number;
+  #cancelPing = () => {};
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#pools = this.#open();
+    this.#answeredAtMs = options.timers.monotonicMs();
+  }
+
+  /** Listens and begins the watch. Rejects when the database cannot be reached. */
+  async start(): Promise<void> {
+    await this.#listen();
+    this.#schedulePing();
+  }
+
+  /** Reads on a connection of its own; each statement sees what was committed before it. */
+  read<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#use('readers', work);
+  }
+
+  /** One statement that writes: it is its own transaction. */
+  write<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#again(() => this.#use('writers', work));
+  }
+
+  /** Commits what `work` did, or nothing. It is done again when it could not go on beside another. */
+  transaction<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#again(() =>
+      this.#use('writers', async (database) => {
+        await database.exec('BEGIN');
+        try {
+          const result = await work(database);
+          await database.exec('COMMIT');
+          return result;
+        } catch (error) {
+          // On a connection that is lost this fails too; it says nothing new.
+          await database.exec('ROLLBACK').catch(() => {});
+          throw error;
+        }
+      }),
+    );
+  }
+
+  notify(payload: string): void {
+    const listener = this.#listener;
+    if (!listener || this.#isAway) return;
+    listener.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelPing();
+    const listener = this.#listener;
+    this.#listener = null;
+    await Promise.allSettled([listener?.end(), this.#pools.writers.end(), this.#pools.readers.end()]);
+  }
+
+  async #again<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isConflict(error) || tries >= CONFLICT_TRIES_MAX) throw error;
+      }
+    }
+  }
+
+  async #use<T>(role: Role, work: (database: Database) => Promise<T>): Promise<T> {
+    if (this.#isAway) throw new StoreUnavailable('unavailable', 'The database does not answer.');
+    let client: pg.PoolClient;
+    try {
+      client = await this.#pools[role].connect();
+    } catch (error) {
+      throw toStoreError(error);
+    }
+    try {
+      const result = await work(new Database(client));
+      this.#answeredAtMs = this.#options.timers.monotonicMs();
+      client.release();
+      return result;
+    } catch (error) {
+      const isLost = toStoreError(error) instanceof StoreUnavailable;
+      if (!isLost) this.#answeredAtMs = this.#options.timers.monotonicMs();
+      client.release(isLost);
+      throw error;
+    }
+  }
+
+  #open(): Record<Role, pg.Pool> {
+    const open = (name: string, max: number) => {
+      const pool = new pg.Pool({ ...clientConfig(this.#options.url, name), max, idleTimeoutMillis: 30_000 });
+      pool.on('connect', (client) => this.#clients.add(client as pg.PoolClient));
+      pool.on('remove', (client) => this.#clients.delete(client as pg.PoolClient));
+      // Of a connection nobody uses: the pool has dropped it, and whoever wants one gets another.
+      pool.on('error', () => {});
+      return pool;
+    };
+    return { writers: open(WRITER_NAME, WRITERS_MAX), readers: open('postrider reader', READERS_MAX) };
+  }
+
+  async #listen(): Promise<void> {
+    const { url, channel, onNotification } = this.#options;
+    const listener = new pg.Client(clientConfig(url, 'postrider listener'));
+    // Also before it is connected: an error that nobody listens to would end the process.
+    listener.on('error', () => this.#lose(listener));
+    listener.on('end', () => this.#lose(listener));
+    listener.on('notification', ({ payload }) => onNotification(payload ?? ''));
+    try {
+      await listener.connect();
+      await listener.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+    } catch (error) {
+      destroy(listener);
+      throw error;
+    }
+    this.#listener = listener;
+    this.#answeredAtMs = this.#options.timers.monotonicMs();
+  }
+
+  #schedulePing(): void {
+    if (this.#isClosed) return;
+    this.#cancelPing = this.#options.timers.after(PING_EVERY_MS, () => void this.#ping());
+  }
+
+  async #ping(): Promise<void> {
+    const listener = this.#listener;
+    if (!listener) return;
+    const { timers } = this.#options;
+    const askedAtMs = timers.monotonicMs();
+    const answer = listener.query('SELECT 1').then(
+      () => {
+        this.#answeredAtMs = timers.monotonicMs();
+        return true;
+      },
+      () => false,
+    );
+    let cancel = () => {};
+    const silence = new Promise<boolean>((resolve) => {
+      cancel = timers.after(SILENCE_MS_MAX, () => {
+        cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs));
+      });
+    });
+    const isThere = await Promise.race([answer, silence]);
+    cancel();
+    if (this.#listener !== listener) return;
+    if (isThere) this.#schedulePing();
+    else this.#lose(listener);
+  }
+
+  /** The database is away: nobody waits for it any more, and it is tried again until it is back. */
+  #lose(listener: pg.Client): void {
+    if (this.#isClosed || this.#listener !== listener) return;
+    this.#listener = null;
+    this.#isAway = true;
+    this.#cancelPing();
+    this.#options.log('error', {}, 'the database does not answer; trying again until it does');
+    destroy(listener);
+    const { writers, readers } = this.#pools;
+    const clients = [...this.#clients];
+    this.#clients.clear();
+    this.#pools = this.#open();
+    for (const client of clients) destroy(client);
+    for (const pool of [writers, readers]) void pool.end().catch(() => {});
+    void this.#comeBack();
+  }
+
+  async #comeBack(): Promise<void> {
+    const { timers, log, onBack } = this.#options;
+    while (!this.#isClosed) {
+      try {
+        await this.#listen();
+        break;
+      } catch {
+        await new Promise<void>((resolve) => {
+          this.#cancelPing = timers.after(RECONNECT_EVERY_MS, resolve);
+        });
+      }
+    }
+    if (this.#isClosed) return void this.#listener?.end().catch(() => {});
+    this.#isAway = false;
+    log('info', {}, 'the database answers again');
+    this.#schedulePing();
+    onBack();
+  }
+}
+
+/** At once, without a word to the other side: it may not be listening. */
+function destroy(client: pg.ClientBase): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}

@@ -1,0 +1,311 @@
+// FIFO: which of a queue's messages may start. Whoever changes what stands in a line locks the queue's row first
+// (`lockQueues`), so that all nodes do it one after the other; every change that could free or fill a place ends in
+// `startHeads`, and nothing else turns `queued` into `ready` for a queue. Of the messages with one order key, only the
+// first can be a head.
+
+import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
+import { earlier } from '../standing-offer.ts';
+import type { Database } from './database.ts';
+import { keyOf, Pairs } from './lines.ts';
+
+export interface QueueRow {
+  account_id: string;
+  name: string;
+  parallelism: number;
+  is_paused: boolean;
+  next_start_at: number | null;
+  line_at: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** Queues whose rows this transaction holds, by `keyOf`. */
+export type LockedQueues = Map<string, QueueRow>;
+
+export async function lockQueues(database: Database, pairs: Pairs): Promise<LockedQueues> {
+  if (pairs.isEmpty) return new Map();
+  const rows = await database.all<QueueRow>(
+    `SELECT q.* FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
+       ORDER BY q.account_id, q.name FOR UPDATE OF q`,
+    ...pairs.columns(),
+  );
+  return new Map(rows.map((row) => [keyOf(row.account_id, row.name), row]));
+}
+
+/** Makes those that are missing. */
+export async function ensureQueues(database: Database, pairs: Pairs, now: number): Promise<void> {
+  const [accountIds, names] = pairs.columns();
+  await database.run(
+    `INSERT INTO queues (account_id, name, parallelism, created_at, updated_at)
+       SELECT account_id, name, $3::int, $4::bigint, $4 FROM unnest($1::text[], $2::text[]) AS g (account_id, name)
+       ON CONFLICT DO NOTHING`,
+    accountIds,
+    names,
+    QUEUE_PARALLELISM_DEFAULT,
+    now,
+  );
+}
+
+/**
+ * Makes as many messages ready as there are free places, in order, and notes when the next one may start and where the
+ * line ends. Answers the earliest time at which one of these queues has something to claim, or null.
+ */
+export async function startHeads(database: Database, queues: LockedQueues, now: number): Promise<number | null> {
+  if (queues.size === 0) return null;
+  const rows = [...queues.values()];
+  const started = await countStarted(database, rows);
+  let dueAt: number | null = null;
+  for (const [index, row] of rows.entries()) {
+    const excess = started[index]! - row.parallelism;
+    if (excess <= 0) continue;
+    await giveBackPlaces(database, row, excess);
+    dueAt = now;
+  }
+  const free = rows.map((row, index) =>
+    freeHeads({ parallelism: row.parallelism, isPaused: row.is_paused }, started[index]!),
+  );
+  const heads = await waitingHeads(database, rows, free);
+  const starting = heads.filter((head) => head.first_due_at <= now);
+  if (starting.length > 0) {
+    // One that had its place taken away while it waited for its retry waits on, as the head.
+    await database.run(
+      `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true
+         FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+         WHERE m.account_id = g.account_id AND m.seq = g.seq`,
+      starting.map((head) => rows[head.index]!.account_id),
+      starting.map((head) => head.seq),
+      now,
+    );
+    dueAt = now;
+  }
+  const nextStartAt = new Map<number, number>();
+  for (const head of heads) {
+    if (head.first_due_at > now && !nextStartAt.has(head.index)) nextStartAt.set(head.index, head.first_due_at);
+  }
+  for (const at of nextStartAt.values()) dueAt = earlier(dueAt, at);
+  await writeQueues(
+    database,
+    rows,
+    rows.map((_, index) => nextStartAt.get(index) ?? null),
+  );
+  return dueAt;
+}
+
+async function countStarted(database: Database, rows: readonly QueueRow[]): Promise<number[]> {
+  const counts = await database.all<{ started: number }>(
+    `SELECT (SELECT count(*) FROM messages m
+               WHERE m.holds_slot AND m.queue_name IS NOT NULL AND m.account_id = g.account_id AND m.queue_name = g.name) AS started
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, name, at) ORDER BY g.at`,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.name),
+  );
+  return counts.map(({ started }) => started);
+}
+
+interface WaitingHead {
+  /** Of its queue among the rows asked for. */
+  readonly index: number;
+  readonly seq: number;
+  readonly first_due_at: number;
+}
+
+/** The first of each line, as many as it has free places. */
+async function waitingHeads(
+  database: Database,
+  rows: readonly QueueRow[],
+  free: readonly number[],
+): Promise<WaitingHead[]> {
+  if (free.every((count) => count === 0)) return [];
+  return database.all<WaitingHead>(
+    `SELECT (g.at - 1)::int AS index, m.seq, m.first_due_at
+       FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, free, at)
+       CROSS JOIN LATERAL
+         (SELECT seq, first_due_at FROM messages
+            WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
+              AND account_id = g.account_id AND queue_name = g.name
+            ORDER BY first_due_at, seq LIMIT g.free) AS m
+       ORDER BY g.at, m.first_due_at, m.seq`,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.name),
+    free,
+  );
+}
+
+/** `line_at` may have been moved by the caller, on the row it locked. */
+async function writeQueues(
+  database: Database,
+  rows: readonly QueueRow[],
+  nextStartAt: readonly (number | null)[],
+): Promise<void> {
+  await database.run(
+    `UPDATE queues q SET next_start_at = g.next_start_at, line_at = g.line_at
+       FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS g (account_id, name, next_start_at, line_at)
+       WHERE q.account_id = g.account_id AND q.name = g.name
+         AND (q.next_start_at IS DISTINCT FROM g.next_start_at OR q.line_at <> g.line_at)`,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.name),
+    nextStartAt,
+    rows.map((row) => row.line_at),
+  );
+}
+
+/** The parallelism was lowered: of the heads without an attempt under way, the last ones stand in line again. */
+async function giveBackPlaces(database: Database, { account_id, name }: QueueRow, count: number): Promise<void> {
+  await database.run(
+    `UPDATE messages SET state = 'queued', holds_slot = false
+       WHERE account_id = $1 AND state <> 'claimed' AND ended_at IS NULL AND seq IN
+         (SELECT seq FROM messages
+            WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND state <> 'claimed'
+            ORDER BY first_due_at DESC, seq DESC LIMIT $3)`,
+    account_id,
+    name,
+    count,
+  );
+}
+
+/** An order key of a queue, and how many messages of it came at once. */
+export interface OrderKey {
+  readonly accountId: string;
+  readonly queueName: string;
+  readonly orderKey: string;
+  count: number;
+}
+
+export class OrderKeys {
+  readonly #keys = new Map<string, OrderKey>();
+
+  add(accountId: string, queueName: string, orderKey: string): void {
+    const key = `${keyOf(accountId, queueName)}\n${orderKey}`;
+    const known = this.#keys.get(key);
+    if (known) known.count += 1;
+    else this.#keys.set(key, { accountId, queueName, orderKey, count: 1 });
+  }
+
+  /**
+   * Of the open messages with an order key, only the first may be a head. To be called after some came or ended, under
+   * the lock of their queue; the one that was first before is at most as many places back as came.
+   */
+  async settle(database: Database): Promise<void> {
+    const keys = [...this.#keys.values()];
+    if (keys.length === 0) return;
+    const rows = await database.all<{ account_id: string; seq: number; is_first_of_key: boolean; rank: number }>(
+      `SELECT g.account_id, m.seq, m.is_first_of_key, m.rank
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) AS g (account_id, queue_name, order_key, count)
+         CROSS JOIN LATERAL
+           (SELECT seq, is_first_of_key, row_number() OVER (ORDER BY first_due_at, seq) AS rank FROM messages
+              WHERE order_key IS NOT NULL AND ended_at IS NULL AND account_id = g.account_id
+                AND queue_name = g.queue_name AND order_key = g.order_key
+              ORDER BY first_due_at, seq LIMIT g.count + 1) AS m
+         WHERE NOT EXISTS
+           (SELECT 1 FROM messages h WHERE h.holds_slot AND h.queue_name IS NOT NULL AND h.account_id = g.account_id
+              AND h.queue_name = g.queue_name AND h.order_key = g.order_key)`,
+      keys.map((key) => key.accountId),
+      keys.map((key) => key.queueName),
+      keys.map((key) => key.orderKey),
+      keys.map((key) => key.count),
+    );
+    const wrong = rows.filter((row) => row.is_first_of_key !== (row.rank === 1));
+    if (wrong.length === 0) return;
+    await database.run(
+      `UPDATE messages m SET is_first_of_key = NOT m.is_first_of_key
+         FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+         WHERE m.account_id = g.account_id AND m.seq = g.seq`,
+      wrong.map((row) => row.account_id),
+      wrong.map((row) => row.seq),
+    );
+  }
+}
+
+/** Starts the heads of queues whose next message has become due. */
+export async function startDueQueues(database: Database, now: number, limit: number): Promise<void> {
+  const due = await database.all<{ account_id: string; name: string }>(
+    'SELECT account_id, name FROM queues WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
+    now,
+    limit,
+  );
+  const pairs = new Pairs(due.map((row) => [row.account_id, row.name] as const));
+  await startHeads(database, await lockQueues(database, pairs), now);
+}
+
+export async function saveQueue(
+  database: Database,
+  accountId: string,
+  name: string,
+  change: QueueChange,
+  now: number,
+): Promise<Queue> {
+  const pairs = new Pairs([[accountId, name]]);
+  await ensureQueues(database, pairs, now);
+  const before = (await lockQueues(database, pairs)).get(keyOf(accountId, name))!;
+  const isPaused = change.isPaused ?? before.is_paused;
+  await database.run(
+    `UPDATE queues SET parallelism = $3, is_paused = $4, updated_at = $5 WHERE account_id = $1 AND name = $2`,
+    accountId,
+    name,
+    change.parallelism ?? before.parallelism,
+    isPaused,
+    now,
+  );
+  // A head of a paused queue waits as `queued`, keeping its place; resumed, it waits for the clock as before.
+  if (isPaused) await moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued');
+  else await moveHeads(database, accountId, name, "state = 'queued'", 'delayed');
+  await startHeads(database, await lockQueues(database, pairs), now);
+  return (await getQueue(database, accountId, name))!;
+}
+
+async function moveHeads(
+  database: Database,
+  accountId: string,
+  name: string,
+  from: string,
+  to: 'queued' | 'delayed',
+): Promise<void> {
+  await database.run(
+    `UPDATE messages SET state = '${to}'
+       WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND ${from}`,
+    accountId,
+    name,
+  );
+}
+
+export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
+  const [queue] = await readQueues(database, accountId, 'AND q.name = $2', name);
+  return queue ?? null;
+}
+
+export function listQueues(database: Database, accountId: string): Promise<Queue[]> {
+  return readQueues(database, accountId, '');
+}
+
+async function readQueues(
+  database: Database,
+  accountId: string,
+  which: '' | 'AND q.name = $2',
+  ...values: string[]
+): Promise<Queue[]> {
+  const rows = await database.all<QueueRow & { lag: number }>(
+    `SELECT q.*, (SELECT count(*) FROM messages m WHERE m.ended_at IS NULL AND m.queue_name IS NOT NULL
+                    AND m.account_id = q.account_id AND m.queue_name = q.name) AS lag
+       FROM queues q WHERE q.account_id = $1 ${which} ORDER BY q.name`,
+    accountId,
+    ...values,
+  );
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    name: row.name,
+    parallelism: row.parallelism,
+    isPaused: row.is_paused,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    lag: row.lag,
+  }));
+}
+
+/** Deletes a queue that has no open messages; answers how many it has. Under its lock none can come meanwhile. */
+export async function deleteQueue(database: Database, accountId: string, name: string): Promise<number | null> {
+  const locked = await lockQueues(database, new Pairs([[accountId, name]]));
+  if (locked.size === 0) return null;
+  const { lag } = (await getQueue(database, accountId, name))!;
+  if (lag === 0) await database.run('DELETE FROM queues WHERE account_id = $1 AND name = $2', accountId, name);
+  return lag;
+}

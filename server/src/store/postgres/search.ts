@@ -1,0 +1,284 @@
+// Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
+// candidates in order, a few hundred at a time; the filter itself is domain/message-filter.ts's. The work of one call
+// is bounded: a page may come back short, with a cursor to go on from.
+
+import { parseTargetUrl } from '../../domain/destination.ts';
+import type { Message } from '../../domain/message.ts';
+import { isMeant, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import { type MessageRow, toMessage } from '../rows.ts';
+import type { MessagePage, PageRequest } from '../store.ts';
+import type { Database, Value } from './database.ts';
+import { ALL_BUT_BODY, readBodies } from './messages.ts';
+import { soughtAll } from './sought.ts';
+
+const CHUNK = 500;
+const WAYS_MAX = 100;
+/** Candidates looked at in one call. */
+const LOOKED_AT_MAX = 20_000;
+/** Bodies in one page; the last may go over. */
+export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
+/** Bodies read by one statement; a larger one is read alone. */
+const BODIES_BYTES_MAX = 4 * 1024 * 1024;
+
+/** What is read of a candidate: all but its body, and how large that is. The size is known without reading it. */
+export const CANDIDATE = `${ALL_BUT_BODY}, octet_length(m.body) AS body_bytes`;
+export type CandidateRow = MessageRow & { body_bytes: number };
+
+/** One way to candidates, in order of `seq`: what comes after FROM, and the column that holds the order. */
+interface Way {
+  readonly from: string;
+  readonly values: readonly Value[];
+  readonly seq?: string;
+}
+
+export async function searchMessages(
+  database: Database,
+  accountId: string,
+  filter: MessageFilter,
+  page: PageRequest,
+): Promise<MessagePage> {
+  const walk = new Walk(database, await waysTo(database, accountId, filter), page);
+  const judge = new Judge(database, accountId, filter, page.withBodies);
+  const messages: Message[] = [];
+  let lookedAt = 0;
+  let bytes = 0;
+  for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
+    for (let at = 0; at < rows.length; ) {
+      for (const message of await judge.next(rows.slice(at), page.limit - messages.length)) {
+        const { seq } = rows[at]!;
+        at += 1;
+        lookedAt += 1;
+        if (message) {
+          messages.push(message);
+          bytes += message.body.length;
+        }
+        if (messages.length >= page.limit || lookedAt >= LOOKED_AT_MAX || bytes >= PAGE_BYTES_MAX) {
+          const hasMore = at < rows.length || (await walk.hasMore());
+          return { messages, cursor: hasMore ? seq : null };
+        }
+      }
+    }
+  }
+  return { messages, cursor: null };
+}
+
+/** How many messages are meant; stops counting at `max`. */
+export async function countMatching(
+  database: Database,
+  accountId: string,
+  filter: MessageFilter,
+  max: number,
+): Promise<number> {
+  const ways = await waysTo(database, accountId, filter);
+  const walk = new Walk(database, ways, { limit: CHUNK, cursor: null, order: 'newestFirst' });
+  const judge = new Judge(database, accountId, filter, false);
+  let count = 0;
+  for (let rows = await walk.next(); rows.length > 0 && count < max; rows = await walk.next()) {
+    for (let at = 0; at < rows.length && count < max; ) {
+      const judged = await judge.next(rows.slice(at), max - count);
+      at += judged.length;
+      count += judged.filter((message) => message !== null).length;
+    }
+  }
+  return Math.min(count, max);
+}
+
+/** Which of the rows that were read without their bodies are meant. Bodies are read where they are asked for. */
+export class Judge {
+  readonly #database: Database;
+  readonly #accountId: string;
+  readonly #filter: MessageFilter;
+  readonly #withBodies: boolean;
+
+  constructor(database: Database, accountId: string, filter: MessageFilter, withBodies: boolean) {
+    this.#database = database;
+    this.#accountId = accountId;
+    this.#filter = filter;
+    this.#withBodies = withBodies;
+  }
+
+  /**
+   * Beside each of the first rows its message, or null if it is not meant. Goes as far as the bodies that it takes can
+   * be read at once, and no further than `limit` messages that are meant whatever their bodies say.
+   */
+  async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
+    const { text, ...rest } = this.#filter;
+    const judged: (Message | null)[] = [];
+    const toRead = new Map<number, number>();
+    let bytes = 0;
+    let meant = 0;
+    for (const [index, row] of rows.entries()) {
+      const bare = toMessage(row);
+      const isMeantBare = isMeant(this.#filter, bare);
+      const mayBeMeant = isMeantBare || (text !== undefined && isMeant(rest, bare));
+      if (mayBeMeant && (this.#withBodies || !isMeantBare)) {
+        if (toRead.size > 0 && bytes + row.body_bytes > BODIES_BYTES_MAX) break;
+        toRead.set(index, row.seq);
+        bytes += row.body_bytes;
+      }
+      judged.push(mayBeMeant ? bare : null);
+      if (isMeantBare) meant += 1;
+      if (meant >= limit) break;
+    }
+    const bodies = await readBodies(this.#database, this.#accountId, [...toRead.values()]);
+    for (const [index, seq] of toRead) {
+      const bare = judged[index]!;
+      const body = bodies.get(seq);
+      const whole = body && { ...bare, body };
+      judged[index] = whole && isMeant(this.#filter, whole) ? (this.#withBodies ? whole : bare) : null;
+    }
+    return judged;
+  }
+}
+
+interface Head {
+  readonly way: Way;
+  rows: CandidateRow[];
+  at: number;
+  size: number;
+  isRead: boolean;
+}
+
+/** Merges its ways into one sequence without repeats. */
+class Walk {
+  readonly #database: Database;
+  readonly #isDown: boolean;
+  #heads: Head[];
+
+  constructor(database: Database, ways: readonly Way[], page: Pick<PageRequest, 'limit' | 'cursor' | 'order'>) {
+    this.#database = database;
+    this.#isDown = page.order === 'newestFirst';
+    const at = page.cursor ?? (this.#isDown ? Number.MAX_SAFE_INTEGER : 0);
+    // One more than the page holds, to know whether it is the last.
+    const size = Math.min(page.limit + 1, CHUNK);
+    this.#heads = ways.map((way) => ({ way, rows: [], at, size, isRead: false }));
+  }
+
+  /** As many as can be told without reading again, but one at least; none at the end. */
+  async next(): Promise<CandidateRow[]> {
+    await this.#fill();
+    const rows: CandidateRow[] = [];
+    while (this.#heads.length > 0 && this.#heads.every((head) => head.rows.length > 0)) {
+      const first = this.#first();
+      rows.push(first);
+      for (const head of this.#heads) if (head.rows[0]?.seq === first.seq) head.rows.shift();
+      this.#heads = this.#heads.filter((head) => head.rows.length > 0 || !head.isRead);
+    }
+    return rows;
+  }
+
+  async hasMore(): Promise<boolean> {
+    await this.#fill();
+    return this.#heads.length > 0;
+  }
+
+  #first(): CandidateRow {
+    return this.#heads
+      .map(({ rows }) => rows[0]!)
+      .reduce((first, row) => (this.#isDown === row.seq > first.seq ? row : first));
+  }
+
+  /** Reads on where nothing is left of what was read, and forgets the ways that have ended. */
+  async #fill(): Promise<void> {
+    for (const head of this.#heads) {
+      if (head.rows.length > 0) continue;
+      const { from, values, seq = 'm.seq' } = head.way;
+      const behind = values.length + 1;
+      head.rows = await this.#database.all<CandidateRow>(
+        `SELECT ${CANDIDATE} FROM ${from} AND ${seq} ${this.#isDown ? '<' : '>'} $${behind}
+           ORDER BY ${seq} ${this.#isDown ? 'DESC' : 'ASC'} LIMIT $${behind + 1}`,
+        ...values,
+        head.at,
+        head.size,
+      );
+      head.isRead = head.rows.length < head.size;
+      head.at = head.rows.at(-1)?.seq ?? head.at;
+      head.size = CHUNK;
+    }
+    this.#heads = this.#heads.filter((head) => head.rows.length > 0);
+  }
+}
+
+/** The way that promises the fewest candidates: by what few messages have, before what many have. */
+async function waysTo(database: Database, accountId: string, filter: MessageFilter): Promise<Way[]> {
+  const by = (column: string, values: readonly string[]): Way[] =>
+    soughtAll(values).map((value) => ({
+      from: `messages m WHERE m.account_id = $1 AND m.${column} = $2 AND m.${column} IS NOT NULL`,
+      values: [accountId, value],
+    }));
+  if (filter.messageIds) {
+    const ids = soughtAll(filter.messageIds);
+    return [{ from: 'messages m WHERE m.account_id = $1 AND m.id = ANY($2::text[])', values: [accountId, ids] }];
+  }
+  if (filter.labels) {
+    return soughtAll(filter.labels).map((label) => ({
+      from: `message_labels l ${messageOf('l')} WHERE l.account_id = $1 AND l.label = $2`,
+      values: [accountId, label],
+      seq: 'l.message_seq',
+    }));
+  }
+  if (filter.scheduleIds) return by('schedule_id', filter.scheduleIds);
+  if (filter.flowKeys) return by('flow_key', filter.flowKeys);
+  if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {
+    // Written out: by a parameter, the index of these two states could not be known to hold it.
+    return [...new Set(filter.states)].map((state) => ({
+      from: `messages m WHERE m.account_id = $1 AND m.state = '${state === 'FAILED' ? 'failed' : 'cancelled'}'`,
+      values: [accountId],
+    }));
+  }
+  if (filter.states && isWithin(filter.states, ['CREATED', 'ACTIVE', 'RETRY'])) {
+    return [{ from: 'messages m WHERE m.account_id = $1 AND m.ended_at IS NULL', values: [accountId] }];
+  }
+  if (filter.queueNames) return by('queue_name', filter.queueNames);
+  if (filter.topicNames) return by('topic_name', filter.topicNames);
+  if (filter.urls) return by('host', filter.urls.map(hostOrNone));
+  const hosts = filter.hosts && (await hostsWithPorts(database, accountId, filter.hosts));
+  if (hosts) return by('host', hosts);
+  return [{ from: 'messages m WHERE m.account_id = $1', values: [accountId] }];
+}
+
+/**
+ * Joins the message `m` of each row of `table` that has its `message_seq`. The offset keeps the planner from going
+ * through the messages instead, to look for such rows: only those of `table` are in the order that is read.
+ */
+export function messageOf(table: string): string {
+  return `CROSS JOIN LATERAL (SELECT * FROM messages
+    WHERE account_id = ${table}.account_id AND seq = ${table}.message_seq OFFSET 0) m`;
+}
+
+/** A host that is asked for without a port, on every port there is. Null when those are too many to be ways. */
+async function hostsWithPorts(
+  database: Database,
+  accountId: string,
+  hosts: readonly string[],
+): Promise<string[] | null> {
+  const found: string[] = [];
+  for (const host of soughtAll(hosts)) {
+    // From each to the next in the index, however many messages lie between them.
+    const rows = await database.all<{ host: string }>(
+      `WITH RECURSIVE found (host) AS (
+         (SELECT m.host FROM messages m WHERE m.account_id = $1 AND m.host > $2 AND m.host < $3 ORDER BY m.host LIMIT 1)
+         UNION ALL
+         SELECT (SELECT m.host FROM messages m WHERE m.account_id = $1 AND m.host > f.host AND m.host < $3
+                   ORDER BY m.host LIMIT 1)
+           FROM found f WHERE f.host IS NOT NULL
+       ) SELECT host FROM found WHERE host IS NOT NULL LIMIT $4`,
+      accountId,
+      `${host}:`,
+      `${host};`,
+      WAYS_MAX,
+    );
+    found.push(host, ...rows.map((row) => row.host));
+    if (found.length > WAYS_MAX) return null;
+  }
+  return found;
+}
+
+function hostOrNone(url: string): string {
+  const target = parseTargetUrl(url);
+  return 'problem' in target ? '' : target.host;
+}
+
+function isWithin(states: readonly ShownState[], set: readonly ShownState[]): boolean {
+  return states.length > 0 && states.every((state) => set.includes(state));
+}

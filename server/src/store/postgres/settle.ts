@@ -1,0 +1,272 @@
+// Writes the end of attempts: their record, the messages' next states and the callbacks, where the leases still stand.
+// And the ends that need no attempt: cancelled, and delivered now.
+
+import type { Settlement } from '../../domain/message.ts';
+import { earlier } from '../standing-offer.ts';
+import { accept } from './accept.ts';
+import type { Database } from './database.ts';
+import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
+import { CANCELLED, placeSql } from './journal.ts';
+import { keyOf, Pairs } from './lines.ts';
+import { type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+
+export interface SettleReply {
+  readonly results: readonly ('settled' | 'lost')[];
+  readonly dueAt: number | null;
+}
+
+/**
+ * A lease that ends so is of a message for whose place nobody waits and whose end frees no key: settling it needs no
+ * look at anything else. Whoever makes leases knows; whoever settles may be another node.
+ */
+export const PLAIN = 'p';
+
+export function markLease(lease: string, isPlain: boolean): string {
+  return isPlain ? `${lease}${PLAIN}` : lease;
+}
+
+/** One statement settles all of them: they need no transaction around it. */
+export function isPlain(settlements: readonly Settlement[]): boolean {
+  return settlements.every(({ lease, followUps }) => lease.endsWith(PLAIN) && followUps.length === 0);
+}
+
+/** A message that has not ended, and what waits for it to. */
+export interface Held {
+  readonly account_id: string;
+  readonly seq: number;
+  readonly id: string;
+  readonly lease: string | null;
+  readonly claimed_at: number | null;
+  readonly queue_name: string | null;
+  readonly order_key: string | null;
+  readonly flow_key: string | null;
+  readonly deduplication_key: string | null;
+}
+
+export const HELD =
+  'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.queue_name, m.order_key, m.flow_key, m.deduplication_key';
+
+/** The lines in which these messages stand, locked before anything in them is changed. */
+export class Lines {
+  readonly queues: LockedQueues;
+  readonly keys: LockedKeys;
+
+  private constructor(queues: LockedQueues, keys: LockedKeys) {
+    this.queues = queues;
+    this.keys = keys;
+  }
+
+  static async lock(database: Database, held: readonly Held[]): Promise<Lines> {
+    const queues = new Pairs();
+    const keys = new Pairs();
+    for (const { account_id, queue_name, flow_key } of held) {
+      if (queue_name !== null) queues.add(account_id, queue_name);
+      if (flow_key !== null) keys.add(account_id, flow_key);
+    }
+    return new Lines(await lockQueues(database, queues), await lockKeys(database, keys));
+  }
+
+  isPaused({ account_id, queue_name }: Held): boolean {
+    return queue_name !== null && (this.queues.get(keyOf(account_id, queue_name))?.is_paused ?? false);
+  }
+
+  /** Whoever waited for the places of these messages: in their queues, for their order keys, under their flow keys. */
+  async moveOn(database: Database, held: readonly Held[], now: number): Promise<number | null> {
+    const orderKeys = new OrderKeys();
+    for (const { account_id, queue_name, order_key } of held) {
+      if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
+    }
+    await orderKeys.settle(database);
+    const startAt = await startHeads(database, this.queues, now);
+    return earlier(startAt, await admitWaiting(database, this.keys, now));
+  }
+}
+
+export async function settle(
+  database: Database,
+  settlements: readonly Settlement[],
+  now: number,
+): Promise<SettleReply> {
+  const held = isPlain(settlements) ? [] : await readHeld(database, settlements);
+  const lines = await Lines.lock(database, held);
+  const heldById = new Map(held.map((each) => [keyOf(each.account_id, each.id), each]));
+  const heldOf = (settlement: Settlement) => heldById.get(keyOf(settlement.accountId, settlement.messageId));
+  const isSettled = await write(database, settlements, (settlement) => {
+    const message = heldOf(settlement);
+    return message !== undefined && lines.isPaused(message);
+  });
+  const settled = settlements.filter((_, index) => isSettled[index]);
+  let dueAt: number | null = null;
+  for (const { next } of settled) if (next.state === 'pending') dueAt = earlier(dueAt, next.dueAt);
+  const ended = settled.flatMap((settlement) => heldOf(settlement) ?? []);
+  const failed = settled.flatMap((settlement) =>
+    settlement.next.state === 'failed' ? (heldOf(settlement) ?? []) : [],
+  );
+  // A message that failed must not swallow the one that is sent to make up for it.
+  await forgetDeduplication(database, failed);
+  const followUps = settled.flatMap((settlement) => settlement.followUps);
+  if (followUps.length > 0) {
+    const command = { messages: followUps, leases: [], node: '', now, dayMax: null, shard: 0 };
+    dueAt = earlier(dueAt, (await accept(database, command)).dueAt);
+  }
+  dueAt = earlier(dueAt, await lines.moveOn(database, ended, now));
+  return { results: isSettled.map((is) => (is ? 'settled' : 'lost')), dueAt };
+}
+
+/** Without a lock: they are locked by the writing, which looks at the lease again. */
+function readHeld(database: Database, settlements: readonly Settlement[]): Promise<Held[]> {
+  return database.all<Held>(
+    `SELECT ${HELD} FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, id, lease)
+       JOIN messages m ON m.account_id = g.account_id AND m.id = g.id AND m.state = 'claimed' AND m.lease = g.lease`,
+    settlements.map(({ accountId }) => accountId),
+    settlements.map(({ messageId }) => messageId),
+    settlements.map(({ lease }) => lease),
+  );
+}
+
+const SETTLE = `WITH given AS MATERIALIZED
+    (SELECT * FROM json_to_recordset($1::json) AS r
+       (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
+        expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
+        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int)),
+  settled AS
+    (UPDATE messages m SET
+       state = given.state, lease = NULL, node = NULL, claimed_at = NULL,
+       -- In a queue the place is kept until the end; under a flow key, only as long as the attempt is under way.
+       holds_slot = m.holds_slot AND m.flow_key IS NULL AND given.expires_at IS NULL,
+       due_at = coalesce(given.due_at, m.due_at), retried = given.retried, interrupted = given.interrupted,
+       attempts = given.number, last_status = given.status,
+       ended_at = CASE WHEN given.expires_at IS NULL THEN NULL ELSE given.ended_at END,
+       expires_at = given.expires_at, failure = given.failure
+     FROM given
+     WHERE m.account_id = given.account_id AND m.id = given.id AND m.state = 'claimed' AND m.lease = given.lease
+     RETURNING given.at, m.account_id, m.seq),
+  attempted AS
+    (INSERT INTO attempts (account_id, message_seq, number, started_at, ended_at, outcome, status, error, next_at,
+       response_headers, is_response_body_cut, response_body)
+     SELECT settled.account_id, settled.seq, number, started_at, ended_at, outcome, status, error, next_at,
+       response_headers, is_cut, substring($2::bytea FROM body_at FOR body_length)
+       FROM settled JOIN given USING (at)),
+  told AS
+    (INSERT INTO journal (account_id, seq, at, message_seq, step)
+     SELECT settled.account_id, ${placeSql('settled.account_id', 'given.at')}, given.ended_at,
+       settled.seq, given.number FROM settled JOIN given USING (at))
+  SELECT at FROM settled`;
+
+/** Beside each settlement whether its lease still stood, and it is written. */
+async function write(
+  database: Database,
+  settlements: readonly Settlement[],
+  isPaused: (settlement: Settlement) => boolean,
+): Promise<boolean[]> {
+  let bytes = 0;
+  const rows = settlements.map((settlement, at) => {
+    const { attempt, next } = settlement;
+    const row = {
+      at,
+      account_id: settlement.accountId,
+      id: settlement.messageId,
+      lease: settlement.lease,
+      state: next.state !== 'pending' ? next.state : isPaused(settlement) ? 'queued' : 'delayed',
+      due_at: next.state === 'pending' ? next.dueAt : undefined,
+      retried: settlement.retried,
+      interrupted: settlement.interrupted,
+      expires_at: next.state === 'pending' ? undefined : next.expiresAt,
+      failure: next.state === 'failed' ? storable(next.failure) : undefined,
+      number: attempt.number,
+      started_at: attempt.startedAt,
+      ended_at: attempt.endedAt,
+      outcome: attempt.outcome,
+      status: attempt.status ?? undefined,
+      error: attempt.error === null ? undefined : storable(attempt.error),
+      next_at: attempt.nextAt ?? undefined,
+      response_headers: JSON.stringify(attempt.responseHeaders),
+      is_cut: attempt.isResponseBodyCut,
+      body_at: bytes + 1,
+      body_length: attempt.responseBody.length,
+    };
+    bytes += attempt.responseBody.length;
+    return row;
+  });
+  const bodies = Buffer.concat(
+    settlements.map(({ attempt }) => attempt.responseBody),
+    bytes,
+  );
+  const settled = new Set(
+    (await database.all<{ at: number }>(SETTLE, JSON.stringify(rows), bodies)).map(({ at }) => at),
+  );
+  return settlements.map((_, at) => settled.has(at));
+}
+
+/** What went wrong may be told in a stranger's words, and PostgreSQL's text cannot hold everything. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {
+  const keyed = ended.filter(({ deduplication_key }) => deduplication_key !== null);
+  if (keyed.length === 0) return;
+  await database.run(
+    `DELETE FROM deduplication d USING unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, message_id)
+       WHERE d.account_id = g.account_id AND d.key = g.key AND d.message_id = g.message_id`,
+    keyed.map(({ account_id }) => account_id),
+    keyed.map(({ deduplication_key }) => deduplication_key),
+    keyed.map(({ id }) => id),
+  );
+}
+
+export async function cancel(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+  expiresAt: number,
+): Promise<{ cancelled: string[]; dueAt: number | null }> {
+  const open = await database.all<Held>(
+    `SELECT ${HELD} FROM messages m WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
+    accountId,
+    messageIds,
+  );
+  if (open.length === 0) return { cancelled: [], dueAt: null };
+  const lines = await Lines.lock(database, open);
+  const rows = await database.all<{ id: string }>(
+    `WITH gone AS
+       (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
+          ended_at = $3, expires_at = $4
+        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL RETURNING m.account_id, m.seq, m.id),
+     told AS
+       (INSERT INTO journal (account_id, seq, at, message_seq, step)
+        SELECT account_id, ${placeSql('account_id', 'array_position($2::text[], id)')}, $3, seq, ${CANCELLED}
+          FROM gone)
+     SELECT id FROM gone`,
+    accountId,
+    open.map(({ id }) => id),
+    now,
+    expiresAt,
+  );
+  const gone = new Set(rows.map(({ id }) => id));
+  const ended = open.filter(({ id }) => gone.has(id));
+  await forgetDeduplication(database, ended);
+  const dueAt = await lines.moveOn(database, ended, now);
+  return { cancelled: [...new Set(messageIds)].filter((id) => gone.has(id)), dueAt };
+}
+
+/** Makes a message that waits for the clock due now. `inQueue`: its turn cannot be brought forward. */
+export async function deliverNow(
+  database: Database,
+  accountId: string,
+  messageId: string,
+  now: number,
+): Promise<'due' | 'inQueue' | 'notWaiting'> {
+  const row = await database.get<{ seq: number; state: string; queue_name: string | null }>(
+    `SELECT seq, state, queue_name FROM messages WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
+    accountId,
+    messageId,
+  );
+  if (!row) return 'notWaiting';
+  if (row.queue_name !== null) return 'inQueue';
+  if (row.state === 'delayed') {
+    await database.run('UPDATE messages SET due_at = $3 WHERE account_id = $1 AND seq = $2', accountId, row.seq, now);
+  }
+  return 'due';
+}

@@ -1,0 +1,375 @@
+// The store port over PostgreSQL, for any number of nodes. Accepts and settlements are committed in groups; what a node
+// accepts is leased straight to its own engine when that has room for it, so that a message that is due at once is
+// written twice in its life (accepted, settled) and never read back.
+
+import type { NewMessage, Settlement } from '../../domain/message.ts';
+import type { NodeAbout } from '../../domain/node.ts';
+import type { Clock } from '../../world.ts';
+import { StandingOffer } from '../standing-offer.ts';
+import { type AcceptAnswer, type EventPage, type Store, StoreUnavailable } from '../store.ts';
+import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
+import * as accounts from './accounts.ts';
+import { Claimer, orphanedClaims, release } from './claim.ts';
+import { Committer } from './committer.ts';
+import type { Database } from './database.ts';
+import * as deadLetters from './dead-letters.ts';
+import { Doubts } from './doubts.ts';
+import { toStoreError } from './errors.ts';
+import * as events from './events.ts';
+import * as flowKeys from './flow-keys.ts';
+import { Hints } from './hints.ts';
+import * as jobs from './jobs.ts';
+import { deleteJournal } from './journal.ts';
+import * as messages from './messages.ts';
+import { beat, leave, listNodes } from './nodes.ts';
+import type { Pool } from './pool.ts';
+import * as queues from './queues.ts';
+import * as schedules from './schedules.ts';
+import * as search from './search.ts';
+import { cancel, deliverNow, isPlain, PLAIN, type SettleReply, settle } from './settle.ts';
+import * as topics from './topics.ts';
+import { whyFacts } from './why.ts';
+
+/** What may wait for the next transaction. Past it, publishing is refused: memory is bounded. */
+const WAITING_MESSAGES_MAX = 20_000;
+const WAITING_BYTES_MAX = 256 * 1024 * 1024;
+/** One transaction: as long as its messages take, nobody else's is answered. */
+const BATCH_MESSAGES_MAX = 1000;
+const BATCH_BYTES_MAX = 16 * 1024 * 1024;
+/** Others write to the database too, and a hint may be missed. */
+const KNOWN_FOR_MS = 4000;
+/** What becomes due later than this is found by everybody in time without a hint. */
+const HINT_WITHIN_MS = 5000;
+const USAGE_SHARDS = 16;
+const LOOKS_MAX = 4;
+const LOOK_SOON_MS = 2;
+const LOOK_AGAIN_MS = 50;
+
+export interface PostgresStoreOptions {
+  readonly pool: Pool;
+  /** Real time, also where the messages' time is a test's. */
+  readonly timers: Clock;
+  /** Names this process's claims; a new one for every start. */
+  readonly node: string;
+  /** What a node knows of the database is taken for true for this long; 0 to look every time. */
+  readonly knownForMs?: number;
+  /** What people want to know of this node. */
+  readonly about: NodeAbout;
+}
+
+/** The store, and the ends of the wires that the pool holds. */
+export interface PostgresStore {
+  readonly store: Store;
+  hear(payload: string): void;
+  cameBack(): void;
+}
+
+export function createPostgresStore(options: PostgresStoreOptions): PostgresStore {
+  const { pool, timers, node, about, knownForMs = KNOWN_FOR_MS } = options;
+  const offer = new StandingOffer(node, PLAIN);
+  const claimer = new Claimer();
+  const hints = new Hints(node, timers, (payload) => pool.notify(payload));
+  const doubts = new Doubts();
+  const shard = shardOf(node);
+  const journalListeners = new Set<() => void>();
+  let waitingMessages = 0;
+  let waitingBytes = 0;
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+
+  const tellListeners = () => {
+    for (const listener of journalListeners) listener();
+  };
+  const noteJournal = () => {
+    tellListeners();
+    hints.news();
+  };
+  /** `now` is the time of whoever wrote it. */
+  const noteDue = (dueAt: number | null, now: number) => {
+    offer.noteDue(dueAt);
+    if (dueAt !== null && dueAt <= now + HINT_WITHIN_MS) hints.work();
+  };
+  const told = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  };
+
+  type Rest<F> = F extends (database: Database, ...rest: infer R) => Promise<infer T>
+    ? (...rest: R) => Promise<T>
+    : never;
+  const reading = <F extends (database: Database, ...rest: never[]) => Promise<unknown>>(verb: F) =>
+    ((...rest: never[]) => told(pool.read((database) => verb(database, ...rest)))) as unknown as Rest<F>;
+  const writing = <F extends (database: Database, ...rest: never[]) => Promise<unknown>>(verb: F) =>
+    ((...rest: never[]) => told(pool.transaction((database) => verb(database, ...rest)))) as unknown as Rest<F>;
+
+  const accepting = new Committer<AcceptCommand, AcceptReply>({
+    run: (commands) =>
+      commands.every(isPlainAccept)
+        ? pool.write((database) => acceptAll(database, commands))
+        : pool.transaction((database) => acceptAll(database, commands)),
+    sizeOf: ({ messages }) => messages.reduce((size, { body }) => size + sizeOf(body), 0),
+    sizeMax: 1,
+  });
+  const settling = new Committer<{ readonly settlements: readonly Settlement[]; readonly now: number }, SettleReply>({
+    run: async (commands) => {
+      const all = commands.flatMap(({ settlements }) => settlements);
+      const now = Math.max(...commands.map((command) => command.now));
+      const run = (database: Database) => settle(database, all, now);
+      const { results, dueAt } = isPlain(all) ? await pool.write(run) : await pool.transaction(run);
+      let at = 0;
+      return commands.map(({ settlements }) => {
+        at += settlements.length;
+        return { results: results.slice(at - settlements.length, at), dueAt };
+      });
+    },
+    sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),
+    sizeMax: 1,
+  });
+
+  async function accept(
+    messages: readonly NewMessage[],
+    now: number,
+    dayMax: number | null = null,
+  ): Promise<AcceptAnswer> {
+    const bytes = messages.reduce((sum, message) => sum + message.body.length, 0);
+    if (waitingMessages > WAITING_MESSAGES_MAX || waitingBytes > WAITING_BYTES_MAX) {
+      throw new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
+    }
+    waitingMessages += messages.length;
+    waitingBytes += bytes;
+    // Under a quota nothing is leased in advance: all of it may be refused.
+    const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
+    let reply: AcceptReply;
+    try {
+      reply = await accepting.call({ messages, leases, node, now, dayMax, shard });
+    } catch (error) {
+      offer.drop(leases);
+      if (isAway(error))
+        doubts.addLeases(
+          leases.filter((lease) => lease !== null),
+          timers.monotonicMs(),
+        );
+      throw error;
+    } finally {
+      waitingMessages -= messages.length;
+      waitingBytes -= bytes;
+    }
+    offer.confirm(messages, leases, reply.accounts, now);
+    noteDue(reply.dueAt, now);
+    noteJournal();
+    return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
+  }
+
+  /** A live stream that had to stop before something that is written already is told to look again. */
+  async function listEvents(...[accountId, filter, page]: Parameters<Store['listEvents']>): Promise<EventPage> {
+    for (let looks = 1; ; looks += 1) {
+      const found = await reading(events.listEvents)(accountId, filter, page);
+      const isLive = page.order === 'oldestFirst' && found.cursor === null;
+      if (!isLive || !(await reading(events.isHeldBack)(accountId, found.endedAt))) return found;
+      // Mostly it is only of this very millisecond.
+      if (looks === LOOKS_MAX) {
+        timers.after(LOOK_AGAIN_MS, tellListeners);
+        return found;
+      }
+      await new Promise<void>((resolve) => timers.after(LOOK_SOON_MS, resolve));
+    }
+  }
+
+  const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
+  const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
+
+  const store: Store = {
+    accept,
+    claimDue(request) {
+      const nowMs = timers.monotonicMs();
+      if (nowMs - lookedAtMs >= knownForMs) offer.forgetDue();
+      return offer.claimDue(request, async (limits, leasePrefix) => {
+        try {
+          const reply = await claimer.claim({ ...request, limits, leasePrefix }, read, transaction);
+          lookedAtMs = nowMs;
+          // What we have no room for, others may.
+          if (reply.hasMore) hints.work();
+          return reply;
+        } catch (error) {
+          doubts.addPrefix(leasePrefix, timers.monotonicMs());
+          throw toStoreError(error);
+        }
+      });
+    },
+    async settle(settlements, now) {
+      const { results, dueAt } = await settling.call({ settlements, now });
+      noteDue(dueAt, now);
+      noteJournal();
+      return results;
+    },
+    async release(leases, now) {
+      noteDue(await writing(release)(leases, node, now), now);
+    },
+    async heartbeat(id, ttlMs) {
+      await told(pool.write((database) => beat(database, id, ttlMs, about)));
+      if (doubts.isEmpty) return;
+      // Real time is right here: it only says which window of a flow key a start no longer counts in.
+      if (await writing((database: Database) => doubts.release(database, node, timers.now(), timers.monotonicMs()))()) {
+        offer.lookAgain();
+      }
+    },
+    orphanedClaims: reading(orphanedClaims),
+    onWork: (listener) => offer.onWork(listener),
+    onJournal(listener) {
+      journalListeners.add(listener);
+      return () => journalListeners.delete(listener);
+    },
+    getMessage: reading(messages.getMessage),
+    async cancel(accountId, ids, now, expiresAt) {
+      const { cancelled, dueAt } = await writing(cancel)(accountId, ids, now, expiresAt);
+      offer.forgetCancelled(cancelled);
+      noteDue(dueAt, now);
+      noteJournal();
+      return cancelled;
+    },
+    async deliverNow(accountId, id, now) {
+      const result = await writing(deliverNow)(accountId, id, now);
+      noteDue(now, now);
+      return result;
+    },
+    whyFacts: reading(whyFacts),
+    searchMessages: reading(search.searchMessages),
+    countMatching: reading(search.countMatching),
+    listEvents,
+    journalEnd: reading(events.journalEnd),
+    deleteDeadLetters: writing(deadLetters.deleteDeadLetters),
+    async retryDeadLetters(retries, now) {
+      const { isRetried, dueAt } = await writing(deadLetters.retryDeadLetters)(retries, now);
+      noteDue(dueAt, now);
+      noteJournal();
+      return isRetried;
+    },
+    deleteJournal: writing(deleteJournal),
+    deleteDeduplication: writing((database: Database, now: number, limit: number) =>
+      database.run(
+        `DELETE FROM deduplication WHERE ctid IN
+           (SELECT ctid FROM deduplication WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+        now,
+        limit,
+      ),
+    ),
+    deleteExpired: writing(messages.deleteExpired),
+    counts: reading(messages.countMessages),
+    async saveQueue(accountId, name, change, now) {
+      const queue = await writing(queues.saveQueue)(accountId, name, change, now);
+      noteDue(now, now);
+      return queue;
+    },
+    getQueue: reading(queues.getQueue),
+    listQueues: reading(queues.listQueues),
+    deleteQueue: writing(queues.deleteQueue),
+    getFlowKey: reading(flowKeys.getFlowKey),
+    listFlowKeys: reading(flowKeys.listFlowKeys),
+    async pauseFlowKey(accountId, key, isPaused, now) {
+      const flowKey = await writing(flowKeys.pauseFlowKey)(accountId, key, isPaused, now);
+      noteDue(now, now);
+      return flowKey;
+    },
+    async pinFlowKey(accountId, key, pin, now) {
+      const flowKey = await writing(flowKeys.pinFlowKey)(accountId, key, pin, now);
+      noteDue(now, now);
+      return flowKey;
+    },
+    async resetFlowRate(accountId, key, now) {
+      const flowKey = await writing(flowKeys.resetFlowRate)(accountId, key, now);
+      noteDue(now, now);
+      return flowKey;
+    },
+    async saveSchedule(schedule) {
+      await writing(schedules.saveSchedule)(schedule);
+      offer.noteSchedule(schedule.nextAt);
+      hints.work();
+    },
+    getSchedule: reading(schedules.getSchedule),
+    listSchedules: reading(schedules.listSchedules),
+    countSchedules: reading(schedules.countSchedules),
+    deleteSchedule: writing(schedules.deleteSchedule),
+    async setScheduleNext(accountId, id, nextAt, isPaused) {
+      const isKnown = await writing(schedules.setScheduleNext)(accountId, id, nextAt, isPaused);
+      offer.noteSchedule(nextAt);
+      hints.work();
+      return isKnown;
+    },
+    async dueSchedules(now, limit) {
+      const { due, nextAt } = await reading(schedules.dueSchedules)(now, limit);
+      offer.setSchedule(nextAt);
+      return due;
+    },
+    async fireSchedule(tick) {
+      const { isFired, dueAt } = await writing(schedules.fireSchedule)(tick);
+      noteDue(dueAt, tick.now);
+      noteJournal();
+      return isFired;
+    },
+    createJob: writing(jobs.createJob),
+    getJob: reading(jobs.getJob),
+    listJobs: reading(jobs.listJobs),
+    runningJobs: reading(jobs.runningJobs),
+    advanceJob: writing(jobs.advanceJob),
+    async runJobStep(accountId, id, work, step) {
+      const { done, dueAt } = await writing(jobs.runJobStep)(accountId, id, work, step);
+      if (work.action === 'cancel') offer.forgetCancelled(work.messageIds);
+      noteDue(dueAt, step.now);
+      noteJournal();
+      return done;
+    },
+    stopJob: writing(jobs.stopJob),
+    getTopic: reading(topics.getTopic),
+    listTopics: reading(topics.listTopics),
+    saveTopic: writing(topics.saveTopic),
+    createAccount: writing(accounts.createAccount),
+    getAccount: reading(accounts.getAccount),
+    listAccounts: reading(accounts.listAccounts),
+    setTier: writing(accounts.setTier),
+    getSigningKeys: reading(accounts.getSigningKeys),
+    rotateSigningKeys: writing(accounts.rotateSigningKeys),
+    createToken: writing(accounts.createToken),
+    findToken: reading(accounts.findToken),
+    listTokens: reading(accounts.listTokens),
+    revokeToken: writing(accounts.revokeToken),
+    usage: reading(accounts.usage),
+    listNodes: reading(listNodes),
+    async close() {
+      await Promise.all([accepting.close(), settling.close()]);
+      hints.close();
+      // Its claims are given back already: nobody has to wait for the node to be missed.
+      await pool.write((database) => leave(database, node)).catch(() => {});
+      await pool.close();
+    },
+  };
+
+  return {
+    store,
+    hear(payload) {
+      const heard = hints.hear(payload);
+      if (heard?.isWork) offer.lookAgain();
+      if (heard?.isNews) tellListeners();
+    },
+    cameBack() {
+      offer.lookAgain();
+      tellListeners();
+    },
+  };
+}
+
+/** In parts of a transaction. */
+function sizeOf(body: Uint8Array): number {
+  return Math.max(1 / BATCH_MESSAGES_MAX, body.length / BATCH_BYTES_MAX);
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof StoreUnavailable;
+}
+
+function shardOf(node: string): number {
+  let sum = 0;
+  for (const character of node) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
+  return sum % USAGE_SHARDS;
+}

@@ -1,0 +1,67 @@
+// The topics table: read and written whole, guarded by a version.
+
+import type { Topic } from '../../domain/topic.ts';
+import { type TopicRow, toTopic } from '../rows.ts';
+import type { Database } from './database.ts';
+import { sought } from './sought.ts';
+
+const COLUMNS = 'id, account_id, name, endpoints, defaults, created_at, updated_at, version';
+
+export async function getTopic(database: Database, accountId: string, nameOrId: string): Promise<Topic | null> {
+  const by = (column: 'name' | 'id') =>
+    database.get<TopicRow>(
+      `SELECT ${COLUMNS} FROM topics WHERE account_id = $1 AND ${column} = $2`,
+      accountId,
+      sought(nameOrId),
+    );
+  const row = (await by('name')) ?? (await by('id'));
+  return row ? toTopic(row) : null;
+}
+
+export async function listTopics(database: Database, accountId: string): Promise<Topic[]> {
+  const rows = await database.all<TopicRow>(
+    `SELECT ${COLUMNS} FROM topics WHERE account_id = $1 ORDER BY name`,
+    accountId,
+  );
+  return rows.map(toTopic);
+}
+
+export async function saveTopic(database: Database, topic: Topic): Promise<'saved' | 'changed'> {
+  return (await writeTopic(database, topic)) > 0 ? 'saved' : 'changed';
+}
+
+/** Answers how many rows it changed: none when somebody else was first. */
+function writeTopic(database: Database, topic: Topic): Promise<number> {
+  const endpoints = JSON.stringify(topic.endpoints);
+  const defaults = JSON.stringify(topic.defaults);
+  if (topic.endpoints.length === 0) {
+    return database.run(
+      'DELETE FROM topics WHERE account_id = $1 AND id = $2 AND version = $3',
+      topic.accountId,
+      topic.id,
+      topic.version,
+    );
+  }
+  if (topic.version === 0) {
+    return database.run(
+      `INSERT INTO topics (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT DO NOTHING`,
+      topic.id,
+      topic.accountId,
+      topic.name,
+      endpoints,
+      defaults,
+      topic.createdAt,
+      topic.updatedAt,
+    );
+  }
+  return database.run(
+    `UPDATE topics SET endpoints = $1, defaults = $2, updated_at = $3, version = version + 1
+       WHERE account_id = $4 AND id = $5 AND version = $6`,
+    endpoints,
+    defaults,
+    topic.updatedAt,
+    topic.accountId,
+    topic.id,
+    topic.version,
+  );
+}

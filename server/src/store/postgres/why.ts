@@ -1,0 +1,45 @@
+// What there is to know about a message that waits: its queue and who goes before it, its flow key.
+
+import { type MessageRow, type RowState, toMessage, toState } from '../rows.ts';
+import type { WhyFacts } from '../store.ts';
+import type { Database } from './database.ts';
+import { getFlowKey } from './flow-keys.ts';
+import { getMessageRow } from './messages.ts';
+import { getQueue } from './queues.ts';
+
+export async function whyFacts(database: Database, accountId: string, messageId: string): Promise<WhyFacts | null> {
+  const row = await getMessageRow(database, accountId, messageId);
+  if (!row) return null;
+  const isInLine = row.queue_name !== null && row.ended_at === null && !row.holds_slot;
+  return {
+    message: toMessage(row),
+    queue: row.queue_name === null ? null : await getQueue(database, accountId, row.queue_name),
+    ahead: isInLine ? await ahead(database, row) : null,
+    flowKey: row.flow_key === null ? null : await getFlowKey(database, accountId, row.flow_key),
+  };
+}
+
+/**
+ * Who goes before it, whoever is to end first leading: while it is not the first of its order key, the others of that
+ * key; else those of its queue that are on their way or stand before it in the line.
+ */
+async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahead']> {
+  const isBehindKey = row.order_key !== null && !row.is_first_of_key;
+  const inQueue = `account_id = $1 AND queue_name = $2 AND queue_name IS NOT NULL
+    ${isBehindKey ? 'AND order_key = $5 AND order_key IS NOT NULL' : ''}`;
+  const before = `${inQueue} AND ended_at IS NULL AND (first_due_at, seq) < ($3, $4)`;
+  const values = [row.account_id, row.queue_name, row.first_due_at, row.seq, ...(isBehindKey ? [row.order_key] : [])];
+  const facts = await database.get<{ id: string | null; state: RowState | null; before: number; beyond: number }>(
+    `SELECT first.id, first.state,
+       (SELECT count(*) FROM messages WHERE ${before}) AS before,
+       (SELECT count(*) FROM messages WHERE ${inQueue} AND holds_slot AND (first_due_at, seq) > ($3, $4)) AS beyond
+     FROM (
+       (SELECT 0 AS rank, id, state FROM messages WHERE ${inQueue} AND holds_slot ORDER BY first_due_at, seq LIMIT 1)
+       UNION ALL
+       (SELECT 1, id, state FROM messages WHERE ${before} ORDER BY first_due_at, seq LIMIT 1)
+     ) first ORDER BY first.rank LIMIT 1`,
+    ...values,
+  );
+  if (!facts?.id || !facts.state) return null;
+  return { messageId: facts.id, state: toState(facts.state), count: facts.before + facts.beyond };
+}

@@ -1,0 +1,201 @@
+// What a node may claim without asking the database. Between two claims the engine's free slots stand as an offer: what
+// is accepted meanwhile and due at once is leased to them in the accepting transaction, and handed out at the next claim.
+// Every adapter plans its claims through one of these.
+
+import type { Claim, NewMessage } from '../domain/message.ts';
+import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
+import type { TierName } from '../domain/tier.ts';
+import type { ClaimAnswer, ClaimRequest } from './store.ts';
+
+/** What a claim must know of the account of its message. */
+export interface AccountAtClaim {
+  readonly tier: TierName;
+  readonly signingKey: string;
+}
+
+/** What the database gave when it was asked for due messages. */
+export interface ClaimReply {
+  readonly claims: readonly Claim[];
+  readonly nextDueAt: number | null;
+  readonly nextScheduleAt: number | null;
+  /** Something is ready and was left, for want of slots, of room at its host, or of bytes. */
+  readonly hasMore: boolean;
+}
+
+const LOOK_AT_ONCE = Number.NEGATIVE_INFINITY;
+
+export class StandingOffer {
+  readonly #node: string;
+  readonly #leaseEnd: string;
+  #wake = () => {};
+  #leaseNumber = 0;
+  /** Leased at acceptance and not yet handed to the engine, by lease; null until the commit is through. */
+  readonly #promised = new Map<string, { readonly message: NewMessage; claim: Claim | null }>();
+  /** What the engine's last request still allows. Empty while a claim is under way: it may use up all of it. */
+  #offer = new SlotBudget(NO_SLOTS);
+  /** The earliest time at which the database may have something to claim. */
+  #databaseDueAt: number | null = LOOK_AT_ONCE;
+  #scheduleAt: number | null = null;
+
+  /** `leaseEnd` is what the leases that are given at acceptance end with. */
+  constructor(node: string, leaseEnd = '') {
+    this.#node = node;
+    this.#leaseEnd = leaseEnd;
+  }
+
+  onWork(listener: () => void): void {
+    this.#wake = listener;
+  }
+
+  /** The next claim asks the database, whatever is known; and the engine is woken to make it. */
+  lookAgain(): void {
+    this.#databaseDueAt = LOOK_AT_ONCE;
+    this.#wake();
+  }
+
+  /** The next claim asks the database, but nobody is woken for it. */
+  forgetDue(): void {
+    this.#databaseDueAt = LOOK_AT_ONCE;
+  }
+
+  /** Something is in the database that can be claimed at this time. Answers whether that is news. */
+  noteDue(dueAt: number | null): boolean {
+    if (dueAt === null) return false;
+    // While something was left for want of room at its host, what is new may go to another.
+    const isNews = this.#databaseDueAt === null || dueAt < this.#databaseDueAt || this.#databaseDueAt === LOOK_AT_ONCE;
+    this.#databaseDueAt = earlier(this.#databaseDueAt, dueAt);
+    if (isNews) this.#wake();
+    return isNews;
+  }
+
+  noteSchedule(nextAt: number | null): void {
+    this.#scheduleAt = earlier(this.#scheduleAt, nextAt);
+    if (nextAt !== null) this.#wake();
+  }
+
+  setSchedule(nextAt: number | null): void {
+    this.#scheduleAt = nextAt;
+  }
+
+  newLeasePrefix(): string {
+    this.#leaseNumber += 1;
+    return `${this.#node}.${this.#leaseNumber}`;
+  }
+
+  /** A lease for a message that is about to be accepted, if it is due and the offer has room for it. */
+  leaseFor(message: NewMessage, now: number): string | null {
+    if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
+    if (!this.#offer.take(message.accountId, message.host, message.body.length)) return null;
+    const lease = `${this.newLeasePrefix()}${this.#leaseEnd}`;
+    this.#promised.set(lease, { message, claim: null });
+    return lease;
+  }
+
+  /** The acceptance is through: what was leased is handed out at the next claim. */
+  confirm(
+    messages: readonly NewMessage[],
+    leases: readonly (string | null)[],
+    accounts: ReadonlyMap<string, AccountAtClaim>,
+    now: number,
+  ): void {
+    let isLeased = false;
+    leases.forEach((lease, index) => {
+      const promise = lease === null ? undefined : this.#promised.get(lease);
+      if (lease === null || !promise) return;
+      const message = messages[index]!;
+      promise.claim = newClaim(lease, message, accounts.get(message.accountId)!, now);
+      isLeased = true;
+    });
+    if (isLeased) this.#wake();
+  }
+
+  /** The acceptance failed. */
+  drop(leases: readonly (string | null)[]): void {
+    for (const lease of leases) if (lease !== null) this.#promised.delete(lease);
+  }
+
+  /** What was promised and is cancelled must never start; and one of them may be what the clock was waiting for. */
+  forgetCancelled(messageIds: readonly string[]): void {
+    const gone = new Set(messageIds);
+    for (const [lease, { message }] of this.#promised) if (gone.has(message.id)) this.#promised.delete(lease);
+    this.#databaseDueAt = LOOK_AT_ONCE;
+  }
+
+  /** `ask` claims in the database; it is called only when there may be something to claim and room for it. */
+  async claimDue(
+    request: ClaimRequest,
+    ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>,
+  ): Promise<ClaimAnswer> {
+    const budget = new SlotBudget(request.limits);
+    // What is promised takes its place in the new budget, whoever's count it was in before; in the same order as in
+    // the last one, because in another order the bytes could run out before all have their slots.
+    for (const { message } of this.#promised.values()) take(budget, message);
+    const claims = this.#takePromised();
+    if (budget.slots === 0 || this.#databaseDueAt === null || this.#databaseDueAt > request.now) {
+      this.#offer = budget;
+      // What is due but has no slot waits for a commit or a settlement, not for the clock: an engine that was told so
+      // would ask again at once, forever, and never let the commit's answer through.
+      const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > request.now;
+      return { claims, nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
+    }
+    this.#offer = new SlotBudget(NO_SLOTS);
+    this.#databaseDueAt = null;
+    let reply: ClaimReply;
+    try {
+      reply = await ask(budget.limits(), this.newLeasePrefix());
+    } catch (error) {
+      // Nothing of it happened: the next call looks again, and hands out what this one would have.
+      this.#databaseDueAt = LOOK_AT_ONCE;
+      for (const claim of claims) this.#promised.set(claim.lease, { message: claim.message, claim });
+      throw error;
+    }
+    for (const { message } of reply.claims) take(budget, message);
+    this.#offer = budget;
+    this.#databaseDueAt = earlier(this.#databaseDueAt, reply.hasMore ? LOOK_AT_ONCE : reply.nextDueAt);
+    this.#scheduleAt = reply.nextScheduleAt;
+    return {
+      claims: [...claims, ...reply.claims],
+      nextDueAt: earlier(reply.nextDueAt, this.#databaseDueAt === LOOK_AT_ONCE ? null : this.#databaseDueAt),
+      nextScheduleAt: this.#scheduleAt,
+    };
+  }
+
+  #takePromised(): Claim[] {
+    const claims: Claim[] = [];
+    for (const [lease, { claim }] of this.#promised) {
+      if (!claim) continue;
+      claims.push(claim);
+      this.#promised.delete(lease);
+    }
+    return claims;
+  }
+}
+
+function take(budget: SlotBudget, { accountId, host, body }: NewMessage): void {
+  budget.take(accountId, host, body.length);
+}
+
+function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, now: number): Claim {
+  return {
+    lease,
+    message: {
+      ...message,
+      state: 'claimed',
+      firstDueAt: message.dueAt,
+      retried: 0,
+      interrupted: 0,
+      attempts: 0,
+      endedAt: null,
+      claimedAt: now,
+      failure: null,
+      lastStatus: null,
+    },
+    tier: account.tier,
+    signingKey: account.signingKey,
+  };
+}
+
+export function earlier(a: number | null, b: number | null): number | null {
+  if (a === null) return b;
+  return b === null ? a : Math.min(a, b);
+}
