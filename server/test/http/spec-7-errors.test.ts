@@ -167,6 +167,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'overloaded',
   'store_unavailable',
   'disk_full', // below
+  'deliver_only', // in ../cluster/
   'draining', // in drain.test.ts
 ];
 

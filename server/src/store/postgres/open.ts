@@ -113,7 +113,7 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
   }
   if (of.get('synchronous_standby_names') === '') {
     log(
-      'warn',
+      'info',
       {},
       'PostgreSQL has no synchronous standby: what is acknowledged is on the disk of one server, and lost with it',
     );
