@@ -8,6 +8,7 @@ import type { Clock } from '../world.ts';
 import { type Connection, type Connections, RESPONSE_HEADER_BYTES_MAX } from './connections.ts';
 import { RefusedError, UnreachableError } from './dial.ts';
 import { exchangeWords } from './failure.ts';
+import type { WireWindow } from './wire-window.ts';
 
 /** What is kept of an answer's body; the rest is not even read. */
 export const RESPONSE_BODY_BYTES_MAX = 64 * 1_024;
@@ -32,19 +33,25 @@ const NOTHING = Buffer.alloc(0);
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #clock: Clock;
   readonly #connections: Connections;
-  readonly #onEnd: (outcome: Outcome) => void;
+  readonly #wire: WireWindow;
+  readonly #onEnd: (outcome: Outcome | 'unsent') => void;
   #cancelDeadline: () => void = () => {};
   #cancelWaiting: () => void = () => {};
   #connection: Connection | null = null;
+  #isSent = false;
   #isOver = false;
   #status: number | null = null;
   #headers: HeaderList = [];
   #body: Buffer = NOTHING;
   #bodyBytes = 0;
 
-  constructor(world: { readonly clock: Clock; readonly connections: Connections }, onEnd: (outcome: Outcome) => void) {
+  constructor(
+    world: { readonly clock: Clock; readonly connections: Connections; readonly wire: WireWindow },
+    onEnd: (outcome: Outcome | 'unsent') => void,
+  ) {
     this.#clock = world.clock;
     this.#connections = world.connections;
+    this.#wire = world.wire;
     this.#onEnd = onEnd;
   }
 
@@ -66,7 +73,19 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'interrupted', reason });
   }
 
-  onRequestStart(): void {
+  /** Ends it now, unless it is on the wire. */
+  dropUnsent(): void {
+    if (!this.#isSent) this.#end('unsent');
+  }
+
+  /** The moment before the first byte is written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (!this.#wire.isOpen) {
+      this.#end('unsent');
+      controller.abort(new Error('too late to start'));
+      return;
+    }
+    this.#isSent = true;
     this.#connection?.requestStarts();
   }
 
@@ -123,13 +142,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /** A connection is given back for use only after a whole answer; dropping it also calls off what undici still does. */
-  #end(outcome: Outcome): void {
+  #end(outcome: Outcome | 'unsent'): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelDeadline();
     this.#cancelWaiting();
     if (this.#connection !== null) {
-      this.#connections.release(this.#connection, outcome.kind === 'answered' && !outcome.isBodyCut);
+      const isWhole = outcome !== 'unsent' && outcome.kind === 'answered' && !outcome.isBodyCut;
+      this.#connections.release(this.#connection, isWhole);
     }
     this.#onEnd(outcome);
   }

@@ -23,6 +23,8 @@ export interface Upkeep {
   readonly name: string;
   /** No attempt may start unless a run that began less than this ago has succeeded. */
   readonly goodForMs?: number;
+  /** No request may be put on the wire unless a run that began less than this ago has succeeded. */
+  readonly wireForMs?: number;
   run(now: number): Promise<number>;
 }
 
@@ -43,6 +45,13 @@ export type EngineEvent =
       readonly result: 'settled' | 'lost';
     }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
+
+/** An attempt that was made, whatever came of it. */
+interface Ended {
+  readonly outcome: Outcome;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
 
 export interface EngineOptions {
   readonly node: string;
@@ -153,6 +162,7 @@ export class Engine {
   }
 
   async #runUpkeep(): Promise<number> {
+    const { sender } = this.#options;
     const { clock } = this.#options.world;
     for (const entry of this.#upkeep) {
       const startedAtMs = clock.monotonicMs();
@@ -160,6 +170,7 @@ export class Engine {
       try {
         const againMs = await entry.task.run(clock.now());
         entry.ranAtMonotonicMs = startedAtMs;
+        if (entry.task.wireForMs !== undefined) sender.mayStartUntil(startedAtMs + entry.task.wireForMs);
         entry.dueAtMonotonicMs = (entry.task.goodForMs === undefined ? clock.monotonicMs() : startedAtMs) + againMs;
       } catch (error) {
         this.#options.observe({ kind: 'trouble', during: entry.task.name, error });
@@ -196,13 +207,16 @@ export class Engine {
   }
 
   async #settleReports(reports: readonly SendReport[]): Promise<void> {
-    const ended: [Claim, SendReport][] = [];
-    for (const report of reports) {
-      const claim = this.#inFlight.get(report.lease);
-      if (claim) ended.push([claim, report]);
+    const ended: [Claim, Ended][] = [];
+    const unsent: Claim[] = [];
+    for (const { lease, outcome, startedAt, endedAt } of reports) {
+      const claim = this.#inFlight.get(lease);
+      if (!claim) continue;
+      if (outcome === 'unsent') unsent.push(claim);
+      else ended.push([claim, { outcome, startedAt, endedAt }]);
     }
-    await this.#settle(ended);
-    for (const [claim] of ended) this.#inFlight.remove(claim);
+    await Promise.all([this.#settle(ended), this.#release(unsent)]);
+    for (const claim of [...ended.map(([each]) => each), ...unsent]) this.#inFlight.remove(claim);
     if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#wake();
   }
@@ -213,9 +227,7 @@ export class Engine {
     await this.#settle(claims.map((claim) => [claim, { outcome, startedAt: at, endedAt: at }]));
   }
 
-  async #settle(
-    ended: readonly (readonly [Claim, Pick<SendReport, 'outcome' | 'startedAt' | 'endedAt'>])[],
-  ): Promise<void> {
+  async #settle(ended: readonly (readonly [Claim, Ended])[]): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, tiers, newId, style, observe } = this.#options;
     const settlements = ended.map(([claim, end]) =>

@@ -23,7 +23,8 @@ export interface SendReport {
   readonly lease: string;
   readonly startedAt: number;
   readonly endedAt: number;
-  readonly outcome: Outcome;
+  /** `unsent`: it came too late to start, and not a byte of it was written. */
+  readonly outcome: Outcome | 'unsent';
 }
 
 export interface Sender {
@@ -31,6 +32,11 @@ export interface Sender {
   send(jobs: readonly SendJob[]): void;
   /** Called with what has ended since the last call. Set once, before the first `send`. */
   onReports(listener: (reports: readonly SendReport[]) => void): void;
+  /**
+   * Requests may be put on the wire until this time (monotonic). What has not started when it passes is never sent, also
+   * not when it is extended later: it is reported as `unsent`. Without a call, there is no end.
+   */
+  mayStartUntil(untilMs: number): void;
   /** Cuts off what is still running (reported as `interrupted`) and closes every connection. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 // of it, all that ended by the same event together. It decides nothing about retries.
 
 import { parseTargetUrl } from '../domain/destination.ts';
-import type { HeaderList, Outcome } from '../domain/message.ts';
+import type { HeaderList } from '../domain/message.ts';
 import type { World } from '../world.ts';
 import { Attempt } from './attempt.ts';
 import { Connections } from './connections.ts';
@@ -10,6 +10,7 @@ import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
 import type { Sender, SendJob, SendReport } from './sender.ts';
 import { signJwt, standardWebhookHeaders } from './sign.ts';
+import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
   readonly world: World;
@@ -27,12 +28,13 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
   const dial = createDial({ clock, policy, network });
   const connections = new Connections({ clock, dial, hostConnectionsMax });
   const issuer = headerPrefix.replace(/-$/, '');
+  const wire = new WireWindow(clock);
   const running = new Set<Attempt>();
   let listener: (reports: readonly SendReport[]) => void = () => {};
   let ended: SendReport[] = [];
   let isClosed = false;
 
-  function report(job: SendJob, startedAt: number, outcome: Outcome): void {
+  function report(job: SendJob, startedAt: number, outcome: SendReport['outcome']): void {
     ended.push({ lease: job.lease, startedAt, endedAt: clock.now(), outcome });
     if (ended.length === 1) queueMicrotask(handOver);
   }
@@ -57,7 +59,7 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
     }
     const { method, body, timeoutMs } = job;
     const headers = [...job.headers, ...signatures(job, startedAt)];
-    const attempt = new Attempt({ clock, connections }, (outcome) => {
+    const attempt = new Attempt({ clock, connections, wire }, (outcome) => {
       running.delete(attempt);
       report(job, startedAt, outcome);
     });
@@ -79,6 +81,10 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
     },
     onReports(report) {
       listener = report;
+    },
+    mayStartUntil(untilMs) {
+      if (!wire.extend(untilMs)) return;
+      for (const attempt of running) attempt.dropUnsent();
     },
     async close() {
       isClosed = true;

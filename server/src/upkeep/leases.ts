@@ -7,16 +7,19 @@ import type { Store } from '../store/store.ts';
 export const NODE_TTL_MS = 15_000;
 const BEAT_EVERY_MS = 5000;
 /**
- * A node starts attempts only this long after its last sign of life. The other half of the time is for the request to
- * get onto the wire: a process that was frozen in between must not send what somebody else has taken over.
+ * A node starts attempts only this long after its last sign of life. The rest of the time is for the request to get onto
+ * the wire (`WIRE_WITHIN_MS`).
  */
 const START_WITHIN_MS = NODE_TTL_MS / 2;
+/** Nothing is put on the wire so late that it could arrive after somebody else has taken it over. */
+const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
 const ORPHANS_PER_RUN = 500;
 
 export function heartbeat(store: Store, node: string) {
   return {
     name: 'heartbeat',
     goodForMs: START_WITHIN_MS,
+    wireForMs: WIRE_WITHIN_MS,
     async run(): Promise<number> {
       await store.heartbeat(node, NODE_TTL_MS);
       return BEAT_EVERY_MS;

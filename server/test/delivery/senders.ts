@@ -93,7 +93,17 @@ export function startSender(t: TestContext, options: Partial<UndiciSenderOptions
     ]);
     return reported;
   };
-  return { sender, clock, batches, send, outcome: async (job) => (await send(job)).outcome };
+  return {
+    sender,
+    clock,
+    batches,
+    send,
+    outcome: async (job) => {
+      const { outcome } = await send(job);
+      if (outcome === 'unsent') throw new Error('it was not sent');
+      return outcome;
+    },
+  };
 }
 
 /** Looks again at every turn of the event loop, and gives up long after anything healthy would have happened. */

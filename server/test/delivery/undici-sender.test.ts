@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Attempt } from '../../src/delivery/attempt.ts';
 import { Connections } from '../../src/delivery/connections.ts';
 import { createDial } from '../../src/delivery/dial.ts';
+import { WireWindow } from '../../src/delivery/wire-window.ts';
 import { parseTargetUrl } from '../../src/domain/destination.ts';
 import type { Outcome } from '../../src/domain/message.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
@@ -130,7 +131,8 @@ test('close cuts off what is running, waiting or still to come, and reports each
     assert.deepEqual(outcome, { kind: 'interrupted', reason: 'cut off: this server is shutting down' });
   }
   await until(() => sockets.every((socket) => socket.destroyed));
-  assert.equal((await send({ url: receiver.url })).outcome.kind, 'interrupted');
+  const { outcome } = await send({ url: receiver.url });
+  assert.ok(outcome !== 'unsent' && outcome.kind === 'interrupted');
   assert.equal(clock.timerCount, 0);
   assert.equal(askedCount, 3);
   await sender.close();
@@ -173,7 +175,7 @@ test('idle connections are limited, the longest idle goes first; a connection pa
 
   clock.advance(61_000);
   const answer = await attempt(url('c.test'));
-  assert.equal(answer.kind, 'answered');
+  assert.ok(answer !== 'unsent' && answer.kind === 'answered');
   assert.ok(connections.openCount <= 1, 'what is past its age is dropped when it is given back');
   await connections.close();
   assert.equal(connections.originCount, 0);
@@ -183,13 +185,69 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
   const clock = manualClock();
   const dial = createDial({ clock, policy: policyOf('127.0.0.0/8'), network: anyName });
   const connections = new Connections({ clock, dial, hostConnectionsMax: 8, ...options });
-  const attempt = (url: string): Promise<Outcome> => {
+  const attempt = (url: string): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new Error(target.problem);
     return new Promise((done) => {
       const exchange = { target, method: 'POST', headers: [], body: Buffer.from('x'), timeoutMs: 30_000 } as const;
-      new Attempt({ clock, connections }, done).start(exchange);
+      new Attempt({ clock, connections, wire: new WireWindow(clock) }, done).start(exchange);
     });
   };
   return { clock, connections, attempt };
 }
+
+/** A sender whose name look-ups hang until they are let go: its requests are not on the wire before. */
+async function heldSender(t: TestContext) {
+  const received: string[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, () => {
+      received.push('a request');
+      socket.write(OK);
+    }),
+  );
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const lookup = async () => {
+    await held;
+    return ['127.0.0.1'];
+  };
+  const started = startSender(t, { network: { connect, lookup } });
+  return { ...started, received, letGo, url: receiver.url.replace('127.0.0.1', 'slow.example') };
+}
+
+test('a request that would start after the time to start has passed is not written', async (t) => {
+  const { sender, clock, send, received, letGo, url } = await heldSender(t);
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  const late = send({ url });
+  clock.advance(2000);
+  letGo();
+  assert.equal((await late).outcome, 'unsent');
+  assert.deepEqual(received, []);
+});
+
+test('nor when the time is extended after it had passed; one that is claimed afterwards is', async (t) => {
+  const { sender, clock, send, outcome, received, letGo, url } = await heldSender(t);
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  const late = send({ url });
+  clock.advance(3000);
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  assert.equal((await late).outcome, 'unsent');
+  letGo();
+  assert.equal((await outcome({ url })).kind, 'answered');
+  assert.equal(received.length, 1);
+});
+
+test('a request on the wire is not concerned, and as long as the time is extended in time, none is', async (t) => {
+  const { sender, clock, outcome, received, letGo, url } = await heldSender(t);
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  const patient = outcome({ url });
+  for (let beats = 0; beats < 3; beats += 1) {
+    clock.advance(1000);
+    sender.mayStartUntil(clock.monotonicMs() + 2000);
+  }
+  letGo();
+  assert.equal((await patient).kind, 'answered');
+  assert.equal(received.length, 1);
+});

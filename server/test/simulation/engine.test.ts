@@ -33,6 +33,8 @@ class NotingSender implements Sender {
     this.sent.push(...jobs);
   }
 
+  mayStartUntil(): void {}
+
   onReports(listener: (reports: readonly SendReport[]) => void): void {
     this.#listener = listener;
   }

@@ -2,6 +2,7 @@
 // badly, all by seeded dice. It notes what the receivers got.
 
 import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import { WireWindow } from '../../src/delivery/wire-window.ts';
 import type { HeaderList, Outcome } from '../../src/domain/message.ts';
 import type { Chance } from './chance.ts';
 import type { ProcessClock, Timeline } from './timeline.ts';
@@ -45,11 +46,6 @@ const MOODS: Readonly<Record<string, Readonly<Partial<Record<Fate, number>>>>> =
 };
 const MOOD_NAMES = Object.keys(MOODS);
 
-/**
- * A sender must not put a request on the wire later than this after it was told to: a process that was frozen in
- * between may have lost its claims to another. Half of what a node's word is good for when a claim is made.
- */
-export const CONNECT_MS_MAX = 5000;
 const TRANSIT_MS_MAX = 300;
 
 export interface NetworkLog {
@@ -85,10 +81,16 @@ export class SimulatedNetwork {
   }
 
   /** One request on its way. `report` is called at most once, unless the process died. */
-  start(job: SendJob, clock: ProcessClock, report: (outcome: Outcome) => void): Exchange {
+  start(
+    job: SendJob,
+    clock: ProcessClock,
+    wire: WireWindow,
+    report: (outcome: SendReport['outcome']) => void,
+  ): Exchange {
     const fate = this.#fateOf(job);
     this.#log.fate(fate);
     return new Exchange(job, fate, clock, this.#timeline, this.#chance, {
+      isOpen: () => wire.isOpen,
       arrived: () => this.#log.arrived(job),
       answer: () => this.#answer(fate),
       report,
@@ -126,7 +128,8 @@ export class SimulatedNetwork {
 /** Connect (a matter of the process), transit (on the wire, whatever becomes of the process), answer. */
 class Exchange {
   readonly job: SendJob;
-  readonly #report: (outcome: Outcome) => void;
+  isSent = false;
+  readonly #report: (outcome: SendReport['outcome']) => void;
   #isOver = false;
 
   constructor(
@@ -135,20 +138,23 @@ class Exchange {
     clock: ProcessClock,
     timeline: Timeline,
     chance: Chance,
-    on: { arrived: () => void; answer: () => Outcome; report: (outcome: Outcome) => void },
+    on: {
+      isOpen: () => boolean;
+      arrived: () => void;
+      answer: () => Outcome;
+      report: (outcome: SendReport['outcome']) => void;
+    },
   ) {
     this.job = job;
     this.#report = on.report;
     clock.after(job.timeoutMs, () => this.end({ kind: 'timedOut', timeoutMs: job.timeoutMs }));
     if (fate === 'connectHang') return;
-    const startedAt = clock.monotonicMs();
     clock.after(chance.isTrue(80) ? chance.between(0, 20) : chance.between(20, 1500), () => {
       if (this.#isOver) return;
       if (fate === 'refusedByPolicy') return this.end({ kind: 'refusedByPolicy', reason: 'the address is private' });
       if (fate === 'resetBefore') return this.end({ kind: 'unreachable', reason: 'the connection was refused' });
-      if (clock.monotonicMs() - startedAt > CONNECT_MS_MAX) {
-        return this.end({ kind: 'unreachable', reason: 'no connection in time' });
-      }
+      if (!on.isOpen()) return this.end('unsent');
+      this.isSent = true;
       timeline.after(chance.between(0, TRANSIT_MS_MAX), () => {
         // What a process had sent when it died may arrive or not; a process that gave up has closed its connection.
         const isCut = clock.state === 'dead' ? chance.isTrue(50) : this.#isOver;
@@ -164,7 +170,7 @@ class Exchange {
     });
   }
 
-  end(outcome: Outcome): void {
+  end(outcome: SendReport['outcome']): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#report(outcome);
@@ -174,6 +180,7 @@ class Exchange {
 export class SimulatedSender implements Sender {
   readonly #clock: ProcessClock;
   readonly #network: SimulatedNetwork;
+  readonly #wire: WireWindow;
   readonly #running = new Set<Exchange>();
   #listener: (reports: readonly SendReport[]) => void = () => {};
   #ended: SendReport[] = [];
@@ -184,6 +191,7 @@ export class SimulatedSender implements Sender {
   constructor(clock: ProcessClock, network: SimulatedNetwork) {
     this.#clock = clock;
     this.#network = network;
+    this.#wire = new WireWindow(clock);
   }
 
   get running(): SendJob[] {
@@ -194,7 +202,7 @@ export class SimulatedSender implements Sender {
     this.onSend(jobs);
     for (const job of jobs) {
       const startedAt = this.#clock.now();
-      const exchange = this.#network.start(job, this.#clock, (outcome) => {
+      const exchange = this.#network.start(job, this.#clock, this.#wire, (outcome) => {
         this.#running.delete(exchange);
         this.#ended.push({ lease: job.lease, startedAt, endedAt: this.#clock.now(), outcome });
         if (this.#ended.length === 1) this.#clock.after(1, () => this.#handOver());
@@ -205,6 +213,13 @@ export class SimulatedSender implements Sender {
 
   onReports(listener: (reports: readonly SendReport[]) => void): void {
     this.#listener = listener;
+  }
+
+  mayStartUntil(untilMs: number): void {
+    if (!this.#wire.extend(untilMs)) return;
+    for (const exchange of this.#running) {
+      if (!exchange.isSent) exchange.end('unsent');
+    }
   }
 
   async close(): Promise<void> {

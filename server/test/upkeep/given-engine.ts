@@ -49,6 +49,8 @@ class AnsweringSender implements Sender {
     this.#report(jobs.map(({ lease }) => ({ lease, startedAt: at, endedAt: at, outcome: OK })));
   }
 
+  mayStartUntil(): void {}
+
   onReports(listener: (reports: readonly SendReport[]) => void): void {
     this.#report = listener;
   }
