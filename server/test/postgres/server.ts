@@ -49,6 +49,8 @@ rm -rf "$1"
 export interface ServerOptions {
   /** More of `name=value`; the last one of a name counts. */
   readonly settings?: readonly string[];
+  /** On a disk, also where memory would do: for measurements, in which a flush must cost what it costs. */
+  readonly onDisk?: boolean;
 }
 
 export class PostgresServer extends Databases {
@@ -59,8 +61,8 @@ export class PostgresServer extends Databases {
     this.#postmaster = postmaster;
   }
 
-  static async start({ settings = [] }: ServerOptions = {}): Promise<PostgresServer> {
-    const postmaster = new Postmaster([...SETTINGS, ...settings]);
+  static async start({ settings = [], onDisk = false }: ServerOptions = {}): Promise<PostgresServer> {
+    const postmaster = new Postmaster([...SETTINGS, ...settings], onDisk ? tmpdir() : roomyFolder());
     try {
       await postmaster.initialise();
       const url = await postmaster.startOnFreePort();
@@ -109,9 +111,9 @@ class Postmaster {
   #installation: Installation | null = null;
   #child: ChildProcess | null = null;
 
-  constructor(settings: readonly string[]) {
+  constructor(settings: readonly string[], parent: string) {
     this.#settings = settings;
-    this.#folder = mkdtempSync(join(roomyFolder(), 'postrider-postgres-'));
+    this.#folder = mkdtempSync(join(parent, 'postrider-postgres-'));
     // In sessions of their own, so that Ctrl-C in a terminal ends the tests first and the server after them.
     this.#watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', this.#folder], {
       detached: true,

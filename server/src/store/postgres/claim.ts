@@ -39,25 +39,25 @@ const LOOK = `SELECT
   (SELECT next_start_at FROM queues WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS queue_at,
   (SELECT next_start_at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS key_at,
   (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
-  EXISTS (SELECT 1 FROM messages WHERE state = 'ready') AS is_ready`;
+  (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready`;
 
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
-  #lastAccount = '';
-  readonly #lastHosts = new Map<string, string>();
+  readonly #lanes = new Lanes();
 
   /** `transaction` runs work on a connection and commits it. */
   async claim(
     command: ClaimCommand,
-    read: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
+    look: () => Promise<Waiting>,
     transaction: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
+    read: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
   ): Promise<ClaimReply> {
-    const waiting = await read((database) => look(database));
+    const waiting = await look();
     if (!waiting.is_ready && !isDue(waiting, command.now)) return { claims: [], ...later(waiting), hasMore: false };
     const { claims, after } = await transaction(async (database) => {
       await makeReady(database, waiting, command.now);
-      const claims = await this.#claimReady(database, command);
-      return { claims, after: await look(database) };
+      const taken = await this.#takeReady(database, new SlotBudget(command.limits));
+      return { claims: await lease(database, command, taken), after: await lookAround(database) };
     });
     return {
       claims: await read((database) => withBodies(database, claims)),
@@ -67,88 +67,113 @@ export class Claimer {
     };
   }
 
-  async #claimReady(database: Database, command: ClaimCommand): Promise<BareClaim[]> {
-    const budget = new SlotBudget(command.limits);
-    const lanes = await this.#lanes(database, budget);
-    const taken = await takeLanes(database, budget, lanes);
-    if (taken.length === 0) return [];
-    const last = taken.at(-1)!;
-    this.#lastAccount = last.account_id;
-    for (const { account_id, host } of taken) this.#lastHosts.set(account_id, host);
-    return lease(database, command, taken);
-  }
-
-  /** Pairs of account and host with something ready and room for it, from behind the last ones served. */
-  async #lanes(database: Database, budget: SlotBudget): Promise<Lane[]> {
-    if (budget.slots === 0) return [];
-    const { accountsBusy, hostsBusy, accountMax, hostMax } = budget.limits();
-    const fullAccounts = accountsBusy.filter(([, count]) => count >= accountMax).map(([id]) => id);
-    const fullHosts = hostsBusy.filter(([, count]) => count >= hostMax).map(([host]) => host);
-    const lanes = (after: string, upTo: string, limit: number) =>
-      database.all<Lane>(
-        LANES,
-        after,
-        upTo,
-        fullAccounts,
-        fullHosts,
-        [...this.#lastHosts.keys()],
-        [...this.#lastHosts.values()],
-        limit,
-      );
-    const slots = Math.min(budget.slots, LANES_MAX);
-    // Another claim of this node may move it meanwhile.
-    const last = this.#lastAccount;
-    const behind = await lanes(last, LAST, slots);
-    if (last === '' || countAccounts(behind) >= slots) return behind;
-    return [...behind, ...(await lanes('', last, slots - countAccounts(behind)))];
+  /** Locks as many ready messages as the budget allows. */
+  async #takeReady(database: Database, budget: SlotBudget): Promise<ReadyRow[]> {
+    const taken: ReadyRow[] = [];
+    for (const from of ['last', 'start'] as const) {
+      if (budget.slots === 0) break;
+      const { lanes, isWhole } = await this.#lanes.read(database, budget, from);
+      await takeLanes(database, budget, lanes, taken);
+      if (isWhole) break;
+    }
+    this.#lanes.served(taken);
+    return taken;
   }
 }
 
-/** Behind every key. */
-const LAST = '\u{10ffff}';
-/** Accounts, and hosts of one account, that one claim looks at. */
-const LANES_MAX = 256;
-
+/** One account's messages to one host. */
 interface Lane {
   readonly account_id: string;
   readonly host: string;
 }
 
+/** Accounts, and hosts of one account, that are looked at in one go: as many as there are slots, within these. */
+const LANES_MIN = 16;
+const LANES_MAX = 256;
+
 /**
- * Steps from one account to the next through the index, and from one host to the next, each account's hosts from behind
- * the one that was served last: $1 < account <= $2, without the full ones, at most $7 accounts and $7 hosts of each.
+ * Steps from one account to the next through the index, and from one host to the next: those behind $1, each account's
+ * hosts behind the one that $4 and $5 name for it, without the full ones ($2, $3), at most $6 accounts and as many hosts
+ * of each. In the whole order of the index: no other one can then be taken for it.
  */
-const LANES = `WITH RECURSIVE
-  account (id) AS (
-    (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1 AND account_id <= $2
-       ORDER BY account_id LIMIT 1)
+const LANES = `WITH RECURSIVE account (id) AS (
+    (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1
+       ORDER BY account_id, host, due_at, seq LIMIT 1)
     UNION ALL
-    SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id AND account_id <= $2
-              ORDER BY account_id LIMIT 1)
+    SELECT (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > account.id
+              ORDER BY account_id, host, due_at, seq LIMIT 1)
       FROM account WHERE account.id IS NOT NULL)
   SELECT a.id AS account_id, h.host
-    FROM (SELECT account.id, coalesce(served.host, '') AS after
-            FROM account LEFT JOIN unnest($5::text[], $6::text[]) AS served (id, host) ON served.id = account.id
-            WHERE account.id IS NOT NULL AND account.id <> ALL ($3::text[])) AS a
+    FROM (SELECT id FROM account WHERE id IS NOT NULL AND id <> ALL ($2::text[]) LIMIT $6) AS a
+    LEFT JOIN unnest($4::text[], $5::text[]) AS behind (id, host) ON behind.id = a.id
     CROSS JOIN LATERAL (
-      WITH RECURSIVE around (host, round) AS (
-        (SELECT host, 1 FROM messages WHERE state = 'ready' AND account_id = a.id AND host > a.after ORDER BY host LIMIT 1)
+      WITH RECURSIVE host (name) AS (
+        (SELECT host FROM messages WHERE state = 'ready' AND account_id = a.id AND host > coalesce(behind.host, '')
+           ORDER BY account_id, host, due_at, seq LIMIT 1)
         UNION ALL
-        SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > around.host
-                  ORDER BY m.host LIMIT 1), 1
-          FROM around WHERE around.host IS NOT NULL),
-      before (host, round) AS (
-        (SELECT host, 2 FROM messages WHERE state = 'ready' AND account_id = a.id AND host <= a.after ORDER BY host LIMIT 1)
-        UNION ALL
-        SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > before.host
-                  AND m.host <= a.after ORDER BY m.host LIMIT 1), 2
-          FROM before WHERE before.host IS NOT NULL)
-      SELECT host, round FROM (SELECT * FROM around UNION ALL SELECT * FROM before) AS both_rounds
-        WHERE host IS NOT NULL AND host <> ALL ($4::text[]) LIMIT $7) AS h
-    LIMIT $7::int * 8`;
+        SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > host.name
+                  ORDER BY m.account_id, m.host, m.due_at, m.seq LIMIT 1)
+          FROM host WHERE host.name IS NOT NULL)
+      SELECT name AS host FROM host WHERE name IS NOT NULL AND name <> ALL ($3::text[]) LIMIT $6) AS h`;
 
-function countAccounts(lanes: readonly Lane[]): number {
-  return new Set(lanes.map(({ account_id }) => account_id)).size;
+/** The lanes that have something ready, in an order that begins behind those that were served last. */
+class Lanes {
+  #lastAccount = '';
+  readonly #lastHosts = new Map<string, string>();
+  /** There are more than are looked at in one go: then a look begins where the last claim stopped. */
+  #hasManyAccounts = false;
+  readonly #withManyHosts = new Set<string>();
+
+  /** `isWhole`: there are no others. From the start, where the first look was not whole and left slots free. */
+  async read(
+    database: Database,
+    budget: SlotBudget,
+    from: 'last' | 'start',
+  ): Promise<{ lanes: Lane[]; isWhole: boolean }> {
+    const { accountsBusy, hostsBusy, accountMax, hostMax } = budget.limits();
+    const limit = Math.max(LANES_MIN, Math.min(budget.slots, LANES_MAX));
+    const afterAccount = from === 'last' && this.#hasManyAccounts ? this.#lastAccount : '';
+    const afterHosts = from === 'last' ? [...this.#withManyHosts] : [];
+    const lanes = await database.all<Lane>(
+      LANES,
+      afterAccount,
+      accountsBusy.filter(([, count]) => count >= accountMax).map(([id]) => id),
+      hostsBusy.filter(([, count]) => count >= hostMax).map(([host]) => host),
+      afterHosts,
+      afterHosts.map((id) => this.#lastHosts.get(id) ?? ''),
+      limit,
+    );
+    const byAccount = Map.groupBy(lanes, ({ account_id }) => account_id);
+    const hasMoreAccounts = byAccount.size >= limit;
+    if (afterAccount === '') this.#hasManyAccounts = hasMoreAccounts;
+    if (from === 'start') for (const id of byAccount.keys()) this.#withManyHosts.delete(id);
+    let isWhole = afterAccount === '' && !hasMoreAccounts && afterHosts.length === 0;
+    for (const [id, own] of byAccount) {
+      if (own.length < limit) continue;
+      this.#withManyHosts.add(id);
+      isWhole = false;
+    }
+    const accounts = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id);
+    return {
+      lanes: accounts.flatMap((id) =>
+        behindFirst(byAccount.get(id)!, this.#lastHosts.get(id) ?? '', ({ host }) => host),
+      ),
+      isWhole,
+    };
+  }
+
+  served(rows: readonly Lane[]): void {
+    for (const { account_id, host } of rows) {
+      this.#lastAccount = account_id;
+      this.#lastHosts.set(account_id, host);
+    }
+  }
+}
+
+/** Those behind `last` first. */
+function behindFirst<T>(sorted: readonly T[], last: string, keyOf: (each: T) => string): T[] {
+  const at = sorted.findIndex((each) => keyOf(each) > last);
+  return at === -1 ? [...sorted] : [...sorted.slice(at), ...sorted.slice(0, at)];
 }
 
 interface ReadyRow extends Lane {
@@ -159,11 +184,15 @@ interface ReadyRow extends Lane {
 }
 
 /**
- * Locks ready messages for as many as the budget allows: the slots are shared over the accounts in equal parts, each
+ * Adds to `taken` as many as the budget allows, and locks them: the slots are shared over the accounts in equal parts, each
  * account's over its hosts, and what some cannot use over those that used theirs up.
  */
-async function takeLanes(database: Database, budget: SlotBudget, lanes: readonly Lane[]): Promise<ReadyRow[]> {
-  const taken: ReadyRow[] = [];
+async function takeLanes(
+  database: Database,
+  budget: SlotBudget,
+  lanes: readonly Lane[],
+  taken: ReadyRow[],
+): Promise<void> {
   let hungry = [...lanes];
   while (budget.slots > 0 && hungry.length > 0) {
     const shares = shareOut(budget, hungry);
@@ -189,7 +218,6 @@ async function takeLanes(database: Database, budget: SlotBudget, lanes: readonly
     const isSated = new Set(asked.filter((lane, index) => found[index]! < shares.get(lane)! || full.has(lane)));
     hungry = hungry.filter((lane) => !isSated.has(lane));
   }
-  return taken;
 }
 
 /** \`g.wanted\` of each lane, oldest first, that nobody else is about to take and that we have not taken ($4). */
@@ -222,13 +250,15 @@ function shareOut(budget: SlotBudget, lanes: readonly Lane[]): Map<Lane, number>
   return shares;
 }
 
+/** They are locked, so that they are still ready. */
 async function lease(database: Database, command: ClaimCommand, rows: readonly ReadyRow[]): Promise<BareClaim[]> {
+  if (rows.length === 0) return [];
   const leases = rows.map((row, index) => markLease(`${command.leasePrefix}.${index}`, row.is_plain));
   const claimed = await database.all<MessageRow & AccountAtClaim>(
     `WITH m AS
        (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5
           FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
-          WHERE messages.account_id = g.account_id AND messages.seq = g.seq AND messages.state = 'ready'
+          WHERE messages.account_id = g.account_id AND messages.seq = g.seq
           RETURNING messages.*)
      SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`,
     rows.map(({ account_id }) => account_id),
@@ -264,7 +294,7 @@ async function withBodies(database: Database, claims: readonly BareClaim[]): Pro
   });
 }
 
-async function look(database: Database): Promise<Waiting> {
+export async function lookAround(database: Database): Promise<Waiting> {
   return (await database.get<Waiting>(LOOK))!;
 }
 
@@ -316,7 +346,7 @@ export async function release(
     `UPDATE messages m SET state = g.state, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = m.holds_slot AND m.flow_key IS NULL
        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS g (account_id, seq, lease, state)
-       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.state = 'claimed' AND m.lease = g.lease
+       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
        RETURNING m.seq`,
     held.map(({ account_id }) => account_id),
     held.map(({ seq }) => seq),

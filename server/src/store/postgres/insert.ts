@@ -64,12 +64,10 @@ const INSERT = `WITH given AS MATERIALIZED
   made AS
     (INSERT INTO messages (${NAMES}, body)
        SELECT ${NAMES}, substring($2::bytea FROM body_at FOR body_length) FROM given ORDER BY at
-       RETURNING account_id, seq, id),
+       RETURNING account_id, seq, created_at, labels),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-       SELECT made.account_id, ${placeSql('made.account_id', 'made.seq')}, given.created_at, made.seq,
-              ${ACCEPTED}
-         FROM made JOIN given USING (account_id, id)),
+       SELECT account_id, ${placeSql('account_id', 'seq')}, created_at, seq, ${ACCEPTED} FROM made),
   counted AS
     (INSERT INTO usage AS u (account_id, day, kind, shard, count)
        SELECT account_id, $3, kind, shard, count(*) FROM given GROUP BY account_id, kind, shard
@@ -79,12 +77,12 @@ const INSERT = `WITH given AS MATERIALIZED
 const LABELLED = `,
   labelled AS
     (INSERT INTO message_labels (account_id, label, message_seq)
-       SELECT DISTINCT made.account_id, label, made.seq FROM made JOIN given USING (account_id, id)
-         CROSS JOIN json_array_elements_text(given.labels::json) AS label)`;
+       SELECT DISTINCT made.account_id, label, made.seq FROM made
+         CROSS JOIN json_array_elements_text(made.labels::json) AS label)`;
 
 const ACCOUNTS = `
-  SELECT a.id, a.tier, a.current_key AS "signingKey" FROM accounts a
-    WHERE a.id IN (SELECT account_id FROM given WHERE lease IS NOT NULL)`;
+  SELECT a.id, a.tier, a.current_key AS "signingKey"
+    FROM (SELECT DISTINCT account_id FROM given WHERE lease IS NOT NULL) AS leased JOIN accounts a ON a.id = leased.account_id`;
 
 const WITHOUT_LABELS = INSERT + ACCOUNTS;
 const WITH_LABELS = INSERT + LABELLED + ACCOUNTS;

@@ -22,8 +22,8 @@ const RECONNECT_EVERY_MS = 250;
 const CONFLICT_TRIES_MAX = 10;
 
 /**
- * Every session of ours: a commit is on disk when it is answered; no statement, lock or forgotten transaction is held
- * for long; the plan is made for the values at hand, because a plan made for an empty table is no plan for a full one.
+ * Every session of ours: a commit is on disk when it is answered; nothing is held for long that others wait for; plans
+ * are made for the values and the tables at hand, because a plan made for an empty table is no plan for a full one.
  */
 const SESSION = [
   'synchronous_commit=on',
@@ -35,6 +35,19 @@ const SESSION = [
   'tcp_keepalives_interval=5',
   'tcp_keepalives_count=3',
   'client_min_messages=warning',
+];
+
+/**
+ * What writes knows its rows, by their keys or as the first of an index. It never reads a table through, nor all of an
+ * index: those of a queue are full of rows that are gone, until they are vacuumed, and only an index scan learns to
+ * pass over them.
+ */
+const WRITING = [
+  'enable_seqscan=off',
+  'enable_bitmapscan=off',
+  'enable_hashjoin=off',
+  'enable_mergejoin=off',
+  'enable_incremental_sort=off',
 ];
 
 export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
@@ -53,7 +66,8 @@ export interface PoolOptions {
 
 export function clientConfig(url: string, name: string): pg.ClientConfig {
   const given = new URL(url).searchParams.get('options');
-  const options = [given, ...SESSION.map((setting) => `-c ${setting}`)].filter(Boolean).join(' ');
+  const settings = [...SESSION, ...(name === WRITER_NAME ? WRITING : [])];
+  const options = [given, ...settings.map((setting) => `-c ${setting}`)].filter(Boolean).join(' ');
   return {
     connectionString: withoutOptions(url),
     application_name: name,
@@ -80,6 +94,8 @@ export class Pool {
   /** Every connection there is, so that those that hang can be cut off. */
   readonly #clients = new Set<pg.PoolClient>();
   #listener: pg.Client | null = null;
+  /** What the listener was asked last: one thing after the other. */
+  #asked: Promise<unknown> = Promise.resolve();
   #isAway = false;
   #isClosed = false;
   #answeredAtMs: number;
@@ -128,7 +144,7 @@ export class Pool {
   notify(payload: string): void {
     const listener = this.#listener;
     if (!listener || this.#isAway) return;
-    listener.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]).catch(() => {});
+    this.#ask(listener, 'SELECT pg_notify($1, $2)', [this.#options.channel, payload]).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -197,7 +213,14 @@ export class Pool {
       throw error;
     }
     this.#listener = listener;
+    this.#asked = Promise.resolve();
     this.#answeredAtMs = this.#options.timers.monotonicMs();
+  }
+
+  #ask(listener: pg.Client, sql: string, values: readonly string[] = []): Promise<unknown> {
+    const asked = this.#asked.then(() => listener.query(sql, [...values]));
+    this.#asked = asked.catch(() => {});
+    return asked;
   }
 
   #schedulePing(): void {
@@ -210,7 +233,7 @@ export class Pool {
     if (!listener) return;
     const { timers } = this.#options;
     const askedAtMs = timers.monotonicMs();
-    const answer = listener.query('SELECT 1').then(
+    const answer = this.#ask(listener, 'SELECT 1').then(
       () => {
         this.#answeredAtMs = timers.monotonicMs();
         return true;

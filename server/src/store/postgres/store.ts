@@ -9,7 +9,7 @@ import { StandingOffer } from '../standing-offer.ts';
 import { type AcceptAnswer, type EventPage, type Store, StoreUnavailable } from '../store.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import * as accounts from './accounts.ts';
-import { Claimer, orphanedClaims, release } from './claim.ts';
+import { Claimer, lookAround, orphanedClaims, release } from './claim.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
@@ -178,6 +178,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   }
 
   const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
+  const look = () => pool.write(lookAround);
   const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
 
   const store: Store = {
@@ -187,7 +188,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       if (nowMs - lookedAtMs >= knownForMs) offer.forgetDue();
       return offer.claimDue(request, async (limits, leasePrefix) => {
         try {
-          const reply = await claimer.claim({ ...request, limits, leasePrefix }, read, transaction);
+          const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, transaction, read);
           lookedAtMs = nowMs;
           // What we have no room for, others may.
           if (reply.hasMore) hints.work();

@@ -216,7 +216,7 @@ ALTER TABLE messages SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacu
 -- What to do next.
 CREATE INDEX messages_delayed ON messages (due_at) WHERE state = 'delayed';
 CREATE INDEX messages_ready ON messages (account_id, host, due_at, seq) WHERE state = 'ready';
-CREATE INDEX messages_claimed ON messages (node, lease) WHERE state = 'claimed';
+CREATE INDEX messages_claimed ON messages (node) WHERE state = 'claimed';
 CREATE INDEX messages_expiring ON messages (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Whose turn it is.
