@@ -1,10 +1,11 @@
 // The publishers of a measurement, in a process of their own: each connection sends the same request again as soon as
 // it is answered, over the nodes in turn. Says how many were accepted, twenty times a second.
-// node load.ts <connections> <destination> <token> <api>...
+// node load.ts <connections> <messages a second, 0 for as many as go> <destination> <token> <api>...
 
 import { connect, type Socket } from 'node:net';
 
-const [connections = '64', destination = '', token = '', ...apis] = process.argv.slice(2);
+const [connections = '64', rate = '0', destination = '', token = '', ...apis] = process.argv.slice(2);
+const pauseMs = Number(rate) === 0 ? 0 : (1000 * Number(connections)) / Number(rate);
 const BODY = 'x'.repeat(1024);
 
 let accepted = 0;
@@ -29,6 +30,7 @@ function run(api: URL): void {
   const socket: Socket = connect({ host: api.hostname, port: Number(api.port) });
   const request = requestTo(api);
   let text = '';
+  let sentAt = performance.now();
   socket.setNoDelay(true);
   socket.setEncoding('latin1');
   socket.on('connect', () => socket.write(request));
@@ -41,7 +43,8 @@ function run(api: URL): void {
     if (text.startsWith('HTTP/1.1 201')) accepted += 1;
     else refused += 1;
     text = '';
-    socket.write(request);
+    if (pauseMs === 0) socket.write(request);
+    else setTimeout(() => socket.write(request), Math.max(0, (sentAt += pauseMs) - performance.now()));
   });
   socket.on('error', () => setTimeout(() => run(api), 100));
 }

@@ -77,7 +77,7 @@ async function measure(layout: Layout, server: PostgresServer): Promise<Result> 
     }
     const token = await nodes[0]!.says<string>('token');
     const apis = nodes.map((node) => String(node.said.api));
-    const load = start(LOAD, values.connections, `http://127.0.0.1:${port}/`, token, ...apis);
+    const load = start(LOAD, values.connections, '0', `http://127.0.0.1:${port}/`, token, ...apis);
     await wait(WARM_UP_MS);
     const look = () => ({
       accepted: load.number('accepted'),

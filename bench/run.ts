@@ -2,6 +2,7 @@
 
 const MEASUREMENTS: Readonly<Record<string, () => Promise<unknown>>> = {
   nodes: () => import('./nodes.ts'),
+  growth: () => import('./growth.ts'),
 };
 
 const [name = ''] = process.argv.slice(2);
