@@ -7,12 +7,13 @@ import { deliveredHeaders } from '../../domain/publish.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import type { Principal } from '../../store/store.ts';
-import { NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
+import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { shownBody, shownCaller, shownContent } from '../message-view.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
+const TICKS_SHOWN = 5;
 
 export function scheduleRoutes(api: Api, context: ApiContext): void {
   const { store, world, publications, tiers } = context;
@@ -98,6 +99,27 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       const { duplicates } = await store.accept(plan.messages, world.clock.now());
       reply.status(201);
       return plan.messages.map(({ id, url }, index) => ({ messageId: duplicates[index] ?? id, url }));
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/cron',
+    scope: 'read',
+    query: Type.Object({ cron: Type.String() }, { additionalProperties: false }),
+    summary: 'The next times a cron expression names',
+    answer: CronAnswer,
+    handle: async ({ query }) => {
+      const cron = parseCron(query.cron);
+      if ('problem' in cron) throw new ApiError('bad_cron', `cron: ${cron.problem}`);
+      const times: number[] = [];
+      let at: number | null = world.clock.now();
+      while (times.length < TICKS_SHOWN) {
+        at = nextCronTime(cron, at);
+        if (at === null) break;
+        times.push(at);
+      }
+      return { cron: query.cron, timeZone: cron.timeZone, times };
     },
   });
 

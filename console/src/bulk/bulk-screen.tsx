@@ -1,0 +1,5 @@
+// To come.
+
+export function BulkScreen() {
+  return null;
+}

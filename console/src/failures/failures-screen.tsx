@@ -1,0 +1,5 @@
+// To come.
+
+export function FailuresScreen() {
+  return null;
+}

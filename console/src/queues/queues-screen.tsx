@@ -1,0 +1,5 @@
+// To come.
+
+export function QueuesScreen() {
+  return null;
+}

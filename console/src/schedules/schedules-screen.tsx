@@ -1,0 +1,5 @@
+// To come.
+
+export function SchedulesScreen() {
+  return null;
+}

@@ -1,0 +1,5 @@
+// To come.
+
+export function SinkScreen() {
+  return null;
+}
