@@ -2,6 +2,7 @@
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
 import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { EgressPolicy } from './delivery/egress.ts';
@@ -48,7 +49,7 @@ import { systemWorld, type World } from './world.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 /** What `npm run build` makes of the console. */
-const CONSOLE = new URL('../../console/dist/', import.meta.url);
+const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
 export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
 
 /** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
@@ -223,7 +224,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const listener = await createListener({
     lane,
     api,
-    console: new Console(accounts, CONSOLE),
+    webConsole: new Console(accounts, CONSOLE),
     sink,
     onFault,
   });

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../accounts/accounts.ts';
 import { ApiError } from './errors.ts';
@@ -43,7 +43,7 @@ export class Console {
   readonly #accounts: Accounts;
   readonly #files: ReadonlyMap<string, StaticFile>;
 
-  constructor(accounts: Accounts, directory: URL) {
+  constructor(accounts: Accounts, directory: string) {
     this.#accounts = accounts;
     this.#files = readFiles(directory);
   }
@@ -137,7 +137,7 @@ function sendFile(file: StaticFile, request: IncomingMessage, response: ServerRe
   response.end(request.method === 'HEAD' ? undefined : bytes);
 }
 
-function readFiles(directory: URL): ReadonlyMap<string, StaticFile> {
+function readFiles(directory: string): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>();
   let names: string[] = [];
   try {
@@ -148,7 +148,7 @@ function readFiles(directory: URL): ReadonlyMap<string, StaticFile> {
     // Not built: the page says so.
   }
   for (const path of names) {
-    const name = new URL(`file://${path}`).pathname.slice(directory.pathname.length);
+    const name = relative(directory, path).replaceAll('\\', '/');
     files.set(name, staticFile(name, readFileSync(path)));
   }
   return files;

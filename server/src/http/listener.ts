@@ -22,7 +22,7 @@ const DISCARDED_BYTES_MAX = 64 * 1024 * 1024;
 export interface ListenerOptions {
   readonly lane: PublishLane;
   readonly api: Api;
-  readonly console: Console;
+  readonly webConsole: Console;
   readonly sink: Sink | null;
   /** Logs a fault of ours and answers the id it is logged under. */
   readonly onFault: (error: unknown) => string;
@@ -80,7 +80,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
     }
-    if (await options.console.handle(request, response)) return;
+    if (await options.webConsole.handle(request, response)) return;
     if (!(await lane.handle(request, response))) api.fastify.routing(request, response);
   }
 
