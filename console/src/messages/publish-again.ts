@@ -1,6 +1,6 @@
 // A message turned back into the call that would make it again.
 
-import { type Call, calls, type Message } from 'postrider-sdk';
+import { type Call, calls, type Message, type Published } from 'postrider-sdk';
 
 export interface Draft {
   readonly mode: 'publish' | 'enqueue' | 'schedule';
@@ -51,7 +51,9 @@ function flowValue({ parallelism, rate, period }: Message): string {
     .join(', ');
 }
 
-export function callOf(draft: Draft): Call<unknown> {
+export type SentAnswer = Published | readonly Published[] | { readonly scheduleId: string };
+
+export function callOf(draft: Draft): Call<SentAnswer> {
   const request = {
     destination: draft.destination,
     ...(draft.contentType !== '' && { contentType: draft.contentType }),
@@ -62,6 +64,6 @@ export function callOf(draft: Draft): Call<unknown> {
   return draft.mode === 'schedule' ? calls.createSchedule(request) : calls.publish(request);
 }
 
-export function publishCallOf(message: Message): Call<unknown> {
+export function publishCallOf(message: Message): Call<SentAnswer> {
   return callOf(draftOf(message));
 }
