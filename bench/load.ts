@@ -43,8 +43,9 @@ function run(api: URL): void {
     if (text.startsWith('HTTP/1.1 201')) accepted += 1;
     else refused += 1;
     text = '';
+    sentAt += pauseMs;
     if (pauseMs === 0) socket.write(request);
-    else setTimeout(() => socket.write(request), Math.max(0, (sentAt += pauseMs) - performance.now()));
+    else setTimeout(() => socket.write(request), Math.max(0, sentAt - performance.now()));
   });
   socket.on('error', () => setTimeout(() => run(api), 100));
 }

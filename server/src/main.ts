@@ -2,6 +2,7 @@
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
 import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { EgressPolicy } from './delivery/egress.ts';
@@ -11,6 +12,7 @@ import { createUndiciSender } from './delivery/undici-sender.ts';
 import { idMaker } from './domain/id.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
+import { Console } from './http/console.ts';
 import { ApiError } from './http/errors.ts';
 import { EventStreams } from './http/event-streams.ts';
 import { createListener } from './http/listener.ts';
@@ -28,6 +30,8 @@ import { messageRoutes } from './http/routes/messages.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { queueRoutes } from './http/routes/queues.ts';
 import { scheduleRoutes } from './http/routes/schedules.ts';
+import { sinkRoutes } from './http/routes/sink.ts';
+import { statisticsRoutes } from './http/routes/statistics.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
@@ -45,6 +49,8 @@ import { fireSchedules } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
+/** What `npm run build` makes of the console. */
+const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
 export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
 
 /** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
@@ -74,6 +80,7 @@ const ROUTES = [
   deadLetterRoutes,
   flowControlRoutes,
   jobRoutes,
+  statisticsRoutes,
   accountRoutes,
   adminRoutes,
 ];
@@ -176,6 +183,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     publications,
     rules: config,
     isForQstashClients,
+    service: { version: VERSION, headerPrefix, isDev },
     concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
     isServing: () => isServing,
     onFault,
@@ -203,10 +211,13 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       return null;
     },
   });
+  const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
+  if (sink) sinkRoutes(api, sink);
   const listener = await createListener({
     lane,
     api,
-    sink: isDev ? new Sink(world.clock, headerPrefix) : null,
+    webConsole: new Console(accounts, CONSOLE),
+    sink,
     onFault,
   });
   let bound: Awaited<ReturnType<typeof listener.listen>>;

@@ -12,6 +12,8 @@ import { hashToken, newSecret } from './tokens.ts';
 /** How long a token revoked by another node may still work here. */
 const REMEMBER_MS = 5000;
 const REMEMBERED_MAX = 10_000;
+/** How often the use of a token is written down. */
+const TOUCH_EVERY_MS = 60_000;
 
 export class Accounts {
   readonly #store: Store;
@@ -33,9 +35,18 @@ export class Accounts {
     if (known && known.untilMs > nowMs) return known.principal;
     const principal = await this.#store.findToken(hash);
     if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
-    if (principal) this.#remembered.set(key, { principal, untilMs: nowMs + REMEMBER_MS });
-    else this.#remembered.delete(key);
+    if (principal) {
+      this.#remembered.set(key, { principal, untilMs: nowMs + REMEMBER_MS });
+      this.#touch(principal.token);
+    } else this.#remembered.delete(key);
     return principal;
+  }
+
+  /** Not waited for: a request does not depend on it, and the next use writes it as well. */
+  #touch({ id, lastUsedAt }: Token): void {
+    const now = this.#world.clock.now();
+    if (lastUsedAt !== null && now - lastUsedAt < TOUCH_EVERY_MS) return;
+    this.#store.touchToken(id, now).catch(() => {});
   }
 
   async createAccount(name: string, tier: TierName): Promise<Account | 'nameTaken'> {
@@ -60,7 +71,15 @@ export class Accounts {
     text = newSecret('pr', this.#world.random),
   ): Promise<{ token: Token; text: string }> {
     const createdAt = this.#world.clock.now();
-    const token: Token = { id: this.#newId('tok'), accountId, name, scopes, createdAt, revokedAt: null };
+    const token: Token = {
+      id: this.#newId('tok'),
+      accountId,
+      name,
+      scopes,
+      createdAt,
+      revokedAt: null,
+      lastUsedAt: null,
+    };
     await this.#store.createToken(token, hashToken(text));
     return { token, text };
   }

@@ -16,6 +16,7 @@ export function greeting(ready: {
   const lines = [
     `postrider ${version} · ${config.command} · data in ${ready.place} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
     `API      ${url}`,
+    isDev ? `Console  ${url}/console#t=${token}      opens signed in` : `Console  ${url}/console`,
   ];
   if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only this once: keep it'}`);
   if (isDev) {

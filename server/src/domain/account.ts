@@ -20,6 +20,8 @@ export interface Token {
   readonly scopes: readonly Scope[];
   readonly createdAt: number;
   readonly revokedAt: number | null;
+  /** To about a minute. */
+  readonly lastUsedAt: number | null;
 }
 
 export interface SigningKeys {

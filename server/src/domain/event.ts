@@ -52,7 +52,7 @@ export function stepEvents(message: Message, step: Step): MessageEvent[] {
   }
 }
 
-function attemptStates(attempt: Attempt): EventState[] {
+export function attemptStates(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>): EventState[] {
   const isSuccess =
     attempt.outcome === 'answered' && attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
   if (isSuccess) return ['ACTIVE', 'DELIVERED'];

@@ -16,11 +16,15 @@ export interface MessageFilter {
   readonly queueNames?: readonly string[];
   readonly topicNames?: readonly string[];
   readonly scheduleIds?: readonly string[];
+  /** The message that led to it: whose attempt it reports, or whose dead letter it sends again. */
+  readonly sourceMessageIds?: readonly string[];
   readonly labels?: readonly string[];
   readonly flowKeys?: readonly string[];
   readonly callerIps?: readonly string[];
   /** Status of the last answer. */
   readonly statuses?: readonly number[];
+  /** Why it failed, in exactly these words. */
+  readonly failures?: readonly string[];
   /** Created at or after, in milliseconds since 1970. */
   readonly fromAt?: number;
   /** Created at or before. */
@@ -56,10 +60,12 @@ export function isMeant(filter: MessageFilter, message: Message): boolean {
     is(filter.queueNames, message.queueName) &&
     is(filter.topicNames, message.topicName) &&
     is(filter.scheduleIds, message.scheduleId) &&
+    is(filter.sourceMessageIds, message.sourceMessageId) &&
     (filter.labels === undefined || message.labels.some((label) => filter.labels!.includes(label))) &&
     is(filter.flowKeys, message.flow?.key ?? null) &&
     is(filter.callerIps, message.callerIp) &&
     is(filter.statuses, message.lastStatus) &&
+    is(filter.failures, message.failure) &&
     (filter.fromAt === undefined || message.createdAt >= filter.fromAt) &&
     (filter.toAt === undefined || message.createdAt <= filter.toAt) &&
     (filter.text === undefined || hasText(message, filter.text.toLowerCase()))

@@ -217,6 +217,68 @@ export const UsageAnswer = open({
 });
 export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier: Type.String(), createdAt: Ms });
 export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer) });
+const Count = Type.Integer({ minimum: 0 });
+const standingFields = { waiting: Count, scheduled: Count, active: Count, retrying: Count };
+export const OverviewAnswer = open({
+  now: Ms,
+  ...standingFields,
+  failed: Count,
+  cancelled: Count,
+  all: Count,
+  countedMax: Type.Integer({ description: 'A count that has reached it means that many or more.' }),
+  oldestDueAt: optional(Ms),
+  queues: Type.Array(open({ name: Type.String(), ...standingFields, placesTaken: Count })),
+});
+export const ActivityAnswer = open({
+  now: Ms,
+  bucketMs: Type.Integer(),
+  buckets: Type.Array(
+    open({ at: Ms, accepted: Count, delivered: Count, retried: Count, failed: Count, cancelled: Count }),
+  ),
+  lag: open({ count: Count, p50Ms: optional(Count), p95Ms: optional(Count), p99Ms: optional(Count) }),
+});
+export const FailureGroupsAnswer = open({
+  groups: Type.Array(
+    open({
+      host: Type.String(),
+      failure: Type.String(),
+      responseStatus: optional(Type.Integer()),
+      count: Count,
+      firstAt: Ms,
+      lastAt: Ms,
+      createdAtMin: Ms,
+      sample: open({ dlqId: Type.String(), messageId: Type.String(), url: Type.String() }),
+    }),
+  ),
+  groupedMax: Type.Integer({ description: 'How many dead letters are looked at, the newest ones.' }),
+});
+export const CronAnswer = open({ cron: Type.String(), timeZone: Type.String(), times: Type.Array(Ms) });
+const Limit = Type.Union([Type.Integer(), Type.Null()]);
+export const OwnAccountAnswer = open({
+  accountId: Type.String(),
+  name: Type.String(),
+  tier: Type.String(),
+  createdAt: Ms,
+  token: open({ tokenId: Type.String(), name: Type.String(), scopes: Type.Array(Type.String()) }),
+  limits: Type.Record(Type.String(), Limit),
+  service: open({ version: Type.String(), headerPrefix: Type.String(), isDev: Type.Boolean() }),
+});
+export const SinkRequestsAnswer = open({
+  requests: Type.Array(
+    open({
+      id: Type.Integer(),
+      at: Ms,
+      method: Type.String(),
+      url: Type.String(),
+      header: Headers,
+      body: optional(Type.String()),
+      bodyBase64: optional(Type.String()),
+      isBodyCut: optional(Type.Boolean()),
+      status: optional(Type.Integer()),
+    }),
+  ),
+});
+
 const tokenFields = {
   tokenId: Type.String(),
   accountId: Type.String(),
@@ -224,6 +286,7 @@ const tokenFields = {
   scopes: Type.Array(Type.String()),
   createdAt: Ms,
   revokedAt: optional(Ms),
+  lastUsedAt: optional(Ms),
 };
 export const NodesAnswer = open({
   nodes: Type.Array(

@@ -28,6 +28,8 @@ export interface ApiContext {
    * filter means all, a cancel by filter takes all that match whatever its `count`, the log says CANCELED.
    */
   readonly isForQstashClients: boolean;
+  /** What a client may want to know of the service it talks to. */
+  readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
   readonly concurrency: { readonly max: number; readonly inFlight: () => number };
   /** False while the node drains. */
   readonly isServing: () => boolean;

@@ -6,9 +6,11 @@ import { tokenFromHeader } from '../accounts/tokens.ts';
 import type { Scope } from '../domain/account.ts';
 import type { Principal } from '../store/store.ts';
 import { ApiError } from './errors.ts';
+import { tokenFromSession } from './session.ts';
 
 export async function authenticate(accounts: Accounts, headers: IncomingHttpHeaders, scope: Scope): Promise<Principal> {
-  const token = tokenFromHeader(headers.authorization);
+  const token =
+    headers.authorization === undefined ? tokenFromSession(headers) : tokenFromHeader(headers.authorization);
   if (token === null) {
     throw new ApiError('unauthorized', 'Authorization: missing or unreadable; send "Authorization: Bearer <token>"');
   }

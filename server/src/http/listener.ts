@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Problem } from '../domain/problem.ts';
 import type { Api } from './api.ts';
 import { internalProblem } from './api.ts';
+import type { Console } from './console.ts';
 import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { PublishLane } from './publish-lane.ts';
 import type { Sink } from './sink.ts';
@@ -21,6 +22,7 @@ const DISCARDED_BYTES_MAX = 64 * 1024 * 1024;
 export interface ListenerOptions {
   readonly lane: PublishLane;
   readonly api: Api;
+  readonly webConsole: Console;
   readonly sink: Sink | null;
   /** Logs a fault of ours and answers the id it is logged under. */
   readonly onFault: (error: unknown) => string;
@@ -78,6 +80,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
     }
+    if (await options.webConsole.handle(request, response)) return;
     if (!(await lane.handle(request, response))) api.fastify.routing(request, response);
   }
 

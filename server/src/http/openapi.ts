@@ -63,6 +63,7 @@ const TAGS = [
   'bulk',
   'account',
   'admin',
+  'dev',
   'health',
 ];
 
@@ -124,7 +125,9 @@ function tagOf(path: string): string {
   const first = path.split('/').filter((part) => part !== '' && part !== 'v2')[0] ?? '';
   if (first === 'logs') return 'events';
   if (first === 'globalParallelism') return 'flowControl';
-  if (['keys', 'usage'].includes(first)) return 'account';
+  if (['keys', 'usage', 'account'].includes(first)) return 'account';
+  if (['overview', 'activity'].includes(first)) return 'messages';
+  if (first === 'cron') return 'schedules';
   return TAGS.includes(first) ? first : 'health';
 }
 

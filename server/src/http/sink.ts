@@ -1,4 +1,5 @@
-// Destinations to try things on, in development only: `/dev/sink/ok` and friends answer as their path says.
+// Destinations to try things on, in development only: `/dev/sink/ok` and friends answer as their path says. The last
+// requests are kept in memory, to be looked at.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../world.ts';
@@ -8,11 +9,28 @@ const SINK = '/dev/sink/';
 /** `fail?times=N` counts by message; the oldest counts are forgotten past this. */
 const COUNTED_MAX = 1000;
 const SLOW_MS_MAX = 10 * 60 * 1000;
+const KEPT_MAX = 200;
+const BODY_KEPT_BYTES_MAX = 64 * 1024;
+
+/** One request as it came. */
+export interface SinkRequest {
+  readonly id: number;
+  readonly at: number;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Uint8Array;
+  readonly isBodyCut: boolean;
+  /** Null while it has not been answered. */
+  readonly status: number | null;
+}
 
 export class Sink {
   readonly #clock: Clock;
   readonly #messageIdHeader: string;
   readonly #seen = new Map<string, number>();
+  #kept: { id: number; read: () => SinkRequest }[] = [];
+  #lastId = 0;
 
   constructor(clock: Clock, headerPrefix: string) {
     this.#clock = clock;
@@ -23,7 +41,7 @@ export class Sink {
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     const [path, query] = splitOnce(request.url ?? '', '?');
     if (!path.startsWith(SINK)) return false;
-    request.resume();
+    this.#keep(request, response);
     const parameters = new URLSearchParams(query);
     const [name, argument] = splitOnce(path.slice(SINK.length), '/');
     if (name === 'ok') answer(response, 200);
@@ -38,6 +56,40 @@ export class Sink {
       });
     }
     return true;
+  }
+
+  /** The newest first. */
+  get requests(): readonly SinkRequest[] {
+    return this.#kept.map(({ read }) => read()).reverse();
+  }
+
+  forget(): void {
+    this.#kept = [];
+  }
+
+  #keep(request: IncomingMessage, response: ServerResponse): void {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const at = this.#clock.now();
+    const chunks: Buffer[] = [];
+    let keptBytes = 0;
+    let isBodyCut = false;
+    request.on('data', (chunk: Buffer) => {
+      const room = BODY_KEPT_BYTES_MAX - keptBytes;
+      isBodyCut ||= chunk.length > room;
+      if (room > 0) chunks.push(chunk.subarray(0, room));
+      keptBytes += Math.min(room, chunk.length);
+    });
+    const headers: [string, string][] = [];
+    for (let i = 0; i < request.rawHeaders.length; i += 2)
+      headers.push([request.rawHeaders[i]!, request.rawHeaders[i + 1]!]);
+    const { method = '', url = '' } = request;
+    const read = (): SinkRequest => {
+      const status = response.headersSent ? response.statusCode : null;
+      return { id, at, method, url, headers, body: Buffer.concat(chunks), isBodyCut, status };
+    };
+    this.#kept.push({ id, read });
+    if (this.#kept.length > KEPT_MAX) this.#kept.shift();
   }
 
   #hasFailedEnough(request: IncomingMessage, times: number): boolean {

@@ -2,6 +2,8 @@
 // between the adapters in keys and column types only: one keeps flags as 0 and 1, another as booleans.
 
 import type { Scope, Token } from '../domain/account.ts';
+import type { ActivityStep } from '../domain/activity.ts';
+import type { FailureFact } from '../domain/failure-group.ts';
 import type { FlowLimits } from '../domain/flow-control.ts';
 import type { Job, JobAction } from '../domain/job.ts';
 import type {
@@ -17,6 +19,7 @@ import type {
 import type { MessageFilter } from '../domain/message-filter.ts';
 import type { Redaction } from '../domain/redact.ts';
 import type { Schedule } from '../domain/schedule.ts';
+import type { OpenGroup } from '../domain/standing.ts';
 import type { Endpoint, Topic } from '../domain/topic.ts';
 
 export type Flag = 0 | 1 | boolean;
@@ -243,6 +246,7 @@ export interface TokenRow {
   scopes: string;
   created_at: number;
   revoked_at: number | null;
+  last_used_at: number | null;
 }
 
 export function toToken(row: TokenRow): Token {
@@ -253,5 +257,71 @@ export function toToken(row: TokenRow): Token {
     scopes: row.scopes === '' ? [] : (row.scopes.split(' ') as Scope[]),
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+  };
+}
+
+/** Open messages that are alike, counted. */
+export interface OpenGroupRow {
+  queue_name: string | null;
+  is_claimed: Flag;
+  has_attempts: Flag;
+  is_later: Flag;
+  holds_slot: Flag;
+  count: number;
+  due_at_min: number;
+}
+
+export function toOpenGroup(row: OpenGroupRow): OpenGroup {
+  return {
+    queueName: row.queue_name,
+    state: row.is_claimed ? 'claimed' : 'pending',
+    hasAttempts: Boolean(row.has_attempts),
+    isLater: Boolean(row.is_later),
+    holdsSlot: Boolean(row.holds_slot),
+    count: row.count,
+    dueAtMin: row.due_at_min,
+  };
+}
+
+/** A step of the journal, with its attempt if it is one. */
+export interface StepRow {
+  step: number;
+  outcome: Attempt['outcome'] | null;
+  status: number | null;
+  next_at: number | null;
+  lag_ms: number | null;
+}
+
+/** Steps other than attempt 1, 2, 3 …; see the migrations. */
+export const ACCEPTED = 0;
+export const CANCELLED = -1;
+
+export function toStep(row: StepRow): ActivityStep {
+  if (row.step === ACCEPTED) return { kind: 'accepted', attempt: null, lagMs: 0 };
+  if (row.step === CANCELLED) return { kind: 'cancelled', attempt: null, lagMs: 0 };
+  const attempt = row.outcome && { outcome: row.outcome, status: row.status, nextAt: row.next_at };
+  return { kind: 'attempt', attempt, lagMs: row.lag_ms ?? 0 };
+}
+
+export interface FailureRow {
+  id: string;
+  url: string;
+  host: string;
+  last_status: number | null;
+  failure: string;
+  created_at: number;
+  ended_at: number;
+}
+
+export function toFailure(row: FailureRow): FailureFact {
+  return {
+    id: row.id,
+    url: row.url,
+    host: row.host,
+    lastStatus: row.last_status,
+    failure: row.failure,
+    createdAt: row.created_at,
+    endedAt: row.ended_at,
   };
 }

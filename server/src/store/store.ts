@@ -3,7 +3,9 @@
 // argument of every verb that touches what an account owns: a foreign id answers like a missing one.
 
 import type { Account, SigningKeys, Token, UsageRow } from '../domain/account.ts';
+import type { Activity } from '../domain/activity.ts';
 import type { EventState, MessageEvent } from '../domain/event.ts';
+import type { FailureGroup } from '../domain/failure-group.ts';
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
@@ -12,6 +14,7 @@ import type { NodeInfo } from '../domain/node.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
+import type { Standing } from '../domain/standing.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
 
@@ -83,6 +86,15 @@ export interface StoredMessage {
 export interface Principal {
   readonly token: Token;
   readonly account: Account;
+}
+
+/** Where an account's messages stand. A count that has reached `countedMax` means that many or more. */
+export interface AccountStanding extends Standing {
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Open and ended. */
+  readonly all: number;
+  readonly countedMax: number;
 }
 
 /** How many messages stand where. Exact, but reads every row: for tests and `postrider` commands, not for requests. */
@@ -170,6 +182,22 @@ export interface Store {
 
   counts(): Promise<Counts>;
 
+  // ——— numbers for people ———
+
+  /** Reads at most `limit` open messages, the oldest ones, and counts the others up to it. */
+  standing(accountId: string, now: number, limit: number): Promise<AccountStanding>;
+
+  /** What happened from one time until before another: at most `limit` steps, the last ones; `looked` says how many. */
+  activity(
+    accountId: string,
+    fromAt: number,
+    toAt: number,
+    limit: number,
+  ): Promise<{ readonly activity: Activity; readonly looked: number }>;
+
+  /** The newest `limit` dead letters, grouped by host and reason. */
+  failureGroups(accountId: string, limit: number): Promise<readonly FailureGroup[]>;
+
   // ——— queues ———
 
   /** Makes the queue or changes what `change` names; takes effect with the next claim. */
@@ -255,6 +283,8 @@ export interface Store {
   findToken(hash: Uint8Array): Promise<Principal | null>;
   listTokens(accountId: string): Promise<readonly Token[]>;
   revokeToken(accountId: string, tokenId: string, now: number): Promise<boolean>;
+  /** Notes that a token was shown. */
+  touchToken(tokenId: string, now: number): Promise<void>;
 
   /** Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included. */
   usage(accountId: string, fromDay: string, toDay: string): Promise<readonly UsageRow[]>;

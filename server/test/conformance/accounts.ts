@@ -14,6 +14,7 @@ function token(some: Partial<Token> = {}): Token {
     scopes: ['publish', 'read'],
     createdAt: NOW,
     revokedAt: null,
+    lastUsedAt: null,
     ...some,
   };
 }
@@ -24,6 +25,13 @@ export function accountsConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('accounts', () => {
+    test('the last use of a token is kept', async ({ a }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await a.store.touchToken('tok_1', NOW + 1);
+      assert.equal((await a.store.findToken(hashOf(1)))!.token.lastUsedAt, NOW + 1);
+      assert.deepEqual(await a.store.listTokens(ACCOUNT), [token({ lastUsedAt: NOW + 1 })]);
+    });
+
     test('an account is made once under its name', async ({ a }) => {
       const account = { id: 'acc_3', name: 'third', tier: 'paid', createdAt: NOW } as const;
       assert.equal(await a.store.createAccount(account, { current: 'sig_1', next: 'sig_2' }), 'created');

@@ -22,6 +22,7 @@ import { roundTripConformance } from './round-trip.ts';
 import { schedulesConformance } from './schedules.ts';
 import { searchConformance } from './search.ts';
 import { settleConformance } from './settle.ts';
+import { statisticsConformance } from './statistics.ts';
 import { topicsConformance } from './topics.ts';
 import { waitingConformance } from './waiting.ts';
 
@@ -44,6 +45,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   deadLettersConformance,
   schedulesConformance,
   jobsConformance,
+  statisticsConformance,
   retentionConformance,
   topicsConformance,
   accountsConformance,

@@ -78,7 +78,15 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   await Promise.all([store.getAccount(ACCOUNT), store.listAccounts(), store.setTier(ACCOUNT, 'paid')]);
   await Promise.all([store.getSigningKeys(ACCOUNT), store.rotateSigningKeys(ACCOUNT, KEYS.next, 'sig_fresh')]);
-  const token = { id: 'tok_1', accountId: ACCOUNT, name: 'ci', scopes: [], createdAt: NOW, revokedAt: null };
+  const token = {
+    id: 'tok_1',
+    accountId: ACCOUNT,
+    name: 'ci',
+    scopes: [],
+    createdAt: NOW,
+    revokedAt: null,
+    lastUsedAt: null,
+  };
   await store.createToken(token, new Uint8Array(32));
   await Promise.all([store.findToken(new Uint8Array(32)), store.listTokens(ACCOUNT)]);
   await store.revokeToken(ACCOUNT, 'tok_1', NOW);

@@ -1,14 +1,34 @@
-// What an account sees of itself: its signing keys and its usage.
+// What an account sees of itself: who it is and what it may do, its signing keys and its usage.
 
 import Type from 'typebox';
 import { usageDay } from '../../domain/account.ts';
-import { KeysAnswer, UsageAnswer } from '../answers.ts';
+import { KeysAnswer, OwnAccountAnswer, UsageAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 
-export function accountRoutes(api: Api, { store, accounts, world }: ApiContext): void {
+export function accountRoutes(api: Api, { store, accounts, world, tiers, service }: ApiContext): void {
+  api.add({
+    method: 'GET',
+    path: '/v2/account',
+    scope: 'read',
+    summary: 'Read who is asking: the account, the token, its limits',
+    answer: OwnAccountAnswer,
+    handle: async ({ principal: { account, token } }) => {
+      const { name: _name, ...limits } = tiers[account.tier];
+      return {
+        accountId: account.id,
+        name: account.name,
+        tier: account.tier,
+        createdAt: account.createdAt,
+        token: { tokenId: token.id, name: token.name, scopes: token.scopes },
+        limits,
+        service,
+      };
+    },
+  });
+
   api.add({
     method: 'GET',
     path: '/v2/keys',

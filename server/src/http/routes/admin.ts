@@ -120,6 +120,14 @@ function unknownAccount(accountId: string): ApiError {
   return new ApiError('account_not_found', `there is no account "${accountId}"`);
 }
 
-function shown({ id, accountId, name, scopes, createdAt, revokedAt }: Token) {
-  return { tokenId: id, accountId, name, scopes, createdAt, ...(revokedAt !== null && { revokedAt }) };
+function shown({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
+  return {
+    tokenId: id,
+    accountId,
+    name,
+    scopes,
+    createdAt,
+    ...(revokedAt !== null && { revokedAt }),
+    ...(lastUsedAt !== null && { lastUsedAt }),
+  };
 }

@@ -3,16 +3,18 @@
 import Type from 'typebox';
 import { headerMap } from '../../domain/callback.ts';
 import { nextCronTime, parseCron } from '../../domain/cron.ts';
+import { parseDestination } from '../../domain/destination.ts';
 import { deliveredHeaders } from '../../domain/publish.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import type { Principal } from '../../store/store.ts';
-import { NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
+import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { shownBody, shownCaller, shownContent } from '../message-view.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
+const TICKS_SHOWN = 5;
 
 export function scheduleRoutes(api: Api, context: ApiContext): void {
   const { store, world, publications, tiers } = context;
@@ -101,6 +103,27 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     },
   });
 
+  api.add({
+    method: 'GET',
+    path: '/v2/cron',
+    scope: 'read',
+    query: Type.Object({ cron: Type.String() }, { additionalProperties: false }),
+    summary: 'The next times a cron expression names',
+    answer: CronAnswer,
+    handle: async ({ query }) => {
+      const cron = parseCron(query.cron);
+      if ('problem' in cron) throw new ApiError('bad_cron', `cron: ${cron.problem}`);
+      const times: number[] = [];
+      let at: number | null = world.clock.now();
+      while (times.length < TICKS_SHOWN) {
+        at = nextCronTime(cron, at);
+        if (at === null) break;
+        times.push(at);
+      }
+      return { cron: query.cron, timeZone: cron.timeZone, times };
+    },
+  });
+
   async function find(principal: Principal, id: string): Promise<Schedule> {
     const schedule = await store.getSchedule(principal.account.id, id);
     if (!schedule) throw unknownSchedule(id);
@@ -118,7 +141,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       scheduleId: schedule.id,
       cron: schedule.cron,
       createdAt: schedule.createdAt,
-      destination: schedule.destination,
+      destination: shownDestination(schedule.destination),
       method: method ?? 'POST',
       header: headerMap(header),
       ...shownBody('body', body),
@@ -151,6 +174,12 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     }
     return states;
   }
+}
+
+/** As it is delivered to, also where it was sent to us encoded. */
+function shownDestination(text: string): string {
+  const destination = parseDestination(text);
+  return 'kind' in destination && destination.kind === 'url' ? destination.target.url : text;
 }
 
 function unknownSchedule(id: string): ApiError {

@@ -8,7 +8,7 @@ import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
 const ACCOUNT = 'id, name, tier, created_at AS "createdAt"';
-const TOKEN = 'id, account_id, name, scopes, created_at, revoked_at';
+const TOKEN = 'id, account_id, name, scopes, created_at, revoked_at, last_used_at';
 
 export async function createAccount(
   database: Database,
@@ -90,6 +90,10 @@ export async function listTokens(database: Database, accountId: string): Promise
     sought(accountId),
   );
   return rows.map(toToken);
+}
+
+export async function touchToken(database: Database, tokenId: string, now: number): Promise<void> {
+  await database.run('UPDATE tokens SET last_used_at = $2 WHERE id = $1', tokenId, now);
 }
 
 export async function revokeToken(

@@ -3,9 +3,10 @@
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import type { Attempt } from '../../domain/message.ts';
+import { ACCEPTED, CANCELLED } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database, Value } from './database.ts';
-import { ACCEPTED, CANCELLED, horizon, placeBefore } from './journal.ts';
+import { horizon, placeBefore } from './journal.ts';
 import { readAttempts } from './messages.ts';
 import { CANDIDATE, type CandidateRow, Judge, messageOf, PAGE_BYTES_MAX } from './search.ts';
 import { soughtAll } from './sought.ts';

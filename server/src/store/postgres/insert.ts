@@ -3,9 +3,10 @@
 
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
+import { ACCEPTED } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
-import { ACCEPTED, placeSql } from './journal.ts';
+import { placeSql } from './journal.ts';
 
 export interface Placed {
   readonly message: NewMessage;

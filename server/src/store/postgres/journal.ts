@@ -3,10 +3,6 @@
 
 import type { Database } from './database.ts';
 
-/** Steps other than attempt 1, 2, 3 …; see the migration. */
-export const ACCEPTED = 0;
-export const CANCELLED = -1;
-
 /** Places for each millisecond; the last of a long transaction run on into the next ones. */
 const PLACES_PER_MS = 1024;
 
@@ -57,6 +53,11 @@ export async function placeBefore(database: Database, accountId: string, at: num
     else low = row.seq + 1;
   }
   return low;
+}
+
+/** A place behind which nothing happened before this time. */
+export function placeBehind(database: Database, accountId: string, at: number): Promise<number> {
+  return placeBefore(database, accountId, at + 2 * SKEW_MS);
 }
 
 /** The oldest of what happened before a time, a few rows at a time; those of a message that is deleted go with it. */

@@ -217,6 +217,7 @@ async function waysTo(database: Database, accountId: string, filter: MessageFilt
       seq: 'l.message_seq',
     }));
   }
+  if (filter.sourceMessageIds) return by('source_message_id', filter.sourceMessageIds);
   if (filter.scheduleIds) return by('schedule_id', filter.scheduleIds);
   if (filter.flowKeys) return by('flow_key', filter.flowKeys);
   if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {

@@ -2,11 +2,12 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import type { Settlement } from '../../domain/message.ts';
+import { CANCELLED } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import { accept } from './accept.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
-import { CANCELLED, placeSql } from './journal.ts';
+import { placeSql } from './journal.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
 

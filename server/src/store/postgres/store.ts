@@ -27,6 +27,7 @@ import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
 import { cancel, deliverNow, isPlain, PLAIN, type SettleReply, settle } from './settle.ts';
+import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
 
@@ -258,6 +259,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ),
     deleteExpired: writing(messages.deleteExpired),
     counts: reading(messages.countMessages),
+    standing: reading(statistics.standing),
+    activity: reading(statistics.activity),
+    failureGroups: reading(statistics.failureGroups),
     async saveQueue(accountId, name, change, now) {
       const queue = await writing(queues.saveQueue)(accountId, name, change, now);
       noteDue(now, now);
@@ -335,6 +339,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     findToken: reading(accounts.findToken),
     listTokens: reading(accounts.listTokens),
     revokeToken: writing(accounts.revokeToken),
+    touchToken: writing(accounts.touchToken),
     usage: reading(accounts.usage),
     listNodes: reading(listNodes),
     async close() {

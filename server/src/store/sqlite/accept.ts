@@ -4,10 +4,11 @@
 import { usageDay } from '../../domain/account.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
+import { ACCEPTED } from '../rows.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, noteFlowKey } from './flow-keys.ts';
-import { ACCEPTED, type Journal } from './journal.ts';
+import type { Journal } from './journal.ts';
 import { insertMessage } from './messages.ts';
 import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
 

@@ -57,6 +57,7 @@ interface TokenRow {
   scopes: string;
   created_at: number;
   revoked_at: number | null;
+  last_used_at: number | null;
 }
 
 export function createToken(database: Database, token: Token, hash: Uint8Array): void {
@@ -93,6 +94,10 @@ export function revokeToken(database: Database, accountId: string, tokenId: stri
   );
 }
 
+export function touchToken(database: Database, tokenId: string, now: number): void {
+  database.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', now, tokenId);
+}
+
 function toToken(row: TokenRow): Token {
   return {
     id: row.id,
@@ -101,6 +106,7 @@ function toToken(row: TokenRow): Token {
     scopes: row.scopes === '' ? [] : (row.scopes.split(' ') as Scope[]),
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
   };
 }
 

@@ -2,10 +2,6 @@
 
 import type { Database } from './database.ts';
 
-/** Steps other than attempt 1, 2, 3 …; see the migration. */
-export const ACCEPTED = 0;
-export const CANCELLED = -1;
-
 /** Places for each millisecond, so that a place tells the time and none is ever used twice. */
 const PLACES_PER_MS = 1024;
 /** Of the year 2109; from then on places only count. They stay whole numbers that JavaScript can hold. */

@@ -18,7 +18,7 @@ CREATE TABLE tokens (
   hash       BLOB NOT NULL UNIQUE,
   created_at INTEGER NOT NULL,
   revoked_at INTEGER
-) STRICT, WITHOUT ROWID;
+, last_used_at INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE INDEX tokens_by_account ON tokens (account_id, id);
 
@@ -251,5 +251,6 @@ CREATE TABLE journal (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX journal_of_message ON journal (message_seq);
+CREATE INDEX messages_of_source ON messages (account_id, source_message_id, seq) WHERE source_message_id IS NOT NULL;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;

@@ -143,6 +143,7 @@ function waysTo(database: Database, accountId: string, filter: MessageFilter): W
       seq: 'l.message_seq',
     }));
   }
+  if (filter.sourceMessageIds) return by('messages_of_source', 'source_message_id', filter.sourceMessageIds);
   if (filter.scheduleIds) return by('messages_of_schedule', 'schedule_id', filter.scheduleIds);
   if (filter.flowKeys) return by('messages_of_flow_key', 'flow_key', filter.flowKeys);
   if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {

@@ -2,11 +2,12 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import type { Settlement } from '../../domain/message.ts';
+import { CANCELLED } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import { accept } from './accept.ts';
 import type { Database } from './database.ts';
 import { admitWaiting } from './flow-keys.ts';
-import { CANCELLED, type Journal } from './journal.ts';
+import type { Journal } from './journal.ts';
 import { insertAttempt } from './messages.ts';
 import { isPaused, settleOrderKey, startHeads } from './queues.ts';
 

@@ -134,6 +134,9 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     deleteDeduplication: (now, limit) => call('deleteDeduplication', now, limit),
     deleteExpired: (now, limit) => call('deleteExpired', now, limit),
     counts: () => call('counts'),
+    standing: (accountId, now, limit) => read('standing', accountId, now, limit),
+    activity: (accountId, fromAt, toAt, limit) => read('activity', accountId, fromAt, toAt, limit),
+    failureGroups: (accountId, limit) => read('failureGroups', accountId, limit),
     async saveQueue(accountId: string, name: string, change: QueueChange, now: number) {
       const queue = await call('saveQueue', accountId, name, change, now);
       noteDue(now);
@@ -209,6 +212,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     findToken: (hash) => call('findToken', hash),
     listTokens: (accountId) => call('listTokens', accountId),
     revokeToken: (accountId, tokenId, now) => call('revokeToken', accountId, tokenId, now),
+    touchToken: (tokenId, now) => call('touchToken', tokenId, now),
     usage: (accountId, fromDay, toDay) => call('usage', accountId, fromDay, toDay),
     async close() {
       if (readers !== committer) await readers.close();

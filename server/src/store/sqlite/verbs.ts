@@ -16,6 +16,7 @@ import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
 import { cancel, deliverNow, settle } from './settle.ts';
+import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
 
@@ -63,6 +64,9 @@ export function createVerbs(database: Database) {
         limit,
       ),
     counts: on(messages.countMessages),
+    standing: on(statistics.standing),
+    activity: on(statistics.activity),
+    failureGroups: on(statistics.failureGroups),
     deleteDeadLetters: on(deadLetters.deleteDeadLetters),
     retryDeadLetters: writing(deadLetters.retryDeadLetters),
     saveQueue: on(queues.saveQueue),
@@ -102,6 +106,7 @@ export function createVerbs(database: Database) {
     findToken: on(accounts.findToken),
     listTokens: on(accounts.listTokens),
     revokeToken: on(accounts.revokeToken),
+    touchToken: on(accounts.touchToken),
     usage: on(accounts.usage),
   };
 }

@@ -1,0 +1,9 @@
+// Where we are: found out from the address of this very script, so that a proxy may put us under any path.
+
+const here = import.meta.url;
+
+/** The path of the console, with a slash at its end. */
+export const CONSOLE_PATH = new URL('../', here).pathname;
+
+/** The address of the API, without a slash at its end. */
+export const API_URL = new URL('../../', here).href.replace(/\/$/, '');

@@ -1,0 +1,39 @@
+// The screens in the order of the navigation, for it and for the palette.
+
+import type { IconName } from '../ui/icon.tsx';
+
+export interface ScreenEntry {
+  readonly to:
+    | '/messages'
+    | '/failures'
+    | '/topics'
+    | '/overview'
+    | '/queues'
+    | '/send'
+    | '/schedules'
+    | '/bulk'
+    | '/settings'
+    | '/sink';
+  readonly title: string;
+  readonly icon: IconName;
+  /** Pressed after `g`. */
+  readonly key: string;
+}
+
+export const SCREENS: readonly ScreenEntry[] = [
+  { to: '/overview', title: 'Overview', icon: 'overview', key: 'o' },
+  { to: '/messages', title: 'Messages', icon: 'messages', key: 'm' },
+  { to: '/failures', title: 'Failures', icon: 'failures', key: 'f' },
+  { to: '/topics', title: 'Topics', icon: 'topics', key: 't' },
+  { to: '/queues', title: 'Queues', icon: 'queues', key: 'q' },
+  { to: '/schedules', title: 'Schedules', icon: 'schedules', key: 'c' },
+  { to: '/bulk', title: 'Bulk operations', icon: 'bulk', key: 'b' },
+  { to: '/send', title: 'Send', icon: 'send', key: 's' },
+  { to: '/sink', title: 'Sink', icon: 'sink', key: 'k' },
+  { to: '/settings', title: 'Settings', icon: 'settings', key: ',' },
+];
+
+/** The built-in receiver exists in development only. */
+export function screensFor(isDev: boolean): readonly ScreenEntry[] {
+  return SCREENS.filter(({ to }) => isDev || to !== '/sink');
+}

@@ -1,0 +1,67 @@
+// The way in: a token, nothing else.
+
+import { type FormEvent, useState } from 'react';
+import { Mark } from '../ui/icon.tsx';
+
+export function SignIn({
+  message,
+  onToken,
+}: {
+  readonly message: string | null;
+  readonly onToken: (token: string) => Promise<void>;
+}) {
+  const [token, setToken] = useState('');
+  const [problem, setProblem] = useState(message);
+  const [isBusy, setIsBusy] = useState(false);
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setIsBusy(true);
+    try {
+      await onToken(token.trim());
+    } catch (error) {
+      setProblem(sentence((error as Error).message));
+      setIsBusy(false);
+    }
+  };
+
+  return (
+    <main className="grid h-full place-items-center overflow-auto bg-side p-4">
+      <form className="card w-full max-w-sm p-6" onSubmit={submit}>
+        <div className="mb-6 flex items-center gap-2.5">
+          <Mark className="size-7" />
+          <h1 className="text-base font-semibold">Postrider</h1>
+        </div>
+        <label className="label" htmlFor="token">
+          Token
+        </label>
+        <input
+          id="token"
+          className="input mono"
+          type="password"
+          autoComplete="current-password"
+          // biome-ignore lint/a11y/noAutofocus: there is nothing else to do here
+          autoFocus
+          required
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+          aria-describedby="sign-in-problem"
+        />
+        <p id="sign-in-problem" role="alert" className="mt-2 min-h-5 text-xs text-failed">
+          {problem}
+        </p>
+        <button className="btn btn-primary mt-2 w-full" type="submit" disabled={isBusy}>
+          {isBusy ? 'Signing in…' : 'Sign in'}
+        </button>
+        <p className="mt-6 border-t border-line pt-4 text-xs text-ink-3">
+          <code className="mono text-ink-2">npm run dev</code> prints a link that opens signed in. In production the
+          first start prints a token, and whoever has one with the scope <em>admin</em> can make more.
+        </p>
+      </form>
+    </main>
+  );
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+}

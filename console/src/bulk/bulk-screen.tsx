@@ -1,0 +1,191 @@
+// Bulk operations: a filter, how many it means, what to do with them and how fast; then a bar that tells how far it is.
+// The filter is in the address and the work is the service's: both survive a reload.
+
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { calls, type JobAction, type MessageFilter } from 'postrider-sdk';
+import { type FormEvent, useState } from 'react';
+import { type Search, textOf } from '../app/search.ts';
+import { useClient, useMay } from '../app/session.ts';
+import { chipsOf, filterFromSearch, parseBox, without } from '../messages/filter.ts';
+import { problemText } from '../ui/action.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { PageBody, PageHead, Section } from '../ui/page.tsx';
+import { JobList } from './job-list.tsx';
+
+const ACTIONS: readonly {
+  readonly action: JobAction;
+  readonly label: string;
+  readonly help: string;
+  readonly verb: string;
+}[] = [
+  { action: 'retry', label: 'Retry', help: 'Dead letters are sent again, each as a new message.', verb: 'Retry' },
+  { action: 'cancel', label: 'Cancel', help: 'Open messages end without another attempt.', verb: 'Cancel' },
+  {
+    action: 'delete',
+    label: 'Delete',
+    help: 'Dead letters are gone for good, with bodies and attempts.',
+    verb: 'Delete',
+  },
+];
+
+export function BulkScreen() {
+  return (
+    <>
+      <PageHead title="Bulk operations" />
+      <PageBody>
+        <Starter />
+        <JobList />
+      </PageBody>
+    </>
+  );
+}
+
+function Starter() {
+  const search = useSearch({ strict: false }) as Search;
+  const navigate = useNavigate();
+  const may = useMay('manage');
+  const { state: _states, ...given } = search;
+  const action = ACTIONS.find((each) => each.action === search.action) ?? ACTIONS[0]!;
+  const [perSecond, setPerSecond] = useState(100);
+  const show = (next: Search) => void navigate({ to: '/bulk', search: next, replace: true });
+  const { action: _action, ...rest } = given;
+  const filter = filterFromSearch(rest);
+  const isAll = Object.keys(filter).length === 0;
+  const meant: MessageFilter | { readonly all: 'true' } = isAll ? { all: 'true' } : filter;
+  const count = useCount(action.action, meant, may);
+  const matched = count.data?.matched;
+  return (
+    <Section title="New operation">
+      <div className="card space-y-5 p-4">
+        <fieldset>
+          <legend className="label">Do</legend>
+          <div className="flex rounded-md border border-line-strong p-0.5 sm:w-96">
+            {ACTIONS.map((each) => (
+              <button
+                key={each.action}
+                type="button"
+                aria-pressed={each.action === action.action}
+                className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-line aria-pressed:text-ink"
+                onClick={() => show({ ...rest, action: each.action })}
+              >
+                {each.label}
+              </button>
+            ))}
+          </div>
+          <p className="mt-1 text-xs text-ink-3">{action.help}</p>
+        </fieldset>
+        <FilterEditor search={rest} onChange={(next) => show({ ...next, action: action.action })} />
+        <label className="block">
+          <span className="label">At most this many a second</span>
+          <span className="flex items-center gap-3">
+            <input
+              type="range"
+              min={1}
+              max={1000}
+              value={perSecond}
+              onChange={(event) => setPerSecond(Number(event.target.value))}
+              className="w-56 accent-accent"
+            />
+            <span className="num w-16 text-sm">{perSecond}/s</span>
+          </span>
+        </label>
+        <div className="flex flex-wrap items-center gap-4 border-t border-line pt-4">
+          <p className="grow text-sm">
+            {count.error ? (
+              <span className="text-failed">{problemText(count.error)}</span>
+            ) : matched === undefined ? (
+              <span className="text-ink-3">
+                {may ? 'Counting…' : 'Counting needs a token with the scope “manage”.'}
+              </span>
+            ) : (
+              <>
+                <strong className="num text-2xl leading-8 font-semibold tracking-tight">
+                  {matched >= 100_000 ? '100,000+' : matched.toLocaleString('en')}
+                </strong>{' '}
+                {matched === 1 ? 'message matches' : 'messages match'}
+                {isAll && matched > 0 && <span className="text-retrying">: that is all there are</span>}
+              </>
+            )}
+          </p>
+          <ConfirmButton
+            title={`${action.verb} ${matched?.toLocaleString('en') ?? ''} messages?`}
+            verb={`${action.verb} ${matched?.toLocaleString('en') ?? ''}`}
+            {...(action.action !== 'retry' && { typed: String(matched ?? 0) })}
+            isDanger={action.action !== 'retry'}
+            call={calls.startBulk(action.action, meant, perSecond)}
+            className="btn btn-primary"
+            button={`${action.verb}…`}
+            isDisabled={!matched}
+            done="Started. It goes on if you leave this page"
+          >
+            <p>{action.help}</p>
+            <p>Messages that come from now on are left alone. You can stop it at any time; what is done stays done.</p>
+          </ConfirmButton>
+        </div>
+      </div>
+    </Section>
+  );
+}
+
+function useCount(action: JobAction, filter: MessageFilter | { readonly all: 'true' }, isEnabled: boolean) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['bulk-count', action, filter],
+    queryFn: () => client.countBulk(action, filter),
+    enabled: isEnabled,
+    refetchInterval: 3000,
+    retry: false,
+  });
+}
+
+function FilterEditor({ search, onChange }: { readonly search: Search; readonly onChange: (search: Search) => void }) {
+  const [typed, setTyped] = useState('');
+  const text = textOf(search.text);
+  const chips = [...chipsOf(search), ...(text === '' ? [] : [{ name: 'text', value: text, label: 'text' }])];
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (typed.trim() !== '') onChange({ ...search, ...parseBox(typed) });
+    setTyped('');
+  };
+  return (
+    <form onSubmit={submit}>
+      <label className="label" htmlFor="bulk-filter">
+        To messages that match
+      </label>
+      <div className="flex gap-2">
+        <input
+          id="bulk-filter"
+          className="input"
+          placeholder="host:api.example.com  status:503  queue:orders  label:invoice  any text"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+        <button type="submit" className="btn">
+          Add
+        </button>
+      </div>
+      <ul aria-label="Filters" className="mt-2 flex flex-wrap gap-1.5">
+        {chips.length === 0 && <li className="text-xs text-ink-3">No filter: all of them.</li>}
+        {chips.map(({ name, value, label }) => (
+          <li
+            key={`${name} ${value}`}
+            className="flex h-6 max-w-full items-center gap-1.5 rounded-md bg-accent-soft pr-1 pl-2 text-xs"
+          >
+            <span className="text-ink-3">{label}</span>
+            <span className="truncate font-medium">{value}</span>
+            <button
+              type="button"
+              className="grid size-5 place-items-center rounded text-ink-3 hover:text-ink"
+              aria-label={`Remove filter ${label} ${value}`}
+              onClick={() => onChange(without(search, name, value))}
+            >
+              <Icon name="close" className="size-3" />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </form>
+  );
+}

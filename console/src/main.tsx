@@ -1,0 +1,7 @@
+// Starts the console.
+
+import { createRoot } from 'react-dom/client';
+import { App } from './app/app.tsx';
+import './styles.css';
+
+createRoot(document.getElementById('root')!).render(<App />);

@@ -1,0 +1,193 @@
+// The search box, the state chips with their counts, the filters that are set, and the live switch.
+
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { MessageState, Overview } from 'postrider-sdk';
+import { type FormEvent, useEffect, useState, useSyncExternalStore } from 'react';
+import { countText, useOverview } from '../app/overview-query.ts';
+import { listOf, type Search, textOf } from '../app/search.ts';
+import { Icon } from '../ui/icon.tsx';
+import { STATE_NAMES, STATES } from '../ui/state.tsx';
+import { chipsOf, parseBox, without } from './filter.ts';
+import type { MessageFeed } from './message-feed.ts';
+
+export function FilterBar({ search, feed }: { readonly search: Search; readonly feed: MessageFeed }) {
+  const navigate = useNavigate();
+  const show = (next: Search) => void navigate({ to: '/messages', search: next });
+  const { data: overview } = useOverview();
+  const states = listOf(search.state);
+  const chips = chipsOf(search);
+  const toggle = (state: MessageState) =>
+    show(states.includes(state) ? without(search, 'state', state) : { ...search, state: [...states, state] });
+  return (
+    <div className="shrink-0 border-b border-line">
+      <div className="flex items-center gap-2 px-4 pt-3 md:px-6">
+        <h1 className="sr-only">Messages</h1>
+        <SearchBox search={search} onSearch={show} />
+        <LiveSwitch feed={feed} />
+        <Link
+          to="/bulk"
+          search={search}
+          className="btn hidden @xl:inline-flex"
+          title="Retry, cancel or delete all that match"
+        >
+          <Icon name="bulk" className="size-3.5" />
+          Bulk
+        </Link>
+        <Link to="/send" className="btn btn-primary">
+          <Icon name="send" className="size-3.5" />
+          <span className="hidden @xl:inline">Send</span>
+        </Link>
+      </div>
+      <div className="flex gap-1.5 overflow-x-auto px-4 py-2.5 md:px-6">
+        <StateChip
+          label="All"
+          isOn={states.length === 0}
+          onClick={() => show(without({ ...search, state: '' }, 'state', ''))}
+        />
+        {STATE_NAMES.map((state) => (
+          <StateChip
+            key={state}
+            label={STATES[state].label}
+            dot={STATES[state].dot}
+            count={overview && countOf(state, overview)}
+            isOn={states.includes(state)}
+            onClick={() => toggle(state)}
+          />
+        ))}
+      </div>
+      {chips.length > 0 && (
+        <ul aria-label="Filters" className="flex flex-wrap gap-1.5 px-4 pb-2.5 md:px-6">
+          {chips.map(({ name, value, label }) => (
+            <li
+              key={`${name} ${value}`}
+              className="flex h-6 max-w-full items-center gap-1.5 rounded-md bg-accent-soft pr-1 pl-2 text-xs"
+            >
+              <span className="text-ink-3">{label}</span>
+              <span className="truncate font-medium">{value}</span>
+              <button
+                type="button"
+                className="grid size-5 place-items-center rounded text-ink-3 hover:text-ink"
+                aria-label={`Remove filter ${label} ${value}`}
+                onClick={() => show(without(search, name, value))}
+              >
+                <Icon name="close" className="size-3" />
+              </button>
+            </li>
+          ))}
+          <li>
+            <button type="button" className="btn btn-quiet btn-small h-6" onClick={() => show({})}>
+              Clear all
+            </button>
+          </li>
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** How many there are in a state; undefined where it is not known exactly. */
+function countOf(state: MessageState, overview: Overview): string | undefined {
+  const { waiting, scheduled, active, retrying, failed, cancelled, all, countedMax } = overview;
+  const text = (count: number) => countText(count, countedMax);
+  switch (state) {
+    case 'CREATED':
+      return text(waiting + scheduled);
+    case 'ACTIVE':
+      return text(active);
+    case 'RETRY':
+      return text(retrying);
+    case 'FAILED':
+      return text(failed);
+    case 'CANCELLED':
+      return text(cancelled);
+    case 'DELIVERED':
+      // What is left of all; when even they were not counted to the end, it is not known.
+      return all >= countedMax ? undefined : text(all - waiting - scheduled - active - retrying - failed - cancelled);
+  }
+}
+
+function StateChip({
+  label,
+  dot,
+  count,
+  isOn,
+  onClick,
+}: {
+  readonly label: string;
+  readonly dot?: string;
+  readonly count?: string | undefined;
+  readonly isOn: boolean;
+  readonly onClick: () => void;
+}) {
+  return (
+    <button
+      type="button"
+      aria-pressed={isOn}
+      onClick={onClick}
+      className={`inline-flex h-7 shrink-0 items-center gap-1.5 rounded-full border px-2.5 text-xs font-medium ${isOn ? 'border-ink-3 bg-hover text-ink' : 'border-line text-ink-2 hover:border-line-strong hover:text-ink'}`}
+    >
+      {dot !== undefined && <span className={`size-2 rounded-full ${dot}`} />}
+      {label}
+      {count !== undefined && <span className="num text-ink-3">{count}</span>}
+    </button>
+  );
+}
+
+function SearchBox({ search, onSearch }: { readonly search: Search; readonly onSearch: (search: Search) => void }) {
+  const given = textOf(search.text);
+  const [typed, setTyped] = useState(given);
+  useEffect(() => setTyped(given), [given]);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const { text: _text, ...rest } = search;
+    const found = parseBox(typed);
+    if ('text' in found) setTyped(textOf(found.text));
+    else setTyped('');
+    onSearch({ ...rest, ...found });
+  };
+  return (
+    <form role="search" onSubmit={submit} className="relative min-w-0 grow">
+      <Icon name="search" className="pointer-events-none absolute top-2 left-2.5 size-4 text-ink-3" />
+      <input
+        id="search"
+        type="search"
+        className="input pl-8"
+        placeholder="Id, URL, queue, topic, label or body text"
+        aria-label="Search messages"
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+        onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
+      />
+      <kbd className="pointer-events-none absolute top-2 right-3 hidden font-sans text-xs text-ink-3 @xl:block">/</kbd>
+    </form>
+  );
+}
+
+function LiveSwitch({ feed }: { readonly feed: MessageFeed }) {
+  const { live } = useSyncExternalStore(feed.subscribe, () => feed.state);
+  const isPaused = live === 'paused';
+  return (
+    <button
+      type="button"
+      className="btn"
+      aria-label={isPaused ? 'Resume live updates' : 'Pause live updates'}
+      title={
+        isPaused
+          ? 'Nothing changes until you resume'
+          : live === 'live'
+            ? 'New messages and attempts appear as they happen'
+            : 'Connecting to the live stream'
+      }
+      onClick={() => (isPaused ? feed.resume() : feed.pause())}
+    >
+      {isPaused ? (
+        <Icon name="play" className="size-3.5" />
+      ) : (
+        <span className={`size-2 rounded-full ${live === 'live' ? 'bg-delivered' : 'bg-retrying'}`} />
+      )}
+      <span className="hidden @xl:inline">
+        {isPaused ? 'Paused' : live === 'live' ? 'Live' : live === 'offline' ? 'Offline' : 'Connecting'}
+      </span>
+    </button>
+  );
+}

@@ -1,0 +1,113 @@
+// The filter of the message list: what stands in the page's address, what is typed into the box, and what the API is
+// asked for are three spellings of it.
+
+import type { MessageFilter } from 'postrider-sdk';
+import { listOf, type Search, textOf } from '../app/search.ts';
+
+const LISTS = [
+  'state',
+  'queueName',
+  'topicName',
+  'host',
+  'url',
+  'path',
+  'label',
+  'scheduleId',
+  'flowControlKey',
+  'sourceMessageId',
+  'callerIp',
+  'responseStatus',
+  'failure',
+  'messageIds',
+] as const;
+const TEXTS = ['fromDate', 'toDate', 'text'] as const;
+
+export const FILTER_NAMES: readonly string[] = [...LISTS, ...TEXTS];
+
+export function filterFromSearch(search: Search): MessageFilter {
+  const filter: Record<string, string | string[]> = {};
+  for (const name of LISTS) {
+    const values = listOf(search[name]);
+    if (values.length > 0) filter[name] = values;
+  }
+  for (const name of TEXTS) {
+    const value = textOf(search[name]);
+    if (value !== '') filter[name] = value;
+  }
+  return filter;
+}
+
+/** As people write them in the box: `queue:orders status:503`. */
+const PREFIXES: Readonly<Record<string, (typeof LISTS)[number]>> = {
+  queue: 'queueName',
+  topic: 'topicName',
+  host: 'host',
+  url: 'url',
+  path: 'path',
+  label: 'label',
+  schedule: 'scheduleId',
+  flow: 'flowControlKey',
+  source: 'sourceMessageId',
+  status: 'responseStatus',
+  ip: 'callerIp',
+};
+
+/** What was typed, with what it names taken out of the text. */
+export function parseBox(typed: string): Search {
+  const found: Record<string, string[]> = {};
+  const words: string[] = [];
+  for (const word of typed.trim().split(/\s+/).filter(Boolean)) {
+    const [, prefix, value] = /^(\w+):(?!\/\/)(.+)$/.exec(word) ?? [];
+    const name = prefix === undefined ? undefined : PREFIXES[prefix.toLowerCase()];
+    if (name && value !== undefined) found[name] = [...(found[name] ?? []), value];
+    else if (/^msg_[0-9A-Z]{26}$/i.test(word)) found.messageIds = [...(found.messageIds ?? []), word];
+    else words.push(word);
+  }
+  return { ...found, ...(words.length > 0 && { text: words.join(' ') }) };
+}
+
+export interface FilterChip {
+  readonly name: string;
+  readonly value: string;
+  readonly label: string;
+}
+
+/** Everything but the states, which have chips of their own, and the text, which stands in the box. */
+export function chipsOf(search: Search): FilterChip[] {
+  return FILTER_NAMES.filter((name) => name !== 'state' && name !== 'text').flatMap((name) =>
+    listOf(search[name]).map((value) => ({ name, value, label: CHIP_LABELS[name] ?? name })),
+  );
+}
+
+const CHIP_LABELS: Readonly<Record<string, string>> = {
+  queueName: 'queue',
+  topicName: 'topic',
+  scheduleId: 'schedule',
+  flowControlKey: 'flow key',
+  sourceMessageId: 'led to by',
+  responseStatus: 'status',
+  callerIp: 'caller',
+  messageIds: 'id',
+  fromDate: 'from',
+  toDate: 'until',
+};
+
+export function without(search: Search, name: string, value: string): Search {
+  const rest = listOf(search[name]).filter((each) => each !== value);
+  const { [name]: _gone, ...others } = search;
+  return rest.length > 0 ? { ...others, [name]: rest } : others;
+}
+
+/** What of a filter never changes in the life of a message: the live stream is asked for these only. */
+export function lastingPart(filter: MessageFilter): MessageFilter {
+  const {
+    state: _state,
+    text: _text,
+    responseStatus: _status,
+    fromDate: _from,
+    toDate: _to,
+    failure: _failure,
+    ...rest
+  } = filter;
+  return rest;
+}

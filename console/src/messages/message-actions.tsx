@@ -1,0 +1,98 @@
+// What can be done to a message in the state it is in.
+
+import { Link, useNavigate } from '@tanstack/react-router';
+import { calls, type MessageWithAttempts } from 'postrider-sdk';
+import { useState } from 'react';
+import { useMay } from '../app/session.ts';
+import { ActionButton, lacks, useCurl } from '../ui/action.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { CopyButton } from '../ui/copy.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { isOpen } from '../ui/state.tsx';
+import { publishCallOf } from './publish-again.ts';
+import { RetryDialog } from './retry-dialog.tsx';
+
+export function MessageActions({ message }: { readonly message: MessageWithAttempts }) {
+  const navigate = useNavigate();
+  const may = useMay('manage');
+  const toCurl = useCurl();
+  const [isEditing, setIsEditing] = useState(false);
+  const { messageId, state } = message;
+  const dlqId = dlqIdOf(messageId);
+  const goTo = (id: string) => void navigate({ to: '/messages/$messageId', params: { messageId: id } });
+  return (
+    <div className="flex flex-wrap gap-2">
+      {isOpen(message) && state !== 'ACTIVE' && (
+        <ActionButton
+          call={calls.deliverNow(messageId)}
+          icon="send"
+          className="btn btn-primary"
+          isDisabled={message.queueName !== undefined}
+          done="It is due now"
+          {...(message.queueName !== undefined && { label: 'In a queue a message has its turn: it cannot overtake' })}
+        >
+          Deliver now
+        </ActionButton>
+      )}
+      {isOpen(message) && (
+        <ConfirmButton
+          title="Cancel this message?"
+          verb="Cancel it"
+          call={calls.cancelMessage(messageId)}
+          button="Cancel"
+          done="Cancelled"
+        >
+          <p>
+            No further attempt starts. An attempt under way cannot be called back; its answer is no longer waited for.
+          </p>
+        </ConfirmButton>
+      )}
+      {state === 'FAILED' && (
+        <>
+          <ActionButton
+            call={calls.retryDeadLetter(dlqId)}
+            icon="retry"
+            className="btn btn-primary"
+            done="Sent again, as a new message"
+            onDone={({ messageId: id }) => goTo(id)}
+          >
+            Retry
+          </ActionButton>
+          <button
+            type="button"
+            className="btn"
+            disabled={!may}
+            title={may ? undefined : lacks('manage')}
+            onClick={() => setIsEditing(true)}
+          >
+            <Icon name="edit" className="size-3.5" />
+            Retry with edits
+          </button>
+          <ConfirmButton
+            title="Delete this dead letter?"
+            verb="Delete it"
+            call={calls.deleteDeadLetter(dlqId)}
+            icon="trash"
+            label="Delete"
+            done="Deleted"
+            onDone={() => void navigate({ to: '/messages' })}
+          >
+            <p>The message, its body and its attempts are gone for good.</p>
+          </ConfirmButton>
+          <RetryDialog message={message} dlqId={dlqId} isOpen={isEditing} onOpenChange={setIsEditing} onDone={goTo} />
+        </>
+      )}
+      <Link to="/send" search={{ from: messageId }} className="btn">
+        <Icon name="copy" className="size-3.5" />
+        Duplicate
+      </Link>
+      <CopyButton text={() => toCurl(publishCallOf(message))} label="the message as cURL" className="btn">
+        cURL
+      </CopyButton>
+    </div>
+  );
+}
+
+export function dlqIdOf(messageId: string): string {
+  return messageId.replace(/^msg_/, 'dlq_');
+}

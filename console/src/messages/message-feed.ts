@@ -1,0 +1,287 @@
+// The list of messages as it lives: pages from the newest down, and what happens meanwhile. It follows the live stream,
+// reads anew what an event names, and changes rows where they stand. New rows wait until they may be shown: nothing
+// moves under the reader's mouse. Paused, it changes nothing at all.
+
+import { type Client, type Message, type MessageFilter, PostriderError, type StreamedEvent } from 'postrider-sdk';
+import { isOpen } from '../ui/state.tsx';
+import { lastingPart } from './filter.ts';
+
+export interface FeedState {
+  readonly rows: readonly Message[];
+  /** Ids of rows that came live, for a moment. */
+  readonly fresh: ReadonlySet<string>;
+  /** How many new ones wait to be shown. */
+  readonly newCount: number;
+  readonly isLoading: boolean;
+  readonly isLoadingMore: boolean;
+  readonly hasMore: boolean;
+  readonly error: Error | null;
+  readonly live: 'connecting' | 'live' | 'paused' | 'offline';
+}
+
+const PAGE = 200;
+/** Events within this time are looked up together. */
+const GATHER_MS = 120;
+const LOOK_UP_MAX = 100;
+/** New messages looked up at once; more than that are only counted. */
+const NEW_MAX = 300;
+const FRESH_MS = 1500;
+const RECONNECT_MS = 1000;
+/** Attempts under way are no events: open rows in view are looked at again. */
+const LOOK_AGAIN_MS = 1500;
+
+export class MessageFeed {
+  readonly #client: Client;
+  readonly #filter: MessageFilter;
+  readonly #listeners = new Set<() => void>();
+  readonly #stopped = new AbortController();
+  #stream: AbortController | null = null;
+  #state: FeedState = {
+    rows: [],
+    fresh: new Set(),
+    newCount: 0,
+    isLoading: true,
+    isLoadingMore: false,
+    hasMore: false,
+    error: null,
+    live: 'connecting',
+  };
+  #cursor: string | null = null;
+  #known = new Map<string, Message>();
+  #waiting = new Map<string, Message>();
+  #uncounted = 0;
+  #events = new Set<string>();
+  #isGathering = false;
+  #isHeld = false;
+  #inView: readonly string[] = [];
+  #lastEventId: string | null = null;
+
+  constructor(client: Client, filter: MessageFilter) {
+    this.#client = client;
+    this.#filter = filter;
+  }
+
+  get state(): FeedState {
+    return this.#state;
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  start(): () => void {
+    void this.reload();
+    void this.#follow();
+    const timer = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS);
+    const onVisible = () => {
+      if (document.hidden) this.#stream?.abort();
+      else if (this.#state.live !== 'paused') void this.reload();
+    };
+    document.addEventListener('visibilitychange', onVisible);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', onVisible);
+      this.#stopped.abort();
+      this.#stream?.abort();
+    };
+  }
+
+  /** From the top. Rows stay until their successors are there. */
+  async reload(): Promise<void> {
+    try {
+      const page = await this.#client.listMessages({ ...this.#filter, count: PAGE });
+      this.#known = new Map(page.messages.map((message) => [message.messageId, message]));
+      this.#waiting.clear();
+      this.#uncounted = 0;
+      this.#cursor = page.cursor ?? null;
+      this.#put({ rows: page.messages, isLoading: false, hasMore: this.#cursor !== null, error: null, newCount: 0 });
+    } catch (error) {
+      this.#put({ isLoading: false, error: error as Error });
+    }
+  }
+
+  async loadMore(): Promise<void> {
+    if (this.#state.isLoadingMore || this.#cursor === null) return;
+    const from = this.#cursor;
+    this.#put({ isLoadingMore: true });
+    try {
+      const page = await this.#client.listMessages({ ...this.#filter, count: PAGE, cursor: from });
+      // Reloaded meanwhile: this page belongs to a list that is gone.
+      if (this.#cursor !== from) return;
+      const more = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
+      for (const message of more) this.#known.set(message.messageId, message);
+      this.#cursor = page.cursor ?? null;
+      this.#put({ rows: [...this.#state.rows, ...more], hasMore: this.#cursor !== null, error: null });
+    } catch (error) {
+      this.#put({ error: error as Error });
+    } finally {
+      this.#put({ isLoadingMore: false });
+    }
+  }
+
+  /** While held, new rows are only announced. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+  }
+
+  view(ids: readonly string[]): void {
+    this.#inView = ids;
+  }
+
+  showNew(): void {
+    if (this.#uncounted > 0) void this.reload();
+    else this.#insertWaiting();
+  }
+
+  pause(): void {
+    this.#put({ live: 'paused' });
+    this.#stream?.abort();
+    this.#events.clear();
+  }
+
+  resume(): void {
+    this.#put({ live: 'connecting' });
+    void this.reload();
+    void this.#follow();
+  }
+
+  #put(some: Partial<FeedState>): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#state = { ...this.#state, ...some };
+    for (const listener of this.#listeners) listener();
+  }
+
+  get #isFollowing(): boolean {
+    return !this.#stopped.signal.aborted && this.#state.live !== 'paused';
+  }
+
+  async #follow(): Promise<void> {
+    while (this.#isFollowing) {
+      if (!document.hidden) await this.#followOnce();
+      if (this.#isFollowing) await pause(RECONNECT_MS);
+    }
+  }
+
+  async #followOnce(): Promise<void> {
+    const stream = new AbortController();
+    this.#stream = stream;
+    try {
+      const options = {
+        signal: stream.signal,
+        lastEventId: this.#lastEventId,
+        onOpen: () => this.#put({ live: 'live' }),
+      };
+      for await (const event of this.#client.stream(lastingPart(this.#filter), options)) this.#note(event);
+    } catch (error) {
+      if (error instanceof PostriderError) this.#put({ error });
+    }
+    if (this.#isFollowing) this.#put({ live: stream.signal.aborted ? 'connecting' : 'offline' });
+  }
+
+  #note({ id, event }: StreamedEvent): void {
+    this.#lastEventId = id;
+    if (this.#state.live === 'paused') return;
+    this.#events.add(event.messageId);
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    setTimeout(() => {
+      void this.#lookUp();
+    }, GATHER_MS);
+  }
+
+  async #lookUp(): Promise<void> {
+    const named = [...this.#events];
+    this.#events.clear();
+    const known = named.filter((id) => this.#known.has(id) || this.#waiting.has(id));
+    const others = named.filter((id) => !this.#known.has(id) && !this.#waiting.has(id));
+    if (others.length > NEW_MAX) this.#uncounted += others.length - NEW_MAX;
+    try {
+      await this.#update(known);
+      const found = await this.#read(others.slice(-NEW_MAX), this.#filter);
+      if (this.#state.live === 'paused') return;
+      this.#add(found);
+    } catch (error) {
+      this.#put({ error: error as Error });
+    } finally {
+      this.#isGathering = false;
+      const more = this.#events.size > 0 && this.#isFollowing;
+      if (more) {
+        this.#isGathering = true;
+        setTimeout(() => void this.#lookUp(), GATHER_MS);
+      }
+    }
+  }
+
+  async #lookAgain(): Promise<void> {
+    if (this.#state.live === 'paused' || document.hidden) return;
+    const open = this.#inView.filter((id) => {
+      const message = this.#known.get(id);
+      return message && isOpen(message);
+    });
+    if (open.length > 0) await this.#update(open).catch(() => {});
+  }
+
+  async #read(ids: readonly string[], filter: MessageFilter): Promise<Message[]> {
+    const found: Message[] = [];
+    for (let at = 0; at < ids.length; at += LOOK_UP_MAX) {
+      const messageIds = ids.slice(at, at + LOOK_UP_MAX);
+      const wanted = filter.messageIds ? messageIds.filter((id) => filter.messageIds!.includes(id)) : messageIds;
+      if (wanted.length === 0) continue;
+      const page = await this.#client.listMessages({ ...filter, messageIds: wanted, count: LOOK_UP_MAX });
+      found.push(...page.messages);
+    }
+    return found;
+  }
+
+  /** Rows keep their places, even those that the filter would no longer mean. */
+  async #update(ids: readonly string[]): Promise<void> {
+    const changed = new Map<string, Message>();
+    for (const message of await this.#read(ids, {})) {
+      const before = this.#known.get(message.messageId);
+      if (before && !isSame(before, message)) changed.set(message.messageId, message);
+      if (this.#waiting.has(message.messageId)) this.#waiting.set(message.messageId, message);
+    }
+    if (changed.size === 0 || this.#state.live === 'paused') return;
+    for (const [id, message] of changed) this.#known.set(id, message);
+    this.#put({ rows: this.#state.rows.map((row) => changed.get(row.messageId) ?? row) });
+  }
+
+  #add(found: readonly Message[]): void {
+    const oldest = this.#state.rows.at(-1);
+    for (const message of found) {
+      // Further down than what has been read: it comes with its page.
+      if (this.#cursor !== null && oldest && isNewer(oldest, message)) continue;
+      this.#waiting.set(message.messageId, message);
+    }
+    if (this.#isHeld || this.#uncounted > 0) this.#put({ newCount: this.#waiting.size + this.#uncounted });
+    else this.#insertWaiting();
+  }
+
+  #insertWaiting(): void {
+    if (this.#waiting.size === 0) return;
+    const added = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const message of added) this.#known.set(message.messageId, message);
+    const rows = [...this.#state.rows, ...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
+    this.#put({ rows, newCount: 0, fresh: new Set(added.map(({ messageId }) => messageId)) });
+    setTimeout(() => this.#put({ fresh: new Set() }), FRESH_MS);
+  }
+}
+
+function isNewer(a: Message, b: Message): boolean {
+  return a.createdAt === b.createdAt ? a.messageId > b.messageId : a.createdAt > b.createdAt;
+}
+
+function isSame(a: Message, b: Message): boolean {
+  return (
+    a.state === b.state &&
+    a.retried === b.retried &&
+    a.responseStatus === b.responseStatus &&
+    a.nextDeliveryTime === b.nextDeliveryTime
+  );
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

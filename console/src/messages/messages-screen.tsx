@@ -1,0 +1,213 @@
+// Messages: the live list, newest first, with its filters in the address.
+
+import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { API_URL } from '../app/place.ts';
+import type { Search } from '../app/search.ts';
+import { useSession } from '../app/session.ts';
+import { isTyping } from '../app/shell.tsx';
+import { EmptyState } from '../ui/empty-state.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Problem } from '../ui/page.tsx';
+import { filterFromSearch } from './filter.ts';
+import { FilterBar } from './filter-bar.tsx';
+import { MessageFeed } from './message-feed.ts';
+import { GRID, MessageRow, ROW_HEIGHT } from './message-row.tsx';
+
+export function MessagesScreen() {
+  const search = useSearch({ strict: false }) as Search;
+  const { client } = useSession();
+  const key = JSON.stringify(filterFromSearch(search));
+  const feed = useMemo(() => new MessageFeed(client, JSON.parse(key)), [client, key]);
+  useEffect(() => feed.start(), [feed]);
+  return (
+    <div className="flex min-h-0 grow">
+      <div className="@container flex min-h-0 min-w-0 grow flex-col">
+        <FilterBar search={search} feed={feed} />
+        <List key={key} feed={feed} search={search} hasFilter={key !== '{}'} />
+      </div>
+      <Outlet />
+    </div>
+  );
+}
+
+function List({
+  feed,
+  search,
+  hasFilter,
+}: {
+  readonly feed: MessageFeed;
+  readonly search: Search;
+  readonly hasFilter: boolean;
+}) {
+  const state = useSyncExternalStore(feed.subscribe, () => feed.state);
+  const scroller = useRef<HTMLDivElement>(null);
+  const [isOver, setIsOver] = useState(false);
+  const { messageId: openId } = useParams({ strict: false }) as { messageId?: string };
+  const { rows, hasMore, isLoading, isLoadingMore, newCount } = state;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 10,
+    getItemKey: (index) => rows[index]!.messageId,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? -1;
+  const isAtTop = (virtual.scrollOffset ?? 0) < 8;
+
+  useEffect(() => {
+    feed.view(items.map(({ index }) => rows[index]!.messageId));
+  });
+  // Somebody reads here: what is new is announced and does not push the rows away.
+  useEffect(() => feed.hold(isOver || !isAtTop), [feed, isOver, isAtTop]);
+  useEffect(() => {
+    if (hasMore && !isLoadingMore && last >= rows.length - 20) void feed.loadMore();
+  }, [feed, hasMore, isLoadingMore, last, rows.length]);
+  useRowKeys(
+    rows.map(({ messageId }) => messageId),
+    openId,
+    (index) => virtual.scrollToIndex(index),
+    search,
+  );
+
+  if (!isLoading && rows.length === 0 && !hasMore) {
+    return (
+      <div className="min-h-0 grow overflow-y-auto">
+        <div className="px-4 pt-4">
+          <Problem error={state.error} />
+        </div>
+        {!state.error && (hasFilter ? <NothingFound /> : <FirstMessage />)}
+      </div>
+    );
+  }
+  return (
+    <div className="relative flex min-h-0 grow flex-col">
+      {newCount > 0 && (
+        <button
+          type="button"
+          className="appear btn btn-primary absolute top-11 left-1/2 z-10 h-7 -translate-x-1/2 rounded-full px-3.5 text-xs"
+          onClick={() => {
+            scroller.current?.scrollTo({ top: 0 });
+            feed.showNew();
+          }}
+        >
+          <Icon name="up" className="size-3" />
+          {newCount.toLocaleString('en')} new
+        </button>
+      )}
+      <div className="px-4 md:px-6">
+        <Problem error={state.error} />
+      </div>
+      <div
+        role="table"
+        aria-label="Messages"
+        aria-rowcount={hasMore ? -1 : rows.length + 1}
+        className="flex min-h-0 grow flex-col"
+      >
+        <div role="rowgroup" className="hidden border-b border-line px-6 @2xl:block">
+          <div role="row" className={`${GRID} th h-8 items-center`}>
+            <span role="columnheader">State</span>
+            <span role="columnheader">Destination</span>
+            <span role="columnheader">Queue, topic</span>
+            <span role="columnheader" className="text-right">
+              Tries
+            </span>
+            <span role="columnheader" className="text-right">
+              Answer
+            </span>
+            <span role="columnheader" className="text-right">
+              Age
+            </span>
+          </div>
+        </div>
+        <div
+          ref={scroller}
+          role="rowgroup"
+          tabIndex={0}
+          className="min-h-0 grow overflow-y-auto outline-offset-[-2px]"
+          onMouseEnter={() => setIsOver(true)}
+          onMouseLeave={() => setIsOver(false)}
+        >
+          <div className="relative" style={{ height: virtual.getTotalSize() }}>
+            {items.map(({ index, key, start }) => (
+              <MessageRow
+                key={key}
+                index={index}
+                top={start}
+                message={rows[index]!}
+                isFresh={state.fresh.has(rows[index]!.messageId)}
+                isOpen={rows[index]!.messageId === openId}
+                search={search}
+              />
+            ))}
+          </div>
+          {(isLoadingMore || (hasMore && rows.length === 0)) && (
+            <p className="p-4 text-center text-xs text-ink-3">Looking through older messages…</p>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** `j` and `k` or the arrows go through the rows while a message is open; Escape closes it. */
+function useRowKeys(
+  ids: readonly string[],
+  openId: string | undefined,
+  show: (index: number) => void,
+  search: Search,
+): void {
+  const navigate = useNavigate();
+  const latest = useRef({ ids, openId, show, search });
+  latest.current = { ids, openId, show, search };
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey) return;
+      const step = event.key === 'j' ? 1 : event.key === 'k' ? -1 : 0;
+      const { ids: all, openId: id, show: showRow, search: kept } = latest.current;
+      if (step === 0 || all.length === 0) return;
+      const at = id === undefined ? (step > 0 ? 0 : all.length - 1) : all.indexOf(id) + step;
+      const messageId = all[at];
+      if (messageId === undefined) return;
+      showRow(at);
+      void navigate({ to: '/messages/$messageId', params: { messageId }, search: kept });
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [navigate]);
+}
+
+function NothingFound() {
+  return (
+    <EmptyState title="No message matches">
+      <p>
+        Take a filter away, or look for something else: an id, a part of a URL, a queue, a topic, a label, or text in a
+        body.
+      </p>
+      <p>
+        <code className="mono">queue:orders</code>, <code className="mono">topic:news</code>,{' '}
+        <code className="mono">host:api.example.com</code>, <code className="mono">label:invoice</code> and{' '}
+        <code className="mono">status:503</code> narrow it down quickly.
+      </p>
+    </EmptyState>
+  );
+}
+
+function FirstMessage() {
+  const { account } = useSession();
+  const { isDev } = account.service;
+  const target = isDev ? `${API_URL}/dev/sink/ok` : 'https://example.com/webhook';
+  const token = isDev ? 'dev_postrider' : '$TOKEN';
+  const command = [
+    `curl -X POST ${API_URL}/v2/enqueue/hello/${target} \\`,
+    `  -H "Authorization: Bearer ${token}" \\`,
+    `  -H 'Content-Type: application/json' -d '{"hello":"world"}'`,
+  ].join('\n');
+  return (
+    <EmptyState title="Send your first message" command={command}>
+      <p>Paste this into a terminal. The message appears here within a second, with what its destination answered.</p>
+    </EmptyState>
+  );
+}

@@ -1,0 +1,83 @@
+// Sends a dead letter again with another URL, body or settings.
+
+import { Dialog } from '@base-ui/react/dialog';
+import { calls, type MessageWithAttempts } from 'postrider-sdk';
+import { useState } from 'react';
+import { useSession } from '../app/session.ts';
+import { useAction } from '../ui/action.tsx';
+import { DialogFrame } from '../ui/confirm.tsx';
+
+export function RetryDialog({
+  message,
+  dlqId,
+  isOpen,
+  onOpenChange,
+  onDone,
+}: {
+  readonly message: MessageWithAttempts;
+  readonly dlqId: string;
+  readonly isOpen: boolean;
+  readonly onOpenChange: (isOpen: boolean) => void;
+  readonly onDone: (messageId: string) => void;
+}) {
+  const { headerPrefix } = useSession().account.service;
+  const [url, setUrl] = useState(message.url);
+  const [body, setBody] = useState(message.body ?? '');
+  const [retries, setRetries] = useState(String(message.maxRetries));
+  const action = useAction<{ messageId: string }>({
+    done: 'Sent again, as a new message',
+    onDone: ({ messageId }) => {
+      onOpenChange(false);
+      onDone(messageId);
+    },
+  });
+  const changes = {
+    ...(url !== message.url && { url }),
+    ...(body !== (message.body ?? '') && { body }),
+    ...(retries !== String(message.maxRetries) && { headers: { [`${headerPrefix}Retries`]: retries } }),
+  };
+  return (
+    <DialogFrame
+      isOpen={isOpen}
+      onOpenChange={onOpenChange}
+      title="Retry with edits"
+      width="w-[min(40rem,calc(100vw-2rem))]"
+    >
+      <form
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          action.mutate(calls.retryDeadLetter(dlqId, Object.keys(changes).length > 0 ? changes : undefined));
+        }}
+      >
+        <label className="block">
+          <span className="label">URL</span>
+          <input className="input mono" required value={url} onChange={(event) => setUrl(event.target.value)} />
+        </label>
+        {message.bodyBase64 === undefined && (
+          <label className="block">
+            <span className="label">Body</span>
+            <textarea className="input mono" rows={10} value={body} onChange={(event) => setBody(event.target.value)} />
+          </label>
+        )}
+        <label className="block">
+          <span className="label">Retries</span>
+          <input
+            className="input num w-24"
+            type="number"
+            min={0}
+            value={retries}
+            onChange={(event) => setRetries(event.target.value)}
+          />
+        </label>
+        <p className="text-xs text-ink-3">All else stays as it was. The dead letter is replaced by the new message.</p>
+        <div className="flex justify-end gap-2">
+          <Dialog.Close className="btn">Keep as it is</Dialog.Close>
+          <button type="submit" className="btn btn-primary" disabled={action.isPending}>
+            Send again
+          </button>
+        </div>
+      </form>
+    </DialogFrame>
+  );
+}

@@ -1,0 +1,238 @@
+// The life of a message, from top to bottom: accepted, delayed, attempts with their answers, the waits between them, the
+// end, and what it led to.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
+import type { ReactNode } from 'react';
+import { useClient } from '../app/session.ts';
+import { isOpen, STATES, StateLabel, Status } from '../ui/state.tsx';
+import { Clock, duration, exactTime, useNow } from '../ui/time.tsx';
+import { Payload } from './payload.tsx';
+
+/** A start this much after the acceptance was asked for, not only a wait for a slot. */
+const DELAY_SHOWN_MS = 500;
+
+export function Timeline({ message }: { readonly message: MessageWithAttempts }) {
+  const { attempts } = message;
+  const isDelayed = message.notBefore - message.createdAt > DELAY_SHOWN_MS;
+  return (
+    <ol className="relative">
+      <Entry dot="bg-ink-3" title="Accepted" at={message.createdAt}>
+        {message.callerIp !== undefined && <>from {message.callerIp}</>}
+      </Entry>
+      {isDelayed && (
+        <Entry
+          dot="bg-waiting"
+          title={`Delayed for ${duration(message.notBefore - message.createdAt)}`}
+          at={message.notBefore}
+        >
+          not before {exactTime(message.notBefore)}
+        </Entry>
+      )}
+      {attempts.map((attempt, index) => (
+        <AttemptEntry key={attempt.number} attempt={attempt} next={attempts[index + 1]} message={message} />
+      ))}
+      <Now message={message} />
+      <End message={message} />
+      <LedTo message={message} />
+    </ol>
+  );
+}
+
+function Entry({
+  dot,
+  title,
+  at,
+  isHollow = false,
+  children,
+}: {
+  readonly dot: string;
+  readonly title: ReactNode;
+  readonly at?: number;
+  readonly isHollow?: boolean;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <li className="relative pb-4 pl-6 before:absolute before:top-3 before:bottom-[-4px] before:left-[4.5px] before:w-px before:bg-line-strong last:pb-0 last:before:hidden">
+      <span
+        className={`absolute top-[5px] left-0 size-2.5 rounded-full ring-4 ring-bg ${isHollow ? 'border-2 border-current bg-bg' : ''} ${dot}`}
+      />
+      <div className="flex items-baseline gap-3">
+        <div className="min-w-0 grow text-sm font-medium">{title}</div>
+        {at !== undefined && (
+          <span className="shrink-0 text-xs text-ink-3">
+            <Clock at={at} />
+          </span>
+        )}
+      </div>
+      {children && <div className="text-xs break-words text-ink-2">{children}</div>}
+    </li>
+  );
+}
+
+const OUTCOMES: Readonly<Record<Attempt['outcome'], string>> = {
+  answered: 'answered',
+  unreachable: 'not reachable',
+  timedOut: 'timed out',
+  refusedByPolicy: 'refused by policy',
+  interrupted: 'interrupted',
+};
+
+function isSuccess({ outcome, responseStatus }: Attempt): boolean {
+  return outcome === 'answered' && responseStatus !== undefined && responseStatus >= 200 && responseStatus < 300;
+}
+
+function AttemptEntry({
+  attempt,
+  next,
+  message,
+}: {
+  readonly attempt: Attempt;
+  readonly next: Attempt | undefined;
+  readonly message: MessageWithAttempts;
+}) {
+  const tookMs = attempt.endedAt - attempt.startedAt;
+  const hasAnswer = attempt.responseStatus !== undefined;
+  return (
+    <>
+      <Entry
+        dot={isSuccess(attempt) ? 'bg-delivered' : 'bg-failed'}
+        at={attempt.startedAt}
+        title={
+          <span className="flex flex-wrap items-baseline gap-x-2">
+            <span>Attempt {attempt.number}</span>
+            {hasAnswer ? (
+              <Status status={attempt.responseStatus} />
+            ) : (
+              <span className="text-xs text-failed">{OUTCOMES[attempt.outcome]}</span>
+            )}
+            <span className="num text-xs font-normal text-ink-3">{tookMs.toLocaleString('en')} ms</span>
+          </span>
+        }
+      >
+        {attempt.error}
+        {hasAnswer && (
+          <details className="mt-1">
+            <summary className="w-fit text-ink-3 hover:text-ink">What it answered</summary>
+            <div className="mt-2">
+              <Payload
+                header={attempt.responseHeader}
+                body={attempt.responseBody}
+                bodyBase64={attempt.responseBodyBase64}
+                isCut={attempt.isResponseBodyCut ?? false}
+                name={`${message.messageId}-answer-${attempt.number}`}
+                nothing="The answer had no body."
+              />
+            </div>
+          </details>
+        )}
+      </Entry>
+      {next && (
+        <Entry
+          dot="text-line-strong"
+          isHollow
+          title={
+            <span className="text-xs font-normal text-ink-3">waited {duration(next.startedAt - attempt.endedAt)}</span>
+          }
+        />
+      )}
+    </>
+  );
+}
+
+/** What it does at this moment, while it has not ended. */
+function Now({ message }: { readonly message: MessageWithAttempts }) {
+  const now = useNow();
+  if (!isOpen(message)) return null;
+  const { dot } = STATES[message.state];
+  if (message.state === 'ACTIVE') {
+    return <Entry dot={`${dot} breathe`} title={`Attempt ${message.attempts.length + 1} is under way`} />;
+  }
+  const next = message.nextDeliveryTime;
+  const last = message.attempts.at(-1);
+  if (next === undefined || next <= now) return <Entry dot={`${dot} breathe`} title="Waiting for its turn" />;
+  const from = last?.endedAt ?? message.createdAt;
+  const share = Math.min(1, Math.max(0, (now - from) / Math.max(1, next - from)));
+  return (
+    <Entry
+      dot={dot}
+      isHollow={false}
+      at={next}
+      title={
+        last
+          ? `Attempt ${message.attempts.length + 1} in ${duration(next - now)}`
+          : `First attempt in ${duration(next - now)}`
+      }
+    >
+      <div
+        className="mt-1.5 h-1 overflow-hidden rounded-full bg-sunken"
+        role="progressbar"
+        aria-label="Wait before the next attempt"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(share * 100)}
+      >
+        <div className={`h-full ${dot}`} style={{ width: `${share * 100}%` }} />
+      </div>
+    </Entry>
+  );
+}
+
+function End({ message }: { readonly message: MessageWithAttempts }) {
+  const { state, endedAt } = message;
+  if (endedAt === undefined) return null;
+  const at = { at: endedAt };
+  if (state === 'DELIVERED') {
+    return (
+      <Entry dot="bg-delivered" title={<span className="text-delivered">Delivered</span>} {...at}>
+        {duration(endedAt - message.createdAt)} after it was accepted
+      </Entry>
+    );
+  }
+  if (state === 'CANCELLED') return <Entry dot="bg-cancelled" title="Cancelled" {...at} />;
+  return (
+    <Entry dot="bg-failed" title={<span className="text-failed">Failed: kept as a dead letter</span>} {...at}>
+      {message.failure}
+    </Entry>
+  );
+}
+
+/** Callbacks, and the retry of a dead letter: ordinary messages that this one led to. */
+function LedTo({ message }: { readonly message: MessageWithAttempts }) {
+  const client = useClient();
+  const { data } = useQuery({
+    queryKey: ['led-to', message.messageId],
+    queryFn: () => client.listMessages({ sourceMessageId: [message.messageId], order: 'oldestFirst', count: 50 }),
+    refetchInterval: isOpen(message) ? 2000 : 5000,
+  });
+  const all = data?.messages ?? [];
+  if (all.length === 0) return null;
+  return (
+    <Entry dot="bg-accent" title="Led to">
+      <ul className="mt-1.5 space-y-1">
+        {all.map((each) => (
+          <li key={each.messageId}>
+            <Link
+              to="/messages/$messageId"
+              params={{ messageId: each.messageId }}
+              className="flex items-center gap-3 rounded-md border border-line px-2.5 py-1.5 hover:bg-hover"
+            >
+              <StateLabel state={each.state} />
+              <span className="min-w-0 grow truncate text-ink-2">
+                {roleOf(each, message)} <span className="mono text-ink-3">{each.url}</span>
+              </span>
+              <Status status={each.responseStatus} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Entry>
+  );
+}
+
+function roleOf(led: Message, source: Message): string {
+  if (led.url === source.callback) return 'callback';
+  if (led.url === source.failureCallback) return 'failure callback';
+  return 'retry';
+}

@@ -1,0 +1,68 @@
+// Why is it not delivered yet? In the service's words, with the time that is left.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Why } from 'postrider-sdk';
+import { useClient } from '../app/session.ts';
+import { duration, exactTime, useNow } from '../ui/time.tsx';
+
+const TITLES: Readonly<Record<string, string>> = {
+  delayed: 'Waiting for its time',
+  retrying: 'Waiting for the next attempt',
+  behind: 'Waiting for its turn',
+  queuePaused: 'The queue is paused',
+  flowFull: 'Its flow key is full',
+  flowPaused: 'Its flow key is paused',
+  active: 'Being delivered right now',
+  waitingForSlot: 'Waiting for a free slot',
+  draining: 'The node is shutting down',
+  ended: 'It has ended',
+};
+
+export function WhyBox({ messageId }: { readonly messageId: string }) {
+  const client = useClient();
+  const { data: why } = useQuery({
+    queryKey: ['why', messageId],
+    queryFn: () => client.whyNotDelivered(messageId),
+    refetchInterval: 1500,
+  });
+  if (!why || why.reason === 'ended') return null;
+  return (
+    <section aria-label="Why it is not delivered yet" className="rounded-lg border border-line bg-sunken px-4 py-3">
+      <h2 className="heading mb-1.5">Why isn’t it delivered yet?</h2>
+      <WhyText why={why} />
+    </section>
+  );
+}
+
+export function WhyText({ why }: { readonly why: Why }) {
+  const now = useNow();
+  const { nextAttemptAt, behindMessageId } = why;
+  return (
+    <>
+      <p className="text-sm font-medium">
+        {TITLES[why.reason] ?? why.reason}
+        {nextAttemptAt !== undefined && nextAttemptAt > now && (
+          <span className="num font-normal text-ink-2" title={exactTime(nextAttemptAt)}>
+            {' '}
+            · in {duration(nextAttemptAt - now)}
+          </span>
+        )}
+      </p>
+      <p className="mt-0.5 text-xs break-words text-ink-2">{sentence(why.text)}</p>
+      {behindMessageId !== undefined && (
+        <Link
+          to="/messages/$messageId"
+          params={{ messageId: behindMessageId }}
+          className="link mt-1 inline-block text-xs"
+        >
+          Look at the message in front
+        </Link>
+      )}
+    </>
+  );
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

@@ -1,0 +1,65 @@
+// Why a queue is not moving: asked of the message at its head, because that is what the others wait for.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Client, Message, Queue, Why } from 'postrider-sdk';
+import { useClient } from '../app/session.ts';
+import { WhyText } from '../messages/why-box.tsx';
+import { Destination } from '../ui/destination.tsx';
+import { Problem } from '../ui/page.tsx';
+import { StateLabel, Status } from '../ui/state.tsx';
+
+/** The message that is not behind another one, and what it waits for. */
+async function headOf(client: Client, queue: Queue): Promise<{ message: Message; why: Why } | null> {
+  const { messages } = await client.listMessages({
+    queueName: [queue.name],
+    state: ['CREATED', 'ACTIVE', 'RETRY'],
+    order: 'oldestFirst',
+    count: 1,
+  });
+  let message = messages[0];
+  if (!message) return null;
+  let why = await client.whyNotDelivered(message.messageId);
+  if (why.behindMessageId !== undefined) {
+    message = await client.getMessage(why.behindMessageId);
+    why = await client.whyNotDelivered(message.messageId);
+  }
+  return { message, why };
+}
+
+export function QueueWhy({ queue }: { readonly queue: Queue }) {
+  const client = useClient();
+  const { data, error } = useQuery({
+    queryKey: ['queue-why', queue.name],
+    queryFn: () => headOf(client, queue),
+    refetchInterval: 1500,
+  });
+  return (
+    <div className="appear space-y-3 border-t border-line bg-sunken px-4 py-3">
+      <Problem error={error} />
+      {data === null && <p className="text-sm text-ink-2">Everything in it has ended meanwhile.</p>}
+      {data && (
+        <>
+          <div>
+            {queue.paused && data.why.reason !== 'queuePaused' && (
+              <p className="text-sm font-medium">The queue is paused, and this one is still under way</p>
+            )}
+            <WhyText why={data.why} />
+          </div>
+          <Link
+            to="/messages/$messageId"
+            params={{ messageId: data.message.messageId }}
+            className="flex items-center gap-3 rounded-md border border-line bg-raised px-3 py-2 hover:bg-hover"
+          >
+            <span className="heading w-12 shrink-0">Head</span>
+            <span className="min-w-0 grow">
+              <Destination url={data.message.url} method={data.message.method} />
+            </span>
+            <Status status={data.message.responseStatus} />
+            <StateLabel state={data.message.state} />
+          </Link>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,177 @@
+// Queues: what each holds, how much of its width is used, and why it is not moving.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { calls, type Overview, type Queue } from 'postrider-sdk';
+import { useEffect, useRef, useState } from 'react';
+import { useOverview } from '../app/overview-query.ts';
+import { API_URL } from '../app/place.ts';
+import { type Search, textOf } from '../app/search.ts';
+import { useClient } from '../app/session.ts';
+import { ActionButton } from '../ui/action.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { EmptyState } from '../ui/empty-state.tsx';
+import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { Segments } from '../ui/segments.tsx';
+import { FlowKeys } from './flow-keys.tsx';
+import { QueueWhy } from './queue-why.tsx';
+
+export function QueuesScreen() {
+  const client = useClient();
+  const named = textOf((useSearch({ strict: false }) as Search).queue);
+  const { data: queues, error } = useQuery({
+    queryKey: ['queues'],
+    queryFn: () => client.listQueues(),
+    refetchInterval: 2000,
+  });
+  const { data: overview } = useOverview(2000);
+  return (
+    <>
+      <PageHead title="Queues" />
+      <PageBody>
+        <Problem error={error} />
+        {queues?.length === 0 && (
+          <EmptyState
+            title="One after the other"
+            command={`curl -X POST ${API_URL}/v2/enqueue/orders/https://example.com/hook \\\n  -H "Authorization: Bearer $TOKEN" -d '{"order":1}'`}
+          >
+            <p>
+              A queue delivers in order: the next message starts when the one before has ended. The first message to a
+              queue makes it.
+            </p>
+          </EmptyState>
+        )}
+        <ul className="space-y-3">
+          {queues?.map((queue) => (
+            <li key={queue.name}>
+              <QueueCard queue={queue} overview={overview} isNamed={queue.name === named} />
+            </li>
+          ))}
+        </ul>
+        <FlowKeys />
+      </PageBody>
+    </>
+  );
+}
+
+function QueueCard({
+  queue,
+  overview,
+  isNamed,
+}: {
+  readonly queue: Queue;
+  readonly overview: Overview | undefined;
+  readonly isNamed: boolean;
+}) {
+  const { name, paused, lag, parallelism } = queue;
+  const card = useRef<HTMLElement>(null);
+  const [isAsking, setIsAsking] = useState(isNamed);
+  useEffect(() => {
+    if (isNamed) card.current?.scrollIntoView({ block: 'center' });
+  }, [isNamed]);
+  const counts = overview?.queues.find((each) => each.name === name);
+  return (
+    <article ref={card} className={`card ${isNamed ? 'border-accent' : ''}`} aria-label={`Queue ${name}`}>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-3 px-4 py-3">
+        <div className="min-w-40 grow basis-0">
+          <p className="flex items-center gap-2 text-base font-medium">
+            <Link to="/messages" search={{ queueName: name }} className="break-all hover:underline">
+              {name}
+            </Link>
+            {paused && <span className="chip border-transparent bg-retrying-soft text-retrying">paused</span>}
+          </p>
+          <p className="num text-xs text-ink-3">{lag === 0 ? 'empty' : `${lag.toLocaleString('en')} not ended`}</p>
+        </div>
+        <div className="w-full sm:w-64">
+          <Segments
+            nothing="Nothing waits"
+            parts={[
+              { label: 'in flight', count: counts?.active ?? 0, tone: 'bg-active' },
+              { label: 'retrying', count: counts?.retrying ?? 0, tone: 'bg-retrying' },
+              { label: 'waiting', count: counts?.waiting ?? 0, tone: 'bg-waiting' },
+              { label: 'scheduled', count: counts?.scheduled ?? 0, tone: 'bg-line-strong' },
+            ]}
+          />
+        </div>
+        <Parallelism queue={queue} used={counts?.placesTaken ?? 0} />
+        <div className="flex gap-2">
+          <button
+            type="button"
+            className="btn"
+            aria-expanded={isAsking}
+            disabled={lag === 0}
+            onClick={() => setIsAsking(!isAsking)}
+          >
+            Why isn’t it moving?
+          </button>
+          {paused ? (
+            <ActionButton
+              call={calls.resumeQueue(name)}
+              icon="play"
+              className="btn btn-primary"
+              done={`Queue “${name}” goes on`}
+            >
+              Resume
+            </ActionButton>
+          ) : (
+            <ActionButton call={calls.pauseQueue(name)} icon="pause" done={`Queue “${name}” is paused`}>
+              Pause
+            </ActionButton>
+          )}
+          <ConfirmButton
+            title={lag === 0 ? `Delete queue “${name}”?` : `Purge queue “${name}”?`}
+            verb={lag === 0 ? 'Delete the queue' : `Cancel ${lag.toLocaleString('en')} and delete`}
+            typed={name}
+            call={calls.deleteQueue(name, { force: lag > 0 })}
+            icon="trash"
+            label={`Purge ${name}`}
+            done={`Queue “${name}” is gone`}
+          >
+            <p>
+              {lag === 0
+                ? 'It is empty. The next message to it makes it anew, with a parallelism of 1.'
+                : `${lag.toLocaleString('en')} messages have not ended. They are cancelled, and the queue is deleted.`}
+            </p>
+          </ConfirmButton>
+        </div>
+      </div>
+      {isAsking && lag > 0 && <QueueWhy queue={queue} />}
+      <span className="sr-only">{parallelism} at once</span>
+    </article>
+  );
+}
+
+/** How many heads there are and how many there may be; the limit can be changed in place. */
+function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: number }) {
+  const [text, setText] = useState<string | null>(null);
+  const value = text ?? String(queue.parallelism);
+  const isChanged = text !== null && text !== String(queue.parallelism);
+  return (
+    <div className="flex items-center gap-2 text-xs text-ink-3">
+      <span className="num" title="Places taken">
+        {used} of
+      </span>
+      <input
+        type="number"
+        min={1}
+        className="input num h-7 w-16"
+        aria-label={`Parallelism of ${queue.name}`}
+        value={value}
+        onChange={(event) => setText(event.target.value)}
+      />
+      {isChanged ? (
+        <ActionButton
+          call={() => calls.saveQueue({ queueName: queue.name, parallelism: Number(value) })}
+          className="btn btn-small btn-primary"
+          isDisabled={!/^[1-9]\d*$/.test(value)}
+          done={`Up to ${value} at once in “${queue.name}”`}
+          onDone={() => setText(null)}
+        >
+          Set
+        </ActionButton>
+      ) : (
+        <span>at once</span>
+      )}
+    </div>
+  );
+}

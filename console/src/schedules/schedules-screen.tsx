@@ -1,0 +1,172 @@
+// Schedules: when they run in words and in times, how they did lately, and running one now.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearch } from '@tanstack/react-router';
+import { calls, type Schedule } from 'postrider-sdk';
+import { useState } from 'react';
+import { API_URL } from '../app/place.ts';
+import { type Search, textOf } from '../app/search.ts';
+import { useClient, useSession } from '../app/session.ts';
+import { ActionButton } from '../ui/action.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { EmptyState } from '../ui/empty-state.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { STATES } from '../ui/state.tsx';
+import { Ago, clockTime } from '../ui/time.tsx';
+import { CronPreview } from './cron-preview.tsx';
+import { cronWords } from './cron-words.ts';
+
+const RESULTS_SHOWN = 24;
+
+export function SchedulesScreen() {
+  const client = useClient();
+  const named = textOf((useSearch({ strict: false }) as Search).schedule);
+  const { headerPrefix } = useSession().account.service;
+  const { data: schedules, error } = useQuery({
+    queryKey: ['schedules'],
+    queryFn: () => client.listSchedules(),
+    refetchInterval: 3000,
+  });
+  return (
+    <>
+      <PageHead title="Schedules">
+        <Link to="/send" search={{ mode: 'schedule' }} className="btn btn-primary">
+          <Icon name="plus" className="size-3.5" />
+          New schedule
+        </Link>
+      </PageHead>
+      <PageBody>
+        <Problem error={error} />
+        {schedules?.length === 0 && (
+          <EmptyState
+            title="Again and again"
+            command={`curl -X POST ${API_URL}/v2/schedules/https://example.com/report \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H '${headerPrefix}Cron: CRON_TZ=Europe/Berlin 0 9 * * 1-5'`}
+          >
+            <p>A schedule is a message that is made anew at every tick of a cron expression, in any time zone.</p>
+          </EmptyState>
+        )}
+        <ul className="space-y-3">
+          {schedules?.map((schedule) => (
+            <li key={schedule.scheduleId}>
+              <ScheduleCard schedule={schedule} isNamed={schedule.scheduleId === named} />
+            </li>
+          ))}
+        </ul>
+      </PageBody>
+    </>
+  );
+}
+
+function ScheduleCard({ schedule, isNamed }: { readonly schedule: Schedule; readonly isNamed: boolean }) {
+  const { scheduleId, cron, destination, isPaused, nextScheduleTime } = schedule;
+  const [isUnfolded, setIsUnfolded] = useState(isNamed);
+  return (
+    <article className={`card ${isNamed ? 'border-accent' : ''}`} aria-label={`Schedule ${scheduleId}`}>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-3 px-4 py-3">
+        <div className="min-w-56 grow basis-0">
+          <p className="flex flex-wrap items-center gap-x-2 text-base font-medium">
+            {cronWords(cron) ?? cron}
+            {isPaused && <span className="chip border-transparent bg-retrying-soft text-retrying">paused</span>}
+          </p>
+          <p className="mono truncate text-ink-3" title={destination}>
+            {schedule.method} {destination}
+          </p>
+          <p className="text-xs text-ink-3">
+            <span className="mono">{scheduleId}</span>
+            {nextScheduleTime !== undefined && (
+              <>
+                {' '}
+                · next <Ago at={nextScheduleTime} />
+              </>
+            )}
+          </p>
+        </div>
+        <Results scheduleId={scheduleId} />
+        <div className="flex gap-2">
+          <button
+            type="button"
+            className="btn btn-quiet"
+            aria-expanded={isUnfolded}
+            onClick={() => setIsUnfolded(!isUnfolded)}
+          >
+            Next runs
+          </button>
+          <ActionButton
+            call={calls.runSchedule(scheduleId)}
+            icon="send"
+            done="It runs now, beside its ticks"
+            link={([first]) =>
+              first && (
+                <Link to="/messages/$messageId" params={{ messageId: first.messageId }} className="link">
+                  Look at it
+                </Link>
+              )
+            }
+          >
+            Run now
+          </ActionButton>
+          {isPaused ? (
+            <ActionButton
+              call={calls.resumeSchedule(scheduleId)}
+              icon="play"
+              className="btn btn-primary"
+              done="The schedule goes on"
+            >
+              Resume
+            </ActionButton>
+          ) : (
+            <ActionButton call={calls.pauseSchedule(scheduleId)} icon="pause" done="The schedule is paused">
+              Pause
+            </ActionButton>
+          )}
+          <ConfirmButton
+            title={`Delete schedule “${scheduleId}”?`}
+            verb="Delete the schedule"
+            call={calls.deleteSchedule(scheduleId)}
+            icon="trash"
+            label={`Delete schedule ${scheduleId}`}
+            done="The schedule is deleted"
+          >
+            <p>It makes no more messages. Those it has made go on.</p>
+          </ConfirmButton>
+        </div>
+      </div>
+      {isUnfolded && (
+        <div className="border-t border-line px-4 py-3">
+          <CronPreview cron={cron} />
+        </div>
+      )}
+    </article>
+  );
+}
+
+/** Its last messages, oldest first: one mark each, in the colour of its state. */
+function Results({ scheduleId }: { readonly scheduleId: string }) {
+  const client = useClient();
+  const { data } = useQuery({
+    queryKey: ['schedule-results', scheduleId],
+    queryFn: () => client.listMessages({ scheduleId: [scheduleId], count: RESULTS_SHOWN }),
+    refetchInterval: 3000,
+  });
+  const messages = [...(data?.messages ?? [])].reverse();
+  if (messages.length === 0) return <span className="text-xs text-ink-3">has not run yet</span>;
+  return (
+    <ol aria-label="Last results" className="flex items-end gap-0.5">
+      {messages.map(({ messageId, state, createdAt, responseStatus }) => {
+        const words = `${STATES[state].label}${responseStatus === undefined ? '' : ` ${responseStatus}`}, ${clockTime(createdAt)}`;
+        return (
+          <li key={messageId}>
+            <Link
+              to="/messages/$messageId"
+              params={{ messageId }}
+              title={words}
+              aria-label={words}
+              className={`block w-1.5 rounded-sm hover:opacity-70 ${STATES[state].dot} ${state === 'DELIVERED' ? 'h-5' : 'h-6'}`}
+            />
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

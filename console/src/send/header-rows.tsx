@@ -1,0 +1,72 @@
+// Rows of settings that know our headers: names are offered, each with what it does and how its value looks.
+
+import { useId } from 'react';
+import { useSession } from '../app/session.ts';
+import { Icon } from '../ui/icon.tsx';
+import { KNOWN_SETTINGS, knownSetting } from './settings-known.ts';
+
+export type SettingRow = readonly [name: string, value: string];
+
+export function HeaderRows({
+  rows,
+  onChange,
+}: {
+  readonly rows: readonly SettingRow[];
+  readonly onChange: (rows: readonly SettingRow[]) => void;
+}) {
+  const { headerPrefix } = useSession().account.service;
+  const listId = useId();
+  const set = (at: number, row: SettingRow) => onChange(rows.map((each, index) => (index === at ? row : each)));
+  return (
+    <div className="space-y-2">
+      <datalist id={listId}>
+        {KNOWN_SETTINGS.map(({ name, help }) => (
+          <option key={name} value={name}>
+            {help}
+          </option>
+        ))}
+      </datalist>
+      {rows.map(([name, value], at) => {
+        const known = knownSetting(name);
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity but their place
+          <div key={at}>
+            <div className="flex gap-2">
+              <div className="flex w-2/5 min-w-0 items-center rounded-md border border-line-strong bg-raised focus-within:border-accent">
+                <span className="mono hidden pl-2.5 text-ink-3 sm:block">{headerPrefix}</span>
+                <input
+                  className="mono h-8 w-full min-w-0 bg-transparent px-1 text-sm outline-none max-sm:px-2.5"
+                  aria-label={`Name of setting ${at + 1}`}
+                  list={listId}
+                  placeholder="Retries"
+                  value={name}
+                  onChange={(event) => set(at, [event.target.value, value])}
+                />
+              </div>
+              <input
+                className="input mono grow"
+                aria-label={`Value of ${name || `setting ${at + 1}`}`}
+                placeholder={known?.example ?? ''}
+                value={value}
+                onChange={(event) => set(at, [name, event.target.value])}
+              />
+              <button
+                type="button"
+                className="btn btn-quiet btn-icon"
+                aria-label={`Remove ${name || `setting ${at + 1}`}`}
+                onClick={() => onChange(rows.filter((_, index) => index !== at))}
+              >
+                <Icon name="close" className="size-3.5" />
+              </button>
+            </div>
+            {known && <p className="mt-0.5 text-2xs text-ink-3">{known.help}</p>}
+          </div>
+        );
+      })}
+      <button type="button" className="btn btn-quiet btn-small -ml-2" onClick={() => onChange([...rows, ['', '']])}>
+        <Icon name="plus" className="size-3.5" />
+        Add setting
+      </button>
+    </div>
+  );
+}

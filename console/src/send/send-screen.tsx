@@ -1,0 +1,255 @@
+// Send: build a request by hand, see it as a command or a program at once, and watch what becomes of it.
+
+import { Tabs } from '@base-ui/react/tabs';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { PostriderError, type Published } from 'postrider-sdk';
+import { useEffect, useState } from 'react';
+import { API_URL } from '../app/place.ts';
+import { type Search, textOf } from '../app/search.ts';
+import { useClient, useMay, useSession } from '../app/session.ts';
+import { callOf, type Draft, draftOf, type SentAnswer } from '../messages/publish-again.ts';
+import { CronPreview } from '../schedules/cron-preview.tsx';
+import { TestResult } from '../topics/test-result.tsx';
+import { lacks, useAction, useCurl } from '../ui/action.tsx';
+import { Code } from '../ui/code.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { HeaderRows } from './header-rows.tsx';
+import { pythonSnippet, typescriptSnippet } from './snippets.ts';
+
+const MODES = [
+  ['publish', 'Publish', 'Delivered as soon as possible, beside others'],
+  ['enqueue', 'Enqueue', 'Delivered in the order of a queue'],
+  ['schedule', 'Schedule', 'Delivered at every tick of a cron'],
+] as const;
+
+export function SendScreen() {
+  const search = useSearch({ strict: false }) as Search;
+  const from = textOf(search.from);
+  const client = useClient();
+  const { isDev } = useSession().account.service;
+  const source = useQuery({
+    queryKey: ['message', from],
+    queryFn: () => client.getMessage(from),
+    enabled: from !== '',
+  });
+  const fresh: Draft = {
+    mode: (MODES.find(([mode]) => mode === search.mode)?.[0] ?? 'publish') as Draft['mode'],
+    destination: textOf(search.destination) || (isDev ? `${API_URL}/dev/sink/ok` : ''),
+    queue: textOf(search.queue),
+    contentType: 'application/json',
+    body: '{"hello":"world"}',
+    settings: search.mode === 'schedule' ? [['Cron', '*/5 * * * *']] : [],
+  };
+  if (from !== '' && !source.data) {
+    return (
+      <PageBody>
+        <Problem error={source.error} />
+      </PageBody>
+    );
+  }
+  return (
+    <Builder
+      key={`${from} ${JSON.stringify(search)}`}
+      initial={source.data ? draftOf(source.data) : fresh}
+      isBinary={source.data?.bodyBase64 !== undefined}
+    />
+  );
+}
+
+function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBinary: boolean }) {
+  const [draft, setDraft] = useState(initial);
+  const [sent, setSent] = useState<readonly Published[] | null>(null);
+  const [problem, setProblem] = useState<Error | null>(null);
+  const navigate = useNavigate();
+  const scope = draft.mode === 'schedule' ? 'manage' : 'publish';
+  const may = useMay(scope);
+  const call = callOf(draft);
+  const action = useAction<SentAnswer>({
+    done: (answer) => ('scheduleId' in answer ? 'The schedule is made' : 'Accepted: it is on disk'),
+    onDone: (answer) => {
+      setProblem(null);
+      if ('scheduleId' in answer) void navigate({ to: '/schedules', search: { schedule: answer.scheduleId } });
+      else setSent([answer].flat() as Published[]);
+    },
+  });
+  const put = (some: Partial<Draft>) => setDraft({ ...draft, ...some });
+  const cron = draft.settings.find(([name]) => name.toLowerCase() === 'cron')?.[1];
+  useEffect(() => {
+    if (action.error instanceof PostriderError) setProblem(action.error);
+  }, [action.error]);
+  return (
+    <>
+      <PageHead title="Send">
+        <button
+          type="submit"
+          form="send"
+          className="btn btn-primary"
+          disabled={!may || action.isPending}
+          title={may ? undefined : lacks(scope)}
+        >
+          <Icon name="send" className="size-3.5" />
+          {draft.mode === 'schedule' ? 'Make schedule' : 'Send'}
+        </button>
+      </PageHead>
+      <PageBody>
+        <div className="grid gap-6 lg:grid-cols-2">
+          <form
+            id="send"
+            className="min-w-0 space-y-5"
+            onSubmit={(event) => {
+              event.preventDefault();
+              action.mutate(call);
+            }}
+          >
+            <fieldset>
+              <legend className="label">How</legend>
+              <div className="flex rounded-md border border-line-strong p-0.5">
+                {MODES.map(([mode, label, help]) => (
+                  <button
+                    key={mode}
+                    type="button"
+                    aria-pressed={draft.mode === mode}
+                    title={help}
+                    className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-line aria-pressed:text-ink"
+                    onClick={() =>
+                      put({
+                        mode,
+                        ...(mode === 'schedule' &&
+                          cron === undefined && { settings: [['Cron', '*/5 * * * *'], ...draft.settings] }),
+                      })
+                    }
+                  >
+                    {label}
+                  </button>
+                ))}
+              </div>
+            </fieldset>
+            {draft.mode === 'enqueue' && (
+              <label className="block">
+                <span className="label">Queue</span>
+                <input
+                  className="input"
+                  required
+                  value={draft.queue}
+                  onChange={(event) => put({ queue: event.target.value })}
+                  placeholder="orders"
+                />
+              </label>
+            )}
+            <Destinations value={draft.destination} onChange={(destination) => put({ destination })} />
+            <div className="grid grid-cols-1 gap-2">
+              <label className="block">
+                <span className="label">Body</span>
+                <textarea
+                  className="input mono"
+                  rows={8}
+                  spellCheck={false}
+                  value={draft.body}
+                  onChange={(event) => put({ body: event.target.value })}
+                />
+              </label>
+              {isBinary && (
+                <p className="text-xs text-retrying">
+                  The original body is binary and cannot be edited here; it is left out.
+                </p>
+              )}
+              <label className="flex items-center gap-2 text-xs text-ink-2">
+                <span className="whitespace-nowrap">Content-Type</span>
+                <input
+                  className="input mono h-7"
+                  value={draft.contentType}
+                  onChange={(event) => put({ contentType: event.target.value })}
+                />
+              </label>
+            </div>
+            <fieldset>
+              <legend className="label">Settings</legend>
+              <HeaderRows rows={draft.settings} onChange={(settings) => put({ settings })} />
+            </fieldset>
+            {draft.mode === 'schedule' && cron !== undefined && <CronPreview cron={cron} />}
+          </form>
+          <div className="min-w-0 space-y-5">
+            <Problem error={problem} />
+            {sent && (
+              <section aria-label="What became of it" className="space-y-2">
+                <h2 className="heading">What became of it</h2>
+                <TestResult sent={sent} />
+              </section>
+            )}
+            <Preview draft={draft} />
+            <p className="text-xs text-ink-3">
+              All settings are in the{' '}
+              <a className="link" href={`${API_URL}/docs`} target="_blank" rel="noreferrer">
+                API documentation
+              </a>
+              . See the{' '}
+              <Link to="/messages" className="link">
+                messages
+              </Link>
+              .
+            </p>
+          </div>
+        </div>
+      </PageBody>
+    </>
+  );
+}
+
+function Destinations({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
+  const client = useClient();
+  const { data: topics } = useQuery({ queryKey: ['topics'], queryFn: () => client.listTopics() });
+  return (
+    <label className="block">
+      <span className="label">Destination: a URL or a topic</span>
+      <input
+        className="input mono"
+        required
+        list="destinations"
+        spellCheck={false}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        placeholder="https://example.com/webhook"
+      />
+      <datalist id="destinations">
+        {topics?.map(({ name, endpoints }) => (
+          <option key={name} value={name}>
+            topic with {endpoints.length} endpoints
+          </option>
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+function Preview({ draft }: { readonly draft: Draft }) {
+  const { headerPrefix } = useSession().account.service;
+  const toCurl = useCurl();
+  const call = callOf(draft);
+  const shown: readonly [string, string][] = [
+    ['cURL', toCurl(call)],
+    ['TypeScript', typescriptSnippet(draft, API_URL, headerPrefix)],
+    ['Python', pythonSnippet(call, API_URL, headerPrefix)],
+  ];
+  return (
+    <Tabs.Root defaultValue="cURL">
+      <Tabs.List className="mb-2 flex gap-4 border-b border-line" aria-label="The same request as">
+        {shown.map(([name]) => (
+          <Tabs.Tab
+            key={name}
+            value={name}
+            className="-mb-px h-8 border-b-2 border-transparent text-sm font-medium text-ink-3 hover:text-ink data-[active]:border-ink data-[active]:text-ink"
+          >
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {shown.map(([name, text]) => (
+        <Tabs.Panel key={name} value={name}>
+          <Code text={text} label={`the request as ${name}`} />
+        </Tabs.Panel>
+      ))}
+    </Tabs.Root>
+  );
+}

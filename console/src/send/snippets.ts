@@ -1,0 +1,55 @@
+// The same request in other words: as a program would make it.
+
+import { type Call, headersOf } from 'postrider-sdk';
+import type { Draft } from '../messages/publish-again.ts';
+
+const text = (value: string) => JSON.stringify(value);
+
+export function typescriptSnippet(
+  { mode, destination, queue, contentType, body, settings }: Draft,
+  baseUrl: string,
+  prefix: string,
+): string {
+  const named = settings.filter(([name, value]) => name !== '' && value !== '');
+  const lines = [
+    `  destination: ${text(destination)},`,
+    ...(contentType !== '' ? [`  contentType: ${text(contentType)},`] : []),
+    ...(body !== '' ? [`  body: ${text(body)},`] : []),
+    ...(named.length > 0
+      ? ['  settings: {', ...named.map(([name, value]) => `    ${text(name)}: ${text(value)},`), '  },']
+      : []),
+  ];
+  const call =
+    mode === 'enqueue' ? `enqueue(${text(queue)}, {` : mode === 'schedule' ? 'createSchedule({' : 'publish({';
+  const options = [
+    `baseUrl: ${text(baseUrl)}`,
+    'token: process.env.TOKEN',
+    ...(prefix === 'Service-' ? [] : [`headerPrefix: ${text(prefix)}`]),
+  ];
+  return [
+    `import { createClient } from 'postrider-sdk';`,
+    '',
+    `const postrider = createClient({ ${options.join(', ')} });`,
+    `await postrider.${call}`,
+    ...lines,
+    '});',
+  ].join('\n');
+}
+
+export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: string): string {
+  const headers = Object.entries(headersOf(call, prefix));
+  return [
+    'import os, requests',
+    '',
+    'answer = requests.post(',
+    `    ${text(baseUrl + call.path)},`,
+    '    headers={',
+    `        "Authorization": f"Bearer {os.environ['TOKEN']}",`,
+    ...headers.map(([name, value]) => `        ${text(name)}: ${text(value)},`),
+    '    },',
+    ...(typeof call.body === 'string' && call.body !== '' ? [`    data=${text(call.body)}.encode(),`] : []),
+    ')',
+    'answer.raise_for_status()',
+    'print(answer.json())',
+  ].join('\n');
+}

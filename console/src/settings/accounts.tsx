@@ -1,0 +1,202 @@
+// Accounts with their tiers and tokens, for whoever may administer. A token's text is shown once, when it is made.
+
+import { useQuery } from '@tanstack/react-query';
+import { type Account, calls, type Scope, type Token } from 'postrider-sdk';
+import { useState } from 'react';
+import { useClient, useSession } from '../app/session.ts';
+import { ActionButton, useAction } from '../ui/action.tsx';
+import { Code } from '../ui/code.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Problem, Section } from '../ui/page.tsx';
+import { Ago } from '../ui/time.tsx';
+
+const SCOPES: readonly (readonly [Scope, string])[] = [
+  ['publish', 'send messages'],
+  ['read', 'see everything of the account'],
+  ['manage', 'change queues, topics, schedules; retry, cancel, delete'],
+  ['admin', 'make accounts and tokens'],
+];
+
+export function Accounts() {
+  const client = useClient();
+  const { account: own } = useSession();
+  const { data, error } = useQuery({ queryKey: ['accounts'], queryFn: () => client.listAccounts() });
+  const [chosen, setChosen] = useState(own.accountId);
+  const [name, setName] = useState('');
+  const account = data?.accounts.find(({ id }) => id === chosen);
+  return (
+    <Section title="Accounts and tokens">
+      <Problem error={error} />
+      <div className="card">
+        <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3">
+          <label className="block">
+            <span className="label">Account</span>
+            <select className="input w-56" value={chosen} onChange={(event) => setChosen(event.target.value)}>
+              {data?.accounts.map(({ id, name: each }) => (
+                <option key={id} value={id}>
+                  {each}
+                </option>
+              ))}
+            </select>
+          </label>
+          {account && <Tier account={account} />}
+          <span className="grow" />
+          <label className="block">
+            <span className="label">New account</span>
+            <input
+              className="input w-40"
+              placeholder="name"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+          </label>
+          <ActionButton
+            call={() => calls.createAccount({ name: name.trim() })}
+            scope="admin"
+            isDisabled={name.trim() === ''}
+            done={(made) => `Account “${made.name}” is made`}
+            onDone={(made) => {
+              setName('');
+              setChosen(made.id);
+            }}
+          >
+            Make account
+          </ActionButton>
+        </div>
+        {account && <Tokens key={account.id} account={account} />}
+      </div>
+    </Section>
+  );
+}
+
+function Tier({ account }: { readonly account: Account }) {
+  const action = useAction<Account>({ done: ({ name, tier }) => `Account “${name}” is on the ${tier} tier` });
+  return (
+    <label className="block">
+      <span className="label">Tier</span>
+      <select
+        className="input w-28"
+        value={account.tier}
+        onChange={(event) => action.mutate(calls.setTier(account.id, event.target.value))}
+      >
+        <option value="free">free</option>
+        <option value="paid">paid</option>
+      </select>
+    </label>
+  );
+}
+
+function Tokens({ account }: { readonly account: Account }) {
+  const client = useClient();
+  const { account: own } = useSession();
+  const { data, error } = useQuery({ queryKey: ['tokens', account.id], queryFn: () => client.listTokens(account.id) });
+  const tokens = (data?.tokens ?? []).filter(({ revokedAt }) => revokedAt === undefined);
+  return (
+    <>
+      <Problem error={error} />
+      <ul className="divide-y divide-line">
+        {tokens.map((token) => (
+          <li key={token.tokenId} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5">
+            <span className="min-w-28 grow text-sm font-medium">
+              {token.name}
+              {token.tokenId === own.token.tokenId && (
+                <span className="ml-2 text-xs font-normal text-ink-3">this session</span>
+              )}
+            </span>
+            <span className="flex flex-wrap gap-1">
+              {token.scopes.map((scope) => (
+                <span key={scope} className="chip">
+                  {scope}
+                </span>
+              ))}
+            </span>
+            <span className="w-36 text-right text-xs text-ink-3">
+              {token.lastUsedAt === undefined ? (
+                'never used'
+              ) : (
+                <>
+                  used <Ago at={token.lastUsedAt} />
+                </>
+              )}
+            </span>
+            <ConfirmButton
+              title={`Revoke token “${token.name}”?`}
+              verb="Revoke it"
+              scope="admin"
+              call={calls.revokeToken(account.id, token.tokenId)}
+              className="btn btn-quiet btn-small"
+              icon="trash"
+              label={`Revoke ${token.name}`}
+              done="Revoked, at once"
+            >
+              <p>
+                Whoever uses it is refused from now on.{' '}
+                {token.tokenId === own.token.tokenId && 'You are signed in with it, and will be signed out.'}
+              </p>
+            </ConfirmButton>
+          </li>
+        ))}
+      </ul>
+      <NewToken account={account} />
+    </>
+  );
+}
+
+function NewToken({ account }: { readonly account: Account }) {
+  const [name, setName] = useState('');
+  const [scopes, setScopes] = useState<readonly Scope[]>(['publish']);
+  const [made, setMade] = useState<(Token & { readonly token: string }) | null>(null);
+  return (
+    <div className="space-y-3 border-t border-line px-4 py-3">
+      <div className="flex flex-wrap items-end gap-x-4 gap-y-3">
+        <label className="block">
+          <span className="label">New token</span>
+          <input
+            className="input w-40"
+            placeholder="name"
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+        </label>
+        <fieldset className="flex h-8 flex-wrap items-center gap-x-4">
+          <legend className="sr-only">Scopes</legend>
+          {SCOPES.map(([scope, help]) => (
+            <label key={scope} className="flex items-center gap-1.5 text-sm" title={help}>
+              <input
+                type="checkbox"
+                className="size-4 accent-accent"
+                checked={scopes.includes(scope)}
+                onChange={(event) =>
+                  setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))
+                }
+              />
+              {scope}
+            </label>
+          ))}
+        </fieldset>
+        <span className="grow" />
+        <ActionButton
+          call={() => calls.createToken({ accountId: account.id, name: name.trim(), scopes })}
+          scope="admin"
+          isDisabled={name.trim() === '' || scopes.length === 0}
+          onDone={(token) => {
+            setMade(token);
+            setName('');
+          }}
+        >
+          <Icon name="plus" className="size-3.5" />
+          Make token
+        </ActionButton>
+      </div>
+      {made && (
+        <div className="appear rounded-md bg-delivered-soft p-3">
+          <p className="mb-2 text-sm">
+            <strong>{made.name}</strong> is made. Copy it now: it is shown only this once.
+          </p>
+          <Code text={made.token} label="the token" />
+        </div>
+      )}
+    </div>
+  );
+}

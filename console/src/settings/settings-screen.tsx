@@ -1,0 +1,149 @@
+// Settings: tokens, accounts and tiers, usage, signing keys, limits, and what this service is.
+
+import { useQuery } from '@tanstack/react-query';
+import { calls } from 'postrider-sdk';
+import { API_URL } from '../app/place.ts';
+import { useClient, useMay, useSession } from '../app/session.ts';
+import { sizeText } from '../messages/payload.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { CopyButton } from '../ui/copy.tsx';
+import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
+import { duration } from '../ui/time.tsx';
+import { Accounts } from './accounts.tsx';
+import { Usage } from './usage.tsx';
+
+export function SettingsScreen() {
+  const isAdmin = useMay('admin');
+  return (
+    <>
+      <PageHead title="Settings" />
+      <PageBody>
+        <Usage />
+        <Keys />
+        {isAdmin ? (
+          <Accounts />
+        ) : (
+          <Section title="Accounts and tokens">
+            <p className="text-sm text-ink-3">Seeing and making them needs a token with the scope “admin”.</p>
+          </Section>
+        )}
+        <Limits />
+        <About />
+      </PageBody>
+    </>
+  );
+}
+
+function Keys() {
+  const client = useClient();
+  const { data: keys, error } = useQuery({ queryKey: ['keys'], queryFn: () => client.getKeys() });
+  return (
+    <Section title="Signing keys">
+      <Problem error={error} />
+      {keys && (
+        <div className="card divide-y divide-line">
+          {(['current', 'next'] as const).map((which) => (
+            <div key={which} className="flex items-center gap-3 px-4 py-2">
+              <span className="w-16 text-xs text-ink-3">{which}</span>
+              <code className="mono min-w-0 grow truncate">{`${keys[which].slice(0, 8)}${'•'.repeat(16)}`}</code>
+              <CopyButton text={keys[which]} label={`the ${which} key`} />
+            </div>
+          ))}
+          <div className="flex flex-wrap items-center gap-3 px-4 py-3">
+            <p className="min-w-48 grow text-xs text-ink-3">
+              Every delivery is signed with the current key. A receiver that takes both does not notice a rotation.
+            </p>
+            <ConfirmButton
+              title="Rotate the signing keys?"
+              verb="Rotate"
+              call={calls.rotateKeys()}
+              button="Rotate keys"
+              done="The next key is now the current one"
+            >
+              <p>
+                The next key becomes the current one, and a fresh one the next. Receivers that know only the current key
+                refuse deliveries from then on.
+              </p>
+            </ConfirmButton>
+          </div>
+        </div>
+      )}
+    </Section>
+  );
+}
+
+const LIMITS: Readonly<Record<string, string>> = {
+  retriesDefault: 'Retries unless asked for',
+  retriesMax: 'Retries at most',
+  bodyBytesMax: 'Body of a message',
+  delayMsMax: 'Longest delay',
+  timeoutMsDefault: 'Deadline of an attempt',
+  timeoutMsMax: 'Longest deadline',
+  endpointsPerTopicMax: 'Endpoints of a topic',
+  queuesMax: 'Queues made by hand',
+  schedulesMax: 'Schedules',
+  messagesPerDayMax: 'Messages a day',
+  retentionMs: 'Ended messages are kept for',
+};
+
+function limitText(name: string, value: number | null): string {
+  if (value === null) return 'unlimited';
+  if (name.includes('Bytes')) return sizeText(value);
+  if (name.includes('Ms')) return duration(value);
+  return value.toLocaleString('en');
+}
+
+function Limits() {
+  const { account } = useSession();
+  return (
+    <Section title={`Limits of the ${account.tier} tier`}>
+      <dl className="card grid gap-x-8 px-4 py-2 sm:grid-cols-2">
+        {Object.entries(account.limits).map(([name, value]) => (
+          <div key={name} className="flex justify-between gap-4 py-1.5 text-sm">
+            <dt className="text-ink-3">{LIMITS[name] ?? name}</dt>
+            <dd className="num font-medium">{limitText(name, value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
+}
+
+function About() {
+  const { account } = useSession();
+  const { version, headerPrefix, isDev } = account.service;
+  const facts = [
+    ['Version', version],
+    ['API', API_URL],
+    ['Header prefix', headerPrefix],
+    ['Mode', isDev ? 'development' : 'production'],
+    ['Account', account.accountId],
+    ['Signed in with', `${account.token.name} (${account.token.scopes.join(', ')})`],
+  ];
+  return (
+    <Section title="About">
+      <dl className="card px-4 py-2">
+        {facts.map(([name, value]) => (
+          <div key={name} className="flex gap-4 py-1.5 text-sm">
+            <dt className="w-32 shrink-0 text-ink-3">{name}</dt>
+            <dd className="mono min-w-0 break-all">{value}</dd>
+          </div>
+        ))}
+        <div className="flex gap-4 py-1.5 text-sm">
+          <dt className="w-32 shrink-0 text-ink-3">Documentation</dt>
+          <dd className="flex gap-4">
+            <a className="link" href={`${API_URL}/docs`} target="_blank" rel="noreferrer">
+              API
+            </a>
+            <a className="link" href={`${API_URL}/openapi.json`} target="_blank" rel="noreferrer">
+              OpenAPI
+            </a>
+            <a className="link" href={`${API_URL}/metrics`} target="_blank" rel="noreferrer">
+              Metrics
+            </a>
+          </dd>
+        </div>
+      </dl>
+    </Section>
+  );
+}

@@ -1,0 +1,69 @@
+// What an account has used, by the day: one column each, and the sum by kind.
+
+import { useQuery } from '@tanstack/react-query';
+import { useClient } from '../app/session.ts';
+import { Problem, Section } from '../ui/page.tsx';
+
+const KINDS: readonly (readonly [kind: string, label: string, tone: string])[] = [
+  ['publish', 'published', 'bg-accent'],
+  ['schedule', 'by schedules', 'bg-waiting'],
+  ['callback', 'callbacks', 'bg-delivered'],
+  ['failureCallback', 'failure callbacks', 'bg-retrying'],
+];
+const DAYS = 31;
+
+export function Usage() {
+  const client = useClient();
+  const { data, error } = useQuery({ queryKey: ['usage'], queryFn: () => client.usage(), refetchInterval: 10_000 });
+  const counts = new Map<string, number>();
+  for (const { day, kind, count } of data?.usage ?? []) {
+    counts.set(`${day} ${kind}`, count);
+    counts.set(day, (counts.get(day) ?? 0) + count);
+    counts.set(kind, (counts.get(kind) ?? 0) + count);
+  }
+  const days = data ? daysUntil(data.toDay) : [];
+  const most = Math.max(1, ...days.map((day) => counts.get(day) ?? 0));
+  return (
+    <Section title="Usage, last 31 days">
+      <Problem error={error} />
+      <div className="card p-4">
+        <div className="flex h-28 items-end gap-1" role="img" aria-label={`Messages by day, at most ${most} a day`}>
+          {days.map((day) => (
+            <div
+              key={day}
+              className="flex h-full grow flex-col justify-end"
+              title={`${day}: ${(counts.get(day) ?? 0).toLocaleString('en')}`}
+            >
+              {KINDS.map(([kind, , tone]) => {
+                const count = counts.get(`${day} ${kind}`) ?? 0;
+                return count === 0 ? null : (
+                  <div
+                    key={kind}
+                    className={`min-h-0.5 first:rounded-t-sm ${tone}`}
+                    style={{ height: `${(count / most) * 100}%` }}
+                  />
+                );
+              })}
+              {!counts.has(day) && <div className="h-0.5 rounded-sm bg-line" />}
+            </div>
+          ))}
+        </div>
+        <ul className="num mt-3 flex flex-wrap gap-x-5 gap-y-1 text-xs text-ink-2">
+          {KINDS.map(([kind, label, tone]) => (
+            <li key={kind} className="flex items-center gap-1.5">
+              <span className={`size-2 rounded-full ${tone}`} />
+              {(counts.get(kind) ?? 0).toLocaleString('en')} {label}
+            </li>
+          ))}
+        </ul>
+      </div>
+    </Section>
+  );
+}
+
+function daysUntil(last: string): string[] {
+  const end = Date.parse(last);
+  return Array.from({ length: DAYS }, (_, index) =>
+    new Date(end - (DAYS - 1 - index) * 86_400_000).toISOString().slice(0, 10),
+  );
+}

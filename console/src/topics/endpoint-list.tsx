@@ -1,0 +1,144 @@
+// The endpoints of a topic: add, edit, move, remove. The whole list is saved at once, in the order it is shown.
+
+import { calls, type Endpoint, type Topic } from 'postrider-sdk';
+import { useState } from 'react';
+import { useMay } from '../app/session.ts';
+import { ActionButton, lacks } from '../ui/action.tsx';
+import { Icon, type IconName } from '../ui/icon.tsx';
+import { type Health, HealthBar } from './health.tsx';
+
+interface Draft {
+  readonly id: number;
+  readonly name: string;
+  readonly url: string;
+}
+
+let lastId = 0;
+const draftOf = ({ name = '', url }: Endpoint): Draft => {
+  lastId += 1;
+  return { id: lastId, name, url };
+};
+
+export function EndpointList({
+  topic,
+  health,
+}: {
+  readonly topic: Topic;
+  readonly health: ReadonlyMap<string, Health> | undefined;
+}) {
+  const [drafts, setDrafts] = useState<readonly Draft[]>(() => topic.endpoints.map(draftOf));
+  const may = useMay('manage');
+  const change = (id: number, some: Partial<Draft>) =>
+    setDrafts(drafts.map((each) => (each.id === id ? { ...each, ...some } : each)));
+  const move = (at: number, by: number) => {
+    const next = [...drafts];
+    const [moved] = next.splice(at, 1);
+    next.splice(at + by, 0, moved!);
+    setDrafts(next);
+  };
+  const endpoints = drafts
+    .filter(({ url }) => url.trim() !== '')
+    .map(({ name, url }) => ({ url: url.trim(), ...(name !== '' && { name }) }));
+  const isChanged =
+    JSON.stringify(endpoints) !==
+    JSON.stringify(topic.endpoints.map(({ url, name }) => ({ url, ...(name !== undefined && { name }) })));
+  return (
+    <div className="card">
+      <ol className="divide-y divide-line">
+        {drafts.map((draft, at) => (
+          <li key={draft.id} className="flex flex-wrap items-center gap-2 px-4 py-2.5">
+            <span className="num w-5 text-xs text-ink-3">{at + 1}</span>
+            <input
+              className="input mono min-w-48 grow basis-64"
+              aria-label={`URL of endpoint ${at + 1}`}
+              placeholder="https://…"
+              disabled={!may}
+              value={draft.url}
+              onChange={(event) => change(draft.id, { url: event.target.value })}
+            />
+            <input
+              className="input w-32"
+              aria-label={`Name of endpoint ${at + 1}`}
+              placeholder="name"
+              disabled={!may}
+              value={draft.name}
+              onChange={(event) => change(draft.id, { name: event.target.value })}
+            />
+            <HealthBar health={health?.get(draft.url)} />
+            <span className="flex">
+              <RowButton
+                icon="up"
+                label={`Move endpoint ${at + 1} up`}
+                isDisabled={!may || at === 0}
+                onClick={() => move(at, -1)}
+              />
+              <RowButton
+                icon="down"
+                label={`Move endpoint ${at + 1} down`}
+                isDisabled={!may || at === drafts.length - 1}
+                onClick={() => move(at, 1)}
+              />
+              <RowButton
+                icon="trash"
+                label={`Remove endpoint ${at + 1}`}
+                isDisabled={!may || drafts.length === 1}
+                onClick={() => setDrafts(drafts.filter(({ id }) => id !== draft.id))}
+              />
+            </span>
+          </li>
+        ))}
+      </ol>
+      <div className="flex flex-wrap items-center gap-2 border-t border-line px-4 py-2.5">
+        <button
+          type="button"
+          className="btn btn-quiet"
+          disabled={!may}
+          title={may ? undefined : lacks('manage')}
+          onClick={() => setDrafts([...drafts, draftOf({ url: '' })])}
+        >
+          <Icon name="plus" className="size-3.5" />
+          Add endpoint
+        </button>
+        <span className="grow" />
+        {isChanged && (
+          <button type="button" className="btn btn-quiet" onClick={() => setDrafts(topic.endpoints.map(draftOf))}>
+            Undo
+          </button>
+        )}
+        <ActionButton
+          call={() => calls.changeTopic(topic.name, { endpoints })}
+          className={isChanged ? 'btn btn-primary' : 'btn'}
+          isDisabled={!isChanged || endpoints.length === 0}
+          done={`Topic “${topic.name}” is saved`}
+        >
+          Save endpoints
+        </ActionButton>
+      </div>
+    </div>
+  );
+}
+
+function RowButton({
+  icon,
+  label,
+  isDisabled,
+  onClick,
+}: {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly isDisabled: boolean;
+  readonly onClick: () => void;
+}) {
+  return (
+    <button
+      type="button"
+      className="btn btn-quiet btn-small"
+      aria-label={label}
+      title={label}
+      disabled={isDisabled}
+      onClick={onClick}
+    >
+      <Icon name={icon} className="size-3.5" />
+    </button>
+  );
+}

@@ -1,0 +1,138 @@
+// One topic: its endpoints in their order, its default settings, and a test message.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { calls, type Published, type Topic } from 'postrider-sdk';
+import { useState } from 'react';
+import { useClient, useMay, useSession } from '../app/session.ts';
+import { HeaderRows } from '../send/header-rows.tsx';
+import { ActionButton, useAction } from '../ui/action.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
+import { EndpointList } from './endpoint-list.tsx';
+import { useTopicHealth } from './health.tsx';
+import { TestResult } from './test-result.tsx';
+
+export function TopicScreen() {
+  const { topicName } = useParams({ strict: false }) as { topicName: string };
+  const client = useClient();
+  const navigate = useNavigate();
+  const { data: topic, error } = useQuery({
+    queryKey: ['topic', topicName],
+    queryFn: () => client.getTopic(topicName),
+    retry: false,
+  });
+  return (
+    <>
+      <PageHead title={topicName} isOwn>
+        <Link to="/topics" className="btn btn-quiet">
+          All topics
+        </Link>
+        <Link to="/messages" search={{ topicName }} className="btn btn-quiet">
+          Messages
+        </Link>
+        {topic && (
+          <ConfirmButton
+            title={`Delete topic “${topicName}”?`}
+            verb="Delete the topic"
+            typed={topicName}
+            call={calls.deleteTopic(topicName)}
+            icon="trash"
+            label="Delete topic"
+            done={`Topic “${topicName}” is deleted`}
+            onDone={() => void navigate({ to: '/topics' })}
+          >
+            <p>Messages that were sent to it go on. New ones are refused.</p>
+          </ConfirmButton>
+        )}
+      </PageHead>
+      <PageBody>
+        <Problem error={error} />
+        {topic && <Editor key={topic.updatedAt} topic={topic} />}
+      </PageBody>
+    </>
+  );
+}
+
+function Editor({ topic }: { readonly topic: Topic }) {
+  const health = useTopicHealth(topic.name);
+  return (
+    <div className="space-y-8">
+      <Section title={`Endpoints · ${topic.endpoints.length}`}>
+        <EndpointList topic={topic} health={health.data?.byUrl} />
+      </Section>
+      <TestMessage topic={topic} />
+      <Defaults topic={topic} />
+    </div>
+  );
+}
+
+function TestMessage({ topic }: { readonly topic: Topic }) {
+  const [body, setBody] = useState('{"test":true}');
+  const [sent, setSent] = useState<readonly Published[] | null>(null);
+  const may = useMay('publish');
+  const action = useAction<Published | readonly Published[]>({
+    done: `One message to each of ${topic.endpoints.length} endpoints`,
+    onDone: (answer) => setSent([answer].flat() as Published[]),
+  });
+  return (
+    <Section title="Send a test message">
+      <form
+        className="card space-y-3 p-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          action.mutate(
+            calls.publish({
+              destination: topic.name,
+              body,
+              contentType: 'application/json',
+              settings: { Retries: '0', Label: 'test' },
+            }),
+          );
+        }}
+      >
+        <label className="block">
+          <span className="label">Body</span>
+          <textarea className="input mono" rows={3} value={body} onChange={(event) => setBody(event.target.value)} />
+        </label>
+        <div className="flex items-center gap-3">
+          <button type="submit" className="btn btn-primary" disabled={!may || action.isPending}>
+            <Icon name="send" className="size-3.5" />
+            Send to all endpoints
+          </button>
+          <span className="text-xs text-ink-3">Without retries, labelled “test”.</span>
+        </div>
+        {sent && <TestResult sent={sent} />}
+      </form>
+    </Section>
+  );
+}
+
+function Defaults({ topic }: { readonly topic: Topic }) {
+  const { headerPrefix } = useSession().account.service;
+  const lower = headerPrefix.toLowerCase();
+  const given = Object.entries(topic.headers ?? {}).map(([name, value]): [string, string] => [
+    name.toLowerCase().startsWith(lower) ? name.slice(headerPrefix.length) : name,
+    value,
+  ]);
+  const [rows, setRows] = useState<readonly (readonly [string, string])[]>(given);
+  const headers = Object.fromEntries(
+    rows.filter(([name]) => name !== '').map(([name, value]) => [headerPrefix + name, value]),
+  );
+  return (
+    <Section title="Default settings">
+      <div className="card space-y-3 p-4">
+        <p className="text-xs text-ink-3">For every message to this topic that does not bring its own.</p>
+        <HeaderRows rows={rows} onChange={setRows} />
+        <ActionButton
+          call={() => calls.changeTopic(topic.name, { headers })}
+          done="Default settings saved"
+          isDisabled={JSON.stringify(rows) === JSON.stringify(given)}
+        >
+          Save settings
+        </ActionButton>
+      </div>
+    </Section>
+  );
+}

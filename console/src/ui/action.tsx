@@ -1,0 +1,92 @@
+// Everything that changes something: one call of the API, allowed or not by the token's scope, with its result said.
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
+import type { ReactNode } from 'react';
+import { API_URL } from '../app/place.ts';
+import { useMay, useSession } from '../app/session.ts';
+import { Icon, type IconName } from './icon.tsx';
+import { useToast } from './toast.tsx';
+
+export interface ActionOptions<T> {
+  /** What is said when it worked. */
+  readonly done?: string | ((answer: T) => string);
+  readonly link?: (answer: T) => ReactNode;
+  readonly onDone?: (answer: T) => void;
+}
+
+/** A call as a command for the shell. */
+export function useCurl(): (call: Call<unknown>) => string {
+  const { headerPrefix } = useSession().account.service;
+  return (call) => curl(call, { baseUrl: API_URL, headerPrefix });
+}
+
+export function useAction<T>(options: ActionOptions<T> = {}) {
+  const { client, leave } = useSession();
+  const queries = useQueryClient();
+  const say = useToast();
+  const toCurl = useCurl();
+  return useMutation({
+    mutationFn: (call: Call<T>) => client.send(call),
+    onSuccess: (answer, call) => {
+      const { done, link } = options;
+      if (done !== undefined) {
+        const text = typeof done === 'string' ? done : done(answer);
+        say(text, { command: toCurl(call), ...(link && { link: link(answer) }) });
+      }
+      void queries.invalidateQueries();
+      options.onDone?.(answer);
+    },
+    onError: (error) => {
+      if (error instanceof PostriderError && error.status === 401) leave();
+      else say(problemText(error), { isProblem: true });
+    },
+  });
+}
+
+/** What went wrong, and what to do where the service does not say it itself. */
+export function problemText(error: Error): string {
+  if (error instanceof PostriderError) return error.message.charAt(0).toUpperCase() + error.message.slice(1);
+  return 'The service does not answer. Is it running? The page goes on by itself when it is back.';
+}
+
+interface ActionButtonProps<T> extends ActionOptions<T> {
+  readonly call: Call<T> | (() => Call<T>);
+  readonly scope?: Scope;
+  readonly icon?: IconName;
+  readonly className?: string;
+  readonly isDisabled?: boolean;
+  readonly label?: string;
+  readonly children?: ReactNode;
+}
+
+export function ActionButton<T>({
+  call,
+  scope = 'manage',
+  icon,
+  className = 'btn',
+  isDisabled = false,
+  label,
+  children,
+  ...options
+}: ActionButtonProps<T>) {
+  const action = useAction<T>(options);
+  const may = useMay(scope);
+  return (
+    <button
+      type="button"
+      className={className}
+      disabled={!may || isDisabled || action.isPending}
+      aria-label={label}
+      title={may ? label : lacks(scope)}
+      onClick={() => action.mutate(typeof call === 'function' ? call() : call)}
+    >
+      {icon && <Icon name={icon} className="size-3.5" />}
+      {children}
+    </button>
+  );
+}
+
+export function lacks(scope: Scope): string {
+  return `Your token lacks the scope “${scope}”`;
+}

@@ -1,0 +1,64 @@
+// The head of a screen and the place for its content, so that all screens begin alike.
+
+import type { ReactNode } from 'react';
+import { problemText } from './action.tsx';
+
+/** On a phone the bar above says the title of a screen already; `isOwn` is for titles that it does not know. */
+export function PageHead({
+  title,
+  isOwn = false,
+  children,
+}: {
+  readonly title: string;
+  readonly isOwn?: boolean;
+  readonly children?: ReactNode;
+}) {
+  const isBare = !isOwn && !children;
+  return (
+    <div
+      className={`flex min-h-14 shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-4 py-2 md:px-6 ${isBare ? 'max-md:sr-only' : ''}`}
+    >
+      <h1 className={`grow text-base font-semibold tracking-tight break-all ${isOwn ? '' : 'max-md:sr-only'}`}>
+        {title}
+      </h1>
+      {children}
+    </div>
+  );
+}
+
+export function PageBody({ children }: { readonly children: ReactNode }) {
+  return (
+    <div className="min-h-0 grow overflow-y-auto">
+      <div className="mx-auto w-full max-w-5xl space-y-6 px-4 py-6 md:px-6">{children}</div>
+    </div>
+  );
+}
+
+export function Section({
+  title,
+  aside,
+  children,
+}: {
+  readonly title: string;
+  readonly aside?: ReactNode;
+  readonly children: ReactNode;
+}) {
+  return (
+    <section>
+      <div className="mb-2 flex min-h-7 items-center gap-2">
+        <h2 className="heading grow">{title}</h2>
+        {aside}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+export function Problem({ error }: { readonly error: Error | null }) {
+  if (!error) return null;
+  return (
+    <p role="alert" className="rounded-md bg-failed-soft px-3 py-2 text-sm text-failed">
+      {problemText(error)}
+    </p>
+  );
+}

@@ -1,0 +1,94 @@
+// Time as people read it: how long ago or how soon, with the exact moment on hover.
+
+import { useSyncExternalStore } from 'react';
+
+/** One clock for the whole page, ticking only while somebody looks at it. */
+const ticking = { listeners: new Set<() => void>(), now: Date.now(), timer: 0 };
+
+function subscribe(listener: () => void): () => void {
+  ticking.listeners.add(listener);
+  if (ticking.listeners.size === 1) {
+    ticking.now = Date.now();
+    ticking.timer = window.setInterval(() => {
+      ticking.now = Date.now();
+      for (const each of ticking.listeners) each();
+    }, 1000);
+  }
+  return () => {
+    ticking.listeners.delete(listener);
+    if (ticking.listeners.size === 0) clearInterval(ticking.timer);
+  };
+}
+
+/** Now, to the second. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => ticking.now);
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const;
+
+/** The two largest units, such as `2h 5m`; below a second, milliseconds. */
+export function duration(ms: number): string {
+  const all = Math.max(0, ms);
+  if (all < 1000) return `${Math.round(all)} ms`;
+  if (all < 10_000) return `${(Math.floor(all / 100) / 10).toFixed(1)} s`;
+  const at = UNITS.findIndex(([, size]) => all >= size);
+  const [unit, size] = UNITS[at]!;
+  const rest = UNITS[at + 1];
+  const whole = Math.floor(all / size);
+  const left = rest ? Math.floor((all % size) / rest[1]) : 0;
+  return rest && left > 0 ? `${whole}${unit} ${left}${rest[0]}` : `${whole}${unit}`;
+}
+
+/** One unit only, for columns. */
+export function shortDuration(ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms >= each) ?? ['s', 1000];
+  return `${Math.max(0, Math.floor(ms / size))}${unit}`;
+}
+
+export function exactTime(at: number): string {
+  return new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC');
+}
+
+/** Of the day, on this machine's clock. */
+export function clockTime(at: number, now = Date.now()): string {
+  const date = new Date(at);
+  const isToday = new Date(now).toDateString() === date.toDateString();
+  const time = date.toLocaleTimeString(undefined, { hour12: false });
+  return isToday ? time : `${date.toLocaleDateString(undefined, { month: 'short', day: 'numeric' })} ${time}`;
+}
+
+/** `3m ago`, `in 12s`. */
+export function Ago({ at, isShort = false }: { readonly at: number; readonly isShort?: boolean }) {
+  const now = useNow();
+  const past = now - at;
+  const text = isShort
+    ? past < -999
+      ? `in ${shortDuration(-past)}`
+      : past < 1000
+        ? 'now'
+        : shortDuration(past)
+    : past < -999
+      ? `in ${duration(-past)}`
+      : past < 2000
+        ? 'just now'
+        : `${shortDuration(past)} ago`;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exactTime(at)} className="num">
+      {text}
+    </time>
+  );
+}
+
+export function Clock({ at }: { readonly at: number }) {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exactTime(at)} className="num">
+      {clockTime(at)}
+    </time>
+  );
+}

@@ -1,0 +1,183 @@
+// Every call of the API as data: what is sent, and the type of what comes back. The client sends them, `curl` prints
+// them; there is no other place that knows a path.
+
+import type * as wire from './wire.ts';
+
+declare const ANSWER: unique symbol;
+
+export interface Call<T> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** From the root of the API, with its query. */
+  readonly path: string;
+  /** Settings of a publish, without the prefix; the client adds it. */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly [ANSWER]?: T;
+}
+
+export interface PublishRequest {
+  /** A URL, or the name or id of a topic. */
+  readonly destination: string;
+  readonly body?: string | Uint8Array;
+  readonly contentType?: string;
+  /** Such as `{ Retries: '3', Delay: '90s', 'Forward-X-Tenant': 'acme' }`: the headers of a publish without their prefix. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+type Method = Call<unknown>['method'];
+
+function call<T>(method: Method, path: string, body?: unknown): Call<T> {
+  if (body === undefined) return { method, path };
+  return { method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+const part = encodeURIComponent;
+
+/** Parameters in the order they are given; lists repeat their name, what is absent is left out. */
+function query(values: object): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(values) as [string, unknown][]) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== '') parameters.append(name, String(each));
+    }
+  }
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** The destination is encoded whole: no runtime then normalises its dots, slashes or query. */
+function publication<T>(path: string, request: PublishRequest): Call<T> {
+  return {
+    method: 'POST',
+    path: `${path}/${part(request.destination)}`,
+    ...(request.settings && { settings: request.settings }),
+    ...(request.contentType !== undefined && { headers: { 'Content-Type': request.contentType } }),
+    ...(request.body !== undefined && { body: request.body }),
+  };
+}
+
+type PublishAnswer = wire.Published | readonly wire.Published[];
+type Filter = wire.MessageFilter;
+type Page = wire.PageRequest;
+
+export const calls = {
+  publish: (request: PublishRequest) => publication<PublishAnswer>('/v2/publish', request),
+  enqueue: (queue: string, request: PublishRequest) =>
+    publication<PublishAnswer>(`/v2/enqueue/${part(queue)}`, request),
+  createSchedule: (request: PublishRequest) => publication<{ scheduleId: string }>('/v2/schedules', request),
+  batch: (
+    elements: readonly {
+      readonly destination: string;
+      readonly queue?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+      readonly bodyBase64?: string;
+    }[],
+  ) => call<readonly unknown[]>('POST', '/v2/batch', elements),
+
+  getMessage: (id: string) => call<wire.MessageWithAttempts>('GET', `/v2/messages/${part(id)}`),
+  whyNotDelivered: (id: string) => call<wire.Why>('GET', `/v2/messages/${part(id)}/why`),
+  listMessages: (filter: Filter & Page = {}) => call<wire.MessagePage>('GET', `/v2/messages${query(filter)}`),
+  cancelMessage: (id: string) => call<{ cancelled: number }>('DELETE', `/v2/messages/${part(id)}`),
+  deliverNow: (id: string) => call<{ messageId: string }>('POST', `/v2/messages/${part(id)}/retry`),
+
+  listQueues: () => call<readonly wire.Queue[]>('GET', '/v2/queues'),
+  getQueue: (name: string) => call<wire.Queue>('GET', `/v2/queues/${part(name)}`),
+  saveQueue: (queue: { readonly queueName: string; readonly parallelism?: number; readonly paused?: boolean }) =>
+    call<wire.Queue>('POST', '/v2/queues', queue),
+  pauseQueue: (name: string) => call<wire.Queue>('POST', `/v2/queues/${part(name)}/pause`),
+  resumeQueue: (name: string) => call<wire.Queue>('POST', `/v2/queues/${part(name)}/resume`),
+  deleteQueue: (name: string, options: { readonly force?: boolean } = {}) =>
+    call<object>('DELETE', `/v2/queues/${part(name)}${query({ force: options.force ? 'true' : undefined })}`),
+
+  listTopics: () => call<readonly wire.Topic[]>('GET', '/v2/topics'),
+  getTopic: (name: string) => call<wire.Topic>('GET', `/v2/topics/${part(name)}`),
+  addEndpoints: (name: string, endpoints: readonly wire.Endpoint[]) =>
+    call<wire.Topic>('POST', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
+  removeEndpoints: (name: string, endpoints: readonly ({ readonly name: string } | { readonly url: string })[]) =>
+    call<wire.Topic | object>('DELETE', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
+  changeTopic: (
+    name: string,
+    change: { readonly endpoints?: readonly wire.Endpoint[]; readonly headers?: Readonly<Record<string, string>> },
+  ) => call<wire.Topic>('PATCH', `/v2/topics/${part(name)}`, change),
+  deleteTopic: (name: string) => call<object>('DELETE', `/v2/topics/${part(name)}`),
+
+  listSchedules: () => call<readonly wire.Schedule[]>('GET', '/v2/schedules'),
+  getSchedule: (id: string) => call<wire.Schedule>('GET', `/v2/schedules/${part(id)}`),
+  pauseSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/pause`),
+  resumeSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/resume`),
+  runSchedule: (id: string) => call<readonly wire.Published[]>('POST', `/v2/schedules/${part(id)}/run`),
+  deleteSchedule: (id: string) => call<object>('DELETE', `/v2/schedules/${part(id)}`),
+  cronTimes: (cron: string) =>
+    call<{ readonly cron: string; readonly timeZone: string; readonly times: readonly number[] }>(
+      'GET',
+      `/v2/cron${query({ cron })}`,
+    ),
+
+  listDeadLetters: (filter: Filter & Page = {}) => call<wire.DeadLetterPage>('GET', `/v2/dlq${query(filter)}`),
+  failureGroups: () =>
+    call<{ readonly groups: readonly wire.FailureGroup[]; readonly groupedMax: number }>('GET', '/v2/dlq/groups'),
+  getDeadLetter: (id: string) => call<wire.DeadLetter>('GET', `/v2/dlq/${part(id)}`),
+  retryDeadLetter: (
+    id: string,
+    changes?: {
+      readonly url?: string;
+      readonly body?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    },
+  ) => call<{ messageId: string }>('POST', `/v2/dlq/retry/${part(id)}`, changes),
+  deleteDeadLetter: (id: string) => call<{ deleted: number }>('DELETE', `/v2/dlq/${part(id)}`),
+
+  countBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }) =>
+    call<{ readonly action: string; readonly matched: number }>('POST', '/v2/bulk', { action, filter, dryRun: true }),
+  startBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }, perSecond: number) =>
+    call<wire.Job>('POST', '/v2/bulk', { action, filter, perSecond }),
+  listBulk: () => call<{ readonly jobs: readonly wire.Job[] }>('GET', '/v2/bulk'),
+  getBulk: (id: string) => call<wire.Job>('GET', `/v2/bulk/${part(id)}`),
+  stopBulk: (id: string) => call<wire.Job>('POST', `/v2/bulk/${part(id)}/stop`),
+
+  listFlowKeys: () => call<readonly wire.FlowKey[]>('GET', '/v2/flowControl'),
+  pauseFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`),
+  resumeFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`),
+  parallelism: () =>
+    call<{ readonly parallelismMax: number; readonly parallelismCount: number }>('GET', '/v2/globalParallelism'),
+
+  listEvents: (filter: Filter & Page = {}) =>
+    call<{ readonly events: readonly wire.MessageEvent[]; readonly cursor?: string }>(
+      'GET',
+      `/v2/events${query(filter)}`,
+    ),
+  overview: () => call<wire.Overview>('GET', '/v2/overview'),
+  activity: () => call<wire.Activity>('GET', '/v2/activity'),
+
+  getAccount: () => call<wire.OwnAccount>('GET', '/v2/account'),
+  getKeys: () => call<wire.SigningKeys>('GET', '/v2/keys'),
+  rotateKeys: () => call<wire.SigningKeys>('POST', '/v2/keys/rotate'),
+  usage: (days: { readonly fromDay?: string; readonly toDay?: string } = {}) =>
+    call<wire.Usage>('GET', `/v2/usage${query(days)}`),
+
+  listAccounts: () => call<{ readonly accounts: readonly wire.Account[] }>('GET', '/v2/admin/accounts'),
+  createAccount: (account: { readonly name: string; readonly tier?: string }) =>
+    call<wire.Account>('POST', '/v2/admin/accounts', account),
+  setTier: (accountId: string, tier: string) =>
+    call<wire.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { tier }),
+  listTokens: (accountId: string) =>
+    call<{ readonly tokens: readonly wire.Token[] }>('GET', `/v2/admin/tokens${query({ accountId })}`),
+  createToken: (token: { readonly accountId: string; readonly name: string; readonly scopes: readonly wire.Scope[] }) =>
+    call<wire.Token & { readonly token: string }>('POST', '/v2/admin/tokens', token),
+  revokeToken: (accountId: string, tokenId: string) =>
+    call<object>('DELETE', `/v2/admin/accounts/${part(accountId)}/tokens/${part(tokenId)}`),
+  listNodes: () => call<{ readonly nodes: readonly wire.ServiceNode[] }>('GET', '/v2/nodes'),
+
+  sinkRequests: () => call<{ readonly requests: readonly wire.SinkRequest[] }>('GET', '/v2/dev/requests'),
+  forgetSinkRequests: () => call<object>('DELETE', '/v2/dev/requests'),
+};
+
+export type Calls = typeof calls;
+export type AnswerOf<C> = C extends Call<infer T> ? T : never;
+
+/** The path of the live stream, for `streamEvents`. */
+export function streamPath(filter: Filter): string {
+  return `/v2/events/stream${query(filter)}`;
+}

@@ -1,0 +1,16 @@
+// All of the SDK.
+
+export { type AnswerOf, type Call, type Calls, calls, type PublishRequest } from './calls.ts';
+export {
+  type Client,
+  type ClientOptions,
+  createClient,
+  DEFAULT_PREFIX,
+  headersOf,
+  type StreamOptions,
+} from './client.ts';
+export { type CurlOptions, curl } from './curl.ts';
+export { PostriderError, UnreachableError } from './errors.ts';
+export type { StreamedEvent } from './event-stream.ts';
+export { type SignedRequest, type Verdict, verifySignature } from './receiver.ts';
+export type * from './wire.ts';

@@ -1,0 +1,45 @@
+// Dead letters that went wrong in the same way: one group for each host and reason, so that a thousand failures of one
+// receiver read as one thing to mend.
+
+import type { Message } from './message.ts';
+
+/** What is read of a dead letter to group it. */
+export type FailureFact = Pick<Message, 'id' | 'url' | 'host' | 'lastStatus' | 'createdAt'> & {
+  readonly failure: string;
+  readonly endedAt: number;
+};
+
+export interface FailureGroup {
+  readonly host: string;
+  /** Why they failed, in words; the filter `failure` means exactly these. */
+  readonly failure: string;
+  readonly status: number | null;
+  readonly count: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** When the oldest of them was accepted. */
+  readonly createdAtMin: number;
+  /** The one that failed last. */
+  readonly sample: Pick<Message, 'id' | 'url'>;
+}
+
+/** The largest group first; of two that are equally large, the one that failed last. */
+export function groupFailures(facts: Iterable<FailureFact>): FailureGroup[] {
+  const groups = new Map<string, FailureGroup>();
+  for (const fact of facts) {
+    const key = `${fact.host} ${fact.failure}`;
+    const before = groups.get(key);
+    const isLatest = !before || fact.endedAt > before.lastAt;
+    groups.set(key, {
+      host: fact.host,
+      failure: fact.failure,
+      status: isLatest ? fact.lastStatus : before.status,
+      count: (before?.count ?? 0) + 1,
+      firstAt: Math.min(before?.firstAt ?? fact.endedAt, fact.endedAt),
+      lastAt: Math.max(before?.lastAt ?? fact.endedAt, fact.endedAt),
+      createdAtMin: Math.min(before?.createdAtMin ?? fact.createdAt, fact.createdAt),
+      sample: isLatest ? { id: fact.id, url: fact.url } : before.sample,
+    });
+  }
+  return [...groups.values()].sort((a, b) => b.count - a.count || b.lastAt - a.lastAt);
+}

@@ -1,0 +1,62 @@
+// Where the messages of an account stand right now, told from counts that a store has grouped: in all, and by queue.
+
+import type { Message } from './message.ts';
+import { shownState } from './message-filter.ts';
+
+/** Open messages that are alike in everything that counts here. */
+export interface OpenGroup {
+  readonly queueName: string | null;
+  readonly state: Extract<Message['state'], 'pending' | 'claimed'>;
+  readonly hasAttempts: boolean;
+  /** Its time has not come yet. */
+  readonly isLater: boolean;
+  /** It takes one of the places of its queue. */
+  readonly holdsSlot: boolean;
+  readonly count: number;
+  readonly dueAtMin: number;
+}
+
+export interface StandingCounts {
+  /** Due and not tried yet. */
+  readonly waiting: number;
+  /** Not due before later. */
+  readonly scheduled: number;
+  readonly active: number;
+  readonly retrying: number;
+}
+
+export interface Standing {
+  readonly open: StandingCounts;
+  /** The due time of what has been due for longest and is not under way; null when nothing is late. */
+  readonly oldestDueAt: number | null;
+  readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
+}
+
+export function standingOf(groups: readonly OpenGroup[]): Standing {
+  const queueNames = [...new Set(groups.flatMap(({ queueName }) => (queueName === null ? [] : [queueName])))].sort();
+  const late = groups.filter((group) => group.state === 'pending' && !group.isLater);
+  return {
+    open: countsOf(groups),
+    oldestDueAt: late.length === 0 ? null : Math.min(...late.map(({ dueAtMin }) => dueAtMin)),
+    queues: queueNames.map((name) => {
+      const own = groups.filter(({ queueName }) => queueName === name);
+      return { name, ...countsOf(own), placesTaken: sum(own.filter(({ holdsSlot }) => holdsSlot)) };
+    }),
+  };
+}
+
+function countsOf(groups: readonly OpenGroup[]): StandingCounts {
+  const shown = (state: string) => (group: OpenGroup) =>
+    shownState({ state: group.state, attempts: group.hasAttempts ? 1 : 0 }) === state;
+  const created = groups.filter(shown('CREATED'));
+  return {
+    waiting: sum(created.filter(({ isLater }) => !isLater)),
+    scheduled: sum(created.filter(({ isLater }) => isLater)),
+    active: sum(groups.filter(shown('ACTIVE'))),
+    retrying: sum(groups.filter(shown('RETRY'))),
+  };
+}
+
+function sum(groups: readonly OpenGroup[]): number {
+  return groups.reduce((total, { count }) => total + count, 0);
+}

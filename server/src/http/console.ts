@@ -1,0 +1,191 @@
+// The web console: its files from memory, its page for every path that is no file, and signing in and out. All else it
+// does over the API, like anybody.
+
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Accounts } from '../accounts/accounts.ts';
+import { ApiError } from './errors.ts';
+import { isFromConsole, noSessionCookie, sessionCookie } from './session.ts';
+
+const ROOT = '/console';
+const PAGE = 'index.html';
+const SIGN_IN_BYTES_MAX = 4096;
+
+const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+};
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+const NOT_BUILT = 'The console is not built yet. In the directory of Postrider, run: npm run build\n';
+
+interface StaticFile {
+  readonly bytes: Buffer;
+  readonly mediaType: string;
+  readonly etag: string;
+  gzipped: Buffer | null;
+}
+
+export class Console {
+  readonly #accounts: Accounts;
+  readonly #files: ReadonlyMap<string, StaticFile>;
+
+  constructor(accounts: Accounts, directory: string) {
+    this.#accounts = accounts;
+    this.#files = readFiles(directory);
+  }
+
+  /** False when the request is not for the console. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const path = (request.url ?? '').split('?', 1)[0]!;
+    if (path !== ROOT && !path.startsWith(`${ROOT}/`)) return false;
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+    if (path === `${ROOT}/session`) await this.#session(request, response);
+    else if (request.method === 'GET' || request.method === 'HEAD') this.#serve(path, request, response);
+    else {
+      response.setHeader('Allow', 'GET, HEAD');
+      throw new ApiError('method_not_allowed', `${request.method} is not taken here; use GET`);
+    }
+    return true;
+  }
+
+  async #session(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('Cache-Control', 'no-store');
+    if (request.method !== 'POST' && request.method !== 'DELETE') {
+      response.setHeader('Allow', 'POST, DELETE');
+      throw new ApiError('method_not_allowed', `${request.method} is not taken here; use POST or DELETE`);
+    }
+    if (!isFromConsole(request.headers)) {
+      throw new ApiError('forbidden', 'sessions are for the console itself; other programs send Authorization');
+    }
+    if (request.method === 'DELETE') {
+      response.setHeader('Set-Cookie', noSessionCookie(request.headers));
+      sendNothing(response);
+      return;
+    }
+    const token = await readToken(request);
+    const principal = await this.#accounts.authenticate(token);
+    if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
+    if (!principal.token.scopes.includes('read')) {
+      throw new ApiError('forbidden', 'this token may not read, and the console shows; sign in with one that may');
+    }
+    response.setHeader('Set-Cookie', sessionCookie(token, request.headers));
+    sendNothing(response);
+  }
+
+  #serve(path: string, request: IncomingMessage, response: ServerResponse): void {
+    // Relative, so that it holds behind a proxy that puts us under a path of its own.
+    if (path === ROOT) {
+      response.writeHead(308, { Location: 'console/' }).end();
+      return;
+    }
+    const name = path.slice(ROOT.length + 1);
+    const file = this.#files.get(name);
+    if (file && name !== PAGE) {
+      const isHashed = name.startsWith('assets/');
+      response.setHeader('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
+      sendFile(file, request, response);
+      return;
+    }
+    if (name.startsWith('assets/')) throw new ApiError('not_found', `there is nothing at ${path}`);
+    const page = this.#files.get(PAGE);
+    response.setHeader('Cache-Control', 'no-cache');
+    if (!page) {
+      response.writeHead(503, { 'Content-Type': 'text/plain; charset=utf-8' }).end(NOT_BUILT);
+      return;
+    }
+    sendFile(pageAt(page, name), request, response);
+  }
+}
+
+/** The page refers to its files relative to itself, however deep its path is: no need to know what we are mounted under. */
+function pageAt(page: StaticFile, name: string): StaticFile {
+  const depth = name.split('/').length - 1;
+  if (depth === 0) return page;
+  const text = page.bytes.toString('utf8').replaceAll(/(src|href)="\.\//g, `$1="${'../'.repeat(depth)}`);
+  return staticFile(PAGE, Buffer.from(text));
+}
+
+function sendFile(file: StaticFile, request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('ETag', file.etag);
+  response.setHeader('Vary', 'Accept-Encoding');
+  if (request.headers['if-none-match'] === file.etag) {
+    response.writeHead(304).end();
+    return;
+  }
+  const isGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
+  if (isGzip) file.gzipped ??= gzipSync(file.bytes, { level: 9 });
+  const bytes = isGzip ? file.gzipped! : file.bytes;
+  response.writeHead(200, {
+    'Content-Type': file.mediaType,
+    'Content-Length': bytes.length,
+    ...(isGzip && { 'Content-Encoding': 'gzip' }),
+  });
+  response.end(request.method === 'HEAD' ? undefined : bytes);
+}
+
+function readFiles(directory: string): ReadonlyMap<string, StaticFile> {
+  const files = new Map<string, StaticFile>();
+  let names: string[] = [];
+  try {
+    names = readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+  } catch {
+    // Not built: the page says so.
+  }
+  for (const path of names) {
+    const name = relative(directory, path).replaceAll('\\', '/');
+    files.set(name, staticFile(name, readFileSync(path)));
+  }
+  return files;
+}
+
+function staticFile(name: string, bytes: Buffer): StaticFile {
+  const mediaType = MEDIA_TYPES[name.split('.').at(-1)!] ?? 'application/octet-stream';
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  return { bytes, mediaType, etag, gzipped: null };
+}
+
+async function readToken(request: IncomingMessage): Promise<string> {
+  try {
+    const { token } = JSON.parse(await readText(request)) as { token?: unknown };
+    if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token;
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+  }
+  throw new ApiError('bad_body', 'send {"token": "…"}');
+}
+
+/** By events: leaving a `for await` early would close the connection, and nobody could be told why. */
+function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= SIGN_IN_BYTES_MAX) chunks.push(chunk);
+      else reject(new ApiError('request_too_large', 'this is no token: it is too long'));
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.on('error', reject);
+    request.on('close', () => reject(new ApiError('bad_request', 'the connection was closed')));
+  });
+}
+
+function sendNothing(response: ServerResponse): void {
+  response.writeHead(204).end();
+}

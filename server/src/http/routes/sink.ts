@@ -1,0 +1,41 @@
+// What the built-in receiver got lately, in development only.
+
+import { headerMap } from '../../domain/callback.ts';
+import { NothingAnswer, SinkRequestsAnswer } from '../answers.ts';
+import type { Api } from '../api.ts';
+import { shownBody } from '../message-view.ts';
+import type { Sink } from '../sink.ts';
+
+export function sinkRoutes(api: Api, sink: Sink): void {
+  api.add({
+    method: 'GET',
+    path: '/v2/dev/requests',
+    scope: 'read',
+    summary: 'The last requests the built-in receiver got, newest first',
+    answer: SinkRequestsAnswer,
+    handle: async () => ({
+      requests: sink.requests.map(({ id, at, method, url, headers, body, isBodyCut, status }) => ({
+        id,
+        at,
+        method,
+        url,
+        header: headerMap(headers),
+        ...shownBody('body', body),
+        ...(isBodyCut && { isBodyCut: true }),
+        ...(status !== null && { status }),
+      })),
+    }),
+  });
+
+  api.add({
+    method: 'DELETE',
+    path: '/v2/dev/requests',
+    scope: 'manage',
+    summary: 'Forget the requests the built-in receiver got',
+    answer: NothingAnswer,
+    handle: async () => {
+      sink.forget();
+      return {};
+    },
+  });
+}

@@ -1,0 +1,47 @@
+// The console's session: a cookie that holds the caller's token, so that any node can serve it and a revoked token ends
+// it at once. A cookie is sent by a browser whoever made it ask, so it counts only for requests of our own page.
+
+import type { IncomingHttpHeaders } from 'node:http';
+
+const COOKIE = 'postrider_session';
+
+/**
+ * Set by the console on each of its requests. A page of another origin cannot set it without asking first (CORS), and
+ * nobody here says yes.
+ */
+const OWN_HEADER = 'x-postrider-console';
+
+/** The token of a session, or null when there is none or the request was not made by the console itself. */
+export function tokenFromSession(headers: IncomingHttpHeaders): string | null {
+  if (headers.cookie === undefined || !isFromConsole(headers)) return null;
+  for (const part of headers.cookie.split(';')) {
+    const [name, value] = part.trim().split('=', 2);
+    if (name === COOKIE && value) return Buffer.from(value, 'base64url').toString('utf8');
+  }
+  return null;
+}
+
+export function isFromConsole(headers: IncomingHttpHeaders): boolean {
+  if (headers[OWN_HEADER] !== '1') return false;
+  // The browser's own word, where it gives it; over plain HTTP to another machine it does not.
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const { origin } = headers;
+  if (origin === undefined) return true;
+  const host = URL.canParse(origin) ? new URL(origin).host : null;
+  // A proxy may have put its own name in Host; a page of another origin cannot choose either of the two.
+  return host !== null && [headers.host, headers['x-forwarded-host']].includes(host);
+}
+
+/** Lasts as long as the browser runs; `Secure` wherever the page came over HTTPS. */
+export function sessionCookie(token: string, { origin }: IncomingHttpHeaders): string {
+  return `${COOKIE}=${Buffer.from(token, 'utf8').toString('base64url')}${attributes(origin)}`;
+}
+
+export function noSessionCookie({ origin }: IncomingHttpHeaders): string {
+  return `${COOKIE}=${attributes(origin)}; Max-Age=0`;
+}
+
+function attributes(origin: string | undefined): string {
+  return `; Path=/; HttpOnly; SameSite=Strict${origin?.startsWith('https:') ? '; Secure' : ''}`;
+}
