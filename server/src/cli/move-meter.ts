@@ -6,6 +6,7 @@ import type { Clock } from '../world.ts';
 const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;
 const BAR_WIDTH = 24;
+const COLUMNS_ASSUMED = 100;
 /** Rates are told from this long on: before that they jump. */
 const RATE_MS_MIN = 1000;
 
@@ -47,7 +48,8 @@ export class MoveMeter {
       this.#out.write(`${text}\n`);
       return;
     }
-    const line = `${bar(progress)} ${text}`.slice(0, Math.max(1, (this.#out.columns ?? 80) - 1));
+    // Some terminals do not know how wide they are and say 0.
+    const line = `${bar(progress)} ${text}`.slice(0, (this.#out.columns || COLUMNS_ASSUMED) - 1);
     this.#out.write(`\r\u001b[K${line}`);
     this.#isLineOpen = true;
   }

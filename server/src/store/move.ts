@@ -21,7 +21,7 @@ export const MOVED_TABLES = [
 ] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number];
 
-/** A batch ends with the row that reaches one of these; the body of one message may be larger. */
+/** Of one batch. A row that is larger goes alone. */
 const BATCH_ROWS_MAX = 1000;
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** How many rows are compared between two reports of progress. */
@@ -149,14 +149,15 @@ function* batches(given: ReturnType<MoveSource['rows']>): Iterable<{ readonly ro
   let bytes = 0;
   let last: Place = [];
   for (const { row, at } of given) {
-    rows.push(row);
-    bytes += sizeOf(row);
-    last = at;
-    if (rows.length >= BATCH_ROWS_MAX || bytes >= BATCH_BYTES_MAX) {
-      yield { rows, at };
+    const size = sizeOf(row);
+    if (rows.length >= BATCH_ROWS_MAX || (rows.length > 0 && bytes + size > BATCH_BYTES_MAX)) {
+      yield { rows, at: last };
       rows = [];
       bytes = 0;
     }
+    rows.push(row);
+    bytes += size;
+    last = at;
   }
   if (rows.length > 0) yield { rows, at: last };
 }

@@ -10,6 +10,7 @@ import { Database } from '../../src/store/sqlite/database.ts';
 import { openMoveSource } from '../../src/store/sqlite/move.ts';
 import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { systemWorld } from '../../src/world.ts';
+import { Process } from '../http/process.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { fillWithRows } from './many-rows.ts';
@@ -156,6 +157,30 @@ suite('the comparison', () => {
       assert.deepEqual(await query(url, "SELECT to_regclass('store_move')::text AS is"), [{ is: 'store_move' }]);
     });
   }
+});
+
+test('the command says which table is different, exits with 1, and no service starts on the database', async (t) => {
+  const directory = filled(t, 40);
+  const url = await emptyDatabase(t);
+  const stopAtTheEnd = () => ({ finish: () => Promise.reject(new Error('stop')) });
+  await assert.rejects(move(directory, url, stopAtTheEnd), MoveStopped);
+  await query(url, "UPDATE messages SET headers = '[ ]' WHERE seq = 8");
+  const run = async (...argv: string[]) => {
+    const command = new Process([...argv, '--store', url], {});
+    return { status: await command.exit, stdout: command.stdout, stderr: command.stderr };
+  };
+  const told = await run('migrate-store', '--data', directory);
+  assert.equal(told.status, 1);
+  assert.match(told.stdout, /^messages +40 +40 {2}DIFFERENT$/m);
+  assert.match(told.stdout, /^journal +40 +40 {2}the same$/m);
+  assert.match(told.stderr, /not the same on both sides: messages\. The move is not finished/);
+  const json = await run('migrate-store', '--data', directory, '--json');
+  assert.deepEqual([json.status, (JSON.parse(json.stdout) as { finished: boolean }).finished], [1, false]);
+  const serve = await run('serve', '--port', '0');
+  assert.equal(serve.status, 1);
+  assert.match(serve.stderr, /a move into this database is not finished/);
+  await query(url, "UPDATE messages SET headers = '[]' WHERE seq = 8");
+  assert.equal((await run('migrate-store', '--data', directory)).status, 0);
 });
 
 test('a sum of rows does not depend on their order, and on everything else', () => {
