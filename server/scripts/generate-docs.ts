@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/config.ts';
+import { defaultOf, environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/config.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
 
@@ -25,14 +25,19 @@ function generatedFrom(source: string): string {
 
 function configurationPage(): string {
   const rows = SETTING_KEYS.map((key) => {
-    const { flag, kind, defaults, description, commands }: Setting<unknown> = SETTINGS[key];
-    const shown = commands.map((command) => ({ command, value: kind.show(defaults[command]) }));
+    const setting: Setting<unknown> = SETTINGS[key];
+    const { flag, kind, description, commands, inMove } = setting;
+    const shown = commands.map((command) => {
+      const isRequired = command === 'migrate-store' && key === 'store';
+      return { command, value: isRequired ? 'required' : kind.show(defaultOf(setting, command)) };
+    });
     const isSame = shown.every(({ value }) => value === shown[0]!.value);
     const defaultText = isSame
       ? `\`${shown[0]!.value}\``
       : shown.map(({ command, value }) => `${command}: \`${value}\``).join('<br>');
+    const meaning = inMove === undefined ? description : `${description}<br>migrate-store: ${inMove}`;
     const flagText = `\`--${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}\``;
-    return [flagText, `\`${environmentName(flag)}\``, defaultText, commands.join(', '), description];
+    return [flagText, `\`${environmentName(flag)}\``, defaultText, commands.join(', '), meaning];
   });
   const limits = (Object.keys(TIER_LIMITS) as TierLimit[]).map((limit) => {
     const { canBeUnlimited, meaning } = TIER_LIMITS[limit];

@@ -1,10 +1,11 @@
-// Writes store/sqlite/schema.sql: the schema that the migrations add up to, for people to read and for reviews to see
-// what a migration changes. `generate-schema.ts` writes it, `generate-schema.ts --check` only says if it is stale.
+// Writes store/<adapter>/schema.sql: the schema that the migrations add up to, for people to read and for reviews to see
+// what a migration changes. `generate-schema.ts` writes them, `generate-schema.ts --check` only says if one is stale.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openDatabase } from '../src/store/sqlite/open.ts';
-
-const FILE = new URL('../src/store/sqlite/schema.sql', import.meta.url);
+import { withClient } from '../test/postgres/databases.ts';
+import { sharedServer, startTestServer } from '../test/postgres/server.ts';
+import { renderPostgresSchema } from './postgres-schema.ts';
 
 /** What schema.sql must say: every table, index and trigger of a fresh database, in the order they were made. */
 export function renderSchema(): string {
@@ -29,14 +30,38 @@ export function renderSchema(): string {
   }
 }
 
-if (import.meta.main) {
-  const isStale = renderSchema() !== readFileSync(FILE, { encoding: 'utf8', flag: 'a+' });
-  if (process.argv.includes('--check')) {
-    if (isStale)
-      console.error('schema.sql is stale: run "node server/scripts/generate-schema.ts" and commit the result');
-    process.exitCode = isStale ? 1 : 0;
-  } else if (isStale) {
-    writeFileSync(FILE, renderSchema());
-    console.log('wrote server/src/store/sqlite/schema.sql');
+/** The same of a fresh PostgreSQL database. */
+export async function renderMigratedPostgres(server = sharedServer()): Promise<string> {
+  const databases = await server;
+  const name = await databases.createDatabase();
+  try {
+    return await withClient(databases.url(name), renderPostgresSchema);
+  } finally {
+    await databases.dropDatabase(name);
   }
 }
+
+async function main(isCheck: boolean): Promise<number> {
+  const server = await startTestServer();
+  const files = [
+    { path: 'server/src/store/sqlite/schema.sql', text: renderSchema() },
+    {
+      path: 'server/src/store/postgres/schema.sql',
+      text: await renderMigratedPostgres(Promise.resolve(server)).finally(() => server.stop()),
+    },
+  ];
+  const root = new URL('../../', import.meta.url);
+  const stale = files.filter(
+    ({ path, text }) => text !== readFileSync(new URL(path, root), { encoding: 'utf8', flag: 'a+' }),
+  );
+  for (const { path, text } of stale) {
+    if (isCheck) console.error(`${path} is stale: run "node server/scripts/generate-schema.ts" and commit the result`);
+    else {
+      writeFileSync(new URL(path, root), text);
+      console.log(`wrote ${path}`);
+    }
+  }
+  return isCheck && stale.length > 0 ? 1 : 0;
+}
+
+if (import.meta.main) process.exitCode = await main(process.argv.includes('--check'));

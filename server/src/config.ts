@@ -18,7 +18,9 @@ import {
   tiers,
 } from './setting-kind.ts';
 
-export type Command = 'dev' | 'serve';
+/** Those that run the service, and one that moves its data. */
+export type ServiceCommand = 'dev' | 'serve';
+export type Command = ServiceCommand | 'migrate-store';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
@@ -27,9 +29,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export interface Setting<T> {
   readonly flag: string;
   readonly kind: Kind<T>;
-  readonly defaults: Readonly<Record<Command, T>>;
+  readonly defaults: Readonly<Record<ServiceCommand, T>>;
   readonly description: string;
   readonly commands: readonly Command[];
+  /** What it means to `migrate-store`, if it is one of the commands. */
+  readonly inMove?: string;
   /** Its value is never printed: not in the summary, not in a problem. */
   readonly isSecret: boolean;
 }
@@ -41,14 +45,23 @@ const GIB = 1024 * MIB;
 function setting<T>(
   flag: string,
   kind: Kind<T>,
-  defaults: Readonly<Record<Command, T>>,
+  defaults: Readonly<Record<ServiceCommand, T>>,
   description: string,
 ): Setting<T> {
   return { flag, kind, defaults, description, commands: ['dev', 'serve'], isSecret: false };
 }
 
-function both<T>(value: T): Readonly<Record<Command, T>> {
+function both<T>(value: T): Readonly<Record<ServiceCommand, T>> {
   return { dev: value, serve: value };
+}
+
+function alsoInMove<T>(of: Setting<T>, inMove: string): Setting<T> {
+  return { ...of, commands: [...of.commands, 'migrate-store'], inMove };
+}
+
+/** A move is made from where `serve` would look. */
+export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
+  return defaults[command === 'dev' ? 'dev' : 'serve'];
 }
 
 export const SETTINGS = {
@@ -59,18 +72,24 @@ export const SETTINGS = {
     { dev: '127.0.0.1', serve: '0.0.0.0' },
     'Address to listen on. dev prints its token and may call loopback addresses, so it stays on this machine; serve runs in a container or behind a proxy, where loopback could not be reached.',
   ),
-  data: setting(
-    'data',
-    text('<directory>', /^[^\0]+$/, 'must be the path of a directory'),
-    { dev: '.postrider', serve: 'postrider-data' },
-    'Directory of the database. It is created when missing, and belongs to one running process. Not used with --store.',
+  data: alsoInMove(
+    setting(
+      'data',
+      text('<directory>', /^[^\0]+$/, 'must be the path of a directory'),
+      { dev: '.postrider', serve: 'postrider-data' },
+      'Directory of the database. It is created when missing, and belongs to one running process. Not used with --store.',
+    ),
+    'Directory to move from. No service may run on it meanwhile; it is left as it is.',
   ),
   store: {
-    ...setting(
-      'store',
-      storeUrl,
-      both<string | null>(null),
-      'PostgreSQL in place of a file, for any number of nodes: postgres://user:password@host:5432/database.',
+    ...alsoInMove(
+      setting(
+        'store',
+        storeUrl,
+        both<string | null>(null),
+        'PostgreSQL in place of a file, for any number of nodes: postgres://user:password@host:5432/database.',
+      ),
+      'Database to move into: postgres://user:password@host:5432/database. Empty, or with an unfinished move of the same directory.',
     ),
     isSecret: true,
   },
@@ -92,11 +111,9 @@ export const SETTINGS = {
     both<readonly string[]>([]),
     'Private address ranges that destinations may resolve to, separated by commas; the flag may be repeated. All other private, loopback and link-local addresses are refused; dev allows loopback.',
   ),
-  json: setting(
-    'json',
-    onOff,
-    both(false),
-    'Print one line of JSON when ready, for scripts, in place of the greeting.',
+  json: alsoInMove(
+    setting('json', onOff, both(false), 'Print one line of JSON when ready, for scripts, in place of the greeting.'),
+    'Print one line of JSON at the end, for scripts, and no progress.',
   ),
   logLevel: setting(
     'log-level',
@@ -182,13 +199,14 @@ export function parseConfig(
 
   const values: Record<string, unknown> = { command };
   for (const key of SETTING_KEYS) {
-    const { flag, kind, defaults, isSecret }: Setting<unknown> = SETTINGS[key];
+    const setting: Setting<unknown> = SETTINGS[key];
+    const { flag, kind, isSecret } = setting;
     const fromFlag = given.get(key);
     const fromEnv = keys.includes(key) ? env[environmentName(flag)] : undefined;
     const source = fromFlag ?? fromEnv;
     // An empty variable counts as absent: compose files and shells make those out of what was never set.
     if (source === undefined || (fromFlag === undefined && source === '')) {
-      values[key] = defaults[command];
+      values[key] = defaultOf(setting, command);
       continue;
     }
     const parsed = kind.parse(source);
@@ -197,8 +215,11 @@ export function parseConfig(
     else if ('rule' in parsed) problems.push(`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(source)}`}`);
     else problems.push(...parsed.problems.map((problem) => `${name}: ${problem}`));
   }
-  if (values.role !== 'all' && values.store === null) {
+  if ((values.role === 'api' || values.role === 'deliver') && values.store === null) {
     problems.push('--role api and --role deliver need --store: over a file there is one node, which does all');
+  }
+  if (command === 'migrate-store' && values.store === null) {
+    problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');
   }
   return problems.length > 0 ? { problems } : { config: values as Config };
 }
@@ -269,16 +290,26 @@ export function configSummary(config: Config): Readonly<Record<SettingKey, strin
 
 function helpText(command: Command): string {
   const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
+  const isMove = command === 'migrate-store';
   const entries = keys.map((key) => {
-    const { flag, kind, defaults, description }: Setting<unknown> = SETTINGS[key];
+    const setting: Setting<unknown> = SETTINGS[key];
+    const { flag, kind, description, inMove } = setting;
     const head = `  --${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}`;
-    const about = `${description} Default: ${kind.show(defaults[command])}. Environment: ${environmentName(flag)}.`;
+    const byDefault = isMove && key === 'store' ? 'Required.' : `Default: ${kind.show(defaultOf(setting, command))}.`;
+    const about = `${isMove ? inMove : description} ${byDefault} Environment: ${environmentName(flag)}.`;
     return `${head}\n${wrap(about, 88)
       .map((line) => `      ${line}\n`)
       .join('')}`;
   });
-  return `Usage: postrider ${command} [settings]\n\nA flag wins over the environment.\n\n${entries.join('\n')}`;
+  const purpose = isMove ? MOVE_PURPOSE : '';
+  return `Usage: postrider ${command} [settings]\n\n${purpose}A flag wins over the environment.\n\n${entries.join('\n')}`;
 }
+
+const MOVE_PURPOSE = `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all
+else. Stop the service first. It can be killed at any time and run again: it goes on where it
+was. At the end both sides are compared, and only then may a service start on the database.
+
+`;
 
 function wrap(prose: string, width: number): string[] {
   const lines = [''];

@@ -35,8 +35,11 @@ import { statisticsRoutes } from './http/routes/statistics.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
+import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
+import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { threadExecutor } from './store/sqlite/executor.ts';
+import { openMoveSource } from './store/sqlite/move.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
@@ -47,6 +50,8 @@ import { heartbeat, orphans } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
 import { fireSchedules } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
+
+export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 /** What `npm run build` makes of the console. */
@@ -262,6 +267,22 @@ export async function startPostrider(config: Config, options: StartOptions = {})
 /** Where it keeps what it accepts, in words. */
 export function storePlace(config: Config): string {
   return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
+}
+
+/** From the data directory into the database of `--store`. Rejects with MoveStopped once it had begun. */
+export async function migrateStore(config: Config, onProgress: (progress: MoveProgress) => void): Promise<MoveReport> {
+  const { clock } = systemWorld();
+  const source = openMoveSource(config.data);
+  try {
+    const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });
+    try {
+      return await moveStore(source, target, { now: clock.now(), onProgress });
+    } finally {
+      await target.close();
+    }
+  } finally {
+    source.close();
+  }
 }
 
 async function openStore(

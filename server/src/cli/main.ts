@@ -1,19 +1,21 @@
-// The command line: `postrider dev` and `postrider serve`. Reads the arguments, starts, prints, and listens for the
-// signals that end it.
+// The command line: `postrider dev`, `postrider serve` and `postrider migrate-store`. Reads the arguments and hands over
+// to the command.
 
 import { type Command, parseConfig } from '../config.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { VERSION } from '../main.ts';
+import { runMove } from './migrate-store.ts';
 import { run } from './run.ts';
 
 const USAGE = `postrider ${VERSION}: accepts messages over HTTP and delivers each one later, as an HTTP request
 
-  postrider dev      on this machine, to try it out and to develop against
-  postrider serve    in production
-  postrider help     this page;  postrider dev --help  lists the settings
+  postrider dev             on this machine, to try it out and to develop against
+  postrider serve           in production
+  postrider migrate-store   moves everything from a data directory into PostgreSQL
+  postrider help            this page;  postrider dev --help  lists the settings
 `;
 
-const COMMANDS: readonly Command[] = ['dev', 'serve'];
+const COMMANDS: readonly Command[] = ['dev', 'serve', 'migrate-store'];
 
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv;
@@ -44,7 +46,7 @@ async function main(argv: readonly string[]): Promise<number> {
     );
     return 1;
   }
-  return run(parsed.config);
+  return command === 'migrate-store' ? runMove(parsed.config) : run(parsed.config);
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -15,6 +15,7 @@ const VERSION_MIN = 14;
 /** A database that is just starting is waited for this long. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
+const MIGRATION_LOCK_MS_MAX = 10_000;
 
 export interface OpenOptions {
   readonly url: string;
@@ -47,14 +48,15 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
 }
 
 /** On a connection of its own: looks whether the server may be trusted, and migrates. */
-async function prepare({ url, timers, log }: OpenOptions): Promise<{ channel: string }> {
-  const client = await connect(url, timers);
-  // An error that nobody listens to would end the process; the statement under way reports it as well.
-  client.on('error', () => {});
+async function prepare(options: OpenOptions): Promise<{ channel: string }> {
+  const client = await connect(options.url, options.timers);
   try {
     const database = new Database(client);
-    await requireDurability(database, log);
-    await migrate(database);
+    await requireDurability(database, options.log);
+    await underSchemaLock(database, async () => {
+      await migrate(database);
+      await requireNoMove(database);
+    });
     const row = await database.get<{ schema: string }>('SELECT current_schema() AS schema');
     return { channel: `postrider ${row!.schema}` };
   } finally {
@@ -62,10 +64,26 @@ async function prepare({ url, timers, log }: OpenOptions): Promise<{ channel: st
   }
 }
 
+/** One connection for a move into the database, as durable and of the same schema as a node would have it. */
+export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 'log'>) {
+  const client = await connect(options.url, options.timers);
+  const close = () => client.end().catch(() => {});
+  try {
+    const database = new Database(client);
+    await requireDurability(database, options.log);
+    await underSchemaLock(database, () => migrate(database));
+    return { database, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
 async function connect(url: string, timers: Clock): Promise<pg.Client> {
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
     const client = new pg.Client(clientConfig(url, 'postrider start'));
+    // An error that nobody listens to would end the process; the statement under way reports it as well.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -120,23 +138,52 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
   }
 }
 
-/** Each migration and its version number commit together; however many nodes start at once, one of them does it. */
-async function migrate(database: Database): Promise<void> {
-  const migrations = readMigrations(MIGRATIONS);
+/** In one transaction, while nobody else does the same: however many nodes start at once, one of them migrates. */
+export async function underSchemaLock<T>(database: Database, work: () => Promise<T>): Promise<T> {
   await database.exec('BEGIN');
   try {
+    // A migration of a large table takes its time, and the others wait for it as long as it takes.
+    await database.exec('SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0');
     await database.exec(
       "SELECT pg_advisory_xact_lock(hashtextextended('postrider schema ' || current_schema(), 8411))",
     );
-    await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
-    const row = await database.get<{ version: number }>('SELECT version FROM schema_version');
-    const pending = pendingMigrations(migrations, row?.version ?? 0);
-    for (const migration of pending) await database.exec(migration.sql);
-    if (!row) await database.run('INSERT INTO schema_version (version) VALUES ($1)', migrations.length);
-    else if (pending.length > 0) await database.run('UPDATE schema_version SET version = $1', migrations.length);
+    // But it does not stand in line for a table that others work with, where all who come later would stand behind it.
+    await database.exec(`SET LOCAL lock_timeout = ${MIGRATION_LOCK_MS_MAX}`);
+    const result = await work();
     await database.exec('COMMIT');
+    return result;
   } catch (error) {
     await database.exec('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+/** The migrations and the version number commit together. The statements of a file are sent as one. */
+async function migrate(database: Database): Promise<void> {
+  const migrations = readMigrations(MIGRATIONS);
+  await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
+  const row = await database.get<{ version: number }>('SELECT version FROM schema_version');
+  const pending = pendingMigrations(migrations, row?.version ?? 0);
+  for (const { name, sql } of pending) {
+    await database.exec(sql).catch((error: Error) => {
+      throw new Error(`migration ${name}: ${error.message}`, { cause: error });
+    });
+  }
+  if (!row) await database.run('INSERT INTO schema_version (version) VALUES ($1)', migrations.length);
+  else if (pending.length > 0) await database.run('UPDATE schema_version SET version = $1', migrations.length);
+}
+
+/** Half of what was elsewhere is no store to deliver from. */
+async function requireNoMove(database: Database): Promise<void> {
+  if (await hasUnfinishedMove(database)) {
+    throw new Error('a move into this database is not finished; run postrider migrate-store again');
+  }
+}
+
+/** The table is made when a move begins and dropped when it is finished: move.ts. */
+export async function hasUnfinishedMove(database: Database): Promise<boolean> {
+  const row = await database.get<{ is: boolean }>(
+    "SELECT to_regclass(quote_ident(current_schema()) || '.store_move') IS NOT NULL AS is",
+  );
+  return row!.is;
 }

@@ -10,6 +10,7 @@ import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { placeSql } from './journal.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+import { storable } from './storable.ts';
 
 export interface SettleReply {
   readonly results: readonly ('settled' | 'lost')[];
@@ -196,11 +197,6 @@ async function write(
     (await database.all<{ at: number }>(SETTLE, JSON.stringify(rows), bodies)).map(({ at }) => at),
   );
   return settlements.map((_, at) => settled.has(at));
-}
-
-/** What went wrong may be told in a stranger's words, and PostgreSQL's text cannot hold everything. */
-function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {

@@ -22,6 +22,11 @@ export class Database {
     return this.#prepared(sql).all(...values) as T[];
   }
 
+  /** Row by row, for more of them than memory holds. */
+  each<T>(sql: string, named: Readonly<Record<string, SQLInputValue>>): IterableIterator<T> {
+    return this.#connection.prepare(sql).iterate(named) as IterableIterator<T>;
+  }
+
   get<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
     return this.#prepared(sql).get(...values) as T | undefined;
   }

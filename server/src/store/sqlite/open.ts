@@ -1,6 +1,6 @@
 // Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import { Database } from './database.ts';
@@ -42,6 +42,31 @@ export function openReader(directory: string): OpenedFile {
   const database = new Database(join(directory, FILE), { isReader: true });
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;');
   return { database, close: () => database.close() };
+}
+
+/** The store of a service that does not run, to be read as it is: taken for this process alone, and not changed. */
+export function openStopped(directory: string): OpenedFile {
+  if (!existsSync(join(directory, FILE))) throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
+  const lock = lockDirectory(directory);
+  try {
+    const { database, close } = openReader(directory);
+    const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
+    if (pendingMigrations(readMigrations(MIGRATIONS), version).length > 0) {
+      throw new Error(
+        `the store in ${directory} was written by an older postrider: start this one on it once, so that it is brought up to date`,
+      );
+    }
+    return {
+      database,
+      close() {
+        close();
+        lock.close();
+      },
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
 }
 
 /** A database by path; `:memory:` for the simulation. */

@@ -1,0 +1,79 @@
+// `postrider migrate-store`: shows how far the move is, what was compared, and what to do next. A signal ends it at once:
+// that is as safe as a crash, after which it goes on.
+
+import type { Config } from '../config.ts';
+import { type MoveReport, MoveStopped, migrateStore, storePlace } from '../main.ts';
+import { systemWorld } from '../world.ts';
+import { MoveMeter } from './move-meter.ts';
+
+export async function runMove(config: Config): Promise<number> {
+  const { clock } = systemWorld();
+  const meter = config.json ? null : new MoveMeter(process.stderr, clock);
+  let report: MoveReport;
+  try {
+    report = await migrateStore(config, (progress) => meter?.show(progress));
+  } catch (error) {
+    meter?.end();
+    const { message } = error as Error;
+    process.stderr.write(
+      error instanceof MoveStopped
+        ? `postrider migrate-store stopped: ${message}\nWhat was moved is kept: run it again to go on.\n`
+        : `postrider migrate-store cannot start: ${message}\n`,
+    );
+    return 1;
+  }
+  meter?.end();
+  process.stdout.write(config.json ? `${JSON.stringify(toJson(report))}\n` : summary(report, config));
+  if (!report.isFinished) {
+    const different = report.tables.filter(({ isSame }) => !isSame).map(({ table }) => table);
+    process.stderr.write(
+      `postrider migrate-store: not the same on both sides: ${different.join(', ')}. The move is not finished, and no ` +
+        'service starts on the database. Move into an empty database again.\n',
+    );
+  }
+  return report.isFinished ? 0 : 1;
+}
+
+function toJson({ isFinished, isResumed, tables, replaced }: MoveReport) {
+  return {
+    finished: isFinished,
+    resumed: isResumed,
+    replacedTexts: replaced,
+    tables: tables.map(({ table, sourceRows, targetRows, isSame }) => ({
+      table,
+      sourceRows,
+      targetRows,
+      same: isSame,
+    })),
+  };
+}
+
+function summary({ isFinished, tables, replaced }: MoveReport, config: Config): string {
+  const cells = tables.map(({ table, sourceRows, targetRows, isSame }) => [
+    table,
+    String(sourceRows),
+    String(targetRows),
+    isSame ? 'the same' : 'DIFFERENT',
+  ]);
+  const lines = align([['table', 'rows here', 'rows there', ''], ...cells]);
+  if (replaced > 0) {
+    lines.push('', `${replaced} texts of errors had a character that PostgreSQL cannot hold (U+0000): now U+FFFD.`);
+  }
+  if (isFinished) {
+    lines.push(
+      '',
+      `Everything is in ${storePlace(config)}, compared row by row.`,
+      'Next: postrider serve --store postgres://… (the tokens are the same as before).',
+      `Do not start a service on ${config.data} any more: it would deliver everything a second time.`,
+      'Keep it until you are sure, then delete it.',
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function align(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map(([table, here, there, verdict]) =>
+    [table!.padEnd(widths[0]!), here!.padStart(widths[1]!), there!.padStart(widths[2]!), verdict].join('  ').trimEnd(),
+  );
+}

@@ -1,0 +1,250 @@
+-- The schema that the migrations add up to. Made by server/scripts/generate-schema.ts: add a migration,
+-- do not change this file.
+
+CREATE SEQUENCE message_seq AS bigint START 1 INCREMENT 1 CACHE 1;
+
+CREATE TABLE accounts (
+  id          text COLLATE "C" NOT NULL,
+  name        text COLLATE "C" NOT NULL,
+  tier        text COLLATE "C" NOT NULL,
+  current_key text COLLATE "C" NOT NULL,
+  next_key    text COLLATE "C" NOT NULL,
+  created_at  bigint NOT NULL,
+  CONSTRAINT accounts_pkey PRIMARY KEY (id),
+  CONSTRAINT accounts_name_key UNIQUE (name)
+);
+
+CREATE TABLE attempts (
+  account_id           text COLLATE "C" NOT NULL,
+  message_seq          bigint NOT NULL,
+  number               integer NOT NULL,
+  started_at           bigint NOT NULL,
+  ended_at             bigint NOT NULL,
+  outcome              text COLLATE "C" NOT NULL,
+  status               integer,
+  error                text COLLATE "C",
+  next_at              bigint,
+  response_headers     text COLLATE "C" NOT NULL,
+  is_response_body_cut boolean NOT NULL,
+  response_body        bytea NOT NULL,
+  CONSTRAINT attempts_pkey PRIMARY KEY (account_id, message_seq, number)
+);
+
+CREATE TABLE deduplication (
+  account_id text COLLATE "C" NOT NULL,
+  key        text COLLATE "C" NOT NULL,
+  message_id text COLLATE "C" NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT deduplication_pkey PRIMARY KEY (account_id, key)
+);
+CREATE INDEX deduplication_expiring ON deduplication USING btree (expires_at);
+
+CREATE TABLE flow_keys (
+  account_id            text COLLATE "C" NOT NULL,
+  key                   text COLLATE "C" NOT NULL,
+  parallelism           bigint,
+  rate                  bigint,
+  period_ms             bigint NOT NULL,
+  is_parallelism_pinned boolean NOT NULL DEFAULT false,
+  is_rate_pinned        boolean NOT NULL DEFAULT false,
+  is_paused             boolean NOT NULL DEFAULT false,
+  window_start_at       bigint NOT NULL,
+  window_count          bigint NOT NULL,
+  next_start_at         bigint,
+  CONSTRAINT flow_keys_pkey PRIMARY KEY (account_id, key)
+) WITH (fillfactor = 50);
+CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
+
+CREATE TABLE jobs (
+  id         text COLLATE "C" NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  action     text COLLATE "C" NOT NULL,
+  filter     text COLLATE "C" NOT NULL,
+  per_second integer NOT NULL,
+  state      text COLLATE "C" NOT NULL,
+  matched    bigint NOT NULL,
+  done       bigint NOT NULL,
+  at_seq     bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT jobs_pkey PRIMARY KEY (account_id, id),
+  CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'stopped'::text, 'done'::text])))
+);
+CREATE INDEX jobs_running ON jobs USING btree (updated_at) WHERE (state = 'running'::text);
+
+CREATE TABLE journal (
+  account_id  text COLLATE "C" NOT NULL,
+  seq         bigint NOT NULL,
+  at          bigint NOT NULL,
+  message_seq bigint NOT NULL,
+  step        integer NOT NULL,
+  CONSTRAINT journal_pkey PRIMARY KEY (account_id, seq, message_seq, step)
+);
+CREATE INDEX journal_of_message ON journal USING btree (account_id, message_seq);
+
+CREATE TABLE message_labels (
+  account_id  text COLLATE "C" NOT NULL,
+  label       text COLLATE "C" NOT NULL,
+  message_seq bigint NOT NULL,
+  CONSTRAINT message_labels_pkey PRIMARY KEY (account_id, label, message_seq)
+);
+
+CREATE TABLE messages (
+  account_id        text COLLATE "C" NOT NULL,
+  seq               bigint NOT NULL DEFAULT nextval('message_seq'::regclass),
+  id                text COLLATE "C" NOT NULL,
+  kind              text COLLATE "C" NOT NULL,
+  state             text COLLATE "C" NOT NULL,
+  due_at            bigint NOT NULL,
+  first_due_at      bigint NOT NULL,
+  lease             text COLLATE "C",
+  node              text COLLATE "C",
+  claimed_at        bigint,
+  holds_slot        boolean NOT NULL DEFAULT false,
+  url               text COLLATE "C" NOT NULL,
+  host              text COLLATE "C" NOT NULL,
+  method            text COLLATE "C" NOT NULL,
+  headers           text COLLATE "C" NOT NULL,
+  retries_max       integer NOT NULL,
+  retry_delay       text COLLATE "C",
+  timeout_ms        bigint NOT NULL,
+  retried           integer NOT NULL DEFAULT 0,
+  interrupted       integer NOT NULL DEFAULT 0,
+  attempts          integer NOT NULL DEFAULT 0,
+  queue_name        text COLLATE "C",
+  order_key         text COLLATE "C",
+  is_first_of_key   boolean NOT NULL DEFAULT true,
+  flow_key          text COLLATE "C",
+  flow_limits       text COLLATE "C",
+  topic_name        text COLLATE "C",
+  endpoint_name     text COLLATE "C",
+  schedule_id       text COLLATE "C",
+  labels            text COLLATE "C",
+  redaction         text COLLATE "C",
+  deduplication_key text COLLATE "C",
+  callback          text COLLATE "C",
+  failure_callback  text COLLATE "C",
+  source_message_id text COLLATE "C",
+  caller_ip         text COLLATE "C",
+  hops              integer NOT NULL,
+  created_at        bigint NOT NULL,
+  ended_at          bigint,
+  expires_at        bigint,
+  failure           text COLLATE "C",
+  last_status       integer,
+  body              bytea NOT NULL,
+  CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
+  CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
+  CONSTRAINT messages_check CHECK ((retried <= retries_max)),
+  CONSTRAINT messages_check1 CHECK (((state = 'claimed'::text) = (lease IS NOT NULL))),
+  CONSTRAINT messages_check2 CHECK (((state = 'claimed'::text) = (node IS NOT NULL))),
+  CONSTRAINT messages_check3 CHECK (((state = ANY (ARRAY['delivered'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
+  CONSTRAINT messages_check4 CHECK (((ended_at IS NULL) = (expires_at IS NULL))),
+  CONSTRAINT messages_check5 CHECK (((state = 'failed'::text) = (failure IS NOT NULL))),
+  CONSTRAINT messages_check6 CHECK (((queue_name IS NULL) OR (flow_key IS NULL))),
+  CONSTRAINT messages_check7 CHECK (((NOT holds_slot) OR ((ended_at IS NULL) AND ((queue_name IS NOT NULL) OR (flow_key IS NOT NULL))))),
+  CONSTRAINT messages_check8 CHECK (((state <> 'queued'::text) OR (queue_name IS NOT NULL) OR (flow_key IS NOT NULL))),
+  CONSTRAINT messages_retries_max_check CHECK ((retries_max >= 0)),
+  CONSTRAINT messages_state_check CHECK ((state = ANY (ARRAY['delayed'::text, 'queued'::text, 'ready'::text, 'claimed'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE messages ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE INDEX messages_behind_flow_key ON messages USING btree (account_id, flow_key, due_at, seq) WHERE ((state = 'queued'::text) AND (flow_key IS NOT NULL));
+CREATE INDEX messages_claimed ON messages USING btree (node) WHERE (state = 'claimed'::text);
+CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'delayed'::text);
+CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
+CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_slot AND (queue_name IS NOT NULL));
+CREATE INDEX messages_of_flow_key ON messages USING btree (account_id, flow_key, seq) WHERE (flow_key IS NOT NULL);
+CREATE INDEX messages_of_host ON messages USING btree (account_id, host, seq);
+CREATE INDEX messages_of_order_key ON messages USING btree (account_id, queue_name, order_key, first_due_at, seq) WHERE ((order_key IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX messages_of_queue ON messages USING btree (account_id, queue_name, seq) WHERE (queue_name IS NOT NULL);
+CREATE INDEX messages_of_schedule ON messages USING btree (account_id, schedule_id, seq) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX messages_of_topic ON messages USING btree (account_id, topic_name, seq) WHERE (topic_name IS NOT NULL);
+CREATE INDEX messages_open ON messages USING btree (account_id, seq) WHERE (ended_at IS NULL);
+CREATE INDEX messages_open_in_queue ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((ended_at IS NULL) AND (queue_name IS NOT NULL));
+CREATE INDEX messages_queued ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((state = 'queued'::text) AND (NOT holds_slot) AND is_first_of_key AND (queue_name IS NOT NULL));
+CREATE INDEX messages_ready ON messages USING btree (account_id, host, due_at, seq) WHERE (state = 'ready'::text);
+CREATE INDEX messages_within_flow_key ON messages USING btree (account_id, flow_key, state) WHERE (holds_slot AND (flow_key IS NOT NULL));
+
+CREATE TABLE nodes (
+  id          text COLLATE "C" NOT NULL,
+  alive_until timestamp with time zone NOT NULL,
+  started_at  timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  about       text COLLATE "C" NOT NULL,
+  CONSTRAINT nodes_pkey PRIMARY KEY (id)
+) WITH (fillfactor = 50);
+
+CREATE TABLE queues (
+  account_id    text COLLATE "C" NOT NULL,
+  name          text COLLATE "C" NOT NULL,
+  parallelism   integer NOT NULL,
+  is_paused     boolean NOT NULL DEFAULT false,
+  next_start_at bigint,
+  line_at       bigint NOT NULL DEFAULT 0,
+  created_at    bigint NOT NULL,
+  updated_at    bigint NOT NULL,
+  CONSTRAINT queues_pkey PRIMARY KEY (account_id, name),
+  CONSTRAINT queues_parallelism_check CHECK ((parallelism >= 1))
+) WITH (fillfactor = 50);
+CREATE INDEX queues_next_start ON queues USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
+
+CREATE TABLE schedules (
+  id               text COLLATE "C" NOT NULL,
+  account_id       text COLLATE "C" NOT NULL,
+  cron             text COLLATE "C" NOT NULL,
+  destination      text COLLATE "C" NOT NULL,
+  queue_name       text COLLATE "C",
+  headers          text COLLATE "C" NOT NULL,
+  caller_ip        text COLLATE "C",
+  is_paused        boolean NOT NULL,
+  next_at          bigint,
+  last_at          bigint,
+  last_message_ids text COLLATE "C" NOT NULL,
+  created_at       bigint NOT NULL,
+  body             bytea NOT NULL,
+  CONSTRAINT schedules_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX schedules_next ON schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
+
+CREATE TABLE schema_version (
+  version integer NOT NULL
+);
+
+CREATE TABLE tokens (
+  id         text COLLATE "C" NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  name       text COLLATE "C" NOT NULL,
+  scopes     text COLLATE "C" NOT NULL,
+  hash       bytea NOT NULL,
+  created_at bigint NOT NULL,
+  revoked_at bigint,
+  CONSTRAINT tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT tokens_hash_key UNIQUE (hash)
+);
+CREATE INDEX tokens_by_account ON tokens USING btree (account_id, id);
+
+CREATE TABLE topics (
+  id         text COLLATE "C" NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  name       text COLLATE "C" NOT NULL,
+  endpoints  text COLLATE "C" NOT NULL,
+  defaults   text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  version    integer NOT NULL,
+  CONSTRAINT topics_pkey PRIMARY KEY (account_id, id),
+  CONSTRAINT topics_account_id_name_key UNIQUE (account_id, name)
+);
+
+CREATE TABLE usage (
+  account_id text COLLATE "C" NOT NULL,
+  day        text COLLATE "C" NOT NULL,
+  kind       text COLLATE "C" NOT NULL,
+  shard      smallint NOT NULL,
+  count      bigint NOT NULL,
+  CONSTRAINT usage_pkey PRIMARY KEY (account_id, day, kind, shard)
+) WITH (fillfactor = 50);
+
+ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
+
+INSERT INTO schema_version (version) VALUES (1);

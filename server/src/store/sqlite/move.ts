@@ -1,0 +1,115 @@
+// A data directory as the source of a move: everything in it, as the tables of a store for several nodes have it. It
+// is only read.
+
+import { hash } from 'node:crypto';
+import { MOVED_TABLES, type MovedTable, type MoveSource, type Place, type Row } from '../move.ts';
+import type { Database } from './database.ts';
+import { compared } from './move-check.ts';
+import { openStopped } from './open.ts';
+
+interface Reading {
+  /** What is read besides the columns, which may name the table as `t`. */
+  readonly more?: string;
+  readonly join?: string;
+  /** Columns that no two rows have in common, in the order of an index. */
+  readonly key: readonly string[];
+}
+
+const READINGS: Readonly<Record<MovedTable, Reading>> = {
+  accounts: { key: ['id'] },
+  tokens: { key: ['id'] },
+  usage: { more: '0 AS shard', key: ['account_id', 'day', 'kind'] },
+  topics: { key: ['id'] },
+  queues: {
+    // The place in line of the last message that was due when the move began: none that comes later goes before it.
+    more: `coalesce((SELECT max(m.first_due_at) FROM messages m WHERE m.account_id = t.account_id
+      AND m.queue_name = t.name AND m.ended_at IS NULL AND m.first_due_at <= :startedAt), 0) AS line_at`,
+    key: ['account_id', 'name'],
+  },
+  flow_keys: { key: ['account_id', 'key'] },
+  schedules: { key: ['account_id', 'id'] },
+  deduplication: { key: ['account_id', 'key'] },
+  jobs: { key: ['account_id', 'id'] },
+  messages: { key: ['seq'] },
+  message_labels: { key: ['account_id', 'label', 'message_seq'] },
+  attempts: {
+    more: 'm.account_id',
+    join: 'JOIN messages m ON m.seq = t.message_seq',
+    key: ['message_seq', 'number'],
+  },
+  journal: { key: ['account_id', 'seq'] },
+};
+
+/**
+ * Each of them changes when a service runs on the file, and costs no look at a body: who is in it, how much, and how far
+ * it has come. What slips through all of them is found by the comparison at the end.
+ */
+const SIGNS = [
+  "SELECT group_concat(id || ' ' || tier || ' ' || current_key ORDER BY id) FROM accounts",
+  'SELECT sum(created_at), sum(revoked_at), hex(min(hash)), hex(max(hash)) FROM tokens',
+  'SELECT sum(count) FROM usage',
+  'SELECT sum(updated_at), sum(version) FROM topics',
+  'SELECT sum(updated_at), sum(is_paused), sum(parallelism), sum(next_start_at) FROM queues',
+  `SELECT sum(parallelism), sum(rate), sum(period_ms), sum(is_paused), sum(is_parallelism_pinned), sum(is_rate_pinned),
+     sum(window_start_at), sum(window_count), sum(next_start_at) FROM flow_keys`,
+  'SELECT sum(created_at), sum(is_paused), sum(next_at), sum(last_at), sum(length(headers)) FROM schedules',
+  'SELECT sum(expires_at) FROM deduplication',
+  "SELECT sum(updated_at), sum(done), sum(at_seq), sum(state = 'running') FROM jobs",
+  'SELECT max(seq) FROM messages',
+  "SELECT count(*), sum(due_at) FROM messages WHERE state = 'delayed'",
+  "SELECT count(*), sum(due_at) FROM messages WHERE state = 'ready'",
+  "SELECT group_concat(lease ORDER BY lease) FROM messages WHERE state = 'claimed'",
+  'SELECT max(seq), sum(message_seq) FROM journal',
+];
+
+export function openMoveSource(directory: string): MoveSource {
+  const { database, close } = openStopped(directory);
+  try {
+    const counts = new Map(MOVED_TABLES.map((table) => [table, countOf(database, table)]));
+    return {
+      fingerprint: hash('sha256', JSON.stringify([[...counts], SIGNS.map((sql) => database.get(sql))]), 'hex'),
+      name: directory,
+      count: (table) => counts.get(table)!,
+      rows: (table, after, startedAt) => rows(database, table, after, startedAt),
+      compared: (table, startedAt) => compared(database, table, startedAt),
+      highestSeq: () => highestSeq(database),
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function countOf(database: Database, table: MovedTable): number {
+  return database.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)!.n;
+}
+
+function* rows(
+  database: Database,
+  table: MovedTable,
+  after: Place | null,
+  startedAt: number,
+): Iterable<{ readonly row: Row; readonly at: Place }> {
+  const { more, join = '', key } = READINGS[table];
+  const columns = key.map((column) => `t.${column}`).join(', ');
+  const sql = `SELECT t.*${more === undefined ? '' : `, ${more}`} FROM ${table} t ${join}
+    ${after === null ? '' : `WHERE (${columns}) > (${key.map((_, index) => `:k${index}`).join(', ')})`}
+    ORDER BY ${columns}`;
+  const values = {
+    ...(more?.includes(':startedAt') && { startedAt }),
+    ...Object.fromEntries((after ?? []).map((value, index) => [`k${index}`, value])),
+  };
+  for (const row of database.each<Row>(sql, values)) {
+    yield { row, at: key.map((column) => row[column] as string | number) };
+  }
+}
+
+/** Also those that only the journal or a job still knows: a number is not given to a second message. */
+function highestSeq(database: Database): number {
+  const { seq } = database.get<{ seq: number }>(
+    `SELECT max(coalesce((SELECT max(seq) FROM messages), 0), coalesce((SELECT max(message_seq) FROM journal), 0),
+       coalesce((SELECT max(at_seq) FROM jobs), 0)) AS seq`,
+  )!;
+  return seq;
+}
