@@ -159,6 +159,7 @@ CREATE INDEX messages_of_host ON messages USING btree (account_id, host, seq);
 CREATE INDEX messages_of_order_key ON messages USING btree (account_id, queue_name, order_key, first_due_at, seq) WHERE ((order_key IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX messages_of_queue ON messages USING btree (account_id, queue_name, seq) WHERE (queue_name IS NOT NULL);
 CREATE INDEX messages_of_schedule ON messages USING btree (account_id, schedule_id, seq) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX messages_of_source ON messages USING btree (account_id, source_message_id, seq) WHERE (source_message_id IS NOT NULL);
 CREATE INDEX messages_of_topic ON messages USING btree (account_id, topic_name, seq) WHERE (topic_name IS NOT NULL);
 CREATE INDEX messages_open ON messages USING btree (account_id, seq) WHERE (ended_at IS NULL);
 CREATE INDEX messages_open_in_queue ON messages USING btree (account_id, queue_name, first_due_at, seq) WHERE ((ended_at IS NULL) AND (queue_name IS NOT NULL));
@@ -211,13 +212,14 @@ CREATE TABLE schema_version (
 );
 
 CREATE TABLE tokens (
-  id         text COLLATE "C" NOT NULL,
-  account_id text COLLATE "C" NOT NULL,
-  name       text COLLATE "C" NOT NULL,
-  scopes     text COLLATE "C" NOT NULL,
-  hash       bytea NOT NULL,
-  created_at bigint NOT NULL,
-  revoked_at bigint,
+  id           text COLLATE "C" NOT NULL,
+  account_id   text COLLATE "C" NOT NULL,
+  name         text COLLATE "C" NOT NULL,
+  scopes       text COLLATE "C" NOT NULL,
+  hash         bytea NOT NULL,
+  created_at   bigint NOT NULL,
+  revoked_at   bigint,
+  last_used_at bigint,
   CONSTRAINT tokens_pkey PRIMARY KEY (id),
   CONSTRAINT tokens_hash_key UNIQUE (hash)
 );
@@ -247,4 +249,4 @@ CREATE TABLE usage (
 
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (1);
+INSERT INTO schema_version (version) VALUES (2);
