@@ -8,7 +8,7 @@ export function fillWithRows(directory: string, messages: number): void {
   database.transaction(() => {
     database.exec(`
       ${numbers(3)} INSERT INTO accounts SELECT 'acc_' || i, 'name ' || i, 'free', 'a', 'b', i FROM n;
-      ${numbers(2500)} INSERT INTO tokens
+      ${numbers(2500)} INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at)
         SELECT 'tok_' || i, 'acc_' || (1 + i % 3), 'one', 'read', randomblob(32), i, CASE WHEN i % 2 THEN i END FROM n;
       ${numbers(30)} INSERT INTO usage SELECT 'acc_1', '2026-01-' || i, 'message', i FROM n;
       INSERT INTO topics VALUES ('tpc_1', 'acc_1', 'news', '[]', '[]', 1, 1, 1);
