@@ -10,6 +10,7 @@ import { readDiskLog } from './disk-log.ts';
 import { checkImage } from './image-check.ts';
 import { type Exit, ServerProcess } from './server-process.ts';
 import { logLength, type Shim } from './shim.ts';
+import { readStored } from './store-file.ts';
 import { Trial } from './trial.ts';
 
 const PUBLISHES_AFTER = 150;
@@ -84,7 +85,7 @@ export async function fullDisk({ folder, shim, seed }: FaultOptions): Promise<Fu
         rmSync(fullFlag);
       }
       await trial.finish(server, directory);
-      const history = trial.history(directory);
+      const history = trial.history(readStored(directory));
       const { refusals } = trial.publishers;
       return { publishes: history.publishes.length, refusals, problems: checkHistory(history) };
     },
@@ -97,7 +98,7 @@ export async function onFillableDisk(
   work: (api: string, token: string, setFull: (isFull: boolean) => void) => Promise<void>,
 ): Promise<Exit> {
   const [directory, fullFlag] = [join(folder, 'data'), join(folder, 'full')];
-  const server = new ServerProcess(directory, shim.env(directory, join(folder, 'disk.log'), { fullFlag }));
+  const server = new ServerProcess(['--data', directory], shim.env(directory, join(folder, 'disk.log'), { fullFlag }));
   try {
     const { api, token } = await server.ready;
     await work(api, token!, (isFull) => (isFull ? writeFileSync(fullFlag, '') : rmSync(fullFlag)));

@@ -6,7 +6,7 @@ import type { History } from '../checker/history.ts';
 import { Chance } from '../simulation/chance.ts';
 import type { Receiver } from './receiver.ts';
 import { ServerProcess } from './server-process.ts';
-import type { HeldClaim } from './store-file.ts';
+import { type HeldClaim, readStored } from './store-file.ts';
 import { Trial } from './trial.ts';
 
 /** After how many arrivals the server is killed: mostly when it has got over the kill before. */
@@ -62,7 +62,7 @@ export function killCampaign(options: {
 
       for (let done = 0; done < kills; done += 1) {
         if (done > 0 && chance.isTrue(KILLED_AT_START_PERCENT)) {
-          const server = new ServerProcess(directory);
+          const server = new ServerProcess(['--data', directory]);
           await wait(chance.below(START_MS_MAX));
           await server.kill();
           killedAtStart += 1;
@@ -77,7 +77,7 @@ export function killCampaign(options: {
         options.onKill?.();
       }
       await trial.finish(await start(), directory);
-      const history = trial.history(directory);
+      const history = trial.history(readStored(directory));
       const { arrivals, faults, stored } = history;
       return {
         history,

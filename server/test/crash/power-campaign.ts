@@ -12,6 +12,7 @@ import { checkImage, type Promised, writeImage } from './image-check.ts';
 import type { LoggedPublish } from './publishers.ts';
 import type { Marked } from './receiver.ts';
 import { logLength, type Shim } from './shim.ts';
+import { readStored } from './store-file.ts';
 import { Trial } from './trial.ts';
 
 const PUBLISHES_PER_RUN = 350;
@@ -98,7 +99,7 @@ export function powerCampaign(options: {
         if (problems.length === 0) rmSync(log);
       }
       const last = await seenDuring(async () => trial.finish(await trial.start(directory), directory));
-      const history = trial.history(directory, {
+      const history = trial.history(readStored(directory), {
         publishes: [...seen.publishes, ...last.publishes],
         arrivals: [...seen.arrivals, ...last.arrivals],
       });

@@ -2,6 +2,7 @@
 // has one publisher, so that the order in which its messages were accepted is known.
 
 import { Agent, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { ExpectedMessage, Publish } from '../checker/history.ts';
 import { Chance } from '../simulation/chance.ts';
 import { hashOf, type Receiver } from './receiver.ts';
@@ -12,11 +13,26 @@ const TOPIC_PATHS = ['/ok/first', '/ok/second', '/flaky/1/third'];
 /** How many messages of one publisher may be accepted and not yet have arrived: load, but no mountain of it. */
 const BACKLOG_MAX = 4;
 const ANSWER_MS_MAX = 30_000;
+/** Who was refused asks again a moment later, not at once and forever. */
+const REFUSED_PAUSE_MS = 20;
 
 export interface Target {
   readonly api: string;
   readonly token: string;
 }
+
+export interface PublisherOptions {
+  /** How long an answer is waited for. */
+  readonly answerMsMax?: number;
+  /**
+   * What was asked and not answered may be taken up at any later time: by a server that stood still, or that still
+   * works on it. Without, an answer is missing only because the server is gone.
+   */
+  readonly mayComeLate?: boolean;
+}
+
+/** What came of one request; `unreached`: nothing was asked at all. */
+type Answer = { readonly status: number; readonly text: string } | 'broken' | 'late' | 'unreached';
 
 export type LoggedPublish = Publish & { readonly askedMark: number; readonly endedMark: number };
 
@@ -56,25 +72,32 @@ export class Publishers {
   readonly refusals: string[] = [];
   readonly #receiver: Receiver;
   readonly #mark: () => number;
-  #agent = new Agent({ keepAlive: true });
-  #target: Target | null = null;
+  readonly #options: PublisherOptions;
+  readonly #agents = new Map<string, Agent>();
+  readonly #probes: AskMaker;
+  #targets: readonly Target[] = [];
   #isStopping = false;
   #asking = 0;
   readonly #loops: Promise<void>[];
 
-  constructor(receiver: Receiver, seed: number, mark: () => number = () => 0) {
+  constructor(receiver: Receiver, seed: number, mark: () => number = () => 0, options: PublisherOptions = {}) {
     this.#receiver = receiver;
     this.#mark = mark;
+    this.#options = options;
+    this.#probes = new AskMaker('probe', receiver.url, new Chance(seed));
     this.#loops = Object.entries(WAYS).map(([name, way], index) =>
-      this.#run(way, new AskMaker(name, receiver.url, new Chance(seed * 31 + index))),
+      this.#run(way, new AskMaker(name, receiver.url, new Chance(seed * 31 + index)), index),
     );
   }
 
-  /** Where to publish from now on; null while there is no server. */
-  aim(target: Target | null): void {
-    this.#target = target;
-    this.#agent.destroy();
-    this.#agent = new Agent({ keepAlive: true });
+  /** Where to publish from now on, in turn; nowhere while there is no server. */
+  aim(targets: readonly Target[]): void {
+    this.#targets = targets;
+    for (const [api, agent] of this.#agents) {
+      if (targets.some((target) => target.api === api)) continue;
+      agent.destroy();
+      this.#agents.delete(api);
+    }
     this.#receiver.wake();
   }
 
@@ -88,58 +111,76 @@ export class Publishers {
     this.#isStopping = true;
     this.#receiver.wake();
     await Promise.all(this.#loops);
-    this.#agent.destroy();
+    for (const agent of this.#agents.values()) agent.destroy();
   }
 
-  async #run(way: Way, maker: AskMaker): Promise<void> {
+  /** One message to this server, now; it is in the log like all others. */
+  async probe(target: Target): Promise<Answer> {
+    return (await this.#ask(target, this.#probes.single(null))).answer;
+  }
+
+  /** One after the other, each to the next server; one that is gone is left out until there is a new aim. */
+  async #run(way: Way, maker: AskMaker, start: number): Promise<void> {
+    const gone = new Set<Target>();
     let backlog: string[] = [];
-    let target: Target | null = null;
-    let gone: Target | null = null;
-    while (!this.#isStopping) {
+    let targets: readonly Target[] = [];
+    for (let turn = start; !this.#isStopping; turn += 1) {
       // After a power cut, what it took away is not waited for.
-      backlog = target === this.#target ? backlog.filter((id) => !this.#receiver.hasSeen(id)) : [];
-      target = this.#target;
-      if (!target || target === gone || backlog.length >= BACKLOG_MAX) {
+      backlog = targets === this.#targets ? backlog.filter((id) => !this.#receiver.hasSeen(id)) : [];
+      targets = this.#targets;
+      const there = targets.filter((target) => !gone.has(target));
+      const target = there[turn % there.length];
+      if (!target || backlog.length >= BACKLOG_MAX) {
         await this.#receiver.next();
         continue;
       }
       this.#asking += 1;
-      const asked = await this.#ask(target, way(maker));
+      const { answer, publish } = await this.#ask(target, way(maker));
       this.#asking -= 1;
-      if (asked === 'unreached') gone = target;
-      else if (asked.outcome === 'ok') backlog.push(...asked.messages.map(({ id }) => id!));
+      if (answer === 'unreached' || answer === 'late') gone.add(target);
+      if (publish?.outcome === 'ok') backlog.push(...publish.messages.map(({ id }) => id!));
+      if (publish?.outcome === 'refused') await wait(REFUSED_PAUSE_MS);
     }
   }
 
-  async #ask(target: Target, ask: Ask): Promise<LoggedPublish | 'unreached'> {
+  async #ask(target: Target, ask: Ask): Promise<{ answer: Answer; publish: LoggedPublish | null }> {
     const [askedAt, askedMark] = [Date.now(), this.#mark()];
     const answer = await this.#post(target, ask);
-    if (answer === 'unreached') return answer;
-    const isOk = answer !== 'broken' && answer.status < 300;
-    if (answer !== 'broken' && !isOk) this.refusals.push(`${answer.status} ${answer.text}`);
+    if (answer === 'unreached') return { answer, publish: null };
+    const isAnswered = typeof answer === 'object';
+    const isOk = isAnswered && answer.status < 300;
+    if (isAnswered && !isOk) this.refusals.push(`${answer.status} ${answer.text}`);
     const ids = isOk ? (JSON.parse(answer.text) as IdTree) : null;
-    const messages = ids ? withIds(ask.messages, ids) : ask.messages;
     const publish: LoggedPublish = {
-      outcome: isOk ? 'ok' : answer === 'broken' ? 'unknown' : 'refused',
+      outcome: isOk ? 'ok' : isAnswered ? 'refused' : 'unknown',
       askedAt,
       askedMark,
-      endedAt: Date.now(),
+      endedAt: !isAnswered && this.#options.mayComeLate ? Number.POSITIVE_INFINITY : Date.now(),
       endedMark: this.#mark(),
-      messages,
+      messages: ids ? withIds(ask.messages, ids) : ask.messages,
     };
     this.log.push(publish);
-    return publish;
+    return { answer, publish };
   }
 
-  #post(target: Target, ask: Ask): Promise<{ status: number; text: string } | 'broken' | 'unreached'> {
+  #post(target: Target, ask: Ask): Promise<Answer> {
     const { hostname, port } = new URL(target.api);
     const headers = { ...ask.headers, Authorization: `Bearer ${target.token}` };
+    const agent = this.#agents.get(target.api) ?? new Agent({ keepAlive: true });
+    this.#agents.set(target.api, agent);
     return new Promise((resolve) => {
-      const sent = request({ agent: this.#agent, hostname, port, method: 'POST', path: ask.path, headers });
-      sent.setTimeout(ANSWER_MS_MAX, () => sent.destroy());
+      const sent = request({ agent, hostname, port, method: 'POST', path: ask.path, headers });
+      const timer = setTimeout(() => {
+        resolve('late');
+        sent.destroy();
+      }, this.#options.answerMsMax ?? ANSWER_MS_MAX);
+      const end = (answer: Answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      };
       // Without a connection nothing was asked at all; after that, nobody knows.
       sent.on('error', (error: Error & { code?: string }) =>
-        resolve(error.code === 'ECONNREFUSED' ? 'unreached' : 'broken'),
+        end(error.code === 'ECONNREFUSED' ? 'unreached' : 'broken'),
       );
       sent.on('response', (response) => {
         let text = '';
@@ -147,8 +188,8 @@ export class Publishers {
         response.on('data', (chunk: string) => {
           text += chunk;
         });
-        response.on('error', () => resolve('broken'));
-        response.on('end', () => resolve({ status: response.statusCode!, text }));
+        response.on('error', () => end('broken'));
+        response.on('end', () => end({ status: response.statusCode!, text }));
       });
       sent.end(ask.body);
     });

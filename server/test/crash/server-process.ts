@@ -54,10 +54,11 @@ export class ServerProcess {
   readonly #child: ChildProcess;
   #stderr = '';
 
-  constructor(directory: string, env: Readonly<Record<string, string>> = {}) {
+  /** `flags` name its store. */
+  constructor(flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const argv = ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8'];
     const spawnedAt = performance.now();
-    const child = spawn(process.execPath, [BIN, ...argv, '--data', directory, '--log-level', 'error'], {
+    const child = spawn(process.execPath, [BIN, ...argv, '--log-level', 'error', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache(), ...env },
     });
@@ -89,6 +90,15 @@ export class ServerProcess {
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.exited;
+  }
+
+  /** Stands still until `thaw`, as if its machine had: it sees nothing, and its connections stay open. */
+  freeze(): void {
+    process.kill(this.#child.pid!, 'SIGSTOP');
+  }
+
+  thaw(): void {
+    process.kill(this.#child.pid!, 'SIGCONT');
   }
 
   async stop(): Promise<Exit> {

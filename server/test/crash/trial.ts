@@ -1,11 +1,11 @@
-// What every test here is made of: publishers, their receiver, one server at a time, and the crashes noted on the way.
+// What every test here is made of: publishers, their receiver, their servers, and the faults noted on the way.
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Fault, History } from '../checker/history.ts';
-import { createTopic, Publishers, SERIAL_QUEUES } from './publishers.ts';
+import type { Fault, History, StoredMessage } from '../checker/history.ts';
+import { createTopic, type PublisherOptions, Publishers, SERIAL_QUEUES, type Target } from './publishers.ts';
 import { Receiver } from './receiver.ts';
 import { endServers, ServerProcess } from './server-process.ts';
-import { countOpen, type HeldClaim, readClaims, readStored } from './store-file.ts';
+import { countOpen, type HeldClaim, readClaims } from './store-file.ts';
 
 const ENDING_MS_MAX = 120_000;
 const POLL_MS = 50;
@@ -29,9 +29,14 @@ export class Trial {
   }
 
   /** Runs `work` and clears up behind it, however it ends. `mark`: see `Marked`. */
-  static async run<T>(seed: number, mark: () => number, work: (trial: Trial) => Promise<T>): Promise<T> {
+  static async run<T>(
+    seed: number,
+    mark: () => number,
+    work: (trial: Trial) => Promise<T>,
+    options: PublisherOptions = {},
+  ): Promise<T> {
     const receiver = await Receiver.start(seed + 1, mark);
-    const trial = new Trial(receiver, new Publishers(receiver, seed + 2, mark));
+    const trial = new Trial(receiver, new Publishers(receiver, seed + 2, mark, options));
     try {
       return await work(trial);
     } finally {
@@ -43,19 +48,24 @@ export class Trial {
 
   /** A server that is ready and has load. The first one must start on an empty directory. */
   async start(directory: string, env: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
-    const server = new ServerProcess(directory, env);
+    const server = new ServerProcess(['--data', directory], env);
+    this.publishers.aim([await this.targetOf(server)]);
+    return server;
+  }
+
+  /** Where to publish to a server, once it is ready. The first one must start on an empty store. */
+  async targetOf(server: ServerProcess): Promise<Target> {
     const { api, token } = await server.ready;
     if (this.#token === '') {
       this.#token = token!;
       await createTopic({ api, token: token! }, this.receiver);
     }
-    this.publishers.aim({ api, token: this.#token });
-    return server;
+    return { api, token: this.#token };
   }
 
   /** After the end of a server: until nothing of it is under way any more, neither here nor there. */
   async quiet(): Promise<void> {
-    this.publishers.aim(null);
+    this.publishers.aim([]);
     await Promise.all([this.publishers.paused(), this.receiver.drained()]);
   }
 
@@ -66,34 +76,47 @@ export class Trial {
     );
   }
 
-  /**
-   * Notes a crash with the attempts that were under way, as the store of the dead server tells. A claim that an earlier
-   * crash had cut off and nobody has taken up since is still that one attempt.
-   */
+  /** Notes a crash with the attempts that were under way, as the store of the dead server tells. */
   noteCrash(directory: string): HeldClaim[] {
-    const cutOff = readClaims(directory).filter(({ lease }) => !this.#leases.has(lease));
+    return this.noteFault('crash', readClaims(directory));
+  }
+
+  /**
+   * Notes a fault with the claims that it cut off, and answers which of them are new. A claim that an earlier fault had
+   * cut off and nobody has taken up since is still that one attempt.
+   */
+  noteFault<C extends HeldClaim>(kind: Exclude<Fault['kind'], 'clockJump'>, claims: readonly C[]): C[] {
+    const cutOff = claims.filter(({ lease }) => !this.#leases.has(lease));
     for (const { lease } of cutOff) this.#leases.add(lease);
-    this.faults.push({ kind: 'crash', at: Date.now(), inFlight: cutOff.map(({ messageId }) => messageId) });
+    this.faults.push({ kind, at: Date.now(), inFlight: cutOff.map(({ messageId }) => messageId) });
     return cutOff;
   }
 
   /** Publishes nothing more, waits until every message has ended, and stops the server in good order. */
   async finish(server: ServerProcess, directory: string): Promise<void> {
-    await this.publishers.stop();
-    await until(
-      () => countOpen(directory) === 0,
-      () => `${countOpen(directory)} messages have not ended`,
-    );
-    const { code } = await server.stop();
-    if (code !== 0) throw new Error(`told to stop, the server left with ${code}: ${server.stderr}`);
+    await this.allEnded(async () => countOpen(directory));
+    await stopInGoodOrder(server);
   }
 
-  history(directory: string, logs?: Pick<History, 'publishes' | 'arrivals'>): History {
+  /** Publishes nothing more, and waits until every message has ended. */
+  async allEnded(countOpen: () => Promise<number>): Promise<void> {
+    await this.publishers.stop();
+    let open = 0;
+    await until(
+      async () => {
+        open = await countOpen();
+        return open === 0;
+      },
+      () => `${open} messages have not ended`,
+    );
+  }
+
+  history(stored: readonly StoredMessage[], logs?: Pick<History, 'publishes' | 'arrivals'>): History {
     return {
       publishes: logs?.publishes ?? this.publishers.log,
       arrivals: logs?.arrivals ?? this.receiver.arrivals,
       cancels: [],
-      stored: readStored(directory),
+      stored,
       faults: this.faults,
       serialQueues: SERIAL_QUEUES,
       arrivalMsMax: 0,
@@ -101,9 +124,14 @@ export class Trial {
   }
 }
 
-async function until(isTrue: () => boolean, otherwise: () => string): Promise<void> {
+export async function stopInGoodOrder(server: ServerProcess): Promise<void> {
+  const { code, signal } = await server.stop();
+  if (code !== 0) throw new Error(`told to stop, the server left with ${signal ?? code}: ${server.stderr}`);
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>, otherwise: () => string): Promise<void> {
   const deadline = performance.now() + ENDING_MS_MAX;
-  while (!isTrue()) {
+  while (!(await isTrue())) {
     if (performance.now() > deadline) throw new Error(`${otherwise()} after ${ENDING_MS_MAX} ms`);
     await wait(POLL_MS);
   }
