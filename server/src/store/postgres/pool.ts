@@ -189,7 +189,12 @@ export class Pool {
   #open(): Record<Role, pg.Pool> {
     const open = (name: string, max: number) => {
       const pool = new pg.Pool({ ...clientConfig(this.#options.url, name), max, idleTimeoutMillis: 30_000 });
-      pool.on('connect', (client) => this.#clients.add(client as pg.PoolClient));
+      pool.on('connect', (client) => {
+        // One that breaks while somebody has it, but between two of its statements, tells nobody else; and an error that
+        // nobody listens to would end the process. The next statement fails.
+        client.on('error', () => {});
+        this.#clients.add(client as pg.PoolClient);
+      });
       pool.on('remove', (client) => this.#clients.delete(client as pg.PoolClient));
       // Of a connection nobody uses: the pool has dropped it, and whoever wants one gets another.
       pool.on('error', () => {});
