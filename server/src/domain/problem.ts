@@ -39,6 +39,7 @@ export const PROBLEMS = {
   internal: [500, 'A fault of the server. It is in its log under the request id.'],
   overloaded: [503, 'The server has as much waiting work as it may hold. Try again shortly.'],
   store_unavailable: [503, 'The store did not answer. Nothing was accepted.'],
+  outcome_unknown: [503, 'The store went away before it confirmed. The call may or may not have taken effect.'],
   disk_full: [503, 'The disk is too full to accept messages. Deliveries go on.'],
   deliver_only: [503, 'This node only delivers: its role is deliver. Publish to another.'],
   draining: [503, 'This node is shutting down and accepts nothing new.'],

@@ -42,6 +42,13 @@ export function problemOf(error: unknown): Problem | null {
         return { code: 'disk_full', message: 'the disk of the server is full; nothing was accepted' };
       case 'unavailable':
         return { code: 'store_unavailable', message: 'the store is not available; nothing was accepted' };
+      case 'doubtful':
+        return {
+          code: 'outcome_unknown',
+          message:
+            'the store went away before it confirmed: this may or may not have been done; ' +
+            'with a deduplication id it is safe to publish again',
+        };
     }
   }
   return null;

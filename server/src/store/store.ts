@@ -293,10 +293,13 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The store cannot take this now. The caller's request changed nothing. */
+/**
+ * The store cannot take this now. The caller's request changed nothing; but for `doubtful`, where the store went away
+ * before it confirmed, and nobody can tell.
+ */
 export class StoreUnavailable extends Error {
-  readonly reason: 'overloaded' | 'full' | 'unavailable';
-  constructor(reason: 'overloaded' | 'full' | 'unavailable', message: string) {
+  readonly reason: 'overloaded' | 'full' | 'unavailable' | 'doubtful';
+  constructor(reason: StoreUnavailable['reason'], message: string) {
     super(message);
     this.name = 'StoreUnavailable';
     this.reason = reason;

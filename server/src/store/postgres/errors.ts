@@ -39,3 +39,17 @@ export function toStoreError(error: unknown): Error {
   const isOurs = state !== null && !UNAVAILABLE.has(state) && !CONFLICTS.has(state) && !state.startsWith('08');
   return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
 }
+
+/**
+ * For the statement that commits: when the connection is lost before it is answered, nobody knows what became of it. An
+ * error that the server itself reports says that nothing did, unless it reports that it goes away.
+ */
+export async function committing<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    const state = sqlState(error);
+    const isLost = state === null || state.startsWith('08') || state.startsWith('57P');
+    throw isLost ? new StoreUnavailable('doubtful', (error as Error).message) : error;
+  }
+}

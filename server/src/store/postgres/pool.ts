@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database, typeParsers } from './database.ts';
-import { isConflict, toStoreError } from './errors.ts';
+import { committing, isConflict, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
 
 const WRITERS_MAX = 8;
@@ -120,7 +120,7 @@ export class Pool {
 
   /** One statement that writes: it is its own transaction. */
   write<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#again(() => this.#use('writers', work));
+    return this.#again(() => this.#use('writers', (database) => committing(work(database))));
   }
 
   /** Commits what `work` did, or nothing. It is done again when it could not go on beside another. */
@@ -130,7 +130,7 @@ export class Pool {
         await database.exec('BEGIN');
         try {
           const result = await work(database);
-          await database.exec('COMMIT');
+          await committing(database.exec('COMMIT'));
           return result;
         } catch (error) {
           // On a connection that is lost this fails too; it says nothing new.
