@@ -21,9 +21,10 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
 
 const DISK_FULL = '53100';
 
+/** Only what the server reports has a severity; the system's own codes, such as EPIPE, may look like one of its states. */
 function sqlState(error: unknown): string | null {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  return typeof code === 'string' && typeof severity === 'string' ? code : null;
 }
 
 export function isConflict(error: unknown): boolean {
