@@ -182,6 +182,11 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const look = () => pool.write(lookAround);
   const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
 
+  // Real time is right here: it only says which window of a flow key a start no longer counts in.
+  const releaseDoubts = writing((database: Database) =>
+    doubts.release(database, node, timers.now(), timers.monotonicMs()),
+  );
+
   const store: Store = {
     accept,
     claimDue(request) {
@@ -211,11 +216,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
     async heartbeat(id, ttlMs) {
       await told(pool.write((database) => beat(database, id, ttlMs, about)));
-      if (doubts.isEmpty) return;
-      // Real time is right here: it only says which window of a flow key a start no longer counts in.
-      if (await writing((database: Database) => doubts.release(database, node, timers.now(), timers.monotonicMs()))()) {
-        offer.lookAgain();
-      }
+      if (!doubts.isEmpty && (await releaseDoubts())) offer.lookAgain();
     },
     orphanedClaims: reading(orphanedClaims),
     onWork: (listener) => offer.onWork(listener),
@@ -345,7 +346,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     async close() {
       await Promise.all([accepting.close(), settling.close()]);
       hints.close();
-      // Its claims are given back already: nobody has to wait for the node to be missed.
+      // With this, all its claims are given back, and nobody has to wait for the node to be missed.
+      if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
       await pool.write((database) => leave(database, node)).catch(() => {});
       await pool.close();
     },
