@@ -13,7 +13,7 @@ const TOPIC_PATHS = ['/ok/first', '/ok/second', '/flaky/1/third'];
 /** How many messages of one publisher may be accepted and not yet have arrived: load, but no mountain of it. */
 const BACKLOG_MAX = 4;
 const ANSWER_MS_MAX = 30_000;
-/** Who was refused asks again a moment later, not at once and forever. */
+/** Who got nowhere asks again a moment later, not at once and forever. */
 const REFUSED_PAUSE_MS = 20;
 
 export interface Target {
@@ -139,7 +139,7 @@ export class Publishers {
       this.#asking -= 1;
       if (answer === 'unreached' || answer === 'late') gone.add(target);
       if (publish?.outcome === 'ok') backlog.push(...publish.messages.map(({ id }) => id!));
-      if (publish?.outcome === 'refused') await wait(REFUSED_PAUSE_MS);
+      else if (publish) await wait(REFUSED_PAUSE_MS);
     }
   }
 
@@ -147,15 +147,15 @@ export class Publishers {
     const [askedAt, askedMark] = [Date.now(), this.#mark()];
     const answer = await this.#post(target, ask);
     if (answer === 'unreached') return { answer, publish: null };
-    const isAnswered = typeof answer === 'object';
-    const isOk = isAnswered && answer.status < 300;
-    if (isAnswered && !isOk) this.refusals.push(`${answer.status} ${answer.text}`);
+    const isOk = typeof answer === 'object' && answer.status < 300;
+    const isUnknown = typeof answer === 'string' || answer.text.includes('"outcome_unknown"');
+    if (typeof answer === 'object' && !isOk) this.refusals.push(`${answer.status} ${answer.text}`);
     const ids = isOk ? (JSON.parse(answer.text) as IdTree) : null;
     const publish: LoggedPublish = {
-      outcome: isOk ? 'ok' : isAnswered ? 'refused' : 'unknown',
+      outcome: isOk ? 'ok' : isUnknown ? 'unknown' : 'refused',
       askedAt,
       askedMark,
-      endedAt: !isAnswered && this.#options.mayComeLate ? Number.POSITIVE_INFINITY : Date.now(),
+      endedAt: isUnknown && this.#options.mayComeLate ? Number.POSITIVE_INFINITY : Date.now(),
       endedMark: this.#mark(),
       messages: ids ? withIds(ask.messages, ids) : ask.messages,
     };

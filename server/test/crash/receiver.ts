@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import type { Arrival } from '../checker/history.ts';
 import { Chance } from '../simulation/chance.ts';
 
+/** How long an answer takes, unless told otherwise: the longer, the more is in flight. */
 const ANSWER_MS_MAX = 12;
 
 /** `mark`: how long the log of the disk was at that moment, for runs that record one. */
@@ -21,12 +22,14 @@ export class Receiver {
   readonly #server: Server;
   readonly #chance: Chance;
   readonly #mark: () => number;
+  readonly #answerMsMax: number;
   readonly #seen = new Set<string>();
   #waiting: (() => void)[] = [];
   #connections = 0;
   #url = '';
 
-  private constructor(seed: number, mark: () => number) {
+  private constructor(seed: number, mark: () => number, answerMsMax: number) {
+    this.#answerMsMax = answerMsMax;
     this.#chance = new Chance(seed);
     this.#mark = mark;
     this.#server = createServer((request, response) => this.#take(request, response));
@@ -41,8 +44,8 @@ export class Receiver {
     this.#server.keepAliveTimeout = 600_000;
   }
 
-  static async start(seed: number, mark: () => number = () => 0): Promise<Receiver> {
-    const receiver = new Receiver(seed, mark);
+  static async start(seed: number, mark: () => number = () => 0, answerMsMax = ANSWER_MS_MAX): Promise<Receiver> {
+    const receiver = new Receiver(seed, mark, answerMsMax);
     await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
     receiver.#url = `http://127.0.0.1:${(receiver.#server.address() as AddressInfo).port}`;
     return receiver;
@@ -110,7 +113,7 @@ export class Receiver {
       this.#seen.add(messageId);
       this.wake();
       const status = statusFor(request.url!, retried);
-      setTimeout(() => response.writeHead(status).end(`${status}`), this.#chance.below(ANSWER_MS_MAX));
+      setTimeout(() => response.writeHead(status).end(`${status}`), this.#chance.below(this.#answerMsMax));
     });
   }
 }

@@ -54,11 +54,12 @@ export class ServerProcess {
   readonly #child: ChildProcess;
   #stderr = '';
 
-  /** `flags` name its store. */
+  /** `flags` name its store, and its port if it must be known before. */
   constructor(flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    const argv = ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8'];
+    const argv = ['serve', '--json', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8', '--log-level', 'error'];
+    if (!flags.includes('--port')) argv.push('--port', '0');
     const spawnedAt = performance.now();
-    const child = spawn(process.execPath, [BIN, ...argv, '--log-level', 'error', ...flags], {
+    const child = spawn(process.execPath, [BIN, ...argv, ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache(), ...env },
     });
@@ -85,6 +86,11 @@ export class ServerProcess {
   /** It has ended, or was told to. */
   get isEnding(): boolean {
     return this.#child.killed || this.#child.exitCode !== null;
+  }
+
+  /** We ended it, or told it to end. */
+  get isToldToEnd(): boolean {
+    return this.#child.killed;
   }
 
   async kill(): Promise<void> {

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { STATUS_NOT_RETRYABLE } from '../../src/domain/settle.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { getMessage } from '../../src/store/sqlite/messages.ts';
+import type { StoredMessage as StoredInStore } from '../../src/store/store.ts';
 import type { StoredMessage } from '../checker/history.ts';
 import { hashOf } from './receiver.ts';
 
@@ -33,7 +34,8 @@ export function readStored(directory: string): StoredMessage[] {
   );
 }
 
-function toStored({ message, attempts }: NonNullable<ReturnType<typeof getMessage>>): StoredMessage {
+/** In the words of the checker. */
+export function toStored({ message, attempts }: StoredInStore): StoredMessage {
   return {
     ...message,
     bodyHash: hashOf(message.body),

@@ -1,12 +1,13 @@
 // The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
-// `-- disk --times 500`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how far it is, and stops at
-// the first broken promise with the seed of its round and its files.
+// `-- disk --times 500`, `-- cluster --minutes 60`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
+// far it is, and stops at the first broken promise with the seed of its round and its files.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
+import { clusterCampaign } from '../cluster/campaign.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { powerCampaign } from './power-campaign.ts';
@@ -17,6 +18,8 @@ import { chooseSeed } from './trial.ts';
 const USAGE = `npm run torture -- kill  --times 10000   kill -9 of a server under load
 npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one
 npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
+npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes, restarts, a broken network;
+                                         or --repeat 20 for so many runs of about a minute
 npm run torture -- sim   …               the simulation, with its own arguments
 All but sim take --seed as well.
 `;
@@ -56,8 +59,12 @@ class Tally {
     );
   }
 
+  get minutes(): number {
+    return (performance.now() - this.#startedAt) / 60_000;
+  }
+
   toString(): string {
-    const minutes = ((performance.now() - this.#startedAt) / 60_000).toFixed(1);
+    const minutes = this.minutes.toFixed(1);
     const counts = [...this.#counts].map(([name, count]) => `${count.toLocaleString('en')} ${name}`);
     return [...counts, `${minutes} min`].join(' · ');
   }
@@ -65,9 +72,16 @@ class Tally {
 
 type Round = (round: { readonly folder: string; readonly seed: number; readonly left: number }) => Promise<string[]>;
 
-/** Rounds until `name` has been counted `wanted` times; the answer is the exit code. */
-async function campaign(name: string, wanted: number, seed: number, tally: Tally, round: Round): Promise<number> {
-  for (let number = 0; tally.get(name) < wanted; number += 1) {
+/** Rounds until `name` has been counted `wanted` times, or the time is up; the answer is the exit code. */
+async function campaign(
+  name: string,
+  wanted: number,
+  seed: number,
+  tally: Tally,
+  round: Round,
+  minutesMax = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  for (let number = 0; tally.get(name) < wanted && tally.minutes < minutesMax; number += 1) {
     const roundSeed = seed + number * 1000;
     try {
       await inScratchFolder('torture', async (folder) => {
@@ -79,7 +93,7 @@ async function campaign(name: string, wanted: number, seed: number, tally: Tally
       process.stdout.write(`\n${tally}\nseed ${roundSeed}: ${(error as Error).message}\n`);
       return 1;
     }
-    tally.add('rounds');
+    if (name !== 'runs') tally.add('rounds');
   }
   process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}No promise broken: ${tally}\n`);
   return 0;
@@ -143,6 +157,27 @@ function diskFaults(wanted: number, seed: number): Promise<number> {
   });
 }
 
+/** One line for every run: they are few, and each tells something. */
+function clusters(runs: number, minutesMax: number, seed: number): Promise<number> {
+  const tally = new Tally();
+  const run: Round = async ({ folder, seed: runSeed }) => {
+    const report = await clusterCampaign({ seed: runSeed });
+    tally.add('runs');
+    tally.add('faults', report.faults.length);
+    tally.add('messages', report.history.stored.length);
+    tally.add('extra arrivals', report.extraArrivals);
+    for (const { ms } of report.takeovers) tally.most('ms to take over at most', ms);
+    for (const { probed, isOutage } of report.faults) {
+      if (isOutage) tally.most('ms to refuse at most', probed!.refusedMsMax);
+      if (probed) tally.most('ms until well at most', probed.wellMs);
+    }
+    if (report.problems.length > 0) writeFileSync(join(folder, 'report.json'), JSON.stringify(report));
+    else process.stdout.write(`seed ${runSeed}: ${tally}\n`);
+    return [...report.problems];
+  };
+  return campaign('runs', runs, seed, tally, run, minutesMax);
+}
+
 async function main([kind, ...rest]: readonly string[]): Promise<number> {
   if (kind === 'sim') {
     if (!existsSync(SIMULATION)) throw new Error('there is no simulation here');
@@ -150,10 +185,20 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
   }
   const { values } = parseArgs({
     args: [...rest],
-    options: { times: { type: 'string' }, images: { type: 'string' }, seed: { type: 'string' } },
+    options: {
+      times: { type: 'string' },
+      images: { type: 'string' },
+      minutes: { type: 'string' },
+      repeat: { type: 'string' },
+      seed: { type: 'string' },
+    },
   });
   const seed = Number(values.seed ?? chooseSeed());
   if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
+  if (kind === 'cluster') {
+    const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);
+    return clusters(runs, Number(values.minutes ?? (values.repeat ? Number.POSITIVE_INFINITY : 60)), seed);
+  }
   if (kind !== 'power' && kind !== 'disk') {
     process.stderr.write(USAGE);
     return 1;

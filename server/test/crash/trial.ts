@@ -33,9 +33,9 @@ export class Trial {
     seed: number,
     mark: () => number,
     work: (trial: Trial) => Promise<T>,
-    options: PublisherOptions = {},
+    options: PublisherOptions & { readonly deliveryMsMax?: number } = {},
   ): Promise<T> {
-    const receiver = await Receiver.start(seed + 1, mark);
+    const receiver = await Receiver.start(seed + 1, mark, options.deliveryMsMax);
     const trial = new Trial(receiver, new Publishers(receiver, seed + 2, mark, options));
     try {
       return await work(trial);
@@ -129,10 +129,15 @@ export async function stopInGoodOrder(server: ServerProcess): Promise<void> {
   if (code !== 0) throw new Error(`told to stop, the server left with ${signal ?? code}: ${server.stderr}`);
 }
 
-async function until(isTrue: () => boolean | Promise<boolean>, otherwise: () => string): Promise<void> {
-  const deadline = performance.now() + ENDING_MS_MAX;
+/** Looks again and again, and says what is `otherwise` when it gives up. */
+export async function until(
+  isTrue: () => boolean | Promise<boolean>,
+  otherwise: () => string,
+  msMax = ENDING_MS_MAX,
+): Promise<void> {
+  const deadline = performance.now() + msMax;
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`${otherwise()} after ${ENDING_MS_MAX} ms`);
+    if (performance.now() > deadline) throw new Error(`${otherwise()} after ${msMax} ms`);
     await wait(POLL_MS);
   }
 }

@@ -4,12 +4,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, mkdtempSync, openSync, readFileSync, statfsSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../free-port.ts';
 import { findInstallation, type Installation } from './binaries.ts';
 import { BorrowedServer, Databases, withClient } from './databases.ts';
 
@@ -242,15 +242,6 @@ function roomyFolder(): string {
   } catch {
     return tmpdir();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** A pipe to a child is a socket, which the type does not say. */

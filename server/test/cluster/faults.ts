@@ -1,0 +1,173 @@
+// What can happen to a cluster, each as one function that does it, notes what it may have cut off, and leaves the
+// cluster whole again. A claim is cut off, and its attempt may be repeated, only when its node ends or when the node
+// was not heard of for as long as its lease lasts: a shorter outage of the database repeats nothing.
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
+import { stopInGoodOrder, until } from '../crash/trial.ts';
+import type { Chance } from '../simulation/chance.ts';
+import type { Cluster, ClusterNode } from './cluster.ts';
+import { type Probed, Prober } from './prober.ts';
+import type { NodeClaim } from './store-tables.ts';
+
+/** Longer than the lease. */
+const LONG_MS = { least: NODE_TTL_MS + 2000, most: NODE_TTL_MS + 5000 };
+/** So short that no lease can run out, though the last sign of life may be five seconds old. */
+const SHORT_MS = { least: 1000, most: 3500 };
+/** What the database does for a node that stands still is over by then, and no lease has run out yet. */
+const SETTLED_MS = 1000;
+/** A node with less left when the database is back may be taken for dead before it is heard of again. */
+const LIFE_MS_MIN = 3000;
+const BEATEN_MS_MIN = NODE_TTL_MS - 4000;
+
+export interface FaultRecord {
+  readonly name: string;
+  readonly inFlight: number;
+  /** How the nodes behaved that lost the database, and how soon they were well again. */
+  readonly probed?: Probed;
+  readonly isOutage?: boolean;
+}
+
+export type Fault = (cluster: Cluster, node: ClusterNode, chance: Chance) => Promise<FaultRecord>;
+
+/** SIGKILL, and a fresh process in its place. */
+export const kill: Fault = async (cluster, node) => {
+  const sessions = node.proxy.outerPorts;
+  const killedMs = performance.now();
+  await node.server.kill();
+  node.target = null;
+  cluster.aim();
+  await cluster.tables.sessionsEnded(sessions);
+  const cutOff = cluster.trial.noteFault('crash', await cluster.tables.claims([node.id]));
+  void cluster.watchTakeover(`kill ${node.name}`, cutOff, killedMs);
+  await cluster.boot(node);
+  return { name: `kill ${node.name}`, inFlight: cutOff.length };
+};
+
+/** SIGSTOP for longer than its lease, then SIGCONT: it wakes up and knows nothing of what happened meanwhile. */
+export const freeze: Fault = async (cluster, node, chance) => {
+  const frozenMs = performance.now();
+  const forMs = chance.between(LONG_MS.least, LONG_MS.most);
+  node.server.freeze();
+  await wait(SETTLED_MS);
+  const cutOff = cluster.trial.noteFault('freeze', await cluster.tables.claims([node.id]));
+  const takeover = cluster.watchTakeover(`freeze ${node.name}`, cutOff, frozenMs);
+  await wait(forMs - (performance.now() - frozenMs));
+  node.server.thaw();
+  node.target = { ...node.target! };
+  cluster.aim();
+  // Frozen again before it has said that it lives, it would be one long fault in place of two.
+  await Promise.all([beaten(cluster, [node]), takeover]);
+  return { name: `freeze ${node.name} ${forMs} ms`, inFlight: cutOff.length };
+};
+
+/** The database crashes and starts again. Nobody gets in before it was looked at. */
+export const restartPostgres: Fault = async (cluster, node, chance) => {
+  const { postgres, nodes, freeNodes } = cluster;
+  const asked = [node, ...freeNodes];
+  for (const each of asked) each.isBusy = true;
+  const downMs = chance.between(SHORT_MS.least, SHORT_MS.most);
+  await postgres.stopImmediate();
+  for (const { proxy } of nodes) proxy.refuse();
+  let cutOff = 0;
+  const probed = await Prober.during(cluster.trial.publishers, running(asked), async () => {
+    await wait(downMs);
+    await postgres.startAgain();
+    cutOff = await noteLapsed(cluster, nodes);
+    for (const { proxy } of nodes) proxy.allow();
+  });
+  await beaten(cluster, asked);
+  for (const each of freeNodes) each.isBusy = false;
+  return { name: `restart of PostgreSQL ${downMs} ms`, inFlight: cutOff, probed, isOutage: true };
+};
+
+/** The node's connections hang: nothing comes through, and nobody is told. */
+export const blackhole: Fault = async (cluster, node, chance) => {
+  const forMs = chance.between(SHORT_MS.least, SHORT_MS.most);
+  node.proxy.blackhole();
+  let cutOff = 0;
+  const probed = await Prober.during(cluster.trial.publishers, running([node]), async () => {
+    await wait(forMs);
+    cutOff = await noteLapsed(cluster, [node]);
+    node.proxy.heal();
+  });
+  await beaten(cluster, [node]);
+  return { name: `blackhole ${node.name} ${forMs} ms`, inFlight: cutOff, probed, isOutage: true };
+};
+
+/** The same for longer than its lease: the others take over what it had claimed, and it lives on. */
+export const longBlackhole: Fault = async (cluster, node, chance) => {
+  const sinceMs = performance.now();
+  const forMs = chance.between(LONG_MS.least, LONG_MS.most);
+  node.proxy.blackhole();
+  let cutOff: NodeClaim[] = [];
+  let takeover = Promise.resolve();
+  const probed = await Prober.during(cluster.trial.publishers, running([node]), async () => {
+    await wait(SETTLED_MS);
+    cutOff = cluster.trial.noteFault('outage', await cluster.tables.claims([node.id]));
+    takeover = cluster.watchTakeover(`blackhole ${node.name}`, cutOff, sinceMs);
+    await wait(forMs - (performance.now() - sinceMs));
+    node.proxy.heal();
+  });
+  await Promise.all([beaten(cluster, [node]), takeover]);
+  return { name: `blackhole ${node.name} ${forMs} ms`, inFlight: cutOff.length, probed, isOutage: true };
+};
+
+/** All connections of a node break; the database is there. */
+export const cut: Fault = async (cluster, node) => {
+  node.proxy.cut();
+  return brokenOff(cluster, node, `cut ${node.name}`);
+};
+
+/** The database ends all sessions of a node, in the middle of whatever they do. */
+export const terminateSessions: Fault = async (cluster, node) => {
+  const ended = await cluster.tables.terminate(node.proxy.outerPorts);
+  return brokenOff(cluster, node, `${ended} sessions of ${node.name} terminated`);
+};
+
+/** Each node in turn is told to stop, leaves with 0, and a new one comes. Nothing is repeated. */
+export const rollingRestart: Fault = async (cluster, first) => {
+  const restarted: string[] = [];
+  cluster.trial.noteFault('stop', []);
+  for (const node of [first, ...cluster.nodes.filter((each) => each !== first)]) {
+    if (node !== first && node.isBusy) continue;
+    node.isBusy = true;
+    await stopInGoodOrder(node.server);
+    node.target = null;
+    await cluster.boot(node);
+    node.isBusy = node === first; // until all of it is over, as with every fault
+    restarted.push(node.name);
+  }
+  return { name: `rolling restart of ${restarted.join(', ')}`, inFlight: 0 };
+};
+
+async function brokenOff(cluster: Cluster, node: ClusterNode, name: string): Promise<FaultRecord> {
+  const probed = await Prober.during(cluster.trial.publishers, running([node]));
+  const cutOff = await noteLapsed(cluster, [node]);
+  await beaten(cluster, [node]);
+  return { name, inFlight: cutOff, probed };
+}
+
+/** What may be taken over from nodes that were not heard of for too long; none, as long as an outage is short. */
+async function noteLapsed(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<number> {
+  const lives = await cluster.tables.lives();
+  const lapsed = nodes.filter(({ id }) => (lives.find((life) => life.id === id)?.leftMs ?? 0) < LIFE_MS_MIN);
+  const claims = lapsed.length > 0 ? await cluster.tables.claims(lapsed.map(({ id }) => id)) : [];
+  return cluster.trial.noteFault('outage', claims).length;
+}
+
+/** The next fault must not meet a node that had no chance yet to say that it lives. */
+async function beaten(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<void> {
+  await until(
+    async () => {
+      const lives = await cluster.tables.lives();
+      return nodes.every(({ id }) => lives.some((life) => life.id === id && life.leftMs > BEATEN_MS_MIN));
+    },
+    () => `${nodes.map(({ name }) => name).join(', ')}: not heard of again`,
+    NODE_TTL_MS,
+  );
+}
+
+function running(nodes: readonly ClusterNode[]) {
+  return nodes.flatMap(({ name, target }) => (target ? [{ name, target }] : []));
+}

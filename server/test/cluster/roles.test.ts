@@ -1,0 +1,36 @@
+// Nodes that only accept and nodes that only deliver.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { refusal } from '../http/harness.ts';
+import { startReceiver } from '../http/receiver.ts';
+import { waitFor } from '../http/wait.ts';
+import { Nodes } from './nodes.ts';
+
+/** A node that is told of work takes it up at once; one that is not looks again only after some seconds. */
+const PROMPT_MS = 1000;
+
+test('an api node accepts and never delivers; a deliver node delivers it at once and accepts nothing', async (t) => {
+  const receiver = await startReceiver(t);
+  const nodes = await Nodes.onNewDatabase(t);
+  const [api] = await nodes.start(1, '--role', 'api');
+  const waiting = await Promise.all(Array.from({ length: 5 }, () => api!.published(receiver.url)));
+  const life = async () => (await nodes.tables.lives())[0]?.leftMs ?? 0;
+  // It lives on: its engine has had every opportunity.
+  await waitFor('the first sign of life to grow old', async () => (await life()) < 12_000);
+  await waitFor('the next one', async () => (await life()) > 13_000);
+  assert.equal(receiver.arrivals.length, 0);
+  assert.equal(await nodes.tables.countOpen(), waiting.length);
+
+  const [deliver] = await nodes.start(1, '--role', 'deliver');
+  await receiver.received(waiting.length);
+  for (let more = 1; more <= 10; more += 1) {
+    const publishedMs = performance.now();
+    await api!.published(receiver.url);
+    await receiver.received(waiting.length + more);
+    const tookMs = performance.now() - publishedMs;
+    assert.ok(tookMs < PROMPT_MS, `delivered after ${Math.round(tookMs)} ms`);
+  }
+  refusal(await deliver!.call('POST', `/v2/publish/${receiver.url}`), 503, 'deliver_only');
+  assert.equal((await deliver!.call('GET', '/v2/messages')).status, 200);
+});

@@ -1,0 +1,180 @@
+// What must hold over all nodes together: limits, deduplication and schedules, and that a node tells of what the others
+// do.
+
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { after, before, suite, test } from 'node:test';
+import { type Cleanup, startReceiver } from '../http/receiver.ts';
+import { waitFor } from '../http/wait.ts';
+import { type Node, Nodes } from './nodes.ts';
+
+const NODES = 3;
+const CHANNEL = 'postrider public';
+
+suite('three nodes over one database', () => {
+  const ends: (() => void | Promise<void>)[] = [];
+  const cleanup: Cleanup = { after: (end) => ends.unshift(end) };
+  let all: Nodes;
+  let nodes: Node[];
+  before(async () => {
+    all = await Nodes.onNewDatabase(cleanup);
+    nodes = await all.start(NODES);
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+  const nodeFor = (index: number) => nodes[index % NODES]!;
+
+  test('never have more deliveries of a flow key under way than its parallelism', async (t) => {
+    let [underWay, most] = [0, 0];
+    const receiver = await startReceiver(t, async () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await new Promise((resolve) => setTimeout(resolve, 15));
+      underWay -= 1;
+      return 200;
+    });
+    const headers = { 'Service-Flow-Control-Key': 'two', 'Service-Flow-Control-Value': 'parallelism=2' };
+    const count = 90;
+    await Promise.all(Array.from({ length: count }, (_, at) => nodeFor(at).published(receiver.url, { headers })));
+    await receiver.received(count);
+    assert.equal(most, 2);
+  });
+
+  test('start no more deliveries of a flow key in a period than its rate', async (t) => {
+    const at: number[] = [];
+    const receiver = await startReceiver(t, () => {
+      at.push(performance.now());
+      return 200;
+    });
+    const headers = { 'Service-Flow-Control-Key': 'five', 'Service-Flow-Control-Value': 'rate=5, period=2s' };
+    const ids = await Promise.all(
+      Array.from({ length: 18 }, (_, index) => nodeFor(index).published(receiver.url, { headers })),
+    );
+    await receiver.received(ids.length);
+    // How long a request is on its way differs; but the sixth belongs to another period than the first.
+    for (const [index, later] of at.entries()) {
+      const gapMs = later - (at[index - 5] ?? Number.NEGATIVE_INFINITY);
+      assert.ok(gapMs > 1000, `number ${index} came ${Math.round(gapMs)} ms after the fifth before it`);
+    }
+  });
+
+  test('take a deduplication id for one message, whoever is asked', async (t) => {
+    const receiver = await startReceiver(t);
+    const rounds = 25;
+    for (let round = 0; round < rounds; round += 1) {
+      const headers = { 'Service-Deduplication-Id': `once-${round}` };
+      const answers = await Promise.all(
+        nodes.map((node) => node.call('POST', `/v2/publish/${receiver.url}/${round}`, { headers })),
+      );
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 202, 202]);
+      assert.equal(new Set(answers.map((answer) => answer.json<{ messageId: string }>().messageId)).size, 1);
+    }
+    const arrivals = await receiver.received(rounds);
+    assert.equal(new Set(arrivals.map(({ target }) => target)).size, rounds);
+    const [row] = await all.tables.query<{ n: number }>(
+      'SELECT count(*) AS n FROM messages WHERE deduplication_key IS NOT NULL',
+    );
+    assert.equal(row!.n, rounds);
+  });
+
+  test('fire a schedule once for every tick', async (t) => {
+    const receiver = await startReceiver(t);
+    const headers = { 'Service-Cron': '0 0 1 1 *' };
+    const made = await nodes[0]!.call('POST', `/v2/schedules/${receiver.url}/tick`, { headers });
+    assert.equal(made.status, 201, made.text);
+    const { scheduleId } = made.json<{ scheduleId: string }>();
+    const count = 'SELECT count(*) AS n FROM messages WHERE schedule_id = $1';
+    for (let tick = 1; tick <= 5; tick += 1) {
+      // All of them hear of it before it is due, and wait for the same moment.
+      await all.tables.query('UPDATE schedules SET next_at = $2 WHERE id = $1', [scheduleId, Date.now() + 400]);
+      await all.tables.query('SELECT pg_notify($1, $2)', [CHANNEL, 'somebody w']);
+      await receiver.received(tick);
+      const next = 'SELECT next_at FROM schedules WHERE id = $1 AND next_at > $2';
+      await waitFor('the next tick', async () => {
+        const [row] = await all.tables.query(next, [scheduleId, Date.now() + 60_000]);
+        return row;
+      });
+      assert.deepEqual(await all.tables.query(count, [scheduleId]), [{ n: tick }]);
+    }
+    await nodes[0]!.call('DELETE', `/v2/schedules/${scheduleId}`);
+  });
+
+  test('tell in the live stream of one what all of them do, nothing twice and nothing left out', async (t) => {
+    const receiver = await startReceiver(t, (arrival) => (arrival.header('service-retried') === '0' ? 503 : 200));
+    const stream = await EventReader.open(t, nodes[0]!);
+    const count = 200;
+    const headers = { 'Service-Retry-Delay': '10', 'Service-Retries': '2' };
+    const ids = await Promise.all(
+      Array.from({ length: count }, (_, at) =>
+        nodeFor(at).published(`${receiver.url}/${at}`, { headers, body: `${at}` }),
+      ),
+    );
+    const mine = new Set(ids);
+    const told = () => stream.events.filter(({ messageId }) => mine.has(messageId));
+    await waitFor('all to be told as delivered', () => {
+      const delivered = told().filter(({ state }) => state === 'DELIVERED');
+      return delivered.length >= count;
+    });
+    const expected = new Map<string, number>();
+    let cursor: string | undefined;
+    do {
+      const query = `count=1000${cursor === undefined ? '' : `&cursor=${cursor}`}`;
+      const page = (await nodes[1]!.call('GET', `/v2/events?${query}`)).json<EventsPage>();
+      for (const event of page.events) if (mine.has(event.messageId)) count1(expected, event);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    const seen = new Map<string, number>();
+    for (const event of told()) count1(seen, event);
+    assert.deepEqual([...seen].sort(), [...expected].sort());
+    assert.ok([...seen.values()].every((times) => times === 1));
+    assert.ok(seen.size >= 4 * count, `${seen.size} events of ${count} messages`);
+  });
+});
+
+interface Told {
+  readonly messageId: string;
+  readonly state: string;
+  readonly attempt?: number;
+}
+
+interface EventsPage {
+  readonly events: readonly Told[];
+  readonly cursor?: string;
+}
+
+function count1(counts: Map<string, number>, { messageId, state, attempt = 0 }: Told): void {
+  const key = `${messageId} ${state} ${attempt}`;
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** Server-Sent Events as they come. */
+class EventReader {
+  readonly events: Told[] = [];
+
+  static open(t: Cleanup, node: Node): Promise<EventReader> {
+    const reader = new EventReader();
+    return new Promise((resolve, reject) => {
+      const request = get(`${node.api}/v2/events/stream`, { headers: node.authorization }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+          const blocks = text.split('\n\n');
+          text = blocks.pop()!;
+          for (const block of blocks) reader.#take(block);
+          resolve(reader);
+        });
+      });
+      request.on('error', reject);
+      t.after(() => {
+        request.destroy();
+      });
+    });
+  }
+
+  #take(block: string): void {
+    const data = /^data: (.*)$/m.exec(block)?.[1];
+    if (data !== undefined) this.events.push(JSON.parse(data) as Told);
+  }
+}

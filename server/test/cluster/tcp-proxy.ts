@@ -1,0 +1,138 @@
+// The network between one node and its database, in the test's hands: it can be cut, or fall silent as a network does
+// when nobody is told (a half-open connection), and it can heal.
+
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+export class TcpProxy {
+  readonly #server: Server;
+  readonly #port: number;
+  readonly #wires = new Set<Wire>();
+  #isSilent = false;
+  #isRefusing = false;
+
+  private constructor(port: number) {
+    this.#port = port;
+    // Read only when there is somebody to pass it on to; and one side may go on when the other has said its last word.
+    this.#server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (client) => this.#take(client));
+  }
+
+  /** On a port of its own, in front of `port` of this machine. */
+  static async start(port: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(port);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** The ports by which the other side knows the connections. */
+  get outerPorts(): number[] {
+    return [...this.#wires].flatMap(({ outerPort }) => outerPort ?? []);
+  }
+
+  /** Nothing gets through, in either direction, and nobody is told. Who connects is let in, and hears nothing. */
+  blackhole(): void {
+    this.#isSilent = true;
+    for (const wire of this.#wires) wire.hold();
+  }
+
+  /** Every connection breaks, at once and for both sides. New ones are let through. */
+  cut(): void {
+    for (const wire of this.#wires) wire.break();
+  }
+
+  /** What was held on the way arrives now: late, also from those who have given up meanwhile. */
+  heal(): void {
+    this.#isSilent = false;
+    for (const wire of this.#wires) wire.open(this.#port);
+  }
+
+  /** As in front of a server that is down: every connection breaks, and so does every new one until `allow`. */
+  refuse(): void {
+    this.#isRefusing = true;
+    if (!this.#isSilent) this.cut();
+  }
+
+  allow(): void {
+    this.#isRefusing = false;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #take(client: Socket): void {
+    if (this.#isRefusing && !this.#isSilent) {
+      client.resetAndDestroy();
+      return;
+    }
+    const wire = new Wire(client, () => this.#wires.delete(wire));
+    this.#wires.add(wire);
+    if (!this.#isSilent) wire.open(this.#port);
+  }
+}
+
+/** One connection: the node's side, and the database's once it is open. */
+class Wire {
+  readonly #client: Socket;
+  readonly #onEnd: () => void;
+  #outer: Socket | null = null;
+  #closed = 0;
+
+  constructor(client: Socket, onEnd: () => void) {
+    this.#client = client;
+    this.#onEnd = onEnd;
+    this.#watch(client);
+  }
+
+  get outerPort(): number | undefined {
+    return this.#outer?.localPort;
+  }
+
+  open(port: number): void {
+    if (this.#outer) {
+      this.#outer.resume();
+    } else {
+      this.#outer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      this.#watch(this.#outer);
+      this.#pass(this.#client, this.#outer);
+      this.#pass(this.#outer, this.#client);
+    }
+    this.#client.resume();
+  }
+
+  hold(): void {
+    this.#client.pause();
+    this.#outer?.pause();
+  }
+
+  break(): void {
+    this.#client.resetAndDestroy();
+    this.#outer?.resetAndDestroy();
+  }
+
+  #pass(from: Socket, to: Socket): void {
+    from.on('data', (chunk: Buffer) => {
+      if (!to.destroyed) to.write(chunk);
+    });
+    from.on('end', () => {
+      if (!to.destroyed) to.end();
+    });
+  }
+
+  #watch(socket: Socket): void {
+    // Bytes as they come: what is held back to be joined with more would make every statement slow.
+    socket.setNoDelay(true);
+    socket.on('error', () => this.break());
+    socket.on('close', () => {
+      this.#closed += 1;
+      if (this.#closed === (this.#outer ? 2 : 1)) this.#onEnd();
+    });
+  }
+}

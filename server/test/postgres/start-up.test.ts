@@ -1,0 +1,79 @@
+// How a node starts on PostgreSQL: it brings the schema up to date, once for all, and refuses a database in which a
+// commit would not mean "on disk".
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { StoreTables } from '../cluster/store-tables.ts';
+import { ask } from '../http/client.ts';
+import { startProcess } from '../http/process.ts';
+import { type Cleanup, startReceiver } from '../http/receiver.ts';
+import { PostgresServer, sharedServer } from './server.ts';
+
+const SERVE = ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8', '--store'];
+
+async function newDatabase(t: Cleanup, kind: 'empty' | 'present'): Promise<{ name: string; url: string }> {
+  const server = await sharedServer();
+  const name = await (kind === 'empty' ? server.createEmptyDatabase() : server.createDatabase());
+  t.after(() => server.dropDatabase(name));
+  return { name, url: server.url(name) };
+}
+
+test('three nodes that start at once on an empty database make its schema once, and all come up', async (t) => {
+  const { url } = await newDatabase(t, 'empty');
+  const started = [1, 2, 3].map(() => startProcess(t, [...SERVE, url]));
+  const ready = await Promise.all(started.map((node) => node.ready()));
+  const [{ n }] = (await new StoreTables(url).query('SELECT count(*) AS n FROM schema_version')) as [{ n: number }];
+  assert.equal(n, 1);
+  const tokens = ready.flatMap(({ token }) => token ?? []);
+  assert.equal(tokens.length, 1, 'the first token is made once');
+  for (const { api } of ready) {
+    const answer = await ask(api, '/v2/queues', { headers: { Authorization: `Bearer ${tokens[0]}` } });
+    assert.equal(answer.status, 200, answer.text);
+  }
+});
+
+test('a database that a newer program has migrated is refused', async (t) => {
+  const { url } = await newDatabase(t, 'present');
+  await new StoreTables(url).query('UPDATE schema_version SET version = 999');
+  const node = startProcess(t, [...SERVE, url]);
+  assert.equal(await node.exit, 1);
+  assert.match(node.stderr, /schema version 999, but this program only knows versions up to \d+/);
+});
+
+test('a PostgreSQL that does not flush is refused, and it is said why', async (t) => {
+  const server = await PostgresServer.start({ settings: ['fsync=off'] });
+  t.after(() => server.stop());
+  const node = startProcess(t, [...SERVE, server.url(await server.createEmptyDatabase())]);
+  assert.equal(await node.exit, 1);
+  assert.match(node.stderr, /fsync=off/);
+});
+
+test('every commit is synchronous, whatever the default of the database; and one disk alone is warned of', async (t) => {
+  const { name, url } = await newDatabase(t, 'present');
+  const tables = new StoreTables(url);
+  await tables.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
+  await tables.query('CREATE TABLE seen (setting text)');
+  await tables.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`);
+  await tables.query('CREATE TRIGGER note AFTER INSERT OR UPDATE ON messages FOR EACH ROW EXECUTE FUNCTION note()');
+  const [defaults] = await tables.query<{ synchronous_commit: string }>('SHOW synchronous_commit');
+  assert.equal(defaults!.synchronous_commit, 'off');
+
+  const receiver = await startReceiver(t);
+  const node = startProcess(t, [...SERVE, url]);
+  const { api, token } = await node.ready();
+  const headers = { Authorization: `Bearer ${token}` };
+  for (const call of ['publish', 'enqueue/q']) {
+    assert.equal((await ask(api, `/v2/${call}/${receiver.url}`, { method: 'POST', headers })).status, 201);
+  }
+  await receiver.received(2);
+  node.signal('SIGTERM');
+  assert.equal(await node.exit, 0);
+  assert.match(node.stderr, /PostgreSQL has no synchronous standby/);
+  const seen = await tables.query<{ setting: string; n: number }>('SELECT setting, count(*) AS n FROM seen GROUP BY 1');
+  assert.deepEqual(
+    seen.map(({ setting }) => setting),
+    ['on'],
+  );
+  assert.ok(seen[0]!.n >= 4, 'two were accepted and settled');
+});
