@@ -23,7 +23,7 @@ const isOnlyIfStale = process.argv.includes('--if-stale');
 if (!isOnlyIfStale || !isFresh()) {
   try {
     const { build } = await import('vite');
-    await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'warn' });
+    await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'error' });
   } catch (error) {
     if (!isOnlyIfStale) throw error;
     console.error(`The console was not built (${(error as Error).message.split('\n')[0]}). npm run build tries again.`);

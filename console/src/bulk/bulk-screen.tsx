@@ -67,7 +67,7 @@ function Starter() {
                 key={each.action}
                 type="button"
                 aria-pressed={each.action === action.action}
-                className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-hover aria-pressed:text-ink"
+                className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-line aria-pressed:text-ink"
                 onClick={() => show({ ...rest, action: each.action })}
               >
                 {each.label}

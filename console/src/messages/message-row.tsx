@@ -33,6 +33,9 @@ export const MessageRow = memo(function MessageRow({ message, index, top, isFres
         <span role="cell" className="order-2 shrink-0 text-right @2xl:order-none @2xl:text-left">
           <StateLabel state={message.state} />
           <NextTime message={message} />
+          <span className="block text-2xs text-ink-3 @2xl:hidden">
+            <Ago at={message.createdAt} isShort />
+          </span>
         </span>
         <span role="cell" className="min-w-0 grow">
           <Link

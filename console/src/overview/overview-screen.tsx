@@ -120,6 +120,9 @@ const SERIES = [
   ['failed', 'Failed', 'failed'],
 ] as const;
 
+/** From the ground up: what went well carries what did not. */
+const CHART_ORDER = ['delivered', 'retried', 'failed', 'accepted'] as const;
+
 const DOTS: Readonly<Record<string, string>> = {
   'ink-3': 'bg-ink-3',
   delivered: 'bg-delivered',
@@ -147,7 +150,12 @@ function Throughput({ activity: { buckets } }: { readonly activity: Activity }) 
         <TimeChart
           label={`Messages by the minute: ${SERIES.map(([name, label]) => `${total(name)} ${label.toLowerCase()}`).join(', ')}`}
           at={buckets.map(({ at }) => at)}
-          series={SERIES.map(([name, label, tone]) => ({ label, tone, values: buckets.map((bucket) => bucket[name]) }))}
+          series={CHART_ORDER.map((wanted) => SERIES.find(([name]) => name === wanted)!).map(([name, label, tone]) => ({
+            label,
+            tone,
+            kind: name === 'accepted' ? ('line' as const) : ('bar' as const),
+            values: buckets.map((bucket) => bucket[name]),
+          }))}
         />
       </div>
     </Section>

@@ -60,7 +60,7 @@ function dayWords(day: string, month: string, weekday: string): string | null {
     const names = weekday === '1-5' ? 'Monday to Friday' : nameList(weekday, WEEKDAYS);
     return names === null
       ? null
-      : `${weekday === '1-5' ? 'on ' : 'on '}${names}${months === '' ? '' : ` in ${months}`}`;
+      : `${weekday.includes('-') ? '' : 'on '}${names}${months === '' ? '' : ` in ${months}`}`;
   }
   if (weekday !== '*' || !/^\d+(?:,\d+)*$/.test(day)) return null;
   return `on day ${listWords(day.split(','))}${months === '' ? ' of the month' : inMonths}`;

@@ -63,7 +63,7 @@ export function HeaderRows({
           </div>
         );
       })}
-      <button type="button" className="btn btn-quiet btn-small" onClick={() => onChange([...rows, ['', '']])}>
+      <button type="button" className="btn btn-quiet btn-small -ml-2" onClick={() => onChange([...rows, ['', '']])}>
         <Icon name="plus" className="size-3.5" />
         Add setting
       </button>

@@ -112,7 +112,7 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
                     type="button"
                     aria-pressed={draft.mode === mode}
                     title={help}
-                    className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-hover aria-pressed:text-ink"
+                    className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-line aria-pressed:text-ink"
                     onClick={() =>
                       put({
                         mode,
@@ -156,7 +156,7 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
                 </p>
               )}
               <label className="flex items-center gap-2 text-xs text-ink-2">
-                Content-Type
+                <span className="whitespace-nowrap">Content-Type</span>
                 <input
                   className="input mono h-7"
                   value={draft.contentType}

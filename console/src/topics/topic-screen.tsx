@@ -25,7 +25,7 @@ export function TopicScreen() {
   });
   return (
     <>
-      <PageHead title={topicName}>
+      <PageHead title={topicName} isOwn>
         <Link to="/topics" className="btn btn-quiet">
           All topics
         </Link>

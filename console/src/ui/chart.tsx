@@ -1,4 +1,4 @@
-// A line chart over time, drawn by uPlot in the colours of the page.
+// A chart over time, drawn by uPlot in the colours of the page: bars on top of each other, and lines.
 
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
@@ -9,6 +9,8 @@ export interface Series {
   /** The name of a colour of the page, such as `delivered`. */
   readonly tone: string;
   readonly values: readonly number[];
+  /** Bars stand on top of each other in the order they are given; a line stands for itself. */
+  readonly kind: 'bar' | 'line';
 }
 
 export function TimeChart({
@@ -26,10 +28,11 @@ export function TimeChart({
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const theme = useTheme();
-  const data: uPlot.AlignedData = [at.map((each) => each / 1000), ...series.map(({ values }) => [...values])];
+  const drawn = stacked(series);
+  const data: uPlot.AlignedData = [at.map((each) => each / 1000), ...drawn.map(({ values }) => [...values])];
   const latest = useRef(data);
   latest.current = data;
-  const shape = series.map(({ label: name, tone }) => `${name} ${tone}`).join();
+  const shape = drawn.map(({ label: name, tone }) => `${name} ${tone}`).join();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: made anew only when its looks change; data goes in below
   useEffect(() => {
@@ -40,22 +43,23 @@ export function TimeChart({
       {
         width: target.clientWidth,
         height,
-        padding: [8, 8, 0, 0],
+        padding: [8, 26, 0, 0],
         legend: { show: false },
         cursor: { points: { size: 6 }, y: false },
         scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.15)] } },
         axes: [
-          { ...axis, grid: { show: false }, values: (_plot, splits) => splits.map(timeOfDay) },
+          { ...axis, size: 28, grid: { show: false }, values: (_plot, splits) => splits.map(timeOfDay) },
           { ...axis, size: 44, grid: { stroke: color('line'), width: 1 } },
         ],
         series: [
           {},
-          ...series.map(({ label: name, tone }) => ({
+          ...drawn.map(({ label: name, tone, kind }) => ({
             label: name,
-            stroke: color(tone),
-            width: 1.75,
-            fill: `color-mix(in srgb, ${color(tone)} 8%, transparent)`,
+            stroke: kind === 'line' ? color(tone) : 'transparent',
+            width: kind === 'line' ? 1.5 : 0,
             points: { show: false },
+            ...(kind === 'bar' && { fill: color(tone), paths: uPlot.paths.bars!({ size: [0.72, 24], radius: 0.15 }) }),
+            ...(kind === 'line' && { paths: uPlot.paths.stepped!({ align: 1 }) }),
           })),
         ],
       },
@@ -74,6 +78,16 @@ export function TimeChart({
   useEffect(() => plot.current?.setData(latest.current));
 
   return <div ref={box} role="img" aria-label={label} style={{ height }} className="overflow-hidden" />;
+}
+
+/** The tallest is drawn first, so that those below it cover its foot. */
+function stacked(series: readonly Series[]): Series[] {
+  const bars: Series[] = [];
+  for (const each of series.filter(({ kind }) => kind === 'bar')) {
+    const below = bars[0]?.values;
+    bars.unshift({ ...each, values: each.values.map((value, index) => value + (below?.[index] ?? 0)) });
+  }
+  return [...bars, ...series.filter(({ kind }) => kind === 'line')];
 }
 
 function timeOfDay(seconds: number): string {

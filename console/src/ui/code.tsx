@@ -14,7 +14,7 @@ export function Code({
   return (
     <div className={`group relative rounded-md border border-line bg-sunken ${className}`}>
       <pre
-        className="mono max-h-96 overflow-auto p-3 pr-11 leading-5 text-ink"
+        className="mono max-h-96 overflow-auto p-3 pr-11 leading-5 break-all whitespace-pre-wrap text-ink"
         role="group"
         tabIndex={0}
         aria-label={label}

@@ -3,10 +3,24 @@
 import type { ReactNode } from 'react';
 import { problemText } from './action.tsx';
 
-export function PageHead({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+/** On a phone the bar above says the title of a screen already; `isOwn` is for titles that it does not know. */
+export function PageHead({
+  title,
+  isOwn = false,
+  children,
+}: {
+  readonly title: string;
+  readonly isOwn?: boolean;
+  readonly children?: ReactNode;
+}) {
+  const isBare = !isOwn && !children;
   return (
-    <div className="flex min-h-14 shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-4 py-2 md:px-6">
-      <h1 className="grow text-base font-semibold tracking-tight">{title}</h1>
+    <div
+      className={`flex min-h-14 shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-4 py-2 md:px-6 ${isBare ? 'max-md:sr-only' : ''}`}
+    >
+      <h1 className={`grow text-base font-semibold tracking-tight break-all ${isOwn ? '' : 'max-md:sr-only'}`}>
+        {title}
+      </h1>
       {children}
     </div>
   );

@@ -3,6 +3,7 @@
 import Type from 'typebox';
 import { headerMap } from '../../domain/callback.ts';
 import { nextCronTime, parseCron } from '../../domain/cron.ts';
+import { parseDestination } from '../../domain/destination.ts';
 import { deliveredHeaders } from '../../domain/publish.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Schedule } from '../../domain/schedule.ts';
@@ -140,7 +141,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       scheduleId: schedule.id,
       cron: schedule.cron,
       createdAt: schedule.createdAt,
-      destination: schedule.destination,
+      destination: shownDestination(schedule.destination),
       method: method ?? 'POST',
       header: headerMap(header),
       ...shownBody('body', body),
@@ -173,6 +174,12 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     }
     return states;
   }
+}
+
+/** As it is delivered to, also where it was sent to us encoded. */
+function shownDestination(text: string): string {
+  const destination = parseDestination(text);
+  return 'kind' in destination && destination.kind === 'url' ? destination.target.url : text;
 }
 
 function unknownSchedule(id: string): ApiError {

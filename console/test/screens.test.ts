@@ -1,0 +1,328 @@
+// The main action of every screen, in a real browser against a real service with real deliveries.
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { openPage, sharedBrowser } from './browser.ts';
+import { type Service, sharedService } from './service.ts';
+
+const browser = sharedBrowser();
+const service = sharedService();
+const NO_RETRY = { settings: { Retries: '0' } };
+
+/** Opens a screen signed in, lets the test act, and requires that the page had nothing to complain about. */
+async function onScreen(path: string, act: (page: Page, service: Service) => Promise<void>): Promise<void> {
+  const opened = await openPage(browser(), service().link);
+  try {
+    await opened.page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    if (path !== 'messages') await opened.page.goto(`${service().url}/console/${path}`);
+    await act(opened.page, service());
+    assert.deepEqual(opened.complaints, []);
+    assert.deepEqual(opened.strangers, []);
+  } finally {
+    await opened.context.close();
+  }
+}
+
+const button = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', { name, exact: typeof name === 'string' });
+
+suite('the screens', () => {
+  test('messages appear live within a second, and are updated where they stand', () =>
+    onScreen('messages', async (page, { publish, sink }) => {
+      await page.getByRole('button', { name: 'Pause live updates' }).getByText('Live').waitFor();
+      const before = Date.now();
+      const id = await publish(sink('ok?live=1'), { queue: 'live' });
+      const row = page.getByRole('row').filter({ hasText: '/dev/sink/ok?live=1' });
+      await row.waitFor();
+      assert.ok(Date.now() - before < 1500, `${Date.now() - before} ms`);
+      await row.getByText('Delivered').waitFor();
+      await row.getByRole('link').click();
+      await page.getByRole('complementary', { name: 'Message' }).getByText(id).waitFor();
+      assert.match(page.url(), new RegExp(`/console/messages/${id}$`));
+    }));
+
+  test('while the mouse is over the list, new messages are announced and move nothing', () =>
+    onScreen('messages', async (page, { publish, sink }) => {
+      await publish(sink('ok?under=the-mouse'));
+      const row = page.getByRole('row').filter({ hasText: 'under=the-mouse' });
+      await row.waitFor();
+      await row.hover();
+      const place = await row.boundingBox();
+      await publish(sink('ok?came=later'));
+      await publish(sink('ok?came=later'));
+      await button(page, '2 new').waitFor();
+      assert.deepEqual(await row.boundingBox(), place);
+      assert.equal(await page.getByRole('row').filter({ hasText: 'came=later' }).count(), 0);
+      await button(page, '2 new').click();
+      await page.getByRole('row').filter({ hasText: 'came=later' }).first().waitFor();
+    }));
+
+  test('paused, nothing changes until it is resumed', () =>
+    onScreen('messages', async (page, { publish, sink, ended }) => {
+      await page.getByRole('table', { name: 'Messages' }).waitFor();
+      await button(page, 'Pause live updates').click();
+      await button(page, 'Resume live updates').getByText('Paused').waitFor();
+      await ended(await publish(sink('ok?while=paused')));
+      // Longer than any look-up of the list takes.
+      await page.waitForTimeout(2000);
+      assert.equal(await page.getByRole('row').filter({ hasText: 'while=paused' }).count(), 0);
+      await button(page, 'Resume live updates').click();
+      await page.getByRole('row').filter({ hasText: 'while=paused' }).waitFor();
+    }));
+
+  test('filters are in the address: they survive a reload, going back, and being shared', () =>
+    onScreen('messages', async (page, { publish, sink, ended }) => {
+      await ended(await publish(sink('status/500?of=filters'), NO_RETRY));
+      await ended(await publish(sink('ok?of=filters'), { settings: { Label: 'wanted' } }));
+      await page.getByRole('searchbox', { name: 'Search messages' }).fill('label:wanted of=filters');
+      await page.keyboard.press('Enter');
+      await page.getByRole('list', { name: 'Filters' }).getByText('wanted').waitFor();
+      await page.getByRole('row').filter({ hasText: '/dev/sink/status/500?of=filters' }).waitFor({ state: 'detached' });
+      const rows = page.getByRole('row').filter({ hasText: 'of=filters' });
+      assert.equal(await rows.count(), 1);
+      assert.match(page.url(), /\?(?=.*label=wanted)(?=.*text=of%3Dfilters)/);
+      await page.reload();
+      await rows.first().waitFor();
+      assert.equal(await rows.count(), 1);
+      assert.equal(await page.getByRole('searchbox').inputValue(), 'of=filters');
+      await button(page, /^Failed/).click();
+      await page.getByText('No message matches').waitFor();
+      await page.goBack();
+      await rows.first().waitFor();
+      assert.doesNotMatch(page.url(), /state=/);
+      await page.goForward();
+      await page.getByText('No message matches').waitFor();
+      await button(page, 'Remove filter label wanted').click();
+      await page.getByRole('row').filter({ hasText: '/dev/sink/status/500?of=filters' }).waitFor();
+    }));
+
+  test('a message tells its life, and why it is not delivered yet', () =>
+    onScreen('messages', async (page, { publish, sink, url }) => {
+      const id = await publish(sink('fail?times=1'), {
+        body: '{"big":9007199254740993,"deep":{"a":[1.50]}}',
+        settings: { 'Retry-Delay': '6000', Callback: sink('ok?callback') },
+      });
+      await page.goto(`${url}/console/messages/${id}`);
+      const drawer = page.getByRole('complementary', { name: 'Message' });
+      await drawer.getByText('Waiting for the next attempt').waitFor();
+      await drawer.getByText('9007199254740993').waitFor();
+      await drawer.getByText('1.50').waitFor();
+      await drawer.getByText('Attempt 1', { exact: true }).waitFor();
+      await drawer.getByRole('progressbar', { name: 'Wait before the next attempt' }).waitFor();
+      await drawer.getByText('callback http').waitFor();
+      await button(page, 'Deliver now').click();
+      await drawer.getByText('Attempt 2', { exact: true }).waitFor();
+      await drawer.getByText(/after it was accepted/).waitFor();
+      await drawer.getByRole('tab', { name: 'Last answer' }).click();
+      await drawer.getByRole('tabpanel').getByText('"sink"').waitFor();
+    }));
+
+  test('a waiting message is cancelled after a question', () =>
+    onScreen('messages', async (page, { publish, sink, url, client }) => {
+      const id = await publish(sink('ok'), { settings: { Delay: '1h' } });
+      await page.goto(`${url}/console/messages/${id}`);
+      await button(page, 'Cancel').click();
+      await button(page, 'Cancel it').click();
+      await page.getByRole('complementary').getByText('Cancelled').first().waitFor();
+      assert.equal((await client.getMessage(id)).state, 'CANCELLED');
+    }));
+
+  test('failures are grouped, show what was answered, and are all retried with one click', () =>
+    onScreen('failures', async (page, { publish, sink, ended, client }) => {
+      for (let i = 0; i < 3; i += 1)
+        assert.equal(await ended(await publish(sink(`status/502?n=${i}`), NO_RETRY)), 'FAILED');
+      const group = page.getByRole('article', { name: /3 messages to .*502/ });
+      await group.waitFor();
+      await group.getByRole('button', { name: 'Sample' }).click();
+      await group.getByText('502', { exact: true }).last().waitFor();
+      await group.getByRole('button', { name: 'Retry all' }).click();
+      await page.getByText(/Sending 3 again/).waitFor();
+      await page.getByRole('link', { name: 'Watch it' }).click();
+      await page.getByText('Retried 3').waitFor();
+      const { messages } = await client.listMessages({ path: ['/dev/sink/status/502'] });
+      assert.equal(messages.filter(({ sourceMessageId }) => sourceMessageId !== undefined).length, 3);
+    }));
+
+  test('a dead letter is retried with edits, and the page goes to the new message', () =>
+    onScreen('messages', async (page, { publish, sink, ended, url, client }) => {
+      const id = await publish(sink('status/500?edit'), NO_RETRY);
+      await ended(id);
+      await page.goto(`${url}/console/messages/${id}`);
+      await button(page, 'Retry with edits').click();
+      const dialog = page.getByRole('dialog', { name: 'Retry with edits' });
+      await dialog.getByLabel('URL').fill(sink('ok?mended'));
+      await dialog.getByRole('button', { name: 'Send again' }).click();
+      await page.waitForURL((now) => !now.href.endsWith(id) && now.href.includes('/messages/msg_'));
+      await page.getByRole('complementary').getByText('Delivered', { exact: true }).first().waitFor();
+      const made = await client.getMessage(page.url().split('/').at(-1)!);
+      assert.deepEqual([made.url, made.sourceMessageId], [sink('ok?mended'), id]);
+    }));
+
+  test('a topic is made, edited, ordered anew, and sent a test message', () =>
+    onScreen('topics', async (page, { sink, client }) => {
+      await button(page, 'New topic').click();
+      const dialog = page.getByRole('dialog', { name: 'New topic' });
+      await dialog.getByLabel('Name').fill('news');
+      await dialog.getByLabel(/^Endpoints/).fill(`${sink('ok?a')}\n${sink('ok?b')}`);
+      await dialog.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('heading', { name: 'news' }).waitFor();
+      await button(page, 'Add endpoint').click();
+      await page.getByLabel('URL of endpoint 3').fill(sink('status/500?c'));
+      await button(page, 'Move endpoint 2 up').click();
+      await button(page, 'Save endpoints').click();
+      await page.getByText('Topic “news” is saved').waitFor();
+      const urls = (await client.getTopic('news')).endpoints.map((endpoint) => endpoint.url);
+      assert.deepEqual(urls, [sink('ok?b'), sink('ok?a'), sink('status/500?c')]);
+      await button(page, 'Send to all endpoints').click();
+      const sent = page.getByRole('list', { name: 'What was sent' });
+      await sent.getByText('Failed').waitFor();
+      assert.equal(await sent.getByText('Delivered').count(), 2);
+    }));
+
+  test('the overview counts, draws, and clicks through', () =>
+    onScreen('overview', async (page, { publish, sink, ended }) => {
+      await ended(await publish(sink('ok')));
+      await page.getByRole('img', { name: /Messages by the minute: [1-9]/ }).waitFor();
+      await page.getByText(/From due to delivered/).waitFor();
+      await page.getByRole('link', { name: /^Delivered/ }).click();
+      await page.waitForURL(/messages\?state=DELIVERED/);
+    }));
+
+  test('a queue says why it is not moving, is paused, widened, resumed and purged', () =>
+    onScreen('queues', async (page, { publish, sink, client }) => {
+      await publish(sink('status/500'), { queue: 'stuck', settings: { 'Retry-Delay': '3600000' } });
+      await publish(sink('ok'), { queue: 'stuck' });
+      const card = page.getByRole('article', { name: 'Queue stuck' });
+      await card.getByRole('button', { name: 'Why isn’t it moving?' }).click();
+      await card.getByText('Waiting for the next attempt').waitFor();
+      await card.getByText('Head').waitFor();
+      await card.getByRole('button', { name: 'Pause' }).click();
+      await card.getByText('paused', { exact: true }).waitFor();
+      await card.getByText('The queue is paused').waitFor();
+      await card.getByLabel('Parallelism of stuck').fill('4');
+      await card.getByRole('button', { name: 'Set', exact: true }).click();
+      await page.getByText('Up to 4 at once').waitFor();
+      await card.getByRole('button', { name: 'Resume' }).click();
+      await page.getByText('Queue “stuck” goes on').waitFor();
+      assert.equal((await client.getQueue('stuck')).parallelism, 4);
+      await card.getByRole('button', { name: 'Purge stuck' }).click();
+      const dialog = page.getByRole('dialog');
+      const purge = dialog.getByRole('button', { name: /delete/i });
+      assert.equal(await purge.isDisabled(), true);
+      await dialog.getByRole('textbox').fill('stuck');
+      await purge.click();
+      await card.waitFor({ state: 'detached' });
+    }));
+
+  test('a message is built by hand, shown as code while it is, and sent', () =>
+    onScreen('send', async (page, { sink, client }) => {
+      await button(page, 'Enqueue').click();
+      await page.getByLabel('Queue', { exact: true }).fill('by-hand');
+      await page.getByLabel(/^Destination/).fill(sink('ok?from=builder'));
+      await page.getByLabel('Body').fill('{"it\'s":"me"}');
+      await button(page, 'Add setting').click();
+      await page.getByLabel('Name of setting 1').fill('Label');
+      await page.getByLabel('Value of Label').fill('hand-made');
+      const code = page.getByRole('tabpanel');
+      await code.getByText('Service-Label: hand-made').waitFor();
+      assert.match(
+        await code.innerText(),
+        /\/v2\/enqueue\/by-hand\/http:\/\/127\.0\.0\.1:\d+\/dev\/sink\/ok\?from=builder/,
+      );
+      await page.getByRole('tab', { name: 'TypeScript' }).click();
+      await code.getByText('postrider.enqueue("by-hand"').waitFor();
+      await page.getByRole('tab', { name: 'Python' }).click();
+      await code.getByText('requests.post(').waitFor();
+      await button(page, 'Send').click();
+      await page.getByRole('list', { name: 'What was sent' }).getByText('Delivered').waitFor();
+      const { messages } = await client.listMessages({ label: ['hand-made'] });
+      assert.equal((await client.getMessage(messages[0]!.messageId)).body, '{"it\'s":"me"}');
+      await page.goto(`${service().url}/console/send?from=${messages[0]!.messageId}`);
+      assert.equal(await page.getByLabel('Value of Label').inputValue(), 'hand-made');
+    }));
+
+  test('a schedule is made with its next runs in view, run at once, paused and resumed', () =>
+    onScreen('send?mode=schedule', async (page, { sink, client }) => {
+      await page.getByLabel(/^Destination/).fill(sink('ok?scheduled'));
+      await page.getByLabel('Value of Cron').fill('CRON_TZ=Europe/Berlin 0 9 * * 1-5');
+      await page.getByText('At 09:00, Monday to Friday, in Europe/Berlin').waitFor();
+      await page
+        .getByText(/09:00 Europe\/Berlin/)
+        .first()
+        .waitFor();
+      await button(page, 'Make schedule').click();
+      const card = page.getByRole('article', { name: /^Schedule scd_/ });
+      await card.getByText(sink('ok?scheduled')).waitFor();
+      await card.getByRole('button', { name: 'Run now' }).click();
+      await card
+        .getByRole('list', { name: 'Last results' })
+        .getByRole('link', { name: /Delivered 200/ })
+        .waitFor();
+      await card.getByRole('button', { name: 'Pause' }).click();
+      await card.getByText('paused').waitFor();
+      await card.getByRole('button', { name: 'Resume' }).click();
+      await card.getByRole('button', { name: 'Pause' }).waitFor();
+      assert.equal((await client.listSchedules())[0]!.isPaused, false);
+    }));
+
+  test('a bulk operation counts, asks, runs with a bar through a reload, and is stopped', () =>
+    onScreen('bulk?action=cancel&label=many', async (page, { client, sink }) => {
+      const element = { destination: sink('ok'), headers: { 'Service-Delay': '1h', 'Service-Label': 'many' } };
+      await client.batch(Array.from({ length: 200 }, () => element));
+      await page.getByText('200 messages match').waitFor();
+      await page.getByRole('slider').fill('10');
+      await button(page, 'Cancel…').click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('textbox').fill('200');
+      await dialog.getByRole('button', { name: 'Cancel 200' }).click();
+      const bar = page.getByRole('progressbar', { name: 'Cancelling: progress' }).first();
+      await bar.waitFor();
+      await page.reload();
+      await bar.waitFor();
+      await button(page, 'Stop').click();
+      await page.getByText('stopped', { exact: true }).waitFor();
+      assert.equal((await client.listBulk()).jobs[0]!.state, 'stopped');
+    }));
+
+  test('settings: a token is made, shown once, seen to be used, and revoked; keys are rotated', () =>
+    onScreen('settings', async (page, { client, url }) => {
+      await page.getByLabel('New token').fill('reader');
+      await page.getByRole('checkbox', { name: 'publish' }).uncheck();
+      await page.getByRole('checkbox', { name: 'read' }).check();
+      await button(page, 'Make token').click();
+      const token = (await page.getByRole('group', { name: 'the token' }).innerText()).trim();
+      const answer = await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } });
+      assert.deepEqual(((await answer.json()) as { token: { scopes: string[] } }).token.scopes, ['read']);
+      await button(page, 'Revoke reader').click();
+      await button(page, 'Revoke it').click();
+      await button(page, 'Revoke reader').waitFor({ state: 'detached' });
+      assert.equal((await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } })).status, 401);
+      const before = await client.getKeys();
+      await button(page, 'Rotate keys').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Rotate', exact: true }).click();
+      await page.getByText('The next key is now the current one').waitFor();
+      assert.equal((await client.getKeys()).current, before.next);
+    }));
+
+  test('the sink shows what arrived, with its signature checked', () =>
+    onScreen('sink', async (page) => {
+      await button(page, 'Send one: Fails twice').click();
+      const row = page.getByRole('listitem').filter({ hasText: '/dev/sink/fail?times=2' }).first();
+      await row.getByText('signature verified').waitFor();
+      await row.getByText('503').waitFor();
+      await row.getByRole('button').click();
+      await row.getByText('"preset"').waitFor();
+    }));
+
+  test('the palette goes anywhere by a few letters', () =>
+    onScreen('overview', async (page) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Go to' }).fill('sched');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/schedules$/);
+      await page.keyboard.press('g');
+      await page.keyboard.press('q');
+      await page.waitForURL(/queues$/);
+    }));
+});
