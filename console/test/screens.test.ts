@@ -296,6 +296,7 @@ suite('the screens', () => {
       assert.deepEqual(((await answer.json()) as { token: { scopes: string[] } }).token.scopes, ['read']);
       await button(page, 'Revoke reader').click();
       await button(page, 'Revoke it').click();
+      await page.getByText('Revoked, at once').waitFor();
       await button(page, 'Revoke reader').waitFor({ state: 'detached' });
       assert.equal((await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } })).status, 401);
       const before = await client.getKeys();
@@ -317,6 +318,7 @@ suite('the screens', () => {
 
   test('the palette goes anywhere by a few letters', () =>
     onScreen('overview', async (page) => {
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Go to' }).fill('sched');
       await page.keyboard.press('Enter');

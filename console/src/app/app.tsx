@@ -4,7 +4,6 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider } from '@tanstack/react-router';
 import type { OwnAccount } from 'postrider-sdk';
 import { useEffect, useMemo, useState } from 'react';
-import { ToastProvider } from '../ui/toast.tsx';
 import { createConsoleRouter } from './router.tsx';
 import {
   clientFor,
@@ -84,9 +83,7 @@ function SignedIn({
   return (
     <SessionContext value={session}>
       <QueryClientProvider client={queries}>
-        <ToastProvider>
-          <RouterProvider router={router} />
-        </ToastProvider>
+        <RouterProvider router={router} />
       </QueryClientProvider>
     </SessionContext>
   );

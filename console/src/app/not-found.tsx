@@ -1,6 +1,6 @@
-// An address that is none of ours.
+// An address that is none of ours, and a screen that broke.
 
-import { Link } from '@tanstack/react-router';
+import { type ErrorComponentProps, Link } from '@tanstack/react-router';
 import { EmptyState } from '../ui/empty-state.tsx';
 
 export function NotFound() {
@@ -13,6 +13,16 @@ export function NotFound() {
         </Link>
         .
       </p>
+    </EmptyState>
+  );
+}
+
+/** A fault of ours. The rest of the console goes on. */
+export function Broken({ error }: ErrorComponentProps) {
+  return (
+    <EmptyState title="This screen broke">
+      <p>That is a fault of the console. Reload the page; if it happens again, tell us what you did and these words:</p>
+      <p className="mono break-words">{error instanceof Error ? error.message : String(error)}</p>
     </EmptyState>
   );
 }

@@ -12,7 +12,7 @@ import { SettingsScreen } from '../settings/settings-screen.tsx';
 import { SinkScreen } from '../sink/sink-screen.tsx';
 import { TopicScreen } from '../topics/topic-screen.tsx';
 import { TopicsScreen } from '../topics/topics-screen.tsx';
-import { NotFound } from './not-found.tsx';
+import { Broken, NotFound } from './not-found.tsx';
 import { CONSOLE_PATH } from './place.ts';
 import { parseSearch, type Search, stringifySearch } from './search.ts';
 import { Shell } from './shell.tsx';
@@ -68,6 +68,7 @@ export function createConsoleRouter() {
     parseSearch,
     stringifySearch,
     defaultPreload: false,
+    defaultErrorComponent: Broken,
     scrollRestoration: false,
   });
 }

@@ -4,13 +4,23 @@ import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { Icon, Mark } from '../ui/icon.tsx';
+import { ToastProvider } from '../ui/toast.tsx';
 import { countText, useOverview } from './overview-query.ts';
 import { Palette } from './palette.tsx';
 import { SCREENS, screensFor } from './screens.ts';
 import { useSession } from './session.ts';
 import { toggleTheme, useTheme } from './theme.ts';
 
+/** Notices stand inside the router: they may hold links. */
 export function Shell() {
+  return (
+    <ToastProvider>
+      <Frame />
+    </ToastProvider>
+  );
+}
+
+function Frame() {
   const [isPaletteOpen, setIsPaletteOpen] = useState(false);
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const path = useLocation({ select: ({ pathname }) => pathname });

@@ -36,7 +36,7 @@ export function JsonTree({ value }: { readonly value: Json }) {
 }
 
 function Node({ name, value, depth }: { readonly name?: string; readonly value: Json; readonly depth: number }) {
-  const [isUnfolded, setIsUnfolded] = useState(depth < 2);
+  const [isUnfolded, setIsUnfolded] = useState(depth < 3);
   const [shown, setShown] = useState(CHILDREN_SHOWN);
   const label = name === undefined ? null : <span className="text-ink-2">{JSON.stringify(name)}: </span>;
   if (value === null || typeof value !== 'object' || value instanceof Literal) {

@@ -1,0 +1,96 @@
+// Who gets in, what they may do, and how they get out.
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { openPage, sharedBrowser } from './browser.ts';
+import { sharedService } from './service.ts';
+
+const browser = sharedBrowser();
+const service = sharedService();
+
+async function tokenWith(scopes: readonly ('publish' | 'read' | 'manage' | 'admin')[]) {
+  const { client } = service();
+  const { accountId } = await client.getAccount();
+  return client.createToken({ accountId, name: 'test', scopes });
+}
+
+suite('access', () => {
+  test('the printed link opens signed in, and the token leaves the address bar', async () => {
+    const { page, context } = await openPage(browser(), service().link);
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    assert.doesNotMatch(page.url(), /#/);
+    const [cookie] = await context.cookies();
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict']);
+    assert.equal(await page.evaluate('document.cookie'), '');
+    await page.reload();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    await context.close();
+  });
+
+  test('a wrong token is refused in words, a right one signs in and stays on the page that was asked for', async () => {
+    const { page, context } = await openPage(browser(), `${service().url}/console/failures?x=1`);
+    await page.getByLabel('Token').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('The token is not known or was revoked').waitFor();
+    await page.getByLabel('Token').fill(service().token);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Failures' }).waitFor();
+    assert.match(page.url(), /failures\?x=1$/);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').waitFor();
+    assert.deepEqual(await context.cookies(), []);
+    await page.reload();
+    await page.getByLabel('Token').waitFor();
+    await context.close();
+  });
+
+  test('a token that is revoked signs out by itself', async () => {
+    const { token, tokenId, accountId } = await tokenWith(['read']);
+    const { page, context } = await openPage(browser(), `${service().url}/console#t=${token}`);
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    await service().client.revokeToken(accountId, tokenId);
+    await page
+      .getByRole('alert')
+      .getByText(/You were signed out/)
+      .waitFor();
+    await context.close();
+  });
+
+  test('a token that may only read sees everything and can do nothing', async () => {
+    const { publish, sink, ended, url, client } = service();
+    const dead = await publish(sink('status/500'), { settings: { Retries: '0' } });
+    await ended(dead);
+    await publish(sink('ok'), { queue: 'seen', settings: { Delay: '1h' } });
+    await client.addEndpoints('seen', [{ url: sink('ok') }]);
+    const { token } = await tokenWith(['read']);
+    const { page, context } = await openPage(browser(), `${url}/console#t=${token}`);
+    await page.getByText('read only').waitFor();
+    const disabled = async (path: string, ...names: string[]) => {
+      await page.goto(`${url}/console/${path}`);
+      for (const name of names) {
+        const each = page.getByRole('button', { name, exact: true }).first();
+        await each.waitFor();
+        assert.equal(await each.isDisabled(), true, `${path}: ${name}`);
+      }
+    };
+    await disabled(`messages/${dead}`, 'Retry', 'Retry with edits', 'Delete');
+    await disabled('failures', 'Retry all');
+    await disabled('queues', 'Pause');
+    await disabled('topics/seen', 'Send to all endpoints', 'Save endpoints', 'Add endpoint');
+    await disabled('send', 'Send');
+    await disabled('bulk', 'Retry…');
+    await disabled('settings', 'Rotate keys');
+    await page.getByText('needs a token with the scope “admin”').waitFor();
+    await context.close();
+  });
+
+  test('a token that may not read is told so', async () => {
+    const { token } = await tokenWith(['publish']);
+    const { page, context } = await openPage(browser(), `${service().url}/console#t=${token}`);
+    await page
+      .getByRole('alert')
+      .getByText(/may not read/)
+      .waitFor();
+    await context.close();
+  });
+});
