@@ -33,7 +33,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
           <Icon name="bulk" className="size-3.5" />
           Bulk
         </Link>
-        <Link to="/send" className="btn btn-primary">
+        <Link to="/send" className="btn btn-primary" aria-label="Send">
           <Icon name="send" className="size-3.5" />
           <span className="hidden @xl:inline">Send</span>
         </Link>

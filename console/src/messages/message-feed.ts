@@ -19,7 +19,9 @@ export interface FeedState {
   readonly live: 'connecting' | 'live' | 'paused' | 'offline';
 }
 
-const PAGE = 200;
+const FIRST_PAGE = 200;
+/** Who goes on reading goes on for long. */
+const NEXT_PAGE = 1000;
 /** Events within this time are looked up together. */
 const GATHER_MS = 120;
 const LOOK_UP_MAX = 100;
@@ -90,7 +92,7 @@ export class MessageFeed {
   /** From the top. Rows stay until their successors are there. */
   async reload(): Promise<void> {
     try {
-      const page = await this.#client.listMessages({ ...this.#filter, count: PAGE });
+      const page = await this.#client.listMessages({ ...this.#filter, count: FIRST_PAGE });
       this.#known = new Map(page.messages.map((message) => [message.messageId, message]));
       this.#waiting.clear();
       this.#uncounted = 0;
@@ -106,7 +108,7 @@ export class MessageFeed {
     const from = this.#cursor;
     this.#put({ isLoadingMore: true });
     try {
-      const page = await this.#client.listMessages({ ...this.#filter, count: PAGE, cursor: from });
+      const page = await this.#client.listMessages({ ...this.#filter, count: NEXT_PAGE, cursor: from });
       // Reloaded meanwhile: this page belongs to a list that is gone.
       if (this.#cursor !== from) return;
       const more = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
