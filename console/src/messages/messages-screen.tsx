@@ -112,7 +112,7 @@ function List({
             <span role="columnheader">Destination</span>
             <span role="columnheader">Queue, topic</span>
             <span role="columnheader" className="text-right">
-              Tries
+              Retries
             </span>
             <span role="columnheader" className="text-right">
               Answer
