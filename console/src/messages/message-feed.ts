@@ -57,6 +57,8 @@ export class MessageFeed {
   #isHeld = false;
   #inView: readonly string[] = [];
   #lastEventId: string | null = null;
+  /** Of the loop that follows the stream: one that was paused does not wake up beside its successor. */
+  #followed = 0;
 
   constructor(client: Client, filter: MessageFilter) {
     this.#client = client;
@@ -76,9 +78,9 @@ export class MessageFeed {
     void this.reload();
     void this.#follow();
     const timer = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS);
+    // A page that nobody looks at leaves its connection to others; it goes on behind the last event it saw.
     const onVisible = () => {
       if (document.hidden) this.#stream?.abort();
-      else if (this.#state.live !== 'paused') void this.reload();
     };
     document.addEventListener('visibilitychange', onVisible);
     return () => {
@@ -144,6 +146,7 @@ export class MessageFeed {
 
   resume(): void {
     this.#put({ live: 'connecting' });
+    this.#lastEventId = null;
     void this.reload();
     void this.#follow();
   }
@@ -159,7 +162,9 @@ export class MessageFeed {
   }
 
   async #follow(): Promise<void> {
-    while (this.#isFollowing) {
+    this.#followed += 1;
+    const own = this.#followed;
+    while (this.#isFollowing && own === this.#followed) {
       if (!document.hidden) await this.#followOnce();
       if (this.#isFollowing) await pause(RECONNECT_MS);
     }
@@ -172,13 +177,19 @@ export class MessageFeed {
       const options = {
         signal: stream.signal,
         lastEventId: this.#lastEventId,
-        onOpen: () => this.#put({ live: 'live' }),
+        onOpen: () => this.#opened(),
       };
       for await (const event of this.#client.stream(lastingPart(this.#filter), options)) this.#note(event);
     } catch (error) {
       if (error instanceof PostriderError) this.#put({ error });
     }
     if (this.#isFollowing) this.#put({ live: stream.signal.aborted ? 'connecting' : 'offline' });
+  }
+
+  #opened(): void {
+    this.#put({ live: 'live', error: null });
+    // What came between the reading of the list and now was told to nobody.
+    if (this.#lastEventId === null && !this.#isHeld) void this.reload();
   }
 
   #note({ id, event }: StreamedEvent): void {

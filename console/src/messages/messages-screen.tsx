@@ -5,7 +5,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { API_URL } from '../app/place.ts';
 import type { Search } from '../app/search.ts';
-import { useSession } from '../app/session.ts';
+import { shownToken, useSession } from '../app/session.ts';
 import { isTyping } from '../app/shell.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -188,8 +188,8 @@ function NothingFound() {
       </p>
       <p>
         <code className="mono">queue:orders</code>, <code className="mono">topic:news</code>,{' '}
-        <code className="mono">host:api.example.com</code>, <code className="mono">label:invoice</code> and{' '}
-        <code className="mono">status:503</code> narrow it down quickly.
+        <code className="mono">host:api.example.com</code>, <code className="mono">label:invoice</code>,{' '}
+        <code className="mono">since:2h</code> and <code className="mono">status:503</code> narrow it down quickly.
       </p>
     </EmptyState>
   );
@@ -199,7 +199,7 @@ function FirstMessage() {
   const { account } = useSession();
   const { isDev } = account.service;
   const target = isDev ? `${API_URL}/dev/sink/ok` : 'https://example.com/webhook';
-  const token = isDev ? 'dev_postrider' : '$TOKEN';
+  const token = shownToken(account) ?? '$TOKEN';
   const command = [
     `curl -X POST ${API_URL}/v2/enqueue/hello/${target} \\`,
     `  -H "Authorization: Bearer ${token}" \\`,
