@@ -52,6 +52,16 @@ async function giveTraffic(service: Service, host: (name: string) => string) {
     { url: `http://${host('mail.acme')}/down/notify`, name: 'mail' },
   ]);
   await client.addEndpoints('user-events', [{ url: `http://${host('crm.acme')}/hooks/users` }]);
+  for (const [id, cron, path] of [
+    ['daily-report', 'CRON_TZ=Europe/Berlin 0 9 * * 1-5', 'daily'],
+    ['heartbeat', '*/5 * * * *', 'beat'],
+  ] as const) {
+    await client.createSchedule({
+      destination: `http://${host('reports.acme')}/${path}`,
+      settings: { Cron: cron, 'Schedule-Id': id },
+    });
+    for (let i = 0; i < 8; i += 1) await client.runSchedule(id);
+  }
   for (let i = 0; i < 14; i += 1) {
     await service.publish('order-events', { ...json({ order: 7000 + i }), settings: { Retries: '0' } });
     await service.publish(`http://${host('api.acme')}/v1/webhooks/invoices?id=${4200 + i}`, {
@@ -76,28 +86,19 @@ async function giveTraffic(service: Service, host: (name: string) => string) {
     ...json({ remind: true }),
     settings: { Delay: '2h30m' },
   });
+  await service.publish(service.sink('ok'), json({ hello: 'world' }));
+  await service.publish(service.sink('fail?times=1'), json({ order: 7 }));
+  await service.publish(service.sink('status/500'), { ...json({ order: 8 }), settings: { Retries: '0' } });
   const failing = await service.publish(`http://${host('api.acme')}/down/v1/charges`, {
     body: '{"charge":"ch_81","amount":9007199254740993,"card":{"brand":"visa","last4":"4242"}}',
     contentType: 'application/json',
     settings: {
-      'Retry-Delay': '800 + 1500 * retried',
+      'Retry-Delay': 'min(90000, 1000 * pow(9.5, retried))',
       Callback: `http://${host('api.acme')}/v1/how-it-went`,
       Label: 'charge',
     },
   });
-  for (const [id, cron, path] of [
-    ['daily-report', 'CRON_TZ=Europe/Berlin 0 9 * * 1-5', 'daily'],
-    ['heartbeat', '*/5 * * * *', 'beat'],
-  ] as const) {
-    await client.createSchedule({
-      destination: `http://${host('reports.acme')}/${path}`,
-      settings: { Cron: cron, 'Schedule-Id': id },
-    });
-    for (let i = 0; i < 8; i += 1) await client.runSchedule(id);
-  }
-  await service.publish(service.sink('ok'), json({ hello: 'world' }));
-  await service.publish(service.sink('fail?times=1'), json({ order: 7 }));
-  await service.publish(service.sink('status/500'), { ...json({ order: 8 }), settings: { Retries: '0' } });
+  await service.publish(`http://${host('crm.acme')}/hooks/users/15`, json({ user: 15 }));
   await new Promise((resolve) => setTimeout(resolve, 4500));
   await client.startBulk('retry', { host: [`${host('partners.example')}${/:\d+$/.test(host('x')) ? '' : ':80'}`] }, 1);
   return { failing };

@@ -42,7 +42,7 @@ test('a newcomer sees a message arrive, mends one that failed, and sends to a to
   await run(printed);
   const row = page.getByRole('row').filter({ hasText: '/dev/sink/ok' });
   await row.getByText('Delivered').waitFor();
-  assert.ok(Date.now() - before < 3000, 'it took too long to arrive');
+  assert.ok(Date.now() - before < 10_000, 'it took too long to arrive');
   await run(copied);
   await row.nth(1).waitFor();
   await row.first().getByRole('link').click();

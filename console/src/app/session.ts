@@ -57,3 +57,8 @@ export function useMay(scope: Scope): boolean {
 export function isSignedOut(error: unknown): boolean {
   return error instanceof PostriderError && error.status === 401;
 }
+
+/** In development the token is known to everybody, and commands work as they are shown; elsewhere it is never shown. */
+export function shownToken({ token, service }: OwnAccount): string | null {
+  return service.isDev && token.name === 'dev' ? 'dev_postrider' : null;
+}

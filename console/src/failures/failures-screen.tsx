@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { calls, type FailureGroup } from 'postrider-sdk';
 import { useState } from 'react';
 import { API_URL } from '../app/place.ts';
-import { useClient, useSession } from '../app/session.ts';
+import { shownToken, useClient, useSession } from '../app/session.ts';
 import { Payload } from '../messages/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
@@ -213,7 +213,7 @@ function NoFailures() {
   const { isDev, headerPrefix } = account.service;
   const command = [
     `curl -X POST ${API_URL}/v2/publish/${API_URL}/dev/sink/status/503 \\`,
-    `  -H "Authorization: Bearer dev_postrider" -H '${headerPrefix}Retries: 1'`,
+    `  -H "Authorization: Bearer ${shownToken(account) ?? '$TOKEN'}" -H '${headerPrefix}Retries: 1'`,
   ].join('\n');
   return (
     <EmptyState title="Nothing has failed" {...(isDev && { command })}>

@@ -59,11 +59,21 @@ export function parseBox(typed: string): Search {
   for (const word of typed.trim().split(/\s+/).filter(Boolean)) {
     const [, prefix, value] = /^(\w+):(?!\/\/)(.+)$/.exec(word) ?? [];
     const name = prefix === undefined ? undefined : PREFIXES[prefix.toLowerCase()];
-    if (name && value !== undefined) found[name] = [...(found[name] ?? []), value];
+    if ((prefix === 'since' || prefix === 'until') && value !== undefined) {
+      found[prefix === 'since' ? 'fromDate' : 'toDate'] = [instantOf(value)];
+    } else if (name && value !== undefined) found[name] = [...(found[name] ?? []), value];
     else if (/^msg_[0-9A-Z]{26}$/i.test(word)) found.messageIds = [...(found.messageIds ?? []), word];
     else words.push(word);
   }
   return { ...found, ...(words.length > 0 && { text: words.join(' ') }) };
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `15m` is that long ago; anything else is a date that the API reads. */
+function instantOf(value: string): string {
+  const [, count, unit] = /^(\d+)([smhd])$/.exec(value) ?? [];
+  return count && unit ? new Date(Date.now() - Number(count) * UNITS_MS[unit]!).toISOString() : value;
 }
 
 export interface FilterChip {

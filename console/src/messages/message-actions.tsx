@@ -29,7 +29,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           className="btn btn-primary"
           isDisabled={message.queueName !== undefined}
           done="It is due now"
-          {...(message.queueName !== undefined && { label: 'In a queue a message has its turn: it cannot overtake' })}
+          {...(message.queueName !== undefined && { hint: 'In a queue a message has its turn: it cannot overtake' })}
         >
           Deliver now
         </ActionButton>

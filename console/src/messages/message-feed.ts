@@ -28,6 +28,8 @@ const LOOK_UP_MAX = 100;
 /** New messages looked up at once; more than that are only counted. */
 const NEW_MAX = 300;
 const FRESH_MS = 1500;
+/** A list that has grown this long while nobody scrolled is begun anew. */
+const LIVE_ROWS_MAX = 20_000;
 const RECONNECT_MS = 1000;
 /** Attempts under way are no events: open rows in view are looked at again. */
 const LOOK_AGAIN_MS = 1500;
@@ -52,11 +54,15 @@ export class MessageFeed {
   #known = new Map<string, Message>();
   #waiting = new Map<string, Message>();
   #uncounted = 0;
+  /** Rows that came live since the last reading from the top. */
+  #grownLive = 0;
   #events = new Set<string>();
   #isGathering = false;
   #isHeld = false;
   #inView: readonly string[] = [];
   #lastEventId: string | null = null;
+  /** Of the loop that follows the stream: one that was paused does not wake up beside its successor. */
+  #followed = 0;
 
   constructor(client: Client, filter: MessageFilter) {
     this.#client = client;
@@ -76,9 +82,9 @@ export class MessageFeed {
     void this.reload();
     void this.#follow();
     const timer = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS);
+    // A page that nobody looks at leaves its connection to others; it goes on behind the last event it saw.
     const onVisible = () => {
       if (document.hidden) this.#stream?.abort();
-      else if (this.#state.live !== 'paused') void this.reload();
     };
     document.addEventListener('visibilitychange', onVisible);
     return () => {
@@ -96,6 +102,7 @@ export class MessageFeed {
       this.#known = new Map(page.messages.map((message) => [message.messageId, message]));
       this.#waiting.clear();
       this.#uncounted = 0;
+      this.#grownLive = 0;
       this.#cursor = page.cursor ?? null;
       this.#put({ rows: page.messages, isLoading: false, hasMore: this.#cursor !== null, error: null, newCount: 0 });
     } catch (error) {
@@ -144,6 +151,7 @@ export class MessageFeed {
 
   resume(): void {
     this.#put({ live: 'connecting' });
+    this.#lastEventId = null;
     void this.reload();
     void this.#follow();
   }
@@ -159,7 +167,9 @@ export class MessageFeed {
   }
 
   async #follow(): Promise<void> {
-    while (this.#isFollowing) {
+    this.#followed += 1;
+    const own = this.#followed;
+    while (this.#isFollowing && own === this.#followed) {
       if (!document.hidden) await this.#followOnce();
       if (this.#isFollowing) await pause(RECONNECT_MS);
     }
@@ -172,13 +182,19 @@ export class MessageFeed {
       const options = {
         signal: stream.signal,
         lastEventId: this.#lastEventId,
-        onOpen: () => this.#put({ live: 'live' }),
+        onOpen: () => this.#opened(),
       };
       for await (const event of this.#client.stream(lastingPart(this.#filter), options)) this.#note(event);
     } catch (error) {
       if (error instanceof PostriderError) this.#put({ error });
     }
     if (this.#isFollowing) this.#put({ live: stream.signal.aborted ? 'connecting' : 'offline' });
+  }
+
+  #opened(): void {
+    this.#put({ live: 'live', error: null });
+    // What came between the reading of the list and now was told to nobody.
+    if (this.#lastEventId === null && !this.#isHeld) void this.reload();
   }
 
   #note({ id, event }: StreamedEvent): void {
@@ -265,10 +281,34 @@ export class MessageFeed {
     const added = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const message of added) this.#known.set(message.messageId, message);
-    const rows = [...this.#state.rows, ...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
-    this.#put({ rows, newCount: 0, fresh: new Set(added.map(({ messageId }) => messageId)) });
+    const isTooLong = added.length + this.#state.rows.length > LIVE_ROWS_MAX && this.#grownLive > LIVE_ROWS_MAX;
+    this.#grownLive += added.length;
+    if (isTooLong) {
+      void this.reload();
+      return;
+    }
+    this.#put({
+      rows: merged(this.#state.rows, added),
+      newCount: 0,
+      fresh: new Set(added.map(({ messageId }) => messageId)),
+    });
     setTimeout(() => this.#put({ fresh: new Set() }), FRESH_MS);
   }
+}
+
+/** Both newest first. What is added belongs near the top, so little of a long list is looked at. */
+function merged(rows: readonly Message[], added: readonly Message[]): Message[] {
+  const fresh = [...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
+  const top: Message[] = [];
+  let at = 0;
+  for (const each of fresh) {
+    while (at < rows.length && isNewer(rows[at]!, each)) {
+      top.push(rows[at]!);
+      at += 1;
+    }
+    top.push(each);
+  }
+  return [...top, ...rows.slice(at)];
 }
 
 function isNewer(a: Message, b: Message): boolean {

@@ -2,10 +2,11 @@
 
 import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
+import type { Message } from 'postrider-sdk';
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { API_URL } from '../app/place.ts';
 import type { Search } from '../app/search.ts';
-import { useSession } from '../app/session.ts';
+import { shownToken, useSession } from '../app/session.ts';
 import { isTyping } from '../app/shell.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -44,6 +45,7 @@ function List({
   const state = useSyncExternalStore(feed.subscribe, () => feed.state);
   const scroller = useRef<HTMLDivElement>(null);
   const [isOver, setIsOver] = useState(false);
+  const [isFocused, setIsFocused] = useState(false);
   const { messageId: openId } = useParams({ strict: false }) as { messageId?: string };
   const { rows, hasMore, isLoading, isLoadingMore, newCount } = state;
   const virtual = useVirtualizer({
@@ -61,16 +63,12 @@ function List({
     feed.view(items.map(({ index }) => rows[index]!.messageId));
   });
   // Somebody reads here: what is new is announced and does not push the rows away.
-  useEffect(() => feed.hold(isOver || !isAtTop), [feed, isOver, isAtTop]);
+  const isRead = isOver || isFocused || !isAtTop;
+  useEffect(() => feed.hold(isRead), [feed, isRead]);
   useEffect(() => {
     if (hasMore && !isLoadingMore && last >= rows.length - 20) void feed.loadMore();
   }, [feed, hasMore, isLoadingMore, last, rows.length]);
-  useRowKeys(
-    rows.map(({ messageId }) => messageId),
-    openId,
-    (index) => virtual.scrollToIndex(index),
-    search,
-  );
+  useRowKeys(rows, openId, (index) => virtual.scrollToIndex(index), search);
 
   if (!isLoading && rows.length === 0 && !hasMore) {
     return (
@@ -112,7 +110,7 @@ function List({
             <span role="columnheader">Destination</span>
             <span role="columnheader">Queue, topic</span>
             <span role="columnheader" className="text-right">
-              Tries
+              Retries
             </span>
             <span role="columnheader" className="text-right">
               Answer
@@ -129,6 +127,8 @@ function List({
           className="min-h-0 grow overflow-y-auto outline-offset-[-2px]"
           onMouseEnter={() => setIsOver(true)}
           onMouseLeave={() => setIsOver(false)}
+          onFocus={() => setIsFocused(true)}
+          onBlur={() => setIsFocused(false)}
         >
           <div className="relative" style={{ height: virtual.getTotalSize() }}>
             {items.map(({ index, key, start }) => (
@@ -154,22 +154,23 @@ function List({
 
 /** `j` and `k` or the arrows go through the rows while a message is open; Escape closes it. */
 function useRowKeys(
-  ids: readonly string[],
+  rows: readonly Message[],
   openId: string | undefined,
   show: (index: number) => void,
   search: Search,
 ): void {
   const navigate = useNavigate();
-  const latest = useRef({ ids, openId, show, search });
-  latest.current = { ids, openId, show, search };
+  const latest = useRef({ rows, openId, show, search });
+  latest.current = { rows, openId, show, search };
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey) return;
       const step = event.key === 'j' ? 1 : event.key === 'k' ? -1 : 0;
-      const { ids: all, openId: id, show: showRow, search: kept } = latest.current;
+      const { rows: all, openId: id, show: showRow, search: kept } = latest.current;
       if (step === 0 || all.length === 0) return;
-      const at = id === undefined ? (step > 0 ? 0 : all.length - 1) : all.indexOf(id) + step;
-      const messageId = all[at];
+      const open = all.findIndex(({ messageId }) => messageId === id);
+      const at = id === undefined ? (step > 0 ? 0 : all.length - 1) : open + step;
+      const messageId = all[at]?.messageId;
       if (messageId === undefined) return;
       showRow(at);
       void navigate({ to: '/messages/$messageId', params: { messageId }, search: kept });
@@ -188,8 +189,8 @@ function NothingFound() {
       </p>
       <p>
         <code className="mono">queue:orders</code>, <code className="mono">topic:news</code>,{' '}
-        <code className="mono">host:api.example.com</code>, <code className="mono">label:invoice</code> and{' '}
-        <code className="mono">status:503</code> narrow it down quickly.
+        <code className="mono">host:api.example.com</code>, <code className="mono">label:invoice</code>,{' '}
+        <code className="mono">since:2h</code> and <code className="mono">status:503</code> narrow it down quickly.
       </p>
     </EmptyState>
   );
@@ -199,7 +200,7 @@ function FirstMessage() {
   const { account } = useSession();
   const { isDev } = account.service;
   const target = isDev ? `${API_URL}/dev/sink/ok` : 'https://example.com/webhook';
-  const token = isDev ? 'dev_postrider' : '$TOKEN';
+  const token = shownToken(account) ?? '$TOKEN';
   const command = [
     `curl -X POST ${API_URL}/v2/enqueue/hello/${target} \\`,
     `  -H "Authorization: Bearer ${token}" \\`,

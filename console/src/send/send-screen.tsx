@@ -7,7 +7,7 @@ import { PostriderError, type Published } from 'postrider-sdk';
 import { useEffect, useState } from 'react';
 import { API_URL } from '../app/place.ts';
 import { type Search, textOf } from '../app/search.ts';
-import { useClient, useMay, useSession } from '../app/session.ts';
+import { shownToken, useClient, useMay, useSession } from '../app/session.ts';
 import { callOf, type Draft, draftOf, type SentAnswer } from '../messages/publish-again.ts';
 import { CronPreview } from '../schedules/cron-preview.tsx';
 import { TestResult } from '../topics/test-result.tsx';
@@ -224,13 +224,15 @@ function Destinations({ value, onChange }: { readonly value: string; readonly on
 }
 
 function Preview({ draft }: { readonly draft: Draft }) {
-  const { headerPrefix } = useSession().account.service;
+  const { account } = useSession();
+  const { headerPrefix } = account.service;
+  const token = shownToken(account);
   const toCurl = useCurl();
   const call = callOf(draft);
   const shown: readonly [string, string][] = [
     ['cURL', toCurl(call)],
-    ['TypeScript', typescriptSnippet(draft, API_URL, headerPrefix)],
-    ['Python', pythonSnippet(call, API_URL, headerPrefix)],
+    ['TypeScript', typescriptSnippet(draft, API_URL, headerPrefix, token)],
+    ['Python', pythonSnippet(call, API_URL, headerPrefix, token)],
   ];
   return (
     <Tabs.Root defaultValue="cURL">

@@ -5,10 +5,13 @@ import type { Draft } from '../messages/publish-again.ts';
 
 const text = (value: string) => JSON.stringify(value);
 
+const fromEnvironment = (token: string | null, otherwise: string) => (token === null ? otherwise : text(token));
+
 export function typescriptSnippet(
   { mode, destination, queue, contentType, body, settings }: Draft,
   baseUrl: string,
   prefix: string,
+  token: string | null,
 ): string {
   const named = settings.filter(([name, value]) => name !== '' && value !== '');
   const lines = [
@@ -23,7 +26,7 @@ export function typescriptSnippet(
     mode === 'enqueue' ? `enqueue(${text(queue)}, {` : mode === 'schedule' ? 'createSchedule({' : 'publish({';
   const options = [
     `baseUrl: ${text(baseUrl)}`,
-    'token: process.env.TOKEN',
+    `token: ${fromEnvironment(token, 'process.env.TOKEN')}`,
     ...(prefix === 'Service-' ? [] : [`headerPrefix: ${text(prefix)}`]),
   ];
   return [
@@ -36,7 +39,7 @@ export function typescriptSnippet(
   ].join('\n');
 }
 
-export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: string): string {
+export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: string, token: string | null): string {
   const headers = Object.entries(headersOf(call, prefix));
   return [
     'import os, requests',
@@ -44,7 +47,7 @@ export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: stri
     'answer = requests.post(',
     `    ${text(baseUrl + call.path)},`,
     '    headers={',
-    `        "Authorization": f"Bearer {os.environ['TOKEN']}",`,
+    `        "Authorization": ${token === null ? `f"Bearer {os.environ['TOKEN']}"` : text(`Bearer ${token}`)},`,
     ...headers.map(([name, value]) => `        ${text(name)}: ${text(value)},`),
     '    },',
     ...(typeof call.body === 'string' && call.body !== '' ? [`    data=${text(call.body)}.encode(),`] : []),

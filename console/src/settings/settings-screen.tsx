@@ -144,6 +144,12 @@ function About() {
           </dd>
         </div>
       </dl>
+      {isDev && (
+        <p className="mt-3 text-xs text-ink-3">
+          To go to production: <code className="mono text-ink-2">npm start</code> keeps its data elsewhere, refuses
+          private addresses, and prints an admin token on its first start, once.
+        </p>
+      )}
     </Section>
   );
 }

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
 import type { ReactNode } from 'react';
 import { API_URL } from '../app/place.ts';
-import { useMay, useSession } from '../app/session.ts';
+import { shownToken, useMay, useSession } from '../app/session.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { useToast } from './toast.tsx';
 
@@ -17,8 +17,10 @@ export interface ActionOptions<T> {
 
 /** A call as a command for the shell. */
 export function useCurl(): (call: Call<unknown>) => string {
-  const { headerPrefix } = useSession().account.service;
-  return (call) => curl(call, { baseUrl: API_URL, headerPrefix });
+  const { account } = useSession();
+  const token = shownToken(account);
+  return (call) =>
+    curl(call, { baseUrl: API_URL, headerPrefix: account.service.headerPrefix, ...(token !== null && { token }) });
 }
 
 export function useAction<T>(options: ActionOptions<T> = {}) {
@@ -57,6 +59,8 @@ interface ActionButtonProps<T> extends ActionOptions<T> {
   readonly className?: string;
   readonly isDisabled?: boolean;
   readonly label?: string;
+  /** Why it is as it is, for those who point at it. */
+  readonly hint?: string;
   readonly children?: ReactNode;
 }
 
@@ -67,6 +71,7 @@ export function ActionButton<T>({
   className = 'btn',
   isDisabled = false,
   label,
+  hint,
   children,
   ...options
 }: ActionButtonProps<T>) {
@@ -78,7 +83,7 @@ export function ActionButton<T>({
       className={className}
       disabled={!may || isDisabled || action.isPending}
       aria-label={label}
-      title={may ? label : lacks(scope)}
+      title={may ? (hint ?? label) : lacks(scope)}
       onClick={() => action.mutate(typeof call === 'function' ? call() : call)}
     >
       {icon && <Icon name={icon} className="size-3.5" />}

@@ -29,7 +29,12 @@ export function TimeChart({
   const plot = useRef<uPlot | null>(null);
   const theme = useTheme();
   const drawn = stacked(series);
-  const data: uPlot.AlignedData = [at.map((each) => each / 1000), ...drawn.map(({ values }) => [...values])];
+  const end = at.length < 2 ? [] : [2 * at.at(-1)! - at.at(-2)!];
+  // A stretch of time is drawn from its beginning to its end, so the last one needs an end of its own.
+  const data: uPlot.AlignedData = [
+    [...at, ...end].map((each) => each / 1000),
+    ...drawn.map(({ values, kind }) => [...values, ...end.map(() => (kind === 'line' ? values.at(-1)! : null))]),
+  ];
   const latest = useRef(data);
   latest.current = data;
   const shape = drawn.map(({ label: name, tone }) => `${name} ${tone}`).join();
@@ -58,7 +63,10 @@ export function TimeChart({
             stroke: kind === 'line' ? color(tone) : 'transparent',
             width: kind === 'line' ? 1.5 : 0,
             points: { show: false },
-            ...(kind === 'bar' && { fill: color(tone), paths: uPlot.paths.bars!({ size: [0.72, 24], radius: 0.15 }) }),
+            ...(kind === 'bar' && {
+              fill: color(tone),
+              paths: uPlot.paths.bars!({ size: [0.72, 24], radius: 0.15, align: 1 }),
+            }),
             ...(kind === 'line' && { paths: uPlot.paths.stepped!({ align: 1 }) }),
           })),
         ],

@@ -184,6 +184,20 @@ const SAMPLES: Record<RuleName, Samples> = {
     ],
     good: [at('server/src/domain/score.ts'), at('server/src/domain/prototypes.ts')],
   },
+  markup: {
+    bad: [
+      at('console/src/ui/code.tsx', 'const a = <p dangerouslySetInnerHTML={{ __html: text }} />;'),
+      at('console/src/ui/code.tsx', 'element.innerHTML = text;'),
+    ],
+    good: [at('console/src/ui/code.tsx', '// not dangerouslySetInnerHTML\nconst a = <p>{text}</p>;')],
+  },
+  'service from the page': {
+    bad: [at('console/src/app/app.tsx', "import { parseCron } from '../../../server/src/domain/cron.ts';")],
+    good: [
+      at('console/src/app/app.tsx', "import { createClient } from 'postrider-sdk';"),
+      at('console/test/service.ts', "import { startPostrider } from '../../server/src/main.ts';"),
+    ],
+  },
   length: {
     bad: [engine('x();\n'.repeat(401)), at('server/src/store/sqlite/migrations/0001-core.sql', '\n'.repeat(401))],
     good: [engine('x();\n'.repeat(400)), at('server/test/x.test.ts', '\n'.repeat(900))],

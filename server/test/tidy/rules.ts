@@ -24,9 +24,10 @@ interface Rule {
 
 const LINES_MAX = 400;
 
-const isSource = (path: string) => path.startsWith(SRC) && /\.(?:ts|sql)$/.test(path);
+const isSource = (path: string) => /^(?:server|sdk|console)\/src\/.*\.(?:tsx?|sql)$/.test(path);
+const isPage = (path: string) => /^console\/src\/.*\.tsx?$/.test(path);
 const isSourceCode = (path: string) => path.startsWith(SRC) && path.endsWith('.ts');
-const isCode = (path: string) => /^server\/.*\.(?:ts|js)$/.test(path);
+const isCode = (path: string) => /^(?:server|sdk|console)\/.*\.(?:tsx?|js)$/.test(path);
 const isCodeBeside = (file: string) => (path: string) => isSourceCode(path) && path !== SRC + file;
 const isDomain = (path: string) => isSourceCode(path) && partOf(path) === 'domain';
 const isOutsideAdapters = (path: string) => isSourceCode(path) && partOf(path) !== 'store adapter';
@@ -107,6 +108,18 @@ export const RULES = {
   any: ban(isCode, 'code', /\bas\s+any\b|:\s*any\b(?!\s*\()|<\s*any\b/g, 'give it its type, or `unknown` and a check'),
   'silenced types': ban(isCode, 'comments', /@ts-(?:ignore|nocheck)\b/g, 'repair the type'),
   eval: ban(isCode, 'code', /(?<![.\w$])eval\s*\(|\bnew\s+Function\b/g, 'text is never run as code'),
+  markup: ban(
+    isPage,
+    'code',
+    /\bdangerouslySetInnerHTML\b|\b(?:inner|outer)HTML\b|\binsertAdjacentHTML\b|\bdocument\s*\.\s*write\b/g,
+    'what a message contains is text',
+  ),
+  'service from the page': ban(
+    isPage,
+    'codeAndText',
+    /\bfrom\s*['"][^'"]*server\/[^'"]*['"]/g,
+    'the console knows the API only, through the SDK',
+  ),
   console: ban(isOutsideCli, 'code', /\bconsole\s*\.\s*\w+/g, 'only cli/ writes to the terminal; others have the log'),
   'drawer name': {
     reads: isCode,

@@ -1,0 +1,84 @@
+// The parts of the console that are plain functions: cron in words, what the search box understands, drafts and snippets.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Message } from 'postrider-sdk';
+import { parseSearch, stringifySearch } from '../src/app/search.ts';
+import { chipsOf, filterFromSearch, lastingPart, parseBox, without } from '../src/messages/filter.ts';
+import { callOf, draftOf } from '../src/messages/publish-again.ts';
+import { cronWords } from '../src/schedules/cron-words.ts';
+import { pythonSnippet, typescriptSnippet } from '../src/send/snippets.ts';
+
+test('a cron is put in words where there are simple ones', () => {
+  const words: Record<string, string | null> = {
+    '* * * * *': 'Every minute',
+    '*/5 * * * *': 'Every 5 minutes',
+    '0 * * * *': 'Every hour',
+    '30 * * * *': 'Every hour, at minute 30',
+    '0 */6 * * *': 'Every 6 hours',
+    '0 9 * * 1-5': 'At 09:00, Monday to Friday',
+    '15 8,20 * * *': 'At 08:15 and 20:15',
+    '0 0 1 * *': 'At 00:00, on day 1 of the month',
+    '0 0 1 1,7 *': 'At 00:00, on day 1 of January and July',
+    '0 12 * * 0': 'At 12:00, on Sunday',
+    'CRON_TZ=Europe/Berlin 0 9 * * 1,3': 'At 09:00, on Monday and Wednesday, in Europe/Berlin',
+    '@daily': 'At 00:00',
+    '0 9 13 * 5': null,
+    '1-5 * * * *': null,
+    nonsense: null,
+    '': null,
+  };
+  for (const [cron, expected] of Object.entries(words)) assert.equal(cronWords(cron), expected, cron);
+});
+
+test('the search box takes names out of the text', () => {
+  assert.deepEqual(parseBox('queue:orders status:503 status:500 hello world'), {
+    queueName: ['orders'],
+    responseStatus: ['503', '500'],
+    text: 'hello world',
+  });
+  const id = 'msg_01M7EZ927YM48C125CV0AFAWDP';
+  assert.deepEqual(parseBox(id), { messageIds: [id] });
+  // What only looks like a name is text: URLs have colons too.
+  assert.deepEqual(parseBox('https://a.example/x nothing:known'), { text: 'https://a.example/x nothing:known' });
+  assert.deepEqual(parseBox('  '), {});
+  const since = parseBox('since:2h').fromDate?.[0] ?? '';
+  assert.ok(Math.abs(Date.parse(since) - (Date.now() - 7_200_000)) < 10_000, since);
+  assert.deepEqual(parseBox('until:2026-01-31'), { toDate: ['2026-01-31'] });
+});
+
+test('a filter survives its way through the address', () => {
+  const search = { state: ['FAILED', 'RETRY'], text: 'a&b=c #%', label: 'x' };
+  assert.deepEqual(parseSearch(stringifySearch(search)), search);
+  assert.equal(stringifySearch({ a: '', b: undefined, c: [] }), '');
+  assert.deepEqual(filterFromSearch({ ...search, unknown: 'x' }), { ...search, label: ['x'] });
+  assert.deepEqual(without(search, 'state', 'FAILED').state, ['RETRY']);
+  assert.equal('label' in without(search, 'label', 'x'), false);
+  assert.deepEqual(chipsOf(search), [{ name: 'label', value: 'x', label: 'label' }]);
+  assert.deepEqual(lastingPart(filterFromSearch(search)), { label: ['x'] });
+});
+
+test('a message becomes the call that makes it again', () => {
+  const message = {
+    messageId: 'msg_1',
+    url: 'https://a.example/b?c=1',
+    method: 'PUT',
+    header: { 'Content-Type': ['text/plain'], 'X-Tenant': ['acme'] },
+    body: 'hello',
+    maxRetries: 2,
+    queueName: 'q',
+    labels: ['a', 'b'],
+  } as unknown as Message;
+  const draft = draftOf(message);
+  assert.deepEqual(callOf(draft), {
+    method: 'POST',
+    path: `/v2/enqueue/q/${encodeURIComponent(message.url)}`,
+    headers: { 'Content-Type': 'text/plain' },
+    settings: { Method: 'PUT', Retries: '2', Label: 'a, b', 'Forward-X-Tenant': 'acme' },
+    body: 'hello',
+  });
+  const typescript = typescriptSnippet(draft, 'http://x', 'Service-', null);
+  assert.match(typescript, /postrider\.enqueue\("q", \{/);
+  assert.match(typescript, /token: process\.env\.TOKEN/);
+  assert.match(pythonSnippet(callOf(draft), 'http://x', 'Service-', 'dev'), /"Authorization": "Bearer dev"/);
+});
