@@ -89,6 +89,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   };
   await store.createToken(token, new Uint8Array(32));
   await Promise.all([store.findToken(new Uint8Array(32)), store.listTokens(ACCOUNT)]);
+  await store.touchToken('tok_1', NOW);
   await store.revokeToken(ACCOUNT, 'tok_1', NOW);
 
   const endpoints = [{ name: null, url: 'https://a.example/' }];
@@ -134,6 +135,11 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await useOrderKeys(store);
   await useLists(store);
   await useSchedulesAndJobs(store);
+  await Promise.all([
+    store.standing(ACCOUNT, NOW, 10),
+    store.activity(ACCOUNT, NOW, NOW + DAY, 10),
+    store.failureGroups(ACCOUNT, 10),
+  ]);
   await store.deleteJournal(ACCOUNT, NOW, 10);
   await store.deleteDeduplication(NOW, 10);
   await Promise.all([store.deleteExpired(NOW, 10), store.counts(), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);
