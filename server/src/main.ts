@@ -10,6 +10,7 @@ import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { idMaker } from './domain/id.ts';
+import type { NodeAbout } from './domain/node.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { Console } from './http/console.ts';
@@ -123,7 +124,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const isForQstashClients = headerPrefix.toLowerCase() === 'upstash-';
 
   const metrics = new Metrics();
-  const store = countingStore(await openStore(config, node, { ...options, world, log }), metrics);
+  const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
+  const store = countingStore(await openStore(config, node, about, { ...options, world, log }), metrics);
   const accounts = new Accounts(store, world, newId);
   const policy = egressPolicy(config);
   const disk = config.store === null ? diskWatch(config.data, config.minFreeDiskBytes) : noDiskWatch();
@@ -238,6 +240,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     await store.close();
     throw error;
   }
+  // Before the first sign of life, which says it to others.
+  about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
 
@@ -288,9 +292,9 @@ export async function migrateStore(config: Config, onProgress: (progress: MovePr
 async function openStore(
   config: Config,
   node: string,
+  about: NodeAbout,
   { world, log, onBroken }: StartOptions & { readonly world: World; readonly log: Log },
 ): Promise<Store> {
-  const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   if (config.store !== null) {
     return openPostgresStore({
       url: config.store,

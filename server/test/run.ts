@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { findChromium } from '../../console/test/browser.ts';
 import { startTestServer } from './postgres/server.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -44,12 +45,22 @@ function chosen(patterns: readonly string[], given: readonly string[]): string[]
   return meant.filter((file) => named.includes(file)).sort();
 }
 
+/** Before the tests: several of them that install it at once would be in each other's way. */
+function prepareChromium(): void {
+  try {
+    findChromium();
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+  }
+}
+
 async function main(given: readonly string[]): Promise<number> {
   const files = chosen(ALL, given);
   if (files.length === 0) {
     process.stderr.write(`there is no test file like ${given.join(' ')}\n`);
     return 1;
   }
+  if (files.some((file) => file.startsWith('console'))) prepareChromium();
   const server = await startTestServer().catch((error: Error) => error);
   if (server instanceof Error) {
     process.stderr.write(`no PostgreSQL for the tests: ${server.message.trim()}\n`);

@@ -8,7 +8,7 @@ export const NODE_ROLES: readonly NodeRole[] = ['all', 'api', 'deliver'];
 export interface NodeAbout {
   readonly role: NodeRole;
   readonly version: string;
-  /** Where it listens; the port may be 0 for any that was free. */
+  /** Where it listens. */
   readonly address: string;
 }
 
