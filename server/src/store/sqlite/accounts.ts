@@ -1,7 +1,8 @@
 // Accounts, their signing keys and tokens, and their usage.
 
-import type { Account, Scope, SigningKeys, Token, UsageRow } from '../../domain/account.ts';
+import type { Account, SigningKeys, Token, UsageRow } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
+import { type TokenRow, toToken } from '../rows.ts';
 import type { Principal } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -50,16 +51,6 @@ export function rotateSigningKeys(database: Database, accountId: string, next: s
   return getSigningKeys(database, accountId);
 }
 
-interface TokenRow {
-  id: string;
-  account_id: string;
-  name: string;
-  scopes: string;
-  created_at: number;
-  revoked_at: number | null;
-  last_used_at: number | null;
-}
-
 export function createToken(database: Database, token: Token, hash: Uint8Array): void {
   database.run(
     'INSERT INTO tokens (id, account_id, name, scopes, hash, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -96,18 +87,6 @@ export function revokeToken(database: Database, accountId: string, tokenId: stri
 
 export function touchToken(database: Database, tokenId: string, now: number): void {
   database.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', now, tokenId);
-}
-
-function toToken(row: TokenRow): Token {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    scopes: row.scopes === '' ? [] : (row.scopes.split(' ') as Scope[]),
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at,
-    lastUsedAt: row.last_used_at,
-  };
 }
 
 export function usage(database: Database, accountId: string, fromDay: string, toDay: string): UsageRow[] {

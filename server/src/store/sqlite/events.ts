@@ -1,11 +1,11 @@
 // Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
-import { ACCEPTED, CANCELLED } from '../rows.ts';
+import { ACCEPTED, CANCELLED, type MessageRow } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
-import { ALL_BUT_BODY, getAttempt, type MessageRow } from './messages.ts';
+import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 import { meantMessage, PAGE_BYTES_MAX } from './search.ts';
 
 const CHUNK = 500;

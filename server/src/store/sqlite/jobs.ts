@@ -1,25 +1,11 @@
 // The jobs table: bulk operations and how far they have come.
 
-import type { Job, JobAction, JobStep, JobWork } from '../../domain/job.ts';
-import type { MessageFilter } from '../../domain/message-filter.ts';
+import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { type JobRow, toJob } from '../rows.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
 import type { Journal } from './journal.ts';
 import { cancel } from './settle.ts';
-
-interface JobRow {
-  id: string;
-  account_id: string;
-  action: JobAction;
-  filter: string;
-  per_second: number;
-  state: Job['state'];
-  matched: number;
-  done: number;
-  at_seq: number | null;
-  created_at: number;
-  updated_at: number;
-}
 
 export function createJob(database: Database, job: Job): void {
   database.run(
@@ -107,20 +93,4 @@ export function stopJob(database: Database, accountId: string, id: string, now: 
       id,
     ) > 0
   );
-}
-
-function toJob(row: JobRow): Job {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    action: row.action,
-    filter: JSON.parse(row.filter) as MessageFilter,
-    perSecond: row.per_second,
-    state: row.state,
-    matched: row.matched,
-    done: row.done,
-    atSeq: row.at_seq,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

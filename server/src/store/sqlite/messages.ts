@@ -1,69 +1,9 @@
-// The messages and attempts tables: their rows, and the mapping to the domain's types. No decisions.
+// The messages and attempts tables, and all that hangs on a message. No decisions.
 
-import type { FlowLimits } from '../../domain/flow-control.ts';
-import type {
-  Attempt,
-  CallbackTarget,
-  HeaderList,
-  Message,
-  MessageKind,
-  MessageState,
-  Method,
-  NewMessage,
-  Outcome,
-} from '../../domain/message.ts';
-import type { Redaction } from '../../domain/redact.ts';
+import type { Attempt, NewMessage } from '../../domain/message.ts';
+import { type AttemptRow, type MessageRow, type RowState, toAttempt, toMessage, toState } from '../rows.ts';
 import type { Counts, StoredMessage } from '../store.ts';
 import type { Database } from './database.ts';
-
-/** `pending` has three kinds here, told apart by what the message waits for; see the migration. */
-export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending'>;
-
-export interface MessageRow {
-  seq: number;
-  id: string;
-  account_id: string;
-  kind: MessageKind;
-  state: RowState;
-  due_at: number;
-  first_due_at: number;
-  lease: string | null;
-  node: string | null;
-  claimed_at: number | null;
-  holds_slot: 0 | 1;
-  url: string;
-  host: string;
-  method: Method;
-  headers: string;
-  retries_max: number;
-  retry_delay: string | null;
-  timeout_ms: number;
-  retried: number;
-  interrupted: number;
-  attempts: number;
-  queue_name: string | null;
-  order_key: string | null;
-  is_first_of_key: 0 | 1;
-  flow_key: string | null;
-  flow_limits: string | null;
-  topic_name: string | null;
-  endpoint_name: string | null;
-  schedule_id: string | null;
-  labels: string | null;
-  redaction: string | null;
-  deduplication_key: string | null;
-  callback: string | null;
-  failure_callback: string | null;
-  source_message_id: string | null;
-  caller_ip: string | null;
-  hops: number;
-  created_at: number;
-  ended_at: number | null;
-  expires_at: number | null;
-  failure: string | null;
-  last_status: number | null;
-  body: Uint8Array;
-}
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_due_at, m.lease, m.node,
@@ -138,56 +78,6 @@ export function readBody(database: Database, seq: number): Uint8Array {
   return database.get<{ body: Uint8Array }>('SELECT body FROM messages WHERE seq = ?', seq)!.body;
 }
 
-export function toMessage(row: MessageRow): Message {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    kind: row.kind,
-    url: row.url,
-    host: row.host,
-    method: row.method,
-    headers: JSON.parse(row.headers) as HeaderList,
-    body: row.body,
-    retriesMax: row.retries_max,
-    retryDelay: row.retry_delay,
-    timeoutMs: row.timeout_ms,
-    queueName: row.queue_name,
-    orderKey: row.order_key,
-    flow: row.flow_key === null ? null : { key: row.flow_key, limits: JSON.parse(row.flow_limits!) as FlowLimits },
-    scheduleId: row.schedule_id,
-    labels: row.labels === null ? [] : (JSON.parse(row.labels) as string[]),
-    redaction: row.redaction === null ? null : (JSON.parse(row.redaction) as Redaction),
-    // What it kept others from matters only at acceptance.
-    deduplication: null,
-    topicName: row.topic_name,
-    endpointName: row.endpoint_name,
-    callback: parseCallback(row.callback),
-    failureCallback: parseCallback(row.failure_callback),
-    sourceMessageId: row.source_message_id,
-    callerIp: row.caller_ip,
-    hops: row.hops,
-    createdAt: row.created_at,
-    dueAt: row.due_at,
-    state: toState(row.state),
-    firstDueAt: row.first_due_at,
-    retried: row.retried,
-    interrupted: row.interrupted,
-    attempts: row.attempts,
-    endedAt: row.ended_at,
-    claimedAt: row.claimed_at,
-    failure: row.failure,
-    lastStatus: row.last_status,
-  };
-}
-
-function parseCallback(text: string | null): CallbackTarget | null {
-  return text === null ? null : (JSON.parse(text) as CallbackTarget);
-}
-
-export function toState(state: RowState): MessageState {
-  return state === 'delayed' || state === 'queued' || state === 'ready' ? 'pending' : state;
-}
-
 export function insertAttempt(database: Database, messageSeq: number, attempt: Attempt): void {
   database.run(
     `INSERT INTO attempts (message_seq, number, started_at, ended_at, outcome, status, error, next_at,
@@ -206,19 +96,6 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
   );
 }
 
-interface AttemptRow {
-  number: number;
-  started_at: number;
-  ended_at: number;
-  outcome: Outcome['kind'];
-  status: number | null;
-  error: string | null;
-  next_at: number | null;
-  response_headers: string;
-  is_response_body_cut: 0 | 1;
-  response_body: Uint8Array;
-}
-
 export function getMessage(database: Database, accountId: string, messageId: string): StoredMessage | null {
   const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
   if (!row) return null;
@@ -233,21 +110,6 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
     number,
   );
   return row ? toAttempt(row) : null;
-}
-
-function toAttempt(row: AttemptRow): Attempt {
-  return {
-    number: row.number,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    outcome: row.outcome,
-    status: row.status,
-    error: row.error,
-    nextAt: row.next_at,
-    responseHeaders: JSON.parse(row.response_headers) as HeaderList,
-    responseBody: row.response_body,
-    isResponseBodyCut: row.is_response_body_cut === 1,
-  };
 }
 
 export function countMessages(database: Database): Counts {

@@ -1,27 +1,12 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
 // it moved already makes nothing.
 
-import type { HeaderList, NewMessage } from '../../domain/message.ts';
+import type { NewMessage } from '../../domain/message.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import { type ScheduleRow, toSchedule } from '../rows.ts';
 import { accept } from './accept.ts';
 import type { Database } from './database.ts';
 import type { Journal } from './journal.ts';
-
-interface ScheduleRow {
-  id: string;
-  account_id: string;
-  cron: string;
-  destination: string;
-  queue_name: string | null;
-  headers: string;
-  caller_ip: string | null;
-  is_paused: 0 | 1;
-  next_at: number | null;
-  last_at: number | null;
-  last_message_ids: string;
-  created_at: number;
-  body: Uint8Array;
-}
 
 /** Whole: what was there under the same id is replaced. */
 export function saveSchedule(database: Database, schedule: Schedule): void {
@@ -134,22 +119,4 @@ export function fireSchedule(
     schedule.id,
   );
   return { isFired: true, dueAt };
-}
-
-function toSchedule(row: ScheduleRow): Schedule {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    cron: row.cron,
-    destination: row.destination,
-    queueName: row.queue_name,
-    headers: JSON.parse(row.headers) as HeaderList,
-    body: row.body,
-    callerIp: row.caller_ip,
-    isPaused: row.is_paused === 1,
-    nextAt: row.next_at,
-    lastAt: row.last_at,
-    lastMessageIds: JSON.parse(row.last_message_ids) as string[],
-    createdAt: row.created_at,
-  };
 }

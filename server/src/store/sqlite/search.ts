@@ -5,9 +5,10 @@
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { Message } from '../../domain/message.ts';
 import { isMeant, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
-import { ALL_BUT_BODY, type MessageRow, readBody, toMessage } from './messages.ts';
+import { ALL_BUT_BODY, readBody } from './messages.ts';
 
 const CHUNK = 500;
 const WAYS_MAX = 100;

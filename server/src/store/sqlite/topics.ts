@@ -1,19 +1,8 @@
 // The topics table: read and written whole, guarded by a version.
 
-import type { HeaderList } from '../../domain/message.ts';
-import type { Endpoint, Topic } from '../../domain/topic.ts';
+import type { Topic } from '../../domain/topic.ts';
+import { type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
-
-interface TopicRow {
-  id: string;
-  account_id: string;
-  name: string;
-  endpoints: string;
-  defaults: string;
-  created_at: number;
-  updated_at: number;
-  version: number;
-}
 
 export function getTopic(database: Database, accountId: string, nameOrId: string): Topic | null {
   const row =
@@ -62,17 +51,4 @@ export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed'
     );
   }
   return changes > 0 ? 'saved' : 'changed';
-}
-
-function toTopic(row: TopicRow): Topic {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    endpoints: JSON.parse(row.endpoints) as Endpoint[],
-    defaults: JSON.parse(row.defaults) as HeaderList,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    version: row.version,
-  };
 }

@@ -1,9 +1,9 @@
 // What there is to know about a message that waits: its queue and who goes before it, its flow key.
 
+import { type MessageRow, type RowState, toMessage, toState } from '../rows.ts';
 import type { WhyFacts } from '../store.ts';
 import type { Database } from './database.ts';
 import { getFlowKey } from './flow-keys.ts';
-import { type MessageRow, type RowState, toMessage, toState } from './messages.ts';
 import { getQueue } from './queues.ts';
 
 export function whyFacts(database: Database, accountId: string, messageId: string): WhyFacts | null {
@@ -12,7 +12,7 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
   return {
     message: toMessage(row),
     queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
-    ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot === 1 ? null : ahead(database, row),
+    ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot ? null : ahead(database, row),
     flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),
   };
 }
@@ -22,7 +22,7 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
  * key; else those of its queue that are on their way or stand before it in the line.
  */
 function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
-  const isBehindKey = row.order_key !== null && row.is_first_of_key === 0;
+  const isBehindKey = row.order_key !== null && !row.is_first_of_key;
   const line = `ended_at IS NULL AND account_id = ? AND queue_name = ?${isBehindKey ? ' AND order_key = ?' : ''}`;
   const inLine = [row.account_id, row.queue_name, ...(isBehindKey ? [row.order_key] : [])];
   const holding = line.replace('ended_at IS NULL', 'holds_slot = 1');
