@@ -69,13 +69,19 @@ export class TcpProxy {
 
   #take(client: Socket): void {
     if (this.#isRefusing && !this.#isSilent) {
-      client.resetAndDestroy();
+      reset(client);
       return;
     }
     const wire = new Wire(client, () => this.#wires.delete(wire));
     this.#wires.add(wire);
     if (!this.#isSilent) wire.open(this.#port);
   }
+}
+
+/** One that has said its last word cannot be reset any more: Node.js would wait for it forever when the process ends. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded || socket.connecting) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 /** One connection: the node's side, and the database's once it is open. */
@@ -113,8 +119,8 @@ class Wire {
   }
 
   break(): void {
-    this.#client.resetAndDestroy();
-    this.#outer?.resetAndDestroy();
+    reset(this.#client);
+    if (this.#outer) reset(this.#outer);
   }
 
   #pass(from: Socket, to: Socket): void {
