@@ -37,6 +37,9 @@ export const kill: Fault = async (cluster, node) => {
   await node.server.kill();
   node.target = null;
   cluster.aim();
+  // One that waits for a lock would not notice for long that nobody is there any more, and what it does then is not
+  // what the node had in flight.
+  await cluster.tables.terminate(sessions);
   await cluster.tables.sessionsEnded(sessions);
   const cutOff = cluster.trial.noteFault('crash', await cluster.tables.claims([node.id]));
   void cluster.watchTakeover(`kill ${node.name}`, cutOff, killedMs);
