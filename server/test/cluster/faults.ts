@@ -18,6 +18,7 @@ const SHORT_MS = { least: 1000, most: 3500 };
 const SETTLED_MS = 1000;
 /** A node with less left when the database is back may be taken for dead before it is heard of again. */
 const LIFE_MS_MIN = 3000;
+const SAMPLE_MS = 100;
 const BEATEN_MS_MIN = NODE_TTL_MS - 4000;
 
 export interface FaultRecord {
@@ -55,13 +56,17 @@ export const freeze: Fault = async (cluster, node, chance) => {
   await wait(SETTLED_MS);
   const cutOff = cluster.trial.noteFault('freeze', await cluster.tables.claims([node.id]));
   const takeover = cluster.watchTakeover(`freeze ${node.name}`, cutOff, frozenMs);
-  await wait(forMs - (performance.now() - frozenMs));
-  node.server.thaw();
-  node.target = { ...node.target! };
-  cluster.aim();
-  // Frozen again before it has said that it lives, it would be one long fault in place of two.
-  await Promise.all([beaten(cluster, [node]), takeover]);
-  return { name: `freeze ${node.name} ${forMs} ms`, inFlight: cutOff.length };
+  const thaw = async () => {
+    await wait(forMs - (performance.now() - frozenMs));
+    node.server.thaw();
+    node.target = { ...node.target! };
+    cluster.aim();
+    await beaten(cluster, [node]);
+  };
+  const late = await cutOffDuring(cluster, node, 'freeze', thaw());
+  // Frozen again before all of it is over, it would be one long fault in place of two.
+  await takeover;
+  return { name: `freeze ${node.name} ${forMs} ms`, inFlight: cutOff.length + late };
 };
 
 /** The database crashes and starts again. Nobody gets in before it was looked at. */
@@ -105,15 +110,25 @@ export const longBlackhole: Fault = async (cluster, node, chance) => {
   node.proxy.blackhole();
   let cutOff: NodeClaim[] = [];
   let takeover = Promise.resolve();
+  let late = Promise.resolve(0);
+  const { promise: isHealed, resolve: healed } = Promise.withResolvers<void>();
   const probed = await Prober.during(cluster.trial.publishers, running([node]), async () => {
     await wait(SETTLED_MS);
     cutOff = cluster.trial.noteFault('outage', await cluster.tables.claims([node.id]));
     takeover = cluster.watchTakeover(`blackhole ${node.name}`, cutOff, sinceMs);
+    late = cutOffDuring(
+      cluster,
+      node,
+      'outage',
+      isHealed.then(() => beaten(cluster, [node])),
+    );
     await wait(forMs - (performance.now() - sinceMs));
     node.proxy.heal();
+    healed();
   });
-  await Promise.all([beaten(cluster, [node]), takeover]);
-  return { name: `blackhole ${node.name} ${forMs} ms`, inFlight: cutOff.length, probed, isOutage: true };
+  const inFlight = cutOff.length + (await late);
+  await takeover;
+  return { name: `blackhole ${node.name} ${forMs} ms`, inFlight, probed, isOutage: true };
 };
 
 /** All connections of a node break; the database is there. */
@@ -157,6 +172,33 @@ async function noteLapsed(cluster: Cluster, nodes: readonly ClusterNode[]): Prom
   const lapsed = nodes.filter(({ id }) => (lives.find((life) => life.id === id)?.leftMs ?? 0) < LIFE_MS_MIN);
   const claims = lapsed.length > 0 ? await cluster.tables.claims(lapsed.map(({ id }) => id)) : [];
   return cluster.trial.noteFault('outage', claims).length;
+}
+
+/**
+ * Of a node that was not heard of for as long as its lease lasts: what is leased to it meanwhile, by a commit that was
+ * held on its way or waited for something, is cut off as well, because whoever looks takes the node for dead.
+ */
+async function cutOffDuring(
+  cluster: Cluster,
+  node: ClusterNode,
+  kind: 'freeze' | 'outage',
+  work: Promise<unknown>,
+): Promise<number> {
+  const leases = new Set<string>();
+  let isOver = false;
+  let count = 0;
+  const working = work.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const claims = await cluster.tables.claims([node.id]);
+    const fresh = claims.filter(({ lease }) => !leases.has(lease));
+    for (const { lease } of fresh) leases.add(lease);
+    if (fresh.length > 0 && !isOver) count += cluster.trial.noteFault(kind, fresh).length;
+    await wait(SAMPLE_MS);
+  }
+  await working;
+  return count;
 }
 
 /** The next fault must not meet a node that had no chance yet to say that it lives. */
