@@ -1,5 +1,6 @@
-// What `npm test` runs: every test, beside one PostgreSQL server for all that need one; then the tests that see the
-// service from outside once more, on PostgreSQL in place of SQLite. With arguments, only the test files they name.
+// What `npm test` runs: every test, beside one PostgreSQL server for all that need one; those of the cluster by
+// themselves, because they measure how soon a node answers; then the tests that see the service from outside once more,
+// on PostgreSQL in place of SQLite. With arguments, only the test files they name.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,10 +25,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-async function pass(files: readonly string[], env: Readonly<Record<string, string>>): Promise<boolean> {
+async function pass(
+  files: readonly string[],
+  env: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
+): Promise<boolean> {
   if (isInterrupted) return false;
   if (files.length === 0) return true;
-  running = spawn(process.execPath, [...FLAGS, ...files], {
+  running = spawn(process.execPath, [...FLAGS, ...flags, ...files], {
     cwd: ROOT,
     stdio: 'inherit',
     env: { ...process.env, ...env },
@@ -68,9 +73,14 @@ async function main(given: readonly string[]): Promise<number> {
   }
   try {
     const env = { POSTRIDER_TEST_POSTGRES: server.homeUrl };
-    const isGood = await pass(files, env);
+    const isCluster = (file: string) => file.startsWith(join('server', 'test', 'cluster'));
+    const isGood = await pass(
+      files.filter((file) => !isCluster(file)),
+      env,
+    );
+    const isGoodInCluster = await pass(files.filter(isCluster), env, ['--test-concurrency=1']);
     const isGoodOnPostgres = await pass(chosen(FROM_OUTSIDE, given), { ...env, POSTRIDER_TEST_STORE: 'postgres' });
-    return isGood && isGoodOnPostgres ? 0 : 1;
+    return isGood && isGoodInCluster && isGoodOnPostgres ? 0 : 1;
   } finally {
     await server.stop();
   }

@@ -16,6 +16,7 @@ import { HELD, type Held, Lines, markLease } from './settle.ts';
 
 /** What becomes due at one moment is made ready in pieces, so that no transaction is long. */
 const PROMOTE_MAX = 1000;
+const LEFT_MS = 20;
 
 export interface ClaimCommand extends ClaimRequest {
   /** Makes lease ids: unique for this node and this call. */
@@ -53,7 +54,8 @@ export class Claimer {
     read: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
   ): Promise<ClaimReply> {
     const waiting = await look();
-    if (!waiting.is_ready && !isDue(waiting, command.now)) return { claims: [], ...later(waiting), hasMore: false };
+    if (!waiting.is_ready && !isDue(waiting, command.now))
+      return { claims: [], ...later(waiting, command.now), hasMore: false };
     const { claims, after } = await transaction(async (database) => {
       await makeReady(database, waiting, command.now);
       const taken = await this.#takeReady(database, new SlotBudget(command.limits));
@@ -61,7 +63,7 @@ export class Claimer {
     });
     return {
       claims: await read((database) => withBodies(database, claims)),
-      ...later(after),
+      ...later(after, command.now),
       // What is left is mostly left for want of room; what another node holds is looked at again when it lets go.
       hasMore: after.is_ready,
     };
@@ -302,8 +304,11 @@ function isDue({ delayed_at, queue_at, key_at }: Waiting, now: number): boolean 
   return [delayed_at, queue_at, key_at].some((at) => at !== null && at <= now);
 }
 
-function later({ delayed_at, queue_at, key_at, schedule_at }: Waiting) {
-  return { nextDueAt: earlier(delayed_at, earlier(queue_at, key_at)), nextScheduleAt: schedule_at };
+function later({ delayed_at, queue_at, key_at, schedule_at }: Waiting, now: number) {
+  const dueAt = earlier(delayed_at, earlier(queue_at, key_at));
+  // What is due and was left, somebody else has in hand, or it was too much for one transaction: in a moment again.
+  const nextDueAt = dueAt === null ? null : dueAt > now ? dueAt : now + LEFT_MS;
+  return { nextDueAt, nextScheduleAt: schedule_at };
 }
 
 /** What has come due is ready, or, under a flow key, waits to be let through. */

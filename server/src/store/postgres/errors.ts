@@ -31,6 +31,12 @@ export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(sqlState(error) ?? '');
 }
 
+/** There is no connection any more; for a reason of its own, or because the server said that it ends it. */
+export function isLost(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === null || state.startsWith('08') || state.startsWith('57P') || state === '25P03';
+}
+
 /** What the rest of the program is told. An error that says something about our own statement stays as it is. */
 export function toStoreError(error: unknown): Error {
   if (error instanceof StoreUnavailable) return error;
@@ -49,8 +55,6 @@ export async function committing<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    const state = sqlState(error);
-    const isLost = state === null || state.startsWith('08') || state.startsWith('57P');
-    throw isLost ? new StoreUnavailable('doubtful', (error as Error).message) : error;
+    throw isLost(error) ? new StoreUnavailable('doubtful', (error as Error).message) : error;
   }
 }

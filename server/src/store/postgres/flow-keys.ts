@@ -25,11 +25,12 @@ interface FlowRow {
 /** Keys whose rows this transaction holds, by `keyOf`. */
 export type LockedKeys = Map<string, FlowRow>;
 
-export async function lockKeys(database: Database, pairs: Pairs): Promise<LockedKeys> {
+/** `SKIP LOCKED` leaves out those that somebody else holds. */
+export async function lockKeys(database: Database, pairs: Pairs, how: '' | 'SKIP LOCKED' = ''): Promise<LockedKeys> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<FlowRow>(
     `SELECT k.* FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)
-       ORDER BY k.account_id, k.key FOR UPDATE OF k`,
+       ORDER BY k.account_id, k.key FOR UPDATE OF k ${how}`,
     ...pairs.columns(),
   );
   return new Map(rows.map((row) => [keyOf(row.account_id, row.key), row]));
@@ -259,7 +260,7 @@ async function makeReady(database: Database, rows: readonly FlowRow[], free: rea
   return admitted;
 }
 
-/** Lets through what keys with a new period, or just come due, have waiting. */
+/** Lets through what keys with a new period, or just come due, have waiting; but for those somebody else changes. */
 export async function admitDueKeys(database: Database, now: number, limit: number): Promise<void> {
   const due = await database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
@@ -267,7 +268,7 @@ export async function admitDueKeys(database: Database, now: number, limit: numbe
     limit,
   );
   const pairs = new Pairs(due.map((row) => [row.account_id, row.key] as const));
-  await admitWaiting(database, await lockKeys(database, pairs), now);
+  await admitWaiting(database, await lockKeys(database, pairs, 'SKIP LOCKED'), now);
 }
 
 export async function getFlowKey(database: Database, accountId: string, key: string): Promise<FlowKey | null> {

@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import { Database, typeParsers } from './database.ts';
-import { committing, isConflict, toStoreError } from './errors.ts';
+import { committing, isConflict, isLost, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
 
 const WRITERS_MAX = 8;
@@ -28,8 +28,10 @@ const CONFLICT_TRIES_MAX = 10;
 const SESSION = [
   'synchronous_commit=on',
   'statement_timeout=30000',
-  'lock_timeout=10000',
-  'idle_in_transaction_session_timeout=10000',
+  // A node that stands still in the middle of a transaction holds up the others no longer than this; and nobody waits
+  // longer than a caller may.
+  'lock_timeout=1500',
+  'idle_in_transaction_session_timeout=3000',
   'plan_cache_mode=force_custom_plan',
   'tcp_keepalives_idle=10',
   'tcp_keepalives_interval=5',
@@ -86,6 +88,13 @@ function withoutOptions(url: string): string {
   return parsed.href;
 }
 
+/** The connection was lost in the middle of a transaction: it is certain that nothing of it took place. */
+class CutOff extends Error {
+  constructor(cause: unknown) {
+    super('cut off before the commit', { cause });
+  }
+}
+
 type Role = 'writers' | 'readers';
 
 export class Pool {
@@ -123,20 +132,24 @@ export class Pool {
     return this.#again(() => this.#use('writers', (database) => committing(work(database))));
   }
 
-  /** Commits what `work` did, or nothing. It is done again when it could not go on beside another. */
+  /**
+   * Commits what `work` did, or nothing. It is done again when it could not go on beside another, and once when its
+   * connection was cut off before the commit: a process that stood still for a moment finds it so.
+   */
   transaction<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#again(() =>
       this.#use('writers', async (database) => {
-        await database.exec('BEGIN');
+        let result: T;
         try {
-          const result = await work(database);
-          await committing(database.exec('COMMIT'));
-          return result;
+          await database.exec('BEGIN');
+          result = await work(database);
         } catch (error) {
           // On a connection that is lost this fails too; it says nothing new.
           await database.exec('ROLLBACK').catch(() => {});
-          throw error;
+          throw isLost(error) ? new CutOff(error) : error;
         }
+        await committing(database.exec('COMMIT'));
+        return result;
       }),
     );
   }
@@ -160,7 +173,9 @@ export class Pool {
       try {
         return await work();
       } catch (error) {
-        if (!isConflict(error) || tries >= CONFLICT_TRIES_MAX) throw error;
+        if (isConflict(error) && tries < CONFLICT_TRIES_MAX) continue;
+        if (!(error instanceof CutOff)) throw error;
+        if (tries > 1) throw error.cause;
       }
     }
   }

@@ -22,11 +22,16 @@ export interface QueueRow {
 /** Queues whose rows this transaction holds, by `keyOf`. */
 export type LockedQueues = Map<string, QueueRow>;
 
-export async function lockQueues(database: Database, pairs: Pairs): Promise<LockedQueues> {
+/** `SKIP LOCKED` leaves out those that somebody else holds. */
+export async function lockQueues(
+  database: Database,
+  pairs: Pairs,
+  how: '' | 'SKIP LOCKED' = '',
+): Promise<LockedQueues> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<QueueRow>(
     `SELECT q.* FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
-       ORDER BY q.account_id, q.name FOR UPDATE OF q`,
+       ORDER BY q.account_id, q.name FOR UPDATE OF q ${how}`,
     ...pairs.columns(),
   );
   return new Map(rows.map((row) => [keyOf(row.account_id, row.name), row]));
@@ -216,7 +221,7 @@ export class OrderKeys {
   }
 }
 
-/** Starts the heads of queues whose next message has become due. */
+/** Starts the heads of queues whose next message has become due. One that somebody else changes is left for later. */
 export async function startDueQueues(database: Database, now: number, limit: number): Promise<void> {
   const due = await database.all<{ account_id: string; name: string }>(
     'SELECT account_id, name FROM queues WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
@@ -224,7 +229,7 @@ export async function startDueQueues(database: Database, now: number, limit: num
     limit,
   );
   const pairs = new Pairs(due.map((row) => [row.account_id, row.name] as const));
-  await startHeads(database, await lockQueues(database, pairs), now);
+  await startHeads(database, await lockQueues(database, pairs, 'SKIP LOCKED'), now);
 }
 
 export async function saveQueue(

@@ -105,14 +105,15 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const writing = <F extends (database: Database, ...rest: never[]) => Promise<unknown>>(verb: F) =>
     ((...rest: never[]) => told(pool.transaction((database) => verb(database, ...rest)))) as unknown as Rest<F>;
 
-  const accepting = new Committer<AcceptCommand, AcceptReply>({
-    run: (commands) =>
-      commands.every(isPlainAccept)
-        ? pool.write((database) => acceptAll(database, commands))
-        : pool.transaction((database) => acceptAll(database, commands)),
-    sizeOf: ({ messages }) => messages.reduce((size, { body }) => size + sizeOf(body), 0),
-    sizeMax: 1,
-  });
+  const acceptor = (run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>) =>
+    new Committer<AcceptCommand, AcceptReply>({
+      run: (commands) => run((database) => acceptAll(database, commands)),
+      sizeOf: ({ messages }) => messages.reduce((size, { body }) => size + sizeOf(body), 0),
+      sizeMax: 1,
+    });
+  const accepting = acceptor((work) => pool.write(work));
+  /** What may have to wait for a queue, a key or a quota does not hold up the rest. */
+  const acceptingInLine = acceptor((work) => pool.transaction(work));
   const settling = new Committer<{ readonly settlements: readonly Settlement[]; readonly now: number }, SettleReply>({
     run: async (commands) => {
       const all = commands.flatMap(({ settlements }) => settlements);
@@ -144,7 +145,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
     try {
-      reply = await accepting.call({ messages, leases, node, now, dayMax, shard });
+      const command = { messages, leases, node, now, dayMax, shard };
+      reply = await (isPlainAccept(command) ? accepting : acceptingInLine).call(command);
     } catch (error) {
       offer.drop(leases);
       if (isAway(error))
@@ -344,7 +346,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     usage: reading(accounts.usage),
     listNodes: reading(listNodes),
     async close() {
-      await Promise.all([accepting.close(), settling.close()]);
+      await Promise.all([accepting.close(), acceptingInLine.close(), settling.close()]);
       hints.close();
       // With this, all its claims are given back, and nobody has to wait for the node to be missed.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
