@@ -193,8 +193,18 @@ export class MessageFeed {
 
   #opened(): void {
     this.#put({ live: 'live', error: null });
-    // What came between the reading of the list and now was told to nobody.
-    if (this.#lastEventId === null && !this.#isHeld) void this.reload();
+    if (this.#lastEventId === null) void this.#catchUp();
+  }
+
+  /** What came between the reading of the list and the stream was told to nobody. Who reads is not disturbed by it. */
+  async #catchUp(): Promise<void> {
+    if (!this.#isHeld) return this.reload();
+    try {
+      const { messages } = await this.#client.listMessages({ ...this.#filter, count: FIRST_PAGE });
+      this.#add(messages.filter(({ messageId }) => !this.#known.has(messageId) && !this.#waiting.has(messageId)));
+    } catch (error) {
+      this.#put({ error: error as Error });
+    }
   }
 
   #note({ id, event }: StreamedEvent): void {

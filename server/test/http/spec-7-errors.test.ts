@@ -166,6 +166,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'internal',
   'overloaded',
   'store_unavailable',
+  'outcome_unknown', // in ../store/postgres-errors.test.ts and ../cluster/
   'disk_full', // below
   'deliver_only', // in ../cluster/
   'draining', // in drain.test.ts
