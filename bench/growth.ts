@@ -3,25 +3,15 @@
 // dead rows over time, and what the last minutes added.
 // npm run bench -- growth [--minutes 10] [--rate 300] [--retention 30s]
 
-import { parseArgs } from 'node:util';
 import { withClient } from '../server/test/postgres/databases.ts';
 import { PostgresServer } from '../server/test/postgres/server.ts';
-import { Child } from './child.ts';
+import { wait } from './clock.ts';
+import { startLoad, startSink } from './measure.ts';
+import { asked, publish, type Row } from './part.ts';
+import { onPostgres } from './targets.ts';
 
-const BIN = new URL('../server/bin/postrider.js', import.meta.url).pathname;
-const LOAD = new URL('./load.ts', import.meta.url).pathname;
-const SINK = new URL('./sink.ts', import.meta.url).pathname;
-const CONNECTIONS = '16';
+const CONNECTIONS = 16;
 const EVERY_MS = 30_000;
-
-const { values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    minutes: { type: 'string', default: '10' },
-    rate: { type: 'string', default: '300' },
-    retention: { type: 'string', default: '30' },
-  },
-});
 
 interface Size {
   readonly mib: number;
@@ -43,43 +33,43 @@ async function sizes(url: string): Promise<Size> {
 }
 
 const server = await PostgresServer.start({ onDisk: true, settings: ['autovacuum_naptime=10s'] });
-const children: Child[] = [];
-const start = (...argv: string[]) => {
-  const child = new Child(argv);
-  children.push(child);
-  return child;
-};
+const tiers = JSON.stringify({ free: { retentionMs: Number(asked.retention) * 1000 } });
+const node = await onPostgres(server).start({ flags: ['--tiers', tiers] });
+const sink = startSink();
+const rows: Row[] = [];
 try {
-  const database = server.url(await server.createEmptyDatabase());
-  const sink = start(SINK);
-  const port = await sink.says<number>('port');
-  const tiers = JSON.stringify({ free: { retentionMs: Number(values.retention) * 1000 } });
-  const common = ['--host', '127.0.0.1', '--port', '0', '--json', '--log-level', 'warn', '--allow-cidr', '127.0.0.0/8'];
-  const node = start(BIN, 'serve', '--store', database, ...common, '--tiers', tiers);
-  const token = await node.says<string>('token');
-  const load = start(LOAD, CONNECTIONS, values.rate, `http://127.0.0.1:${port}/`, token, String(node.said.api));
-  process.stdout.write('| minute | accepted | delivered | all tables, MiB | messages | dead rows | vacuums |\n');
-  process.stdout.write('|---|---|---|---|---|---|---|\n');
-  const history: number[] = [];
-  const rounds = Math.round((Number(values.minutes) * 60_000) / EVERY_MS);
-  for (let round = 1; round <= rounds; round += 1) {
-    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
-    const { mib, messages, dead, vacuums } = await sizes(database);
-    history.push(mib);
-    const cells = [
-      (round * EVERY_MS) / 60_000,
-      load.number('accepted'),
-      sink.number('count'),
-      mib,
-      messages,
-      dead,
-      vacuums,
-    ];
-    process.stdout.write(`| ${cells.join(' | ')} |\n`);
+  const destination = `http://127.0.0.1:${await sink.says<number>('port')}/`;
+  const pace = { seconds: 0, warmUpSeconds: 0, connections: CONNECTIONS };
+  const load = startLoad(node, pace, { rate: Number(asked.rate) }, destination);
+  const steps = Math.max(1, Math.round((Number(asked.minutes) * 60_000) / EVERY_MS));
+  for (let step = 1; step <= steps; step += 1) {
+    await wait(EVERY_MS);
+    const size = await sizes(server.url(node.database));
+    const name = `minute ${(step * EVERY_MS) / 60_000}`;
+    rows.push({
+      name,
+      numbers: { ...size, accepted: load.number('accepted'), delivered: sink.number('count') },
+    });
+    process.stderr.write(`${name}: ${size.mib} MiB\n`);
   }
-  const half = history.slice(Math.floor(history.length / 2));
-  process.stdout.write(`\nin the second half: from ${half[0]} to ${half.at(-1)} MiB, at most ${Math.max(...half)}\n`);
+  await load.end();
 } finally {
-  for (const child of children.reverse()) await child.end();
+  await sink.end();
+  await node.stop();
   await server.stop();
 }
+const half = rows.slice(Math.floor(rows.length / 2)).map(({ numbers }) => numbers.mib ?? 0);
+publish('growth', {
+  title: 'Steady load with a short retention (PostgreSQL)',
+  columns: [
+    ['accepted', 'accepted'],
+    ['delivered', 'delivered'],
+    ['mib', 'all tables, MiB'],
+    ['messages', 'messages'],
+    ['dead', 'dead rows'],
+    ['vacuums', 'vacuums'],
+  ],
+  rows,
+  notes: [`In the second half: from ${half[0]} to ${half.at(-1)} MiB, at most ${Math.max(...half)}.`],
+  pace: `${asked.rate} messages a second, kept for ${asked.retention} s`,
+});

@@ -1,0 +1,77 @@
+// What order costs: the same load without queues and spread over 100 and 10,000 of them; and one queue by itself,
+// filled while it is paused, then timed until it is empty: each message of it starts when the one before has ended.
+// npm run bench -- fifo [--sizes 100,10000]
+
+import { call, fill, until } from './api.ts';
+import { wait } from './clock.ts';
+import { measure, median, medianOf, startSink } from './measure.ts';
+import { deliveredText, interleaved, numbersOf, pace, paceText, publish, rounds, sizesOr } from './part.ts';
+import { enqueueOf } from './request.ts';
+import { onSqlite } from './targets.ts';
+
+const IN_ONE_QUEUE_A_SECOND = 200;
+
+/** For each message of a queue that has all of them already. */
+async function drainOne(): Promise<{ readonly eachMs: number; readonly cpuUs: number }> {
+  const running = await onSqlite.start();
+  const sink = startSink();
+  try {
+    const destination = `http://127.0.0.1:${await sink.says<number>('port')}/`;
+    await call(running, 'POST', '/v2/queues', { queueName: 'one', paused: true });
+    const messages = IN_ONE_QUEUE_A_SECOND * pace.seconds;
+    await fill(running, messages, destination, {}, 'one');
+    await wait(500);
+    const before = { at: performance.now(), cpuMs: running.cpuMs };
+    await call(running, 'POST', '/v2/queues/one/resume');
+    await until(sink, () => sink.number('count') >= messages);
+    return {
+      eachMs: (performance.now() - before.at) / messages,
+      cpuUs: ((running.cpuMs - before.cpuMs) * 1000) / messages,
+    };
+  } finally {
+    await sink.end();
+    await running.stop();
+  }
+}
+
+const layouts = [
+  { name: 'unordered', queues: 0 },
+  ...sizesOr(100, 10_000).map((queues) => ({ name: `${queues.toLocaleString('en-US')} queues`, queues })),
+];
+const results = await interleaved(
+  layouts,
+  ({ queues }) =>
+    measure(
+      onSqlite,
+      pace,
+      queues === 0 ? {} : { queues, shape: (running, destination) => enqueueOf(destination, running.token) },
+    ),
+  deliveredText,
+);
+const drains: Awaited<ReturnType<typeof drainOne>>[] = [];
+for (let round = 0; round < rounds; round += 1) drains.push(await drainOne());
+const eachMs = median(drains.map((drain) => drain.eachMs));
+const cpuUs = median(drains.map((drain) => drain.cpuUs));
+const unordered = medianOf(results.get(layouts[0]!)!);
+publish('fifo', {
+  title: 'FIFO queues (SQLite)',
+  columns: [
+    ['accepted', 'accepted/s'],
+    ['delivered', 'delivered/s'],
+    ['against', 'against unordered'],
+    ['ackP50', 'answer p50, ms'],
+    ['ackP99', 'p99'],
+    ['receivedP50', 'received p50, ms'],
+    ['cpuUs', 'CPU µs a message'],
+    ['eachMs', 'ms from one to the next'],
+  ],
+  rows: [
+    ...[...results].map(([{ name, queues }, each]) => {
+      const result = medianOf(each);
+      return { name, numbers: { ...numbersOf(result), queues, against: result.delivered / unordered.delivered } };
+    }),
+    { name: '1 queue, full, drained', numbers: { queues: 1, delivered: 1000 / eachMs, eachMs, cpuUs } },
+  ],
+  notes: ['One queue holds what was published while it was paused; nothing is published while it is drained.'],
+  pace: paceText(),
+});
