@@ -42,6 +42,8 @@ const KNOWN_FOR_MS = 4000;
 /** What becomes due later than this is found by everybody in time without a hint. */
 const HINT_WITHIN_MS = 5000;
 const USAGE_SHARDS = 16;
+/** An acceptance takes its time, too. */
+const ALIVE_MARGIN_MS = 2000;
 const LOOKS_MAX = 4;
 const LOOK_SOON_MS = 2;
 const LOOK_AGAIN_MS = 50;
@@ -76,6 +78,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   let waitingMessages = 0;
   let waitingBytes = 0;
   let lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** By our own clock, reckoned from when the last sign of life was sent. Without any, nobody asks. */
+  let aliveUntilMs = Number.POSITIVE_INFINITY;
 
   const tellListeners = () => {
     for (const listener of journalListeners) listener();
@@ -141,8 +145,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     }
     waitingMessages += messages.length;
     waitingBytes += bytes;
-    // Under a quota nothing is leased in advance: all of it may be refused.
-    const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
+    // Under a quota nothing is leased in advance: all of it may be refused. And a node that stood still is taken for dead
+    // until it is heard of again: what it leased to itself would be taken over at once.
+    const mayLease = dayMax === null && timers.monotonicMs() < aliveUntilMs;
+    const leases = messages.map((message) => (mayLease ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
     try {
       const command = { messages, leases, node, now, dayMax, shard };
@@ -217,7 +223,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       noteDue(await writing(release)(leases, node, now), now);
     },
     async heartbeat(id, ttlMs) {
+      const startedAtMs = timers.monotonicMs();
       await told(pool.write((database) => beat(database, id, ttlMs, about)));
+      aliveUntilMs = startedAtMs + ttlMs - ALIVE_MARGIN_MS;
       if (!doubts.isEmpty && (await releaseDoubts())) offer.lookAgain();
     },
     orphanedClaims: reading(orphanedClaims),
