@@ -13,9 +13,9 @@ const WRITERS_MAX = 8;
 const READERS_MAX = 4;
 /** How long to wait for a free connection, or for a new one. */
 const ACQUIRE_MS_MAX = 1500;
-const PING_EVERY_MS = 500;
+const PING_EVERY_MS = 300;
 /** Away, if for so long neither the ping nor anything else was answered. */
-const SILENCE_MS_MAX = 1000;
+const SILENCE_MS_MAX = 800;
 /** A process that stood still finds its timers due before the answers that came meanwhile: those are read first. */
 const SECOND_LOOK_MS = 50;
 const RECONNECT_EVERY_MS = 250;
@@ -263,7 +263,8 @@ export class Pool {
     let cancel = () => {};
     const silence = new Promise<boolean>((resolve) => {
       cancel = timers.after(SILENCE_MS_MAX, () => {
-        cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs));
+        // What was answered early in this time may have been on its way already.
+        cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + SILENCE_MS_MAX / 2));
       });
     });
     const isThere = await Promise.race([answer, silence]);
