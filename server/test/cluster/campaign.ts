@@ -38,9 +38,8 @@ const LONG_FAULTS: readonly (readonly Fault[])[] = [
 ];
 const PAUSE_MS = { least: 200, most: 1200 };
 
-/** What is promised, 2 s and 5 s, and as much again for a machine that shares its cores with the tests; both are printed. */
-const REFUSED_MS_MAX = 4000;
-const WELL_MS_MAX = 10_000;
+const REFUSED_MS_MAX = 2000;
+const WELL_MS_MAX = 5000;
 const TAKEOVER_MS_MAX = 30_000;
 /** A node may refuse while it drains or has no database; it has no other reason. */
 const REFUSAL = /^503 .*"(?:draining|store_unavailable|outcome_unknown)"/;
