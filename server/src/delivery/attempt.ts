@@ -8,6 +8,7 @@ import type { Clock } from '../world.ts';
 import { type Connection, type Connections, RESPONSE_HEADER_BYTES_MAX } from './connections.ts';
 import { RefusedError, UnreachableError } from './dial.ts';
 import { exchangeWords } from './failure.ts';
+import { TooLateError } from './first-write.ts';
 import type { WireWindow } from './wire-window.ts';
 
 /** What is kept of an answer's body; the rest is not even read. */
@@ -107,7 +108,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error & { code?: string }): void {
-    if (error instanceof RefusedError) {
+    if (error instanceof TooLateError) {
+      this.#end('unsent');
+    } else if (error instanceof RefusedError) {
       this.#end({ kind: 'refusedByPolicy', reason: error.message });
     } else if (UNSENDABLE.has(error.code ?? '')) {
       this.#end({ kind: 'refusedByPolicy', reason: `the request cannot be sent: ${error.message}` });

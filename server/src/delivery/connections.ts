@@ -6,7 +6,9 @@ import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import type { Clock } from '../world.ts';
 import type { Dial, DialTarget } from './dial.ts';
+import { guardFirstWrite } from './first-write.ts';
 import { hideContinue } from './interim-answer.ts';
+import type { WireWindow } from './wire-window.ts';
 
 export const RESPONSE_HEADER_BYTES_MAX = 64 * 1_024;
 
@@ -43,6 +45,7 @@ export interface Connection {
 export interface ConnectionsOptions {
   readonly clock: Clock;
   readonly dial: Dial;
+  readonly wire: WireWindow;
   readonly hostConnectionsMax: number;
   readonly idleConnectionsMax?: number;
 }
@@ -50,6 +53,7 @@ export interface ConnectionsOptions {
 export class Connections {
   readonly #clock: Clock;
   readonly #dial: Dial;
+  readonly #wire: WireWindow;
   readonly #hostConnectionsMax: number;
   readonly #idleConnectionsMax: number;
   readonly #origins = new Map<string, Origin>();
@@ -60,6 +64,7 @@ export class Connections {
   constructor(options: ConnectionsOptions) {
     this.#clock = options.clock;
     this.#dial = options.dial;
+    this.#wire = options.wire;
     this.#hostConnectionsMax = options.hostConnectionsMax;
     this.#idleConnectionsMax = options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX;
   }
@@ -130,7 +135,12 @@ export class Connections {
       connect: (_options, done) => {
         this.#dial(target, dialling.signal).then(
           (socket: Socket) => {
-            connection.requestStarts = hideContinue(socket);
+            const expectAnswer = hideContinue(socket);
+            const expectWrite = guardFirstWrite(socket, this.#wire);
+            connection.requestStarts = () => {
+              expectAnswer();
+              expectWrite();
+            };
             done(null, socket);
           },
           (error: Error) => done(error, null),

@@ -26,9 +26,9 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
   const { world, policy, hostConnectionsMax, headerPrefix, network = systemNetwork } = options;
   const { clock } = world;
   const dial = createDial({ clock, policy, network });
-  const connections = new Connections({ clock, dial, hostConnectionsMax });
   const issuer = headerPrefix.replace(/-$/, '');
   const wire = new WireWindow(clock);
+  const connections = new Connections({ clock, dial, wire, hostConnectionsMax });
   const running = new Set<Attempt>();
   let listener: (reports: readonly SendReport[]) => void = () => {};
   let ended: SendReport[] = [];

@@ -1,7 +1,7 @@
 // The sender as the engine sees it: reports, closing, and what happens to connections in between.
 
 import assert from 'node:assert/strict';
-import { connect, type Socket } from 'node:net';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Attempt } from '../../src/delivery/attempt.ts';
 import { Connections } from '../../src/delivery/connections.ts';
@@ -184,13 +184,14 @@ test('idle connections are limited, the longest idle goes first; a connection pa
 function startConnections(options: { idleConnectionsMax?: number } = {}) {
   const clock = manualClock();
   const dial = createDial({ clock, policy: policyOf('127.0.0.0/8'), network: anyName });
-  const connections = new Connections({ clock, dial, hostConnectionsMax: 8, ...options });
+  const wire = new WireWindow(clock);
+  const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8, ...options });
   const attempt = (url: string): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new Error(target.problem);
     return new Promise((done) => {
       const exchange = { target, method: 'POST', headers: [], body: Buffer.from('x'), timeoutMs: 30_000 } as const;
-      new Attempt({ clock, connections, wire: new WireWindow(clock) }, done).start(exchange);
+      new Attempt({ clock, connections, wire }, done).start(exchange);
     });
   };
   return { clock, connections, attempt };
@@ -250,4 +251,35 @@ test('a request on the wire is not concerned, and as long as the time is extende
   letGo();
   assert.equal((await patient).kind, 'answered');
   assert.equal(received.length, 1);
+});
+
+test('nor when the time passes while it is being made ready, on a connection used before', async (t) => {
+  const received: string[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, () => {
+      received.push('a request');
+      socket.write(OK);
+    }),
+  );
+  let freezeMs = 0;
+  // undici corks the socket, then writes head and body: a process stopped there wakes with its next write.
+  const stopsAtCork = (options: TcpNetConnectOpts): Socket => {
+    const socket = connect(options);
+    const cork = socket.cork.bind(socket);
+    socket.cork = () => {
+      clock.advance(freezeMs);
+      cork();
+    };
+    return socket;
+  };
+  const { sender, clock, send, outcome } = startSender(t, { network: { ...anyName, connect: stopsAtCork } });
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  freezeMs = 3000;
+  assert.equal((await send({ url: receiver.url })).outcome, 'unsent');
+  assert.equal(received.length, 1);
+  freezeMs = 0;
+  sender.mayStartUntil(clock.monotonicMs() + 2000);
+  assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  assert.equal(received.length, 2);
 });

@@ -1,0 +1,38 @@
+// The last look at the time before a request leaves the process, taken where its first bytes are handed to the system. A
+// request is made ready in some steps before that, and a process that is stopped among them for long must not send it
+// when it wakes.
+
+import type { Socket } from 'node:net';
+import type { WireWindow } from './wire-window.ts';
+
+/** Not a byte of the request was written. */
+export class TooLateError extends Error {
+  override readonly name = 'TooLateError';
+}
+
+type Done = (error?: Error | null) => void;
+
+/** Call the result whenever a request is about to go out on the socket: its first write then fails if it is too late. */
+export function guardFirstWrite(socket: Socket, wire: Pick<WireWindow, 'isOpen'>): () => void {
+  let isStarting = false;
+  const isTooLate = () => {
+    const isFirst = isStarting;
+    isStarting = false;
+    return isFirst && !wire.isOpen;
+  };
+  const write = socket._write;
+  socket._write = (chunk: unknown, encoding: BufferEncoding, done: Done) => {
+    if (isTooLate()) done(new TooLateError('too late to start'));
+    else write.call(socket, chunk, encoding, done);
+  };
+  const writeAll = socket._writev;
+  if (writeAll) {
+    socket._writev = (chunks, done: Done) => {
+      if (isTooLate()) done(new TooLateError('too late to start'));
+      else writeAll.call(socket, chunks, done);
+    };
+  }
+  return () => {
+    isStarting = true;
+  };
+}
