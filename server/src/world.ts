@@ -11,6 +11,8 @@ export interface Clock {
   monotonicMs(): number;
   /** Calls `fire` once, `ms` from now or a little later; the answer cancels it. */
   after(ms: number, fire: () => void): () => void;
+  /** Calls `fire` once, when all that has reached the process by now is dealt with. */
+  soon(fire: () => void): void;
 }
 
 export interface Random {
@@ -33,6 +35,7 @@ const systemClock: Clock = {
     const timer = setTimeout(fire, Math.min(Math.max(0, Math.ceil(ms)), TIMER_MS_MAX));
     return () => clearTimeout(timer);
   },
+  soon: (fire) => void setImmediate(fire),
 };
 
 /** Asking the kernel for every id is slow (a call costs more than the id); one call fills a pool of 256. */

@@ -34,6 +34,10 @@ export class ManualClock implements Clock {
     };
   }
 
+  soon(fire: () => void): void {
+    queueMicrotask(fire);
+  }
+
   /**
    * Moves both clocks. Every timer that falls due fires at its own time, in the order of time, also those set by a
    * timer on the way. A timer set for "now" fires at the next advance, even one of 0 ms.

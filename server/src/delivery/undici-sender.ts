@@ -1,5 +1,5 @@
 // The Sender that really sends, in the thread it is made in: signs each job, makes its attempt, and reports what came
-// of it, all that ended by the same event together. It decides nothing about retries.
+// of it, all that ended at about the same time together. It decides nothing about retries.
 
 import { parseTargetUrl } from '../domain/destination.ts';
 import type { HeaderList } from '../domain/message.ts';
@@ -36,7 +36,7 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
 
   function report(job: SendJob, startedAt: number, outcome: SendReport['outcome']): void {
     ended.push({ lease: job.lease, startedAt, endedAt: clock.now(), outcome });
-    if (ended.length === 1) queueMicrotask(handOver);
+    if (ended.length === 1) clock.soon(handOver);
   }
 
   function handOver(): void {

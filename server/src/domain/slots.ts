@@ -39,25 +39,44 @@ export class SlotBudget {
 
   /** What is left, as limits for somebody else to count down from. */
   limits(): ClaimLimits {
-    return {
-      slots: this.#slots,
-      bytes: this.#bytes,
-      accountMax: this.#accounts.max,
-      hostMax: this.#hosts.max,
-      accountsBusy: this.#accounts.busy(),
-      hostsBusy: this.#hosts.busy(),
-    };
+    return { slots: this.#slots, bytes: this.#bytes, ...limitsOf(this.#accounts, this.#hosts) };
   }
 
   take(accountId: string, host: string, bodyBytes: number): boolean {
     if (this.room(accountId, host) < 1) return false;
     if (bodyBytes > 0 && this.#bytes <= 0) return false;
+    this.use(accountId, host, bodyBytes);
+    return true;
+  }
+
+  /** Counts one that has its place already, whether there is room or not. */
+  use(accountId: string, host: string, bodyBytes: number): void {
     this.#slots -= 1;
     this.#bytes -= bodyBytes;
     this.#accounts.use(accountId);
     this.#hosts.use(host);
-    return true;
   }
+
+  /** Two budgets that together allow no more than this one; what cannot be halved is the first one's. */
+  halves(): [SlotBudget, SlotBudget] {
+    const [slots, otherSlots] = halved(this.#slots);
+    const [bytes, otherBytes] = halved(this.#bytes);
+    const [accounts, otherAccounts] = this.#accounts.halves();
+    const [hosts, otherHosts] = this.#hosts.halves();
+    return [
+      new SlotBudget({ slots, bytes, ...limitsOf(accounts, hosts) }),
+      new SlotBudget({ slots: otherSlots, bytes: otherBytes, ...limitsOf(otherAccounts, otherHosts) }),
+    ];
+  }
+}
+
+function limitsOf(accounts: Rooms, hosts: Rooms): Omit<ClaimLimits, 'slots' | 'bytes'> {
+  return { accountMax: accounts.max, hostMax: hosts.max, accountsBusy: accounts.busy(), hostsBusy: hosts.busy() };
+}
+
+function halved(count: number): [number, number] {
+  const less = Math.max(0, Math.floor(count / 2));
+  return [count - less, less];
 }
 
 /** Counts down from a maximum per key. */
@@ -73,6 +92,17 @@ class Rooms {
   of(key: string): number {
     // A key that was left out may have up to half of its maximum under way, so only the other half is sure to be free.
     return this.#left.get(key) ?? this.max - Math.floor(this.max / 2);
+  }
+
+  halves(): [Rooms, Rooms] {
+    const [leftOut, otherLeftOut] = halved(this.max - Math.floor(this.max / 2));
+    // Of an even maximum, exactly half is what a key has that was left out.
+    const halves: [Rooms, Rooms] = [new Rooms(2 * leftOut, []), new Rooms(2 * otherLeftOut, [])];
+    for (const [key, left] of this.#left) {
+      const parts = halved(left);
+      for (const index of [0, 1] as const) halves[index].#left.set(key, Math.min(parts[index], halves[index].max));
+    }
+    return halves;
   }
 
   busy(): [string, number][] {

@@ -31,8 +31,10 @@ export class StandingOffer {
   #leaseNumber = 0;
   /** Leased at acceptance and not yet handed to the engine, by lease; null until the commit is through. */
   readonly #promised = new Map<string, { readonly message: NewMessage; claim: Claim | null }>();
-  /** What the engine's last request still allows. Empty while a claim is under way: it may use up all of it. */
+  /** What the engine's last request still allows; while the database is asked, half of it. */
   #offer = new SlotBudget(NO_SLOTS);
+  /** All that the request allows whose claim is under way. */
+  #asking: SlotBudget | null = null;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
@@ -86,6 +88,7 @@ export class StandingOffer {
   leaseFor(message: NewMessage, now: number): string | null {
     if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
     if (!this.#offer.take(message.accountId, message.host, message.body.length)) return null;
+    if (this.#asking) use(this.#asking, message);
     const lease = `${this.newLeasePrefix()}${this.#leaseEnd}`;
     this.#promised.set(lease, { message, claim: null });
     return lease;
@@ -127,32 +130,39 @@ export class StandingOffer {
     ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>,
   ): Promise<ClaimAnswer> {
     const budget = new SlotBudget(request.limits);
-    // What is promised takes its place in the new budget, whoever's count it was in before; in the same order as in
-    // the last one, because in another order the bytes could run out before all have their slots.
-    for (const { message } of this.#promised.values()) take(budget, message);
+    // What is promised takes its place in the new budget, whoever's count it was in before.
+    for (const { message } of this.#promised.values()) use(budget, message);
     const claims = this.#takePromised();
-    if (budget.slots === 0 || this.#databaseDueAt === null || this.#databaseDueAt > request.now) {
+    if (budget.slots <= 0 || this.#databaseDueAt === null || this.#databaseDueAt > request.now) {
       this.#offer = budget;
       // What is due but has no slot waits for a commit or a settlement, not for the clock: an engine that was told so
       // would ask again at once, forever, and never let the commit's answer through.
       const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > request.now;
       return { claims, nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
     }
-    this.#offer = new SlotBudget(NO_SLOTS);
     this.#databaseDueAt = null;
+    // What is accepted while the database is asked may use what it is not asked for: under load it is always being
+    // asked, and a message that finds no offer must be written, read back and written once more.
+    const [askedFor, offer] = budget.halves();
+    this.#offer = offer;
+    this.#asking = budget;
     let reply: ClaimReply;
     try {
-      reply = await ask(budget.limits(), this.newLeasePrefix());
+      reply = await ask(askedFor.limits(), this.newLeasePrefix());
     } catch (error) {
       // Nothing of it happened: the next call looks again, and hands out what this one would have.
       this.#databaseDueAt = LOOK_AT_ONCE;
       for (const claim of claims) this.#promised.set(claim.lease, { message: claim.message, claim });
       throw error;
+    } finally {
+      this.#asking = null;
     }
-    for (const { message } of reply.claims) take(budget, message);
+    for (const { message } of reply.claims) use(budget, message);
     this.#offer = budget;
     this.#databaseDueAt = earlier(this.#databaseDueAt, reply.hasMore ? LOOK_AT_ONCE : reply.nextDueAt);
     this.#scheduleAt = reply.nextScheduleAt;
+    // There was more than it was asked for: the rest of the room is for that.
+    if (reply.hasMore && reply.claims.length > 0) this.#wake();
     return {
       claims: [...claims, ...reply.claims],
       nextDueAt: earlier(reply.nextDueAt, this.#databaseDueAt === LOOK_AT_ONCE ? null : this.#databaseDueAt),
@@ -171,8 +181,8 @@ export class StandingOffer {
   }
 }
 
-function take(budget: SlotBudget, { accountId, host, body }: NewMessage): void {
-  budget.take(accountId, host, body.length);
+function use(budget: SlotBudget, { accountId, host, body }: NewMessage): void {
+  budget.use(accountId, host, body.length);
 }
 
 function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, now: number): Claim {

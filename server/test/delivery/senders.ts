@@ -23,6 +23,7 @@ export function manualClock(startAt = 1_800_000_000_000): ManualClock {
       timers.add(timer);
       return () => timers.delete(timer);
     },
+    soon: (fire) => void setImmediate(fire),
     advance(ms) {
       elapsedMs += ms;
       for (const timer of [...timers].filter(({ at }) => at <= elapsedMs)) {

@@ -56,6 +56,34 @@ test('no sequence of takes gets over the node, an account or a host, counting wh
   );
 });
 
+test('nor do the takes from its two halves together, in whatever order; and where there is room for two, each gives one', () => {
+  fc.assert(
+    fc.property(
+      situations,
+      fc.array(fc.tuple(fc.boolean(), accounts, hosts), { maxLength: 60 }),
+      (situation, asked) => {
+        const { running, limits, concurrency } = situation;
+        const whole = new SlotBudget(limits);
+        const halves = whole.halves();
+        const all = [...running];
+        for (const [isFirst, account, host] of asked) {
+          if (halves[isFirst ? 0 : 1].take(account, host, 0)) all.push([account, host]);
+        }
+        assert.ok(all.length <= Math.max(concurrency, running.length));
+        for (const key of ['a1', 'a2', 'a3'])
+          assert.ok(all.filter(([account]) => account === key).length <= limits.accountMax);
+        for (const key of ['h1', 'h2', 'h3'])
+          assert.ok(all.filter(([, host]) => host === key).length <= limits.hostMax);
+        for (const [first, second] of [whole.halves()]) {
+          assert.equal(first.room('a1', 'h1') >= 1, whole.room('a1', 'h1') >= 1);
+          assert.equal(second.room('a1', 'h1') >= 1, whole.room('a1', 'h1') >= 2);
+        }
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
+
 test('bodies go over the bytes by the last one at most', () => {
   fc.assert(
     fc.property(situations, takes, ({ limits }, asked) => {

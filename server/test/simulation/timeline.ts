@@ -93,6 +93,10 @@ export class ProcessClock implements Clock {
     };
   }
 
+  soon(fire: () => void): void {
+    this.#timeline.after(0, () => this.#run(fire));
+  }
+
   freeze(): void {
     this.#state = 'frozen';
   }
