@@ -17,7 +17,8 @@ export const RESPONSE_BODY_BYTES_MAX = 64 * 1_024;
 export interface Exchange {
   readonly target: TargetUrl;
   readonly method: Method;
-  readonly headers: HeaderList;
+  /** All but Content-Length: a name, its value, the next name, … */
+  readonly headers: readonly string[];
   readonly body: Uint8Array;
   readonly timeoutMs: number;
 }
@@ -62,10 +63,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
     this.#cancelWaiting = this.#connections.acquire(target, (connection) => {
       this.#connection = connection;
-      connection.client.dispatch(
-        { path: target.path, method, headers: ['Host', target.hostHeader, ...headers.flat()], body },
-        this,
-      );
+      connection.client.dispatch({ path: target.path, method, headers: headers as string[], body }, this);
     });
   }
 

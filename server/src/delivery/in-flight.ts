@@ -51,17 +51,17 @@ export class InFlight {
     };
   }
 
-  #count(claim: Claim, by: 1 | -1): void {
-    this.#bytes += by * claim.message.body.length;
-    for (const [counts, key] of [
-      [this.#accounts, claim.message.accountId],
-      [this.#hosts, claim.message.host],
-    ] as const) {
-      const count = (counts.get(key) ?? 0) + by;
-      if (count === 0) counts.delete(key);
-      else counts.set(key, count);
-    }
+  #count({ message }: Claim, by: 1 | -1): void {
+    this.#bytes += by * message.body.length;
+    addTo(this.#accounts, message.accountId, by);
+    addTo(this.#hosts, message.host, by);
   }
+}
+
+function addTo(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }
 
 /** Only these need naming: see ClaimLimits. It keeps the list short when there are thousands of hosts. */

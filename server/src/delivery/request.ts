@@ -23,7 +23,7 @@ export function sendJob(claim: Claim, style: RequestStyle): SendJob {
 }
 
 function requestHeaders({ message }: Claim, { headerPrefix, userAgent }: RequestStyle): HeaderList {
-  const headers: [string, string][] = message.headers.map(([name, value]) => [name, value]);
+  const headers: (readonly [string, string])[] = [...message.headers];
   const own = (name: string, value: string | null) => {
     if (value !== null) headers.push([headerPrefix + name, value]);
   };

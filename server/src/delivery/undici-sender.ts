@@ -58,7 +58,9 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
       return;
     }
     const { method, body, timeoutMs } = job;
-    const headers = [...job.headers, ...signatures(job, startedAt)];
+    const headers = ['Host', target.hostHeader];
+    for (const [name, value] of job.headers) headers.push(name, value);
+    for (const [name, value] of signatures(job, startedAt)) headers.push(name, value);
     const attempt = new Attempt({ clock, connections, wire }, (outcome) => {
       running.delete(attempt);
       report(job, startedAt, outcome);
