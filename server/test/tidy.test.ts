@@ -2,8 +2,8 @@
 // may come from, and how files are named. The rules and their planted violations are in tidy/.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { findAllProblems, type TextFile } from './tidy/rules.ts';
 
@@ -33,4 +33,17 @@ function textFiles(): TextFile[] {
 test('the project keeps its own rules', () => {
   const problems = findAllProblems(textFiles());
   assert.equal(problems.length, 0, `\n${problems.join('\n')}\n`);
+});
+
+test('every link from one document to a file leads to one', () => {
+  const broken = textFiles()
+    // The page of the benchmark is a form: docs/performance.md is made from it, and its links are meant from there.
+    .filter(({ path }) => path.endsWith('.md') && path !== 'bench/page.md')
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
+        .map(([, target]) => target!)
+        .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(path), target)))
+        .map((target) => `${path}: ${target}`),
+    );
+  assert.deepEqual(broken, []);
 });

@@ -7,10 +7,10 @@ import { calls, type JobAction, type MessageFilter } from 'postrider-sdk';
 import { type FormEvent, useState } from 'react';
 import { type Search, textOf } from '../app/search.ts';
 import { useClient, useMay } from '../app/session.ts';
-import { chipsOf, filterFromSearch, parseBox, without } from '../messages/filter.ts';
+import { chipsOf, filterFromSearch, parseBox } from '../messages/filter.ts';
+import { FilterChips } from '../messages/filter-chips.tsx';
 import { problemText } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, Section } from '../ui/page.tsx';
 import { JobList } from './job-list.tsx';
 
@@ -166,26 +166,9 @@ function FilterEditor({ search, onChange }: { readonly search: Search; readonly 
           Add
         </button>
       </div>
-      <ul aria-label="Filters" className="mt-2 flex flex-wrap gap-1.5">
+      <FilterChips chips={chips} search={search} onChange={onChange} className="mt-2">
         {chips.length === 0 && <li className="text-xs text-ink-3">No filter: all of them.</li>}
-        {chips.map(({ name, value, label }) => (
-          <li
-            key={`${name} ${value}`}
-            className="flex h-6 max-w-full items-center gap-1.5 rounded-md bg-accent-soft pr-1 pl-2 text-xs"
-          >
-            <span className="text-ink-3">{label}</span>
-            <span className="truncate font-medium">{value}</span>
-            <button
-              type="button"
-              className="grid size-5 place-items-center rounded text-ink-3 hover:text-ink"
-              aria-label={`Remove filter ${label} ${value}`}
-              onClick={() => onChange(without(search, name, value))}
-            >
-              <Icon name="close" className="size-3" />
-            </button>
-          </li>
-        ))}
-      </ul>
+      </FilterChips>
     </form>
   );
 }

@@ -8,6 +8,7 @@ import { listOf, type Search, textOf } from '../app/search.ts';
 import { Icon } from '../ui/icon.tsx';
 import { STATE_NAMES, STATES } from '../ui/state.tsx';
 import { chipsOf, parseBox, without } from './filter.ts';
+import { FilterChips } from './filter-chips.tsx';
 import type { MessageFeed } from './message-feed.ts';
 
 export function FilterBar({ search, feed }: { readonly search: Search; readonly feed: MessageFeed }) {
@@ -56,30 +57,13 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
         ))}
       </div>
       {chips.length > 0 && (
-        <ul aria-label="Filters" className="flex flex-wrap gap-1.5 px-4 pb-2.5 md:px-6">
-          {chips.map(({ name, value, label }) => (
-            <li
-              key={`${name} ${value}`}
-              className="flex h-6 max-w-full items-center gap-1.5 rounded-md bg-accent-soft pr-1 pl-2 text-xs"
-            >
-              <span className="text-ink-3">{label}</span>
-              <span className="truncate font-medium">{value}</span>
-              <button
-                type="button"
-                className="grid size-5 place-items-center rounded text-ink-3 hover:text-ink"
-                aria-label={`Remove filter ${label} ${value}`}
-                onClick={() => show(without(search, name, value))}
-              >
-                <Icon name="close" className="size-3" />
-              </button>
-            </li>
-          ))}
+        <FilterChips chips={chips} search={search} onChange={show} className="px-4 pb-2.5 md:px-6">
           <li>
             <button type="button" className="btn btn-quiet btn-small h-6" onClick={() => show({})}>
               Clear all
             </button>
           </li>
-        </ul>
+        </FilterChips>
       )}
     </div>
   );
