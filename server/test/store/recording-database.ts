@@ -42,6 +42,11 @@ export class RecordingDatabase extends Database {
     return super.run(sql, ...values);
   }
 
+  override insert(sql: string, ...values: Parameters<Database['insert']>[1][]): number {
+    this.statements.add(sql);
+    return super.insert(sql, ...values);
+  }
+
   plan(sql: string): string[] {
     return super.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => detail);
   }

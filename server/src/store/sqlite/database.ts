@@ -36,6 +36,11 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
+  /** The number of the row that a statement added. Asking so is cheaper than a RETURNING, which keeps its rows apart first. */
+  insert(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#prepared(sql).run(...values).lastInsertRowid);
+  }
+
   /** Statements without parameters, several at once if need be. */
   exec(sql: string): void {
     this.#connection.exec(sql);

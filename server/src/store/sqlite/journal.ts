@@ -14,26 +14,39 @@ export function firstPlaceAt(at: number): number {
 
 export class Journal {
   readonly #database: Database;
-  /** The last place given here: it may be gone from the table, and is not given again. */
+  /** The last place given or found here: it may be gone from the table, and is not given again. */
   #last = 0;
+  /** Accounts whose last place was looked up: what was added since then was added here, and is before `#last`. */
+  readonly #known = new Set<string>();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
   add(accountId: string, messageSeq: number, step: number, at: number): void {
-    // The table is asked as well: it was there before this process, and another connection may write to it.
-    const { seq } = this.#database.get<{ seq: number }>(
-      `INSERT INTO journal (account_id, seq, at, message_seq, step) VALUES (?1, max(?2,
-         1 + ifnull((SELECT seq FROM journal WHERE account_id = ?1 ORDER BY seq DESC LIMIT 1), 0)), ?3, ?4, ?5)
-         RETURNING seq`,
+    if (!this.#known.has(accountId)) this.#lookUp(accountId);
+    this.#last = Math.max(this.#last + 1, firstPlaceAt(at));
+    this.#database.run(
+      'INSERT INTO journal (account_id, seq, at, message_seq, step) VALUES (?, ?, ?, ?, ?)',
       accountId,
-      Math.max(this.#last + 1, firstPlaceAt(at)),
+      this.#last,
       at,
       messageSeq,
       step,
-    )!;
-    this.#last = seq;
+    );
+  }
+
+  /**
+   * The table was there before this process. Once is enough, because the file has one writer; and a transaction that is
+   * rolled back takes rows away, which leaves a gap at most.
+   */
+  #lookUp(accountId: string): void {
+    const row = this.#database.get<{ seq: number }>(
+      'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
+      accountId,
+    );
+    this.#last = Math.max(this.#last, row?.seq ?? 0);
+    this.#known.add(accountId);
   }
 }
 

@@ -16,8 +16,7 @@ const INSERT_MESSAGE = `INSERT INTO messages
   (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
    retry_delay, timeout_ms, queue_name, order_key, flow_key, flow_limits, topic_name, endpoint_name, schedule_id, labels,
    redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, created_at, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  RETURNING seq`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Answers the message's place in the order of acceptance. */
 export function insertMessage(
@@ -26,7 +25,7 @@ export function insertMessage(
   state: RowState,
   claim: { lease: string; node: string; at: number } | null,
 ): number {
-  const { seq } = database.get<{ seq: number }>(
+  const seq = database.insert(
     INSERT_MESSAGE,
     message.id,
     message.accountId,
@@ -61,7 +60,7 @@ export function insertMessage(
     message.hops,
     message.createdAt,
     message.body,
-  )!;
+  );
   for (const label of message.labels) {
     database.run(
       'INSERT INTO message_labels (account_id, label, message_seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',

@@ -26,6 +26,7 @@ interface Held {
 }
 
 const HELD = 'seq, account_id, queue_name, order_key, flow_key, deduplication_key';
+const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
 export function settle(
   database: Database,
@@ -35,12 +36,7 @@ export function settle(
 ): SettleReply {
   let dueAt: number | null = null;
   const results = settlements.map((settlement) => {
-    const held = database.get<Held>(
-      `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`,
-      settlement.messageId,
-      settlement.accountId,
-      settlement.lease,
-    );
+    const held = database.get<Held>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
     if (!held) return 'lost';
     insertAttempt(database, held.seq, settlement.attempt);
     journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
