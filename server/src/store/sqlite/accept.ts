@@ -1,16 +1,16 @@
 // Writes new messages. Called for what came in over HTTP, for what a schedule makes and, inside a settlement, for
 // callbacks: there is one door.
 
-import { usageDay } from '../../domain/account.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
 import { ACCEPTED } from '../rows.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, noteFlowKey } from './flow-keys.ts';
-import type { Journal } from './journal.ts';
 import { insertMessage } from './messages.ts';
 import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
+import type { Usage } from './usage.ts';
 
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];
@@ -35,15 +35,15 @@ export interface AcceptReply {
 
 type Pair = readonly [accountId: string, name: string];
 
-export function accept(database: Database, journal: Journal, command: AcceptCommand): AcceptReply {
+export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
-  if (isOverQuota(database, command)) {
+  const { journal, usage, accountsAtClaim } = books;
+  if (isOverQuota(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map() };
   }
   const accounts = new Map<string, AccountAtClaim>();
   const queues = new Map<string, Pair>();
   const flowKeys = new Map<string, Pair>();
-  const usage = new Map<string, number>();
   let dueAt: number | null = null;
   const duplicates = messages.map((message, index) => {
     const standing = standingMessage(database, message, now);
@@ -54,9 +54,8 @@ export function accept(database: Database, journal: Journal, command: AcceptComm
     const state = firstState(message, lease, now);
     const seq = insertMessage(database, message, state, claim);
     journal.add(accountId, seq, ACCEPTED, message.createdAt);
-    const usageKey = JSON.stringify([accountId, message.kind]);
-    usage.set(usageKey, (usage.get(usageKey) ?? 0) + 1);
-    if (lease !== null && !accounts.has(accountId)) accounts.set(accountId, accountAtClaim(database, accountId));
+    usage.add(accountId, message.kind, now);
+    if (lease !== null) accounts.set(accountId, accountsAtClaim.get(accountId));
     if (message.queueName !== null) {
       if (message.orderKey !== null) {
         database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
@@ -75,17 +74,6 @@ export function accept(database: Database, journal: Journal, command: AcceptComm
     dueAt = earlier(dueAt, startHeads(database, accountId, name, now));
   }
   for (const [accountId, key] of flowKeys.values()) dueAt = earlier(dueAt, admitWaiting(database, accountId, key, now));
-  for (const [key, count] of usage) {
-    const [accountId, kind] = JSON.parse(key) as [string, string];
-    database.run(
-      `INSERT INTO usage (account_id, day, kind, count) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET count = count + excluded.count`,
-      accountId,
-      usageDay(now),
-      kind,
-      count,
-    );
-  }
   return { duplicates, isOverQuota: false, dueAt, accounts };
 }
 
@@ -124,14 +112,9 @@ function findStanding(database: Database, { accountId, deduplication }: NewMessa
 }
 
 /** Duplicates make no message, so that they are answered also when the day is used up. */
-function isOverQuota(database: Database, { messages, dayMax, now }: AcceptCommand): boolean {
+function isOverQuota(database: Database, usage: Usage, { messages, dayMax, now }: AcceptCommand): boolean {
   const accountId = messages[0]?.accountId;
   if (dayMax === null || accountId === undefined) return false;
-  const { used } = database.get<{ used: number | null }>(
-    'SELECT sum(count) AS used FROM usage WHERE account_id = ? AND day = ?',
-    accountId,
-    usageDay(now),
-  )!;
   const keys = new Set<string>();
   const fresh = messages.filter((message) => {
     if (!message.deduplication) return true;
@@ -139,9 +122,5 @@ function isOverQuota(database: Database, { messages, dayMax, now }: AcceptComman
     keys.add(message.deduplication.key);
     return true;
   });
-  return fresh.length > 0 && (used ?? 0) + fresh.length > dayMax;
-}
-
-export function accountAtClaim(database: Database, accountId: string): AccountAtClaim {
-  return database.get<AccountAtClaim>('SELECT tier, current_key AS signingKey FROM accounts WHERE id = ?', accountId)!;
+  return fresh.length > 0 && usage.ofDay(accountId, now) + fresh.length > dayMax;
 }

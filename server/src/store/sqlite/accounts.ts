@@ -1,8 +1,9 @@
-// Accounts, their signing keys and tokens, and their usage.
+// Accounts, their signing keys and tokens.
 
-import type { Account, SigningKeys, Token, UsageRow } from '../../domain/account.ts';
+import type { Account, SigningKeys, Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
 import { type TokenRow, toToken } from '../rows.ts';
+import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Principal } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -89,12 +90,31 @@ export function touchToken(database: Database, tokenId: string, now: number): vo
   database.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', now, tokenId);
 }
 
-export function usage(database: Database, accountId: string, fromDay: string, toDay: string): UsageRow[] {
-  const rows = database.all<UsageRow>(
-    'SELECT day, kind, count FROM usage WHERE account_id = ? AND day BETWEEN ? AND ? ORDER BY day, kind',
-    accountId,
-    fromDay,
-    toDay,
-  );
-  return rows.map((row) => ({ ...row }));
+/** What claims must know of accounts, read once in a transaction for all of its messages. */
+export class AccountsAtClaim {
+  readonly #database: Database;
+  readonly #read = new Map<string, AccountAtClaim>();
+
+  constructor(database: Database) {
+    this.#database = database;
+    database.onTransaction({ beforeCommit: () => this.forget(), onRollback: () => this.forget() });
+  }
+
+  get(accountId: string): AccountAtClaim {
+    let account = this.#read.get(accountId);
+    if (!account) {
+      account = accountAtClaim(this.#database, accountId);
+      this.#read.set(accountId, account);
+    }
+    return account;
+  }
+
+  /** An account has changed. */
+  forget(): void {
+    this.#read.clear();
+  }
+}
+
+export function accountAtClaim(database: Database, accountId: string): AccountAtClaim {
+  return database.get<AccountAtClaim>('SELECT tier, current_key AS signingKey FROM accounts WHERE id = ?', accountId)!;
 }

@@ -6,7 +6,7 @@ import { SlotBudget } from '../../domain/slots.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import { accountAtClaim } from './accept.ts';
+import { accountAtClaim } from './accounts.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
 

@@ -5,11 +5,20 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 
 export type Row = Record<string, unknown>;
 
+/** Whoever keeps something in memory for the length of a transaction. */
+export interface TransactionWatcher {
+  /** The last moment to write what is kept: a part of the transaction. */
+  beforeCommit(): void;
+  /** What was kept since the transaction began never happened. */
+  onRollback(): void;
+}
+
 export class Database {
   readonly #connection: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
   readonly #begin: string;
+  readonly #watchers: TransactionWatcher[] = [];
 
   constructor(path: string, options: { readonly isReader?: boolean } = {}) {
     const isReader = options.isReader ?? false;
@@ -46,14 +55,20 @@ export class Database {
     this.#connection.exec(sql);
   }
 
+  onTransaction(watcher: TransactionWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
   /** Commits what `work` did, or rolls all of it back and throws on what it threw. */
   transaction<T>(work: () => T): T {
     this.#connection.exec(this.#begin);
     try {
       const result = work();
+      for (const watcher of this.#watchers) watcher.beforeCommit();
       this.#connection.exec('COMMIT');
       return result;
     } catch (error) {
+      for (const watcher of this.#watchers) watcher.onRollback();
       // SQLite rolls back by itself on a full disk or an I/O error.
       if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK');
       throw error;

@@ -2,8 +2,8 @@
 
 import type { NewMessage } from '../../domain/message.ts';
 import { accept } from './accept.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import type { Journal } from './journal.ts';
 import { deleteMessage } from './messages.ts';
 
 function failedSeq(database: Database, accountId: string, messageId: string): number | null {
@@ -29,7 +29,7 @@ export function deleteDeadLetters(database: Database, accountId: string, message
 /** Beside each pair whether the dead letter was still there. */
 export function retryDeadLetters(
   database: Database,
-  journal: Journal,
+  books: Books,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
   now: number,
 ): { isRetried: boolean[]; dueAt: number | null } {
@@ -41,5 +41,5 @@ export function retryDeadLetters(
     messages.push(message);
     return true;
   });
-  return { isRetried, dueAt: accept(database, journal, { messages, leases: [], node: '', now, dayMax: null }).dueAt };
+  return { isRetried, dueAt: accept(database, books, { messages, leases: [], node: '', now, dayMax: null }).dueAt };
 }

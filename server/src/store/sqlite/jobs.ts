@@ -2,9 +2,9 @@
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
 import { type JobRow, toJob } from '../rows.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
-import type { Journal } from './journal.ts';
 import { cancel } from './settle.ts';
 
 export function createJob(database: Database, job: Job): void {
@@ -57,28 +57,28 @@ export function advanceJob(database: Database, accountId: string, id: string, st
 /** Does the work and notes it, in one transaction: after a crash, what is done is what is counted. */
 export function runJobStep(
   database: Database,
-  journal: Journal,
+  books: Books,
   accountId: string,
   id: string,
   work: JobWork,
   step: Omit<JobStep, 'done'>,
 ): { done: number; dueAt: number | null } {
   if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null };
-  const { done, dueAt } = doWork(database, journal, accountId, work, step.now);
+  const { done, dueAt } = doWork(database, books, accountId, work, step.now);
   advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt };
 }
 
-function doWork(database: Database, journal: Journal, accountId: string, work: JobWork, now: number) {
+function doWork(database: Database, books: Books, accountId: string, work: JobWork, now: number) {
   switch (work.action) {
     case 'cancel': {
-      const { cancelled, dueAt } = cancel(database, journal, accountId, work.messageIds, now, work.expiresAt);
+      const { cancelled, dueAt } = cancel(database, books, accountId, work.messageIds, now, work.expiresAt);
       return { done: cancelled.length, dueAt };
     }
     case 'delete':
       return { done: deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };
     case 'retry': {
-      const { isRetried, dueAt } = retryDeadLetters(database, journal, work.retries, now);
+      const { isRetried, dueAt } = retryDeadLetters(database, books, work.retries, now);
       return { done: isRetried.filter(Boolean).length, dueAt };
     }
   }

@@ -5,8 +5,8 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import { type ScheduleRow, toSchedule } from '../rows.ts';
 import { accept } from './accept.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import type { Journal } from './journal.ts';
 
 /** Whole: what was there under the same id is replaced. */
 export function saveSchedule(database: Database, schedule: Schedule): void {
@@ -95,11 +95,7 @@ export interface Tick {
 }
 
 /** Takes the tick and accepts its messages, or neither. */
-export function fireSchedule(
-  database: Database,
-  journal: Journal,
-  tick: Tick,
-): { isFired: boolean; dueAt: number | null } {
+export function fireSchedule(database: Database, books: Books, tick: Tick): { isFired: boolean; dueAt: number | null } {
   const { schedule, messages, nextAt, now } = tick;
   const taken = database.run(
     `UPDATE schedules SET next_at = ?, last_at = ?
@@ -111,7 +107,7 @@ export function fireSchedule(
     schedule.nextAt,
   );
   if (taken === 0) return { isFired: false, dueAt: null };
-  const { duplicates, dueAt } = accept(database, journal, { messages, leases: [], node: '', now, dayMax: null });
+  const { duplicates, dueAt } = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
   database.run(
     'UPDATE schedules SET last_message_ids = ? WHERE account_id = ? AND id = ?',
     JSON.stringify(messages.map(({ id }, index) => duplicates[index] ?? id)),

@@ -5,9 +5,9 @@ import type { Settlement } from '../../domain/message.ts';
 import { CANCELLED } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import { accept } from './accept.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitWaiting } from './flow-keys.ts';
-import type { Journal } from './journal.ts';
 import { insertAttempt } from './messages.ts';
 import { isPaused, settleOrderKey, startHeads } from './queues.ts';
 
@@ -28,22 +28,17 @@ interface Held {
 const HELD = 'seq, account_id, queue_name, order_key, flow_key, deduplication_key';
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
-export function settle(
-  database: Database,
-  journal: Journal,
-  settlements: readonly Settlement[],
-  now: number,
-): SettleReply {
+export function settle(database: Database, books: Books, settlements: readonly Settlement[], now: number): SettleReply {
   let dueAt: number | null = null;
   const results = settlements.map((settlement) => {
     const held = database.get<Held>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
     if (!held) return 'lost';
     insertAttempt(database, held.seq, settlement.attempt);
-    journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
+    books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
     dueAt = earlier(dueAt, writeNext(database, held, settlement, now));
     if (settlement.followUps.length > 0) {
       const followUps = { messages: settlement.followUps, leases: [], node: '', now, dayMax: null };
-      dueAt = earlier(dueAt, accept(database, journal, followUps).dueAt);
+      dueAt = earlier(dueAt, accept(database, books, followUps).dueAt);
     }
     return 'settled';
   });
@@ -109,7 +104,7 @@ function forgetDeduplication(database: Database, held: Held, messageId: string):
 
 export function cancel(
   database: Database,
-  journal: Journal,
+  books: Books,
   accountId: string,
   messageIds: readonly string[],
   now: number,
@@ -130,7 +125,7 @@ export function cancel(
       expiresAt,
       open.seq,
     );
-    journal.add(accountId, open.seq, CANCELLED, now);
+    books.journal.add(accountId, open.seq, CANCELLED, now);
     forgetDeduplication(database, open, id);
     dueAt = earlier(dueAt, letOthersStart(database, open, now));
     return true;

@@ -2,8 +2,10 @@
 // wherever the connection lives: on the writer's thread, or in the caller's for the simulation.
 
 import type { Claim, Settlement } from '../../domain/message.ts';
+import type { TierName } from '../../domain/tier.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
+import type { Books } from './books.ts';
 import { type ClaimCommand, Claimer, orphanedClaims, release } from './claim.ts';
 import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
@@ -18,24 +20,29 @@ import * as search from './search.ts';
 import { cancel, deliverNow, settle } from './settle.ts';
 import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
+import { Usage } from './usage.ts';
 import { whyFacts } from './why.ts';
 
 type Rest<F> = F extends (database: Database, ...rest: infer R) => infer T ? (...rest: R) => T : never;
-type RestOfWriting<F> = F extends (database: Database, journal: Journal, ...rest: infer R) => infer T
+type RestOfWriting<F> = F extends (database: Database, books: Books, ...rest: infer R) => infer T
   ? (...rest: R) => T
   : never;
 
 export function createVerbs(database: Database) {
   const claimer = new Claimer(database);
-  const journal = new Journal(database);
+  const books: Books = {
+    journal: new Journal(database),
+    usage: new Usage(database),
+    accountsAtClaim: new accounts.AccountsAtClaim(database),
+  };
   const on = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
     ((...rest: never[]) => verb(database, ...rest)) as unknown as Rest<F>;
-  const writing = <F extends (database: Database, journal: Journal, ...rest: never[]) => unknown>(verb: F) =>
-    ((...rest: never[]) => verb(database, journal, ...rest)) as unknown as RestOfWriting<F>;
+  const writing = <F extends (database: Database, books: Books, ...rest: never[]) => unknown>(verb: F) =>
+    ((...rest: never[]) => verb(database, books, ...rest)) as unknown as RestOfWriting<F>;
   return {
-    accept: (command: AcceptCommand) => accept(database, journal, command),
+    accept: (command: AcceptCommand) => accept(database, books, command),
     claim: (command: ClaimCommand) => claimer.claim(command),
-    settle: (settlements: readonly Settlement[], now: number) => settle(database, journal, settlements, now),
+    settle: (settlements: readonly Settlement[], now: number) => settle(database, books, settlements, now),
     release: (leases: readonly string[], node: string, now: number) => release(database, leases, node, now),
     heartbeat: (node: string, aliveUntil: number): void => {
       database.run(
@@ -99,15 +106,21 @@ export function createVerbs(database: Database) {
     createAccount: on(accounts.createAccount),
     getAccount: on(accounts.getAccount),
     listAccounts: on(accounts.listAccounts),
-    setTier: on(accounts.setTier),
+    setTier: (accountId: string, tier: TierName): boolean => {
+      books.accountsAtClaim.forget();
+      return accounts.setTier(database, accountId, tier);
+    },
     getSigningKeys: on(accounts.getSigningKeys),
-    rotateSigningKeys: on(accounts.rotateSigningKeys),
+    rotateSigningKeys: (accountId: string, next: string, fresh: string) => {
+      books.accountsAtClaim.forget();
+      return accounts.rotateSigningKeys(database, accountId, next, fresh);
+    },
     createToken: on(accounts.createToken),
     findToken: on(accounts.findToken),
     listTokens: on(accounts.listTokens),
     revokeToken: on(accounts.revokeToken),
     touchToken: on(accounts.touchToken),
-    usage: on(accounts.usage),
+    usage: (accountId: string, fromDay: string, toDay: string) => books.usage.list(accountId, fromDay, toDay),
   };
 }
 

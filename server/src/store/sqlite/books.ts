@@ -1,0 +1,11 @@
+// What the verbs that accept and settle keep beside their statements, one of each for a connection.
+
+import type { AccountsAtClaim } from './accounts.ts';
+import type { Journal } from './journal.ts';
+import type { Usage } from './usage.ts';
+
+export interface Books {
+  readonly journal: Journal;
+  readonly usage: Usage;
+  readonly accountsAtClaim: AccountsAtClaim;
+}

@@ -1,0 +1,83 @@
+// How many messages each account has made, by day and kind. They are counted in memory while a transaction runs and
+// written at its end: many requests of an account that share one transaction change its row once.
+
+import { type UsageRow, usageDay } from '../../domain/account.ts';
+import type { MessageKind } from '../../domain/message.ts';
+import type { Database } from './database.ts';
+
+const DAY_MS = 86_400_000;
+
+interface Count {
+  readonly accountId: string;
+  readonly day: string;
+  readonly kind: MessageKind;
+  count: number;
+}
+
+export class Usage {
+  readonly #database: Database;
+  /** What the transaction that runs has made and its rows do not tell yet. */
+  #unwritten: Count[] = [];
+  #day = { number: Number.NaN, name: '' };
+
+  constructor(database: Database) {
+    this.#database = database;
+    database.onTransaction({ beforeCommit: () => this.#write(), onRollback: () => this.#forget() });
+  }
+
+  add(accountId: string, kind: MessageKind, now: number): void {
+    const day = this.#dayOf(now);
+    const same = this.#unwritten.find(
+      (count) => count.accountId === accountId && count.kind === kind && count.day === day,
+    );
+    if (same) same.count += 1;
+    else this.#unwritten.push({ accountId, day, kind, count: 1 });
+  }
+
+  /** All that the account has made on the day of `now`. */
+  ofDay(accountId: string, now: number): number {
+    this.#write();
+    const { used } = this.#database.get<{ used: number | null }>(
+      'SELECT sum(count) AS used FROM usage WHERE account_id = ? AND day = ?',
+      accountId,
+      this.#dayOf(now),
+    )!;
+    return used ?? 0;
+  }
+
+  list(accountId: string, fromDay: string, toDay: string): UsageRow[] {
+    this.#write();
+    const rows = this.#database.all<UsageRow>(
+      'SELECT day, kind, count FROM usage WHERE account_id = ? AND day BETWEEN ? AND ? ORDER BY day, kind',
+      accountId,
+      fromDay,
+      toDay,
+    );
+    return rows.map((row) => ({ ...row }));
+  }
+
+  #write(): void {
+    for (const { accountId, day, kind, count } of this.#unwritten) {
+      this.#database.run(
+        `INSERT INTO usage (account_id, day, kind, count) VALUES (?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+        accountId,
+        day,
+        kind,
+        count,
+      );
+    }
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#unwritten = [];
+  }
+
+  /** The day hardly ever changes from one message to the next, and its name takes a while to make. */
+  #dayOf(now: number): string {
+    const number = Math.floor(now / DAY_MS);
+    if (number !== this.#day.number) this.#day = { number, name: usageDay(now) };
+    return this.#day.name;
+  }
+}
