@@ -16,11 +16,13 @@ export class Journal {
   readonly #database: Database;
   /** The last place given or found here: it may be gone from the table, and is not given again. */
   #last = 0;
-  /** Accounts whose last place was looked up: what was added since then was added here, and is before `#last`. */
+  /** Accounts whose last place was looked up in this transaction: what was added since then was added here. */
   readonly #known = new Set<string>();
 
   constructor(database: Database) {
     this.#database = database;
+    const forget = () => this.#known.clear();
+    database.onTransaction({ beforeCommit: forget, onRollback: forget });
   }
 
   add(accountId: string, messageSeq: number, step: number, at: number): void {
@@ -36,10 +38,7 @@ export class Journal {
     );
   }
 
-  /**
-   * The table was there before this process. Once is enough, because the file has one writer; and a transaction that is
-   * rolled back takes rows away, which leaves a gap at most.
-   */
+  /** The table was there before this process, and another may write to it between two transactions. */
   #lookUp(accountId: string): void {
     const row = this.#database.get<{ seq: number }>(
       'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
