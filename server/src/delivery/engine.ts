@@ -221,7 +221,7 @@ export class Engine {
       if (outcome === 'unsent') unsent.push(claim);
       else ended.push([claim, { outcome, startedAt, endedAt }]);
     }
-    await Promise.all([this.#settle(ended), this.#release(unsent)]);
+    await Promise.all([this.#settle(ended, !this.#isStopping), this.#release(unsent)]);
     for (const claim of [...ended.map(([each]) => each), ...unsent]) this.#inFlight.remove(claim);
     if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#wake();
@@ -230,10 +230,14 @@ export class Engine {
   async #settleInterrupted(claims: readonly Claim[], reason: string): Promise<void> {
     const at = this.#options.world.clock.now();
     const outcome: Outcome = { kind: 'interrupted', reason };
-    await this.#settle(claims.map((claim) => [claim, { outcome, startedAt: at, endedAt: at }]));
+    await this.#settle(
+      claims.map((claim) => [claim, { outcome, startedAt: at, endedAt: at }]),
+      false,
+    );
   }
 
-  async #settle(ended: readonly (readonly [Claim, Ended])[]): Promise<void> {
+  /** `takesOver`: they were sent from here, and leave their slots to the next of their queues. */
+  async #settle(ended: readonly (readonly [Claim, Ended])[], takesOver: boolean): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, tiers, newId, style, observe } = this.#options;
     const settlements = ended.map(([claim, end]) =>
@@ -243,7 +247,9 @@ export class Engine {
         newId,
       }),
     );
-    const results = await this.#untilAnswered('settling', () => store.settle(settlements, world.clock.now()));
+    const results = await this.#untilAnswered('settling', () =>
+      store.settle(settlements, world.clock.now(), takesOver),
+    );
     results.forEach((result, index) => {
       const [claim, end] = ended[index]!;
       observe({ kind: 'attempt', claim, outcome: end.outcome, settlement: settlements[index]!, result });
@@ -254,7 +260,10 @@ export class Engine {
   async #drain(): Promise<void> {
     await this.#loop;
     await this.#releaseUnsent();
-    if (this.#inFlight.count > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    if (this.#inFlight.count === 0) return;
+    await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    // What was being settled when the loop ended may have left its place to the next of its queue.
+    await this.#releaseUnsent();
   }
 
   async #releaseUnsent(): Promise<void> {

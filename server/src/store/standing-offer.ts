@@ -13,6 +13,13 @@ export interface AccountAtClaim {
   readonly signingKey: string;
 }
 
+/** To whom the next of a queue may be leased in the transaction that ends the one before it. */
+export interface Heir {
+  readonly node: string;
+  /** Makes lease ids: unique for this node and this call. */
+  readonly leasePrefix: string;
+}
+
 /** What the database gave when it was asked for due messages. */
 export interface ClaimReply {
   readonly claims: readonly Claim[];
@@ -94,6 +101,19 @@ export class StandingOffer {
     return lease;
   }
 
+  heir(): Heir {
+    return { node: this.#node, leasePrefix: this.newLeasePrefix() };
+  }
+
+  /** Leased in place of those that have ended, whose slots they take: handed out at the next claim. */
+  inherit(claims: readonly Claim[]): void {
+    for (const claim of claims) {
+      this.#promised.set(claim.lease, { message: claim.message, claim });
+      use(this.#offer, claim.message);
+    }
+    if (claims.length > 0) this.#wake();
+  }
+
   /** The acceptance is through: what was leased is handed out at the next claim. */
   confirm(
     messages: readonly NewMessage[],
@@ -141,33 +161,58 @@ export class StandingOffer {
       return { claims, nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
     }
     this.#databaseDueAt = null;
-    // What is accepted while the database is asked may use what it is not asked for: under load it is always being
-    // asked, and a message that finds no offer must be written, read back and written once more.
-    const [askedFor, offer] = budget.halves();
-    this.#offer = offer;
-    this.#asking = budget;
     let reply: ClaimReply;
     try {
-      reply = await ask(askedFor.limits(), this.newLeasePrefix());
+      reply = await this.#ask(budget, claims.length > 0 || this.#promised.size > 0, ask);
     } catch (error) {
-      // Nothing of it happened: the next call looks again, and hands out what this one would have.
+      // What was claimed before it failed is kept, the next call looks again, and hands out what this one would have.
       this.#databaseDueAt = LOOK_AT_ONCE;
       for (const claim of claims) this.#promised.set(claim.lease, { message: claim.message, claim });
       throw error;
     } finally {
       this.#asking = null;
     }
-    for (const { message } of reply.claims) use(budget, message);
     this.#offer = budget;
     this.#databaseDueAt = earlier(this.#databaseDueAt, reply.hasMore ? LOOK_AT_ONCE : reply.nextDueAt);
     this.#scheduleAt = reply.nextScheduleAt;
-    // There was more than it was asked for: the rest of the room is for that.
-    if (reply.hasMore && reply.claims.length > 0) this.#wake();
     return {
       claims: [...claims, ...reply.claims],
       nextDueAt: earlier(reply.nextDueAt, this.#databaseDueAt === LOOK_AT_ONCE ? null : this.#databaseDueAt),
       nextScheduleAt: this.#scheduleAt,
     };
+  }
+
+  /**
+   * Claims all that the budget allows. While messages are being accepted it asks for half of it first, and what is
+   * accepted meanwhile may use the other half: else one that comes while the database is asked, which under load is
+   * nearly always, finds no offer and must be written, read back and written once more.
+   */
+  async #ask(
+    budget: SlotBudget,
+    isShared: boolean,
+    ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>,
+  ): Promise<ClaimReply> {
+    this.#asking = budget;
+    const claims: Claim[] = [];
+    const askFor = async (limits: ClaimLimits) => {
+      const reply = await ask(limits, this.newLeasePrefix());
+      for (const claim of reply.claims) use(budget, claim.message);
+      claims.push(...reply.claims);
+      return { ...reply, claims };
+    };
+    if (isShared) {
+      const [askedFor, offer] = budget.halves();
+      this.#offer = offer;
+      const reply = await askFor(askedFor.limits());
+      if (!reply.hasMore || budget.slots <= 0) return reply;
+    }
+    this.#offer = new SlotBudget(NO_SLOTS);
+    try {
+      return await askFor(budget.limits());
+    } catch (error) {
+      for (const claim of claims) this.#promised.set(claim.lease, { message: claim.message, claim });
+      throw error;
+    }
   }
 
   #takePromised(): Claim[] {

@@ -118,8 +118,16 @@ export interface Store {
    */
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
 
-  /** Writes attempt, next state and follow-ups together if the lease still stands (`settled`); else nothing (`lost`). */
-  settle(settlements: readonly Settlement[], now: number): Promise<readonly ('settled' | 'lost')[]>;
+  /**
+   * Writes attempt, next state and follow-ups together if the lease still stands (`settled`); else nothing (`lost`). Who
+   * `takesOver` has a free slot for each of them that ends: the store may lease the next of its queue to the same node,
+   * and hands it out at the next claim.
+   */
+  settle(
+    settlements: readonly Settlement[],
+    now: number,
+    takesOver?: boolean,
+  ): Promise<readonly ('settled' | 'lost')[]>;
 
   /** Gives back claims whose attempt never started: they are pending again, as if never claimed. */
   release(leases: readonly string[], now: number): Promise<void>;

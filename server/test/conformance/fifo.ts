@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { NO_SLOTS } from '../../src/domain/slots.ts';
 import {
   ACCOUNT,
   callbackTo,
@@ -35,6 +36,49 @@ export function fifoConformance(factory: HarnessFactory): void {
         await a.store.settle([settlementOf(claim, OK, NOW)], NOW);
       }
       assert.deepEqual(await a.claimDue(NOW), { claims: [], nextDueAt: null, nextScheduleAt: null });
+    });
+
+    test('who settles and takes over is handed the next at its next claim, in order and each once', async ({
+      a,
+      b,
+    }) => {
+      const line = Array.from({ length: 5 }, () => queued());
+      const elsewhere = queued({ queueName: 'elsewhere' });
+      await a.store.accept([...line, elsewhere], NOW);
+      let [claim] = await a.claims(NOW, { slots: 2 });
+      for (const [index, expected] of line.entries()) {
+        assert.equal(claim!.message.id, expected.id);
+        assert.deepEqual(await b.claimedIds(NOW), []);
+        await a.store.settle([settlementOf(claim!, OK, NOW)], NOW, true);
+        [claim] = await a.claims(NOW);
+        if (index === line.length - 1) assert.equal(claim, undefined);
+      }
+    });
+
+    test('what was taken over can be cancelled, or given back for another node to claim', async ({ a, b }) => {
+      const line = Array.from({ length: 4 }, () => queued());
+      await a.store.accept(line, NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, true);
+      assert.deepEqual(await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION), [line[1]!.id]);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, true);
+      const unsent = await a.claims(NOW, NO_SLOTS);
+      await a.store.release(
+        unsent.map(({ lease }) => lease),
+        NOW,
+      );
+      assert.equal((await b.claimOne(NOW)).message.id, line[3]!.id);
+    });
+
+    test('nobody takes over from one that will be tried again, nor in a queue that is paused', async ({ a }) => {
+      const [head, next] = [queued(), queued()] as const;
+      await a.store.accept([head, next], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW, true);
+      assert.deepEqual(await a.claimedIds(NOW), []);
+      const again = await a.claimOne(NOW + SECOND);
+      assert.equal(again.message.id, head.id);
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW + SECOND);
+      await a.store.settle([settlementOf(again, OK, NOW + SECOND)], NOW + SECOND, true);
+      assert.deepEqual(await a.claimedIds(NOW + SECOND), []);
     });
 
     test('the place in a queue is the time a message first becomes due', async ({ a }) => {

@@ -1,7 +1,6 @@
 // Looks over the store's shoulder: replays every change in the model, holds queues to their order inside the very
 // transaction that starts a message, and compares the database with the model after every event.
 
-import type { Settlement } from '../../src/domain/message.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
@@ -62,13 +61,17 @@ export class Auditor {
       this.#changed();
       model.accepted(command);
     });
-    watch('settle', ([settlements]: [readonly Settlement[], number], { results }: SettleReply) => {
+    watch('settle', ([settlements], { results, claims }: SettleReply) => {
       this.#changed();
       settlements.forEach(({ messageId, attempt, next }, index) => {
         const after = `attempt ${attempt.number} (${attempt.status ?? attempt.outcome})`;
         this.#say(`${results[index]}: ${messageId} ${next.state} after ${after}`);
       });
       model.settled(settlements, results, node);
+      if (claims.length === 0) return;
+      this.#say(`took over ${claims.map(({ lease, message }) => `${message.id} by ${lease}`).join(', ')}`);
+      model.tookOver(settlements, claims, node);
+      for (const { message } of claims) this.#checkQueue(message.accountId, message.queueName);
     });
     watch('release', ([leases]: [readonly string[], string, number]) => {
       this.#changed();

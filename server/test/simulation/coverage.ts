@@ -27,6 +27,7 @@ const EDGES = [
   'claim',
   'claim of a retry',
   'claim from a queue',
+  'claim in place of one that ended',
   'retry',
   'repeat after an interruption',
   'delivered',

@@ -84,6 +84,25 @@ export class Model {
 
   handedOut(command: ClaimCommand, claims: readonly Claim[]): void {
     if (claims.length > command.limits.slots) this.#report(`${claims.length} claims for ${command.limits.slots} slots`);
+    this.#claimed(claims, command.node);
+  }
+
+  /** The next of a queue, leased to the node whose message has ended. */
+  tookOver(ended: readonly Settlement[], claims: readonly Claim[], node: string): void {
+    for (const { message } of claims) {
+      const isInPlace = ended.some(({ messageId, next }) => {
+        const before = this.entries.get(messageId);
+        return (
+          next.state !== 'pending' && before?.queueName === message.queueName && before.accountId === message.accountId
+        );
+      });
+      if (!isInPlace) this.#report(`${message.id} was leased in place of none that ended`);
+      this.#note('claim in place of one that ended');
+    }
+    this.#claimed(claims, node);
+  }
+
+  #claimed(claims: readonly Claim[], node: string): void {
     for (const { lease, message } of claims) {
       const entry = this.entries.get(message.id);
       if (!entry) {
@@ -96,7 +115,7 @@ export class Model {
       }
       this.#note(entry.retried > 0 ? 'claim of a retry' : 'claim');
       if (entry.queueName !== null) this.#note('claim from a queue');
-      this.#claim(entry, lease, command.node);
+      this.#claim(entry, lease, node);
     }
   }
 

@@ -6,7 +6,7 @@ import { SlotBudget } from '../../domain/slots.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import { accountAtClaim } from './accounts.ts';
+import { type AccountsAtClaim, accountAtClaim } from './accounts.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
 
@@ -101,13 +101,7 @@ export class Claimer {
     for (const { seq, bytes } of ready) {
       if (!budget.take(accountId, host, bytes)) break;
       const lease = `${command.leasePrefix}.${claims.length}`;
-      const row = this.#database.get<MessageRow>(
-        "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ? RETURNING *",
-        lease,
-        command.node,
-        command.now,
-        seq,
-      )!;
+      const row = writeClaim(this.#database, seq, lease, command.node, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
       const account = accounts.get(accountId) ?? accountAtClaim(this.#database, accountId);
       accounts.set(accountId, account);
@@ -117,6 +111,45 @@ export class Claimer {
     if (taken > 0) this.#lastHosts.set(accountId, host);
     return taken;
   }
+}
+
+function writeClaim(database: Database, seq: number, lease: string, node: string, now: number): MessageRow {
+  return database.get<MessageRow>(
+    "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ? RETURNING *",
+    lease,
+    node,
+    now,
+    seq,
+  )!;
+}
+
+/** The body of one that is leased without being asked for. More than one of them is in memory for each that ended. */
+const NEXT_BODY_BYTES_MAX = 64 * 1024;
+
+/**
+ * The next of a queue, leased in the transaction that ended the one before: it takes over the slot, so that a queue pays
+ * one commit for a message and not two. Only if it goes to the same host, or the slot would not be its host's; and only
+ * if nobody else is ready, or a queue that never runs dry would keep its slot from all others.
+ */
+export function claimNext(
+  database: Database,
+  accountsAtClaim: AccountsAtClaim,
+  ended: Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>,
+  heir: { readonly lease: string; readonly node: string },
+  now: number,
+): Claim | null {
+  const [next, another] = database.all<
+    Pick<MessageRow, 'seq' | 'account_id' | 'queue_name' | 'host'> & { bytes: number }
+  >("SELECT seq, account_id, queue_name, host, length(body) AS bytes FROM messages WHERE state = 'ready' LIMIT 2");
+  if (!next || another) return null;
+  const isHeir =
+    next.account_id === ended.account_id &&
+    next.queue_name === ended.queue_name &&
+    next.host === ended.host &&
+    next.bytes <= NEXT_BODY_BYTES_MAX;
+  if (!isHeir) return null;
+  const row = writeClaim(database, next.seq, heir.lease, heir.node, now);
+  return { lease: heir.lease, message: toMessage(row), ...accountsAtClaim.get(row.account_id) };
 }
 
 /** One claim on its way. */

@@ -78,6 +78,11 @@ export function startHeads(database: Database, accountId: string, name: string, 
   return hasStarted || excess > 0 ? now : nextStartAt;
 }
 
+/** When the queue's next message may start, as far as the clock decides it. */
+export function nextStartAt(database: Database, accountId: string, name: string): number | null {
+  return database.get<QueueRow>(GET_QUEUE, accountId, name)?.next_start_at ?? null;
+}
+
 /** The parallelism was lowered: of the heads without an attempt under way, the last ones stand in line again. */
 function giveBackPlaces(database: Database, accountId: string, name: string, count: number): void {
   database.run(

@@ -1,48 +1,64 @@
 // Writes the end of an attempt: its record, the message's next state and the callbacks, if the lease still stands.
 // And the ends that need no attempt: cancelled, and delivered now.
 
-import type { Settlement } from '../../domain/message.ts';
+import type { Claim, Settlement } from '../../domain/message.ts';
 import { CANCELLED } from '../rows.ts';
-import { earlier } from '../standing-offer.ts';
+import { earlier, type Heir } from '../standing-offer.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
+import { claimNext } from './claim.ts';
 import type { Database } from './database.ts';
 import { admitWaiting } from './flow-keys.ts';
 import { insertAttempt } from './messages.ts';
-import { isPaused, settleOrderKey, startHeads } from './queues.ts';
+import { isPaused, nextStartAt, settleOrderKey, startHeads } from './queues.ts';
 
 export interface SettleReply {
   readonly results: readonly ('settled' | 'lost')[];
   readonly dueAt: number | null;
+  /** The next of their queues, leased to the heir. */
+  readonly claims: readonly Claim[];
 }
 
 interface Held {
   readonly seq: number;
   readonly account_id: string;
+  readonly host: string;
   readonly queue_name: string | null;
   readonly order_key: string | null;
   readonly flow_key: string | null;
   readonly deduplication_key: string | null;
 }
 
-const HELD = 'seq, account_id, queue_name, order_key, flow_key, deduplication_key';
+const HELD = 'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key';
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
-export function settle(database: Database, books: Books, settlements: readonly Settlement[], now: number): SettleReply {
+export function settle(
+  database: Database,
+  books: Books,
+  settlements: readonly Settlement[],
+  now: number,
+  heir: Heir | null = null,
+): SettleReply {
   let dueAt: number | null = null;
+  const claims: Claim[] = [];
   const results = settlements.map((settlement) => {
     const held = database.get<Held>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
     if (!held) return 'lost';
     insertAttempt(database, held.seq, settlement.attempt);
     books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
-    dueAt = earlier(dueAt, writeNext(database, held, settlement, now));
+    const nextAt = writeNext(database, held, settlement, now);
+    const isPlaceFree = held.queue_name !== null && settlement.next.state !== 'pending' && nextAt !== null;
+    const lease = heir && { lease: `${heir.leasePrefix}.${claims.length}`, node: heir.node };
+    const claim = lease && isPlaceFree ? claimNext(database, books.accountsAtClaim, held, lease, now) : null;
+    if (claim) claims.push(claim);
+    dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);
     if (settlement.followUps.length > 0) {
       const followUps = { messages: settlement.followUps, leases: [], node: '', now, dayMax: null };
       dueAt = earlier(dueAt, accept(database, books, followUps).dueAt);
     }
     return 'settled';
   });
-  return { results, dueAt };
+  return { results, dueAt, claims };
 }
 
 function writeNext(database: Database, held: Held, settlement: Settlement, now: number): number | null {

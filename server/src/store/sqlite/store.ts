@@ -84,8 +84,9 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     accept,
     claimDue: (request) =>
       offer.claimDue(request, (limits, leasePrefix) => call('claim', { ...request, limits, leasePrefix })),
-    async settle(settlements: readonly Settlement[], now: number) {
-      const { results, dueAt } = await call('settle', settlements, now);
+    async settle(settlements: readonly Settlement[], now: number, takesOver = false) {
+      const { results, dueAt, claims } = await call('settle', settlements, now, takesOver ? offer.heir() : null);
+      offer.inherit(claims);
       noteDue(dueAt);
       noteJournal();
       return results;
