@@ -4,6 +4,7 @@
 import { Worker } from 'node:worker_threads';
 import { openDatabase } from './open.ts';
 import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
+import { type Packed, packCommands, unpackReplies } from './wire.ts';
 
 export interface Executor {
   /** Rejects only when the store is broken for good. `from` is the node whose batch this is. */
@@ -35,7 +36,7 @@ export function inlineExecutor(path: string): Executor {
 /** What the writer's thread says back. */
 export type ThreadMessage =
   | { readonly kind: 'opened' }
-  | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
+  | { readonly kind: 'replies'; readonly replies: Packed }
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly message: string };
 
@@ -73,10 +74,13 @@ export async function threadExecutor(directory: string, role: ThreadData['role']
   return {
     async execute(commands, from) {
       const answer = next();
-      if (!broken) worker.postMessage(commands);
+      if (!broken) {
+        const packed = packCommands(commands);
+        worker.postMessage(packed, [packed.bodies.buffer]);
+      }
       const message = await answer;
       neighbours.tell(commands, from);
-      return message.kind === 'replies' ? message.replies : [];
+      return message.kind === 'replies' ? unpackReplies(message.replies) : [];
     },
     onOthers: (node, listener) => neighbours.add(node, listener),
     async close() {

@@ -3,7 +3,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadData, ThreadMessage } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
-import { type Command, createVerbs, runBatch } from './verbs.ts';
+import { createVerbs, runBatch } from './verbs.ts';
+import { type Packed, packReplies, unpackCommands } from './wire.ts';
 
 const port = parentPort!;
 const say = (message: ThreadMessage) => port.postMessage(message);
@@ -12,13 +13,14 @@ try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
   const verbs = createVerbs(file.database);
-  port.on('message', (commands: readonly Command[] | 'close') => {
+  port.on('message', (packed: Packed | 'close') => {
     try {
-      if (commands === 'close') {
+      if (packed === 'close') {
         file.close();
         say({ kind: 'closed' });
       } else {
-        say({ kind: 'replies', replies: runBatch(file.database, verbs, commands) });
+        const commands = unpackCommands(packed);
+        say({ kind: 'replies', replies: packReplies(commands, runBatch(file.database, verbs, commands)) });
       }
     } catch (error) {
       say({ kind: 'broken', message: (error as Error).message });

@@ -1,0 +1,170 @@
+// What crosses between the threads arrives as it was sent, whatever is in it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Attempt, CallbackTarget, NewMessage, Settlement } from '../../src/domain/message.ts';
+import type { AcceptCommand, AcceptReply } from '../../src/store/sqlite/accept.ts';
+import type { SettleReply } from '../../src/store/sqlite/settle.ts';
+import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
+import { type Packed, packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
+
+const text = fc.string({ unit: 'grapheme' });
+const textOrNull = fc.option(text);
+const whole = fc.nat();
+const time = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+const headers = fc.array(fc.tuple(text, text), { maxLength: 4 });
+const bytes = fc.uint8Array({ maxLength: 40 });
+
+/** Also a part of a larger buffer, as it is cut out of a request. */
+const body = fc.oneof(
+  bytes,
+  bytes.map((all) => Buffer.from(all).subarray(Math.min(3, all.length))),
+);
+
+const target: fc.Arbitrary<CallbackTarget> = fc.record({
+  url: text,
+  method: fc.constantFrom('POST' as const, 'GET' as const),
+  headers,
+  retriesMax: whole,
+  retryDelay: textOrNull,
+  delayMs: whole,
+  timeoutMs: whole,
+});
+
+const limits = fc.record({ parallelism: fc.option(whole), rate: fc.option(whole), periodMs: whole });
+
+const newMessage: fc.Arbitrary<NewMessage> = fc.record({
+  id: text,
+  accountId: text,
+  kind: fc.constantFrom('publish' as const, 'schedule' as const, 'callback' as const, 'failureCallback' as const),
+  url: text,
+  host: text,
+  method: fc.constantFrom('GET' as const, 'POST' as const, 'PUT' as const, 'PATCH' as const, 'DELETE' as const),
+  headers,
+  body,
+  retriesMax: whole,
+  retryDelay: textOrNull,
+  timeoutMs: whole,
+  queueName: textOrNull,
+  orderKey: textOrNull,
+  flow: fc.option(fc.record({ key: text, limits })),
+  scheduleId: textOrNull,
+  labels: fc.array(text, { maxLength: 3 }),
+  redaction: fc.option(
+    fc.record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(text, { maxLength: 2 }) }),
+  ),
+  deduplication: fc.option(fc.record({ key: text, expiresAt: time })),
+  topicName: textOrNull,
+  endpointName: textOrNull,
+  callback: fc.option(target),
+  failureCallback: fc.option(target),
+  sourceMessageId: textOrNull,
+  callerIp: textOrNull,
+  hops: whole,
+  createdAt: time,
+  dueAt: time,
+});
+
+const attempt: fc.Arbitrary<Attempt> = fc.record({
+  number: whole,
+  startedAt: time,
+  endedAt: time,
+  outcome: fc.constantFrom('answered' as const, 'unreachable' as const, 'timedOut' as const, 'interrupted' as const),
+  status: fc.option(whole),
+  error: textOrNull,
+  nextAt: fc.option(time),
+  responseHeaders: headers,
+  responseBody: body,
+  isResponseBodyCut: fc.boolean(),
+});
+
+const settlement: fc.Arbitrary<Settlement> = fc.record({
+  lease: text,
+  accountId: text,
+  messageId: text,
+  attempt,
+  retried: whole,
+  interrupted: whole,
+  next: fc.oneof(
+    fc.record({ state: fc.constant('pending' as const), dueAt: time }),
+    fc.record({ state: fc.constant('delivered' as const), expiresAt: time }),
+    fc.record({ state: fc.constant('failed' as const), expiresAt: time, failure: text }),
+  ),
+  followUps: fc.array(newMessage, { maxLength: 2 }),
+});
+
+const acceptCommand: fc.Arbitrary<AcceptCommand> = fc.record({
+  messages: fc.array(newMessage, { maxLength: 3 }),
+  leases: fc.array(textOrNull, { maxLength: 3 }),
+  node: text,
+  now: time,
+  dayMax: fc.option(whole),
+});
+
+const acceptReply: fc.Arbitrary<AcceptReply> = fc.record({
+  duplicates: fc.array(textOrNull, { maxLength: 3 }),
+  isOverQuota: fc.boolean(),
+  dueAt: fc.option(time),
+  accounts: fc
+    .array(fc.tuple(text, fc.record({ tier: fc.constantFrom('free' as const, 'paid' as const), signingKey: text })), {
+      maxLength: 3,
+    })
+    .map((pairs) => new Map(pairs)),
+});
+
+const settleReply: fc.Arbitrary<SettleReply> = fc.record({
+  results: fc.array(fc.constantFrom('settled' as const, 'lost' as const), { maxLength: 4 }),
+  dueAt: fc.option(time),
+});
+
+const failed: fc.Arbitrary<Reply> = fc.record({ error: text, isFull: fc.boolean() });
+
+/** A command and what may be answered to it. */
+const exchange: fc.Arbitrary<{ command: Command; reply: Reply }> = fc.oneof(
+  fc.record({
+    command: acceptCommand.map((args): Command => ({ verb: 'accept', args: [args] })),
+    reply: fc.oneof(
+      acceptReply.map((value) => ({ value })),
+      failed,
+    ),
+  }),
+  fc.record({
+    command: fc.tuple(fc.array(settlement, { maxLength: 3 }), time).map((args): Command => ({ verb: 'settle', args })),
+    reply: fc.oneof(
+      settleReply.map((value) => ({ value })),
+      failed,
+    ),
+  }),
+  fc.record({
+    command: fc.tuple(text, text).map((args): Command => ({ verb: 'getMessage', args })),
+    reply: fc.oneof(
+      newMessage.map((message) => ({ value: { message, attempts: [] } })),
+      fc.constant({ value: undefined }),
+      failed,
+    ),
+  }),
+);
+
+/** As a port does it. */
+function crossed(packed: Packed): Packed {
+  return structuredClone(packed, { transfer: [packed.bodies.buffer] });
+}
+
+/** Bodies arrive as plain bytes, whatever they were part of. */
+function plain<T>(value: T): T {
+  return structuredClone(value);
+}
+
+test('commands and replies of all kinds arrive as they were sent, in their order', () => {
+  fc.assert(
+    fc.property(fc.array(exchange, { maxLength: 6 }), (exchanges) => {
+      const commands = exchanges.map(({ command }) => command);
+      const replies = exchanges.map(({ reply }) => reply);
+      const sent = plain({ commands, replies });
+      assert.deepEqual(unpackCommands(crossed(packCommands(commands))), sent.commands);
+      assert.deepEqual(unpackReplies(crossed(packReplies(commands, replies))), sent.replies);
+      assert.deepEqual(plain({ commands, replies }), sent, 'the sender keeps what it sent, bodies too');
+    }),
+  );
+});
