@@ -114,13 +114,15 @@ export class Claimer {
 }
 
 function writeClaim(database: Database, seq: number, lease: string, node: string, now: number): MessageRow {
-  return database.get<MessageRow>(
-    "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ? RETURNING *",
+  // Two statements, because a RETURNING would copy the body once more, into a table of its own.
+  database.run(
+    "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ?",
     lease,
     node,
     now,
     seq,
-  )!;
+  );
+  return database.get<MessageRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
 }
 
 /** The body of one that is leased without being asked for. More than one of them is in memory for each that ended. */
