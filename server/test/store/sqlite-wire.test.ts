@@ -8,6 +8,7 @@ import type { AcceptCommand, AcceptReply } from '../../src/store/sqlite/accept.t
 import type { SettleReply } from '../../src/store/sqlite/settle.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
 import { type Packed, packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
+import type { Heir } from '../../src/store/standing-offer.ts';
 
 const text = fc.string({ unit: 'grapheme' });
 const textOrNull = fc.option(text);
@@ -116,7 +117,29 @@ const acceptReply: fc.Arbitrary<AcceptReply> = fc.record({
 const settleReply: fc.Arbitrary<SettleReply> = fc.record({
   results: fc.array(fc.constantFrom('settled' as const, 'lost' as const), { maxLength: 4 }),
   dueAt: fc.option(time),
+  claims: fc.array(
+    fc.record({
+      lease: text,
+      message: newMessage.map((message) => ({
+        ...message,
+        state: 'claimed' as const,
+        firstDueAt: message.dueAt,
+        retried: 0,
+        interrupted: 0,
+        attempts: 0,
+        endedAt: null,
+        claimedAt: message.createdAt,
+        failure: null,
+        lastStatus: null,
+      })),
+      tier: fc.constant('free' as const),
+      signingKey: text,
+    }),
+    { maxLength: 2 },
+  ),
 });
+
+const heir: fc.Arbitrary<Heir | null> = fc.option(fc.record({ node: text, leasePrefix: text }));
 
 const failed: fc.Arbitrary<Reply> = fc.record({ error: text, isFull: fc.boolean() });
 
@@ -130,7 +153,9 @@ const exchange: fc.Arbitrary<{ command: Command; reply: Reply }> = fc.oneof(
     ),
   }),
   fc.record({
-    command: fc.tuple(fc.array(settlement, { maxLength: 3 }), time).map((args): Command => ({ verb: 'settle', args })),
+    command: fc
+      .tuple(fc.array(settlement, { maxLength: 3 }), time, heir)
+      .map((args): Command => ({ verb: 'settle', args })),
     reply: fc.oneof(
       settleReply.map((value) => ({ value })),
       failed,

@@ -2,8 +2,8 @@
 // than some of the statements they lead to: what comes by the thousand crosses as one flat list of values and one buffer
 // with all bodies, which changes hands without being copied again. Everything else crosses as it is.
 
-import type { Attempt, HeaderList, NewMessage, Settlement } from '../../domain/message.ts';
-import type { AccountAtClaim } from '../standing-offer.ts';
+import type { Attempt, Claim, HeaderList, NewMessage, Settlement } from '../../domain/message.ts';
+import type { AccountAtClaim, Heir } from '../standing-offer.ts';
 import type { AcceptCommand, AcceptReply } from './accept.ts';
 import type { SettleReply } from './settle.ts';
 import type { Command, Reply } from './verbs.ts';
@@ -26,9 +26,10 @@ export function packCommands(commands: readonly Command[]): Packed {
       to.put(ACCEPT);
       putAccept(to, command.args[0] as AcceptCommand);
     } else if (command.verb === 'settle') {
-      const [settlements, now] = command.args as [readonly Settlement[], number];
+      const [settlements, now, heir] = command.args as [readonly Settlement[], number, Heir | null];
       to.put(SETTLE);
       to.put(now);
+      to.put(heir);
       putEach(to, settlements, putSettlement);
     } else {
       to.put(AS_IT_IS);
@@ -47,7 +48,8 @@ export function unpackCommands(packed: Packed): Command[] {
       commands.push({ verb: 'accept', args: [takeAccept(from)] });
     } else if (kind === SETTLE) {
       const now = from.take<number>();
-      commands.push({ verb: 'settle', args: [takeEach(from, takeSettlement), now] });
+      const heir = from.take<Heir | null>();
+      commands.push({ verb: 'settle', args: [takeEach(from, takeSettlement), now, heir] });
     } else {
       commands.push(from.take<Command>());
     }
@@ -64,9 +66,10 @@ export function packReplies(commands: readonly Command[], replies: readonly Repl
       to.put(ACCEPT);
       putAcceptReply(to, reply.value as AcceptReply);
     } else if ('value' in reply && verb === 'settle') {
-      const { results, dueAt } = reply.value as SettleReply;
+      const { results, dueAt, claims } = reply.value as SettleReply;
       to.put(SETTLE);
       to.put(dueAt);
+      to.put(claims);
       putEach(to, results, putValue);
     } else {
       to.put(AS_IT_IS);
@@ -85,7 +88,8 @@ export function unpackReplies(packed: Packed): Reply[] {
       replies.push({ value: takeAcceptReply(from) });
     } else if (kind === SETTLE) {
       const dueAt = from.take<number | null>();
-      const value: SettleReply = { results: takeEach(from, takeValue<'settled' | 'lost'>), dueAt };
+      const claims = from.take<readonly Claim[]>();
+      const value: SettleReply = { results: takeEach(from, takeValue<'settled' | 'lost'>), dueAt, claims };
       replies.push({ value });
     } else {
       replies.push(from.take<Reply>());
