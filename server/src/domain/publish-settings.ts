@@ -24,26 +24,35 @@ export type PublishSettings = Omit<PublishRequest, 'destination' | 'queueName' |
 
 const DELIVERY = ['Method', 'Retries', 'Retry-Delay', 'Delay', 'Timeout', 'Forward-'];
 const CALLBACKS = ['Callback', 'Failure-Callback'];
+const SETTINGS = [
+  ...DELIVERY,
+  ...CALLBACKS.flatMap((callback) => [callback, ...DELIVERY.map((name) => `${callback}-${name}`)]),
+  'Not-Before',
+  'Header-Forward',
+  'Label',
+  'Flow-Control-Key',
+  'Flow-Control-Value',
+  'Order-Key',
+  'Deduplication-Id',
+  'Content-Based-Deduplication',
+  'Redact-Fields',
+  'Cron',
+  'Schedule-Id',
+  'Queue-Name',
+];
 
 /** Without the prefix; a name that ends in "-" stands for a family. These may also come as query parameters. */
-export const SETTING_NAMES: ReadonlySet<string> = new Set(
-  [
-    ...DELIVERY,
-    ...CALLBACKS.flatMap((callback) => [callback, ...DELIVERY.map((name) => `${callback}-${name}`)]),
-    'Not-Before',
-    'Header-Forward',
-    'Label',
-    'Flow-Control-Key',
-    'Flow-Control-Value',
-    'Order-Key',
-    'Deduplication-Id',
-    'Content-Based-Deduplication',
-    'Redact-Fields',
-    'Cron',
-    'Schedule-Id',
-    'Queue-Name',
-  ].map((name) => name.toLowerCase()),
+export const SETTING_NAMES: ReadonlySet<string> = new Set(SETTINGS.map((name) => name.toLowerCase()));
+
+/** From a lower-case name without the prefix to the name as it is written here, by which values are then found. */
+const OWN_NAMES: ReadonlyMap<string, string> = new Map(
+  [...SETTINGS, 'Hops'].filter((name) => !name.endsWith('-')).map((name) => [name.toLowerCase(), name]),
 );
+/** Of a header that is not ours, likewise. */
+const READ_NAMES: ReadonlyMap<string, string> = new Map([
+  ['content-type', 'Content-Type'],
+  ['idempotency-key', 'Idempotency-Key'],
+]);
 
 /** Passed on when the caller traces: the delivery then belongs to the same trace. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
@@ -57,6 +66,9 @@ const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
   'idempotency-key',
 ]);
 
+const NO_HEADERS: HeaderList = [];
+const NO_LABELS: readonly string[] = [];
+
 /** Own headers it does not know are ignored, and never forwarded. */
 export function parsePublishSettings(
   headers: HeaderList,
@@ -64,18 +76,21 @@ export function parsePublishSettings(
 ): PublishSettings | { readonly problem: Problem } {
   try {
     const reader = new HeaderReader(headers, rules);
-    const settings = reader.settings('');
+    // One after the other as they stand: what is wrong first is what the caller is told.
+    const named = reader.settings('');
+    const contentType = reader.contentType();
+    const forward = reader.withPassedOn(named.forward);
     return {
-      contentType: reader.contentType(),
-      settings: { ...settings, forward: reader.withPassedOn(settings.forward) },
-      notBefore: reader.notBefore(),
+      contentType,
+      settings: forward === named.forward ? named : { ...named, forward },
+      notBefore: reader.own('Not-Before', parseTime),
       callback: reader.callback('Callback'),
       failureCallback: reader.callback('Failure-Callback'),
-      labels: reader.labels(),
+      labels: reader.own('Label', parseLabelList) ?? NO_LABELS,
       flow: reader.flow(),
-      orderKey: reader.orderKey(),
+      orderKey: reader.own('Order-Key', parseOrderKey),
       deduplication: reader.deduplication(),
-      redaction: reader.own('Redact-Fields', valued(parseRedaction)),
+      redaction: reader.own('Redact-Fields', parseRedactFields),
       hops: reader.hops(),
     };
   } catch (error) {
@@ -102,35 +117,61 @@ class Refused extends Error {
 
 type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
+/** An own header that is no setting by itself: of a family, or unknown. */
+interface Other {
+  /** Without the prefix. */
+  readonly lowerName: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/**
+ * Most settings are absent from most messages, so the headers are gone through once and each is put where it will be
+ * looked for; to find that there is none then costs next to nothing.
+ */
 class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  readonly #values = new Map<string, string[]>();
+  /** By the names of OWN_NAMES and of READ_NAMES. */
+  readonly #own = new Map<string, string[]>();
+  readonly #read = new Map<string, string[]>();
+  readonly #others: Other[] = [];
+  #hasTrace = false;
 
   constructor(headers: HeaderList, rules: HeaderRules) {
     this.#rules = rules;
-    // Spec 4.1: a header that is left empty counts as absent.
-    this.#headers = headers.filter(([, value]) => value.trim() !== '');
-    for (const [name, value] of this.#headers) {
-      const key = name.toLowerCase();
-      const values = this.#values.get(key);
-      if (values) values.push(value.trim());
-      else this.#values.set(key, [value.trim()]);
+    this.#headers = headers;
+    const prefix = rules.headerPrefix.toLowerCase();
+    for (const [name, value] of headers) {
+      const trimmed = value.trim();
+      // Spec 4.1: a header that is left empty counts as absent.
+      if (trimmed === '') continue;
+      const lowerName = name.toLowerCase();
+      const readName = READ_NAMES.get(lowerName);
+      if (readName !== undefined) add(this.#read, readName, trimmed);
+      else if (TRACE_HEADERS.has(lowerName)) this.#hasTrace = true;
+      if (!lowerName.startsWith(prefix)) continue;
+      const bare = lowerName.slice(prefix.length);
+      const ownName = OWN_NAMES.get(bare);
+      if (ownName !== undefined) add(this.#own, ownName, trimmed);
+      else this.#others.push({ lowerName: bare, name, value });
     }
   }
 
+  /** Null when it is absent. */
   own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
+    const values = this.#own.get(name);
+    if (values === undefined) return null;
     const shownAs = this.#rules.headerPrefix + name;
-    const text = this.#only(shownAs);
-    if (text === null) return null;
-    const parsed = parse(text);
+    const parsed = parse(only(values, shownAs));
     if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
     return parsed.value;
   }
 
   contentType(): string | null {
-    const contentType = this.#only('Content-Type');
-    if (contentType === null) return null;
+    const values = this.#read.get('Content-Type');
+    if (values === undefined) return null;
+    const contentType = only(values, 'Content-Type');
     const wrong = forwardHeaderProblem('Content-Type', contentType, this.#rules.headerPrefix);
     if (wrong !== null) throw new Refused('bad_header', `Content-Type: ${wrong}`);
     return contentType;
@@ -148,49 +189,26 @@ class HeaderReader {
   }
 
   callback(name: 'Callback' | 'Failure-Callback'): CallbackRequest | null {
-    const target = this.own(name, valued(parseTargetUrl));
+    const target = this.own(name, parseCallbackUrl);
     return target && { target, settings: this.settings(`${name}-`) };
-  }
-
-  notBefore(): number | null {
-    return this.own('Not-Before', (text) => {
-      const isTime = /^\d{1,11}(\.\d+)?$/.test(text);
-      return isTime ? { value: Math.ceil(Number(text) * 1000) } : { problem: 'must be a time in seconds since 1970' };
-    });
-  }
-
-  labels(): readonly string[] {
-    return this.own('Label', valued(parseLabels)) ?? [];
   }
 
   flow(): NewMessage['flow'] {
     const { headerPrefix } = this.#rules;
-    const key = this.own('Flow-Control-Key', (text) =>
-      isFlowKey(text) ? { value: text } : { problem: `must be ${FLOW_KEY_RULE}` },
-    );
-    const limits = this.own('Flow-Control-Value', valued(parseFlowControl));
+    const key = this.own('Flow-Control-Key', parseFlowKey);
+    const limits = this.own('Flow-Control-Value', parseFlowLimits);
     if (key !== null && limits) return { key, limits };
     if (key === null && !limits) return null;
     const missing = key === null ? 'Flow-Control-Key' : 'Flow-Control-Value';
     throw new Refused('bad_header', `${headerPrefix}${missing}: missing; key and value belong together`);
   }
 
-  orderKey(): string | null {
-    return this.own('Order-Key', (text) =>
-      text.length <= 256 ? { value: text } : { problem: 'must have at most 256 characters' },
-    );
-  }
-
   deduplication(): PublishRequest['deduplication'] {
-    const parse = (text: string): Parsed<string> => {
-      const wrong = deduplicationIdProblem(text);
-      return wrong === null ? { value: text } : { problem: wrong };
-    };
-    const id = this.own('Deduplication-Id', parse);
+    const id = this.own('Deduplication-Id', parseDeduplicationId);
     if (id !== null) return { id };
-    const key = this.#only('Idempotency-Key');
-    if (key !== null) {
-      const parsed = parse(key);
+    const keys = this.#read.get('Idempotency-Key');
+    if (keys !== undefined) {
+      const parsed = parseDeduplicationId(only(keys, 'Idempotency-Key'));
       if ('problem' in parsed) throw new Refused('bad_header', `Idempotency-Key: ${parsed.problem}`);
       return { id: parsed.value };
     }
@@ -212,8 +230,10 @@ class HeaderReader {
   withPassedOn(forward: HeaderList): HeaderList {
     const { headerPrefix } = this.#rules;
     const isWholesale = this.own('Header-Forward', parseFlag) ?? false;
+    if (!isWholesale && !this.#hasTrace) return forward;
     const named = new Set(forward.map(([name]) => name.toLowerCase()));
     const passedOn = this.#headers.filter(([name, value]) => {
+      if (value.trim() === '') return false;
       const lower = name.toLowerCase();
       const isWanted = TRACE_HEADERS.has(lower) || (isWholesale && !NOT_FORWARDED_WHOLESALE.has(lower));
       return isWanted && !named.has(lower) && forwardHeaderProblem(name, value, headerPrefix) === null;
@@ -221,29 +241,34 @@ class HeaderReader {
     return passedOn.length === 0 ? forward : [...forward, ...passedOn];
   }
 
-  #forwarded(group: string): HeaderList {
+  #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {
+    if (this.#others.length === 0) return NO_HEADERS;
     const { headerPrefix, forwardHeadersMax, forwardHeaderBytesMax } = this.#rules;
-    const start = headerPrefix + group;
+    const lowerGroup = group.toLowerCase();
     const forward: [string, string][] = [];
-    for (const [name, value] of this.#headers) {
-      if (name.slice(0, start.length).toLowerCase() !== start.toLowerCase()) continue;
-      const bare = name.slice(start.length);
+    for (const { lowerName, name, value } of this.#others) {
+      if (!lowerName.startsWith(lowerGroup)) continue;
+      const bare = name.slice(headerPrefix.length + group.length);
       const wrong = forwardHeaderProblem(bare, value, headerPrefix);
-      if (wrong !== null) throw new Refused('bad_forward_header', `${start}${bare}: ${wrong}`);
+      if (wrong !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
       forward.push([bare, value]);
     }
     const tooMuch = forwardedHeadersProblem(forward, { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax });
-    if (tooMuch !== null) throw new Refused('bad_forward_header', `${start}…: ${tooMuch}`);
+    if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
     return forward;
   }
+}
 
-  /** The value of a header that may stand once. */
-  #only(name: string): string | null {
-    const values = this.#values.get(name.toLowerCase());
-    if (!values) return null;
-    if (values.length > 1) throw new Refused('bad_header', `${name}: given ${values.length} times; give it once`);
-    return values[0]!;
-  }
+function add(values: Map<string, string[]>, name: string, value: string): void {
+  const before = values.get(name);
+  if (before === undefined) values.set(name, [value]);
+  else before.push(value);
+}
+
+/** The value of a header that may stand once. */
+function only(values: readonly string[], shownAs: string): string {
+  if (values.length > 1) throw new Refused('bad_header', `${shownAs}: given ${values.length} times; give it once`);
+  return values[0]!;
 }
 
 /** From a parser that answers the thing itself. */
@@ -255,6 +280,11 @@ function valued<T extends object>(
     return 'problem' in parsed ? parsed : { value: parsed };
   };
 }
+
+const parseCallbackUrl = valued(parseTargetUrl);
+const parseLabelList = valued(parseLabels);
+const parseFlowLimits = valued(parseFlowControl);
+const parseRedactFields = valued(parseRedaction);
 
 function parseMethod(text: string): Parsed<Method> {
   const method = METHODS.find((each) => each === text.toUpperCase());
@@ -283,4 +313,22 @@ function parseTimeout(text: string): Parsed<number> {
 function parseDelayExpression(text: string): Parsed<string> {
   const parsed = parseRetryDelay(text);
   return 'problem' in parsed ? parsed : { value: text };
+}
+
+function parseTime(text: string): Parsed<number> {
+  const isTime = /^\d{1,11}(\.\d+)?$/.test(text);
+  return isTime ? { value: Math.ceil(Number(text) * 1000) } : { problem: 'must be a time in seconds since 1970' };
+}
+
+function parseFlowKey(text: string): Parsed<string> {
+  return isFlowKey(text) ? { value: text } : { problem: `must be ${FLOW_KEY_RULE}` };
+}
+
+function parseOrderKey(text: string): Parsed<string> {
+  return text.length <= 256 ? { value: text } : { problem: 'must have at most 256 characters' };
+}
+
+function parseDeduplicationId(text: string): Parsed<string> {
+  const wrong = deduplicationIdProblem(text);
+  return wrong === null ? { value: text } : { problem: wrong };
 }
