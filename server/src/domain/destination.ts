@@ -75,17 +75,36 @@ export function parseTargetUrl(text: string): TargetUrl | Refusal {
     return refuse('the URL has credentials ("@" before the path); send them in a forwarded Authorization header');
   }
   const protocol = scheme.length === 'https://'.length ? 'https:' : 'http:';
-  const address = parseAuthority(protocol, authority);
+  const address = addressOf(protocol, authority);
   if ('problem' in address) return address;
   return {
     url: text,
     protocol,
-    hostname: address.hostname.replace(/^\[(.*)\]$/, '$1'),
+    hostname: address.hostname,
     port: address.port,
-    host: `${address.hostname}:${address.port}`,
+    host: address.host,
     hostHeader: authority,
     path: tail.startsWith('/') ? tail : `/${tail}`,
   };
+}
+
+type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host'>;
+
+/** Messages go to the same few hosts again and again, and to judge one is most of the work of reading a URL. */
+const ADDRESSES_MAX = 1000;
+const addresses = new Map<string, Address>();
+
+function addressOf(protocol: TargetUrl['protocol'], authority: string): Address | Refusal {
+  const key = `${protocol}//${authority}`;
+  const known = addresses.get(key);
+  if (known !== undefined) return known;
+  const parsed = parseAuthority(protocol, authority);
+  if ('problem' in parsed) return parsed;
+  const { hostname, port } = parsed;
+  const address = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, host: `${hostname}:${port}` };
+  if (addresses.size >= ADDRESSES_MAX) addresses.clear();
+  addresses.set(key, address);
+  return address;
 }
 
 /** A DNS name (or an IPv4 address in any spelling) without empty labels, or an IPv6 address without a zone. */

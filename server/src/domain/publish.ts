@@ -6,7 +6,7 @@ import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { formatDurationMs } from './duration.ts';
 import type { NewId } from './id.ts';
 import type { CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
-import { type Problem, type ProblemCode, problem } from './problem.ts';
+import { type Problem, problem } from './problem.ts';
 import type { Redaction, Sha256 } from './redact.ts';
 import type { Tier } from './tier.ts';
 import type { Topic } from './topic.ts';
@@ -68,19 +68,65 @@ export function planMessages(
   publisher: Publisher,
   context: PlanContext,
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  const { now, newId } = context;
-  const wrong = contradiction(request) ?? tierProblem(request, publisher.tier, now);
+  const wrong = contradiction(request) ?? tierProblem(request, publisher.tier, context.now);
   if (wrong) return wrong;
-  const { settings, contentType, destination } = request;
-  const retriesMax = settings.retries ?? publisher.tier.retriesDefault;
-  const retrySetting = { retriesMax, retryDelay: settings.retryDelay };
-  const planned = {
-    accountId: publisher.accountId,
-    kind: request.scheduleId === null ? ('publish' as const) : ('schedule' as const),
-    method: settings.method ?? 'POST',
+  const { destination } = request;
+  const shared = sharedParts(request, publisher.tier);
+  if (destination.kind === 'url') {
+    const { url, host } = destination.target;
+    const place = { url, host, topicName: null, endpointName: null };
+    const deduplication = deduplicate(request, url, null, context);
+    return { messages: [planMessage(request, publisher, context, shared, place, deduplication)] };
+  }
+  const { topic } = destination;
+  if (topic.endpoints.length === 0)
+    return problem('topic_empty', `topic "${topic.name}" has no endpoints; add one first`);
+  return {
+    messages: topic.endpoints.map(({ url, name }) => {
+      const place = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
+      const deduplication = deduplicate(request, topic.id, url, context);
+      return planMessage(request, publisher, context, shared, place, deduplication);
+    }),
+  };
+}
+
+type SharedParts = Pick<NewMessage, 'headers' | 'retriesMax' | 'retryDelay' | 'callback' | 'failureCallback'>;
+type Place = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
+
+/** What has to be made, and is the same for every endpoint of a topic. */
+function sharedParts(request: PublishRequest, tier: Tier): SharedParts {
+  const { settings, contentType, callback, failureCallback } = request;
+  const retrySetting = { retriesMax: settings.retries ?? tier.retriesDefault, retryDelay: settings.retryDelay };
+  return {
     headers: deliveredHeaders(contentType, settings.forward),
+    retriesMax: retrySetting.retriesMax,
+    retryDelay: retrySetting.retryDelay,
+    callback: callback && planCallback(callback, retrySetting, tier),
+    failureCallback: failureCallback && planCallback(failureCallback, retrySetting, tier),
+  };
+}
+
+/** Every message is made by this one literal: spread from parts, it would cost several times as much. */
+function planMessage(
+  request: PublishRequest,
+  publisher: Publisher,
+  context: PlanContext,
+  shared: SharedParts,
+  place: Place,
+  deduplication: NewMessage['deduplication'],
+): NewMessage {
+  const { settings } = request;
+  return {
+    id: context.newId('msg'),
+    accountId: publisher.accountId,
+    kind: request.scheduleId === null ? 'publish' : 'schedule',
+    url: place.url,
+    host: place.host,
+    method: settings.method ?? 'POST',
+    headers: shared.headers,
     body: request.body,
-    ...retrySetting,
+    retriesMax: shared.retriesMax,
+    retryDelay: shared.retryDelay,
     timeoutMs: settings.timeoutMs ?? publisher.tier.timeoutMsDefault,
     queueName: request.queueName,
     orderKey: request.orderKey,
@@ -88,34 +134,16 @@ export function planMessages(
     scheduleId: request.scheduleId,
     labels: request.labels,
     redaction: request.redaction,
-    callback: request.callback && planCallback(request.callback, retrySetting, publisher.tier),
-    failureCallback: request.failureCallback && planCallback(request.failureCallback, retrySetting, publisher.tier),
+    deduplication,
+    topicName: place.topicName,
+    endpointName: place.endpointName,
+    callback: shared.callback,
+    failureCallback: shared.failureCallback,
     sourceMessageId: null,
     callerIp: request.callerIp,
     hops: request.hops,
-    createdAt: now,
-    dueAt: dueAt(request, now),
-  };
-  if (destination.kind === 'url') {
-    const { url, host } = destination.target;
-    const deduplication = deduplicate(request, url, null, context);
-    return {
-      messages: [{ ...planned, id: newId('msg'), url, host, deduplication, topicName: null, endpointName: null }],
-    };
-  }
-  const { topic } = destination;
-  if (topic.endpoints.length === 0)
-    return problem('topic_empty', `topic "${topic.name}" has no endpoints; add one first`);
-  return {
-    messages: topic.endpoints.map((endpoint) => ({
-      ...planned,
-      id: newId('msg'),
-      url: endpoint.url,
-      host: hostOf(endpoint.url),
-      deduplication: deduplicate(request, topic.id, endpoint.url, context),
-      topicName: topic.name,
-      endpointName: endpoint.name,
-    })),
+    createdAt: context.now,
+    dueAt: dueAt(request, context.now),
   };
 }
 
@@ -183,30 +211,38 @@ function planCallback(
   };
 }
 
-function tierProblem(request: PublishRequest, tier: Tier, now: number): ReturnType<typeof problem> | null {
-  const over = (what: string, max: string) =>
-    problem('limit_exceeded' satisfies ProblemCode, `${what} is over the limit of the ${tier.name} tier: ${max}`);
-  if (isOver(request.body.length, tier.bodyBytesMax)) {
-    return over(`the body (${request.body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
+type PlanProblem = ReturnType<typeof problem>;
+
+function tierProblem(request: PublishRequest, tier: Tier, now: number): PlanProblem | null {
+  const { body, callback, failureCallback } = request;
+  if (isOver(body.length, tier.bodyBytesMax)) {
+    return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
   }
   if (isOver(dueAt(request, now) - now, tier.delayMsMax)) {
-    return over('the delay', formatDurationMs(tier.delayMsMax!));
+    return overTier(tier, 'the delay', formatDurationMs(tier.delayMsMax!));
   }
-  const all: [string, DeliverySettings][] = [['', request.settings]];
-  if (request.callback) all.push(['callback ', request.callback.settings]);
-  if (request.failureCallback) all.push(['failure callback ', request.failureCallback.settings]);
-  for (const [whose, settings] of all) {
-    if (isOver(settings.retries ?? 0, tier.retriesMax)) {
-      return over(`the ${whose}retries (${settings.retries})`, String(tier.retriesMax));
-    }
-    if (isOver(settings.timeoutMs ?? 0, tier.timeoutMsMax)) {
-      return over(`the ${whose}timeout`, formatDurationMs(tier.timeoutMsMax!));
-    }
-    if (isOver(settings.delayMs ?? 0, tier.delayMsMax)) {
-      return over(`the ${whose}delay`, formatDurationMs(tier.delayMsMax!));
-    }
+  return (
+    settingsProblem('', request.settings, tier) ??
+    (callback && settingsProblem('callback ', callback.settings, tier)) ??
+    (failureCallback && settingsProblem('failure callback ', failureCallback.settings, tier))
+  );
+}
+
+function settingsProblem(whose: string, settings: DeliverySettings, tier: Tier): PlanProblem | null {
+  if (isOver(settings.retries ?? 0, tier.retriesMax)) {
+    return overTier(tier, `the ${whose}retries (${settings.retries})`, String(tier.retriesMax));
+  }
+  if (isOver(settings.timeoutMs ?? 0, tier.timeoutMsMax)) {
+    return overTier(tier, `the ${whose}timeout`, formatDurationMs(tier.timeoutMsMax!));
+  }
+  if (isOver(settings.delayMs ?? 0, tier.delayMsMax)) {
+    return overTier(tier, `the ${whose}delay`, formatDurationMs(tier.delayMsMax!));
   }
   return null;
+}
+
+function overTier(tier: Tier, what: string, max: string): PlanProblem {
+  return problem('limit_exceeded', `${what} is over the limit of the ${tier.name} tier: ${max}`);
 }
 
 function isOver(value: number, max: number | null): boolean {

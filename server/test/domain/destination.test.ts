@@ -282,3 +282,26 @@ describe('on the wire', () => {
     );
   });
 });
+
+test('a host that was judged before is judged alike, under each scheme and with any path, however many came between', () => {
+  const urls = [
+    'http://A.example/x',
+    'https://A.example/x',
+    'http://a.example:81?y',
+    'http://[::1]/',
+    'http://0x7f.1/',
+  ];
+  const first = urls.map(accepted);
+  for (let i = 0; i < 2500; i += 1) assert.equal(accepted(`http://h${i}.example/`).host, `h${i}.example:80`);
+  for (const round of [1, 2]) assert.deepEqual(urls.map(accepted), first, `round ${round}`);
+  assert.deepEqual(
+    first.map(({ host, hostHeader, path }) => [host, hostHeader, path]),
+    [
+      ['a.example:80', 'A.example', '/x'],
+      ['a.example:443', 'A.example', '/x'],
+      ['a.example:81', 'a.example:81', '/?y'],
+      ['[::1]:80', '[::1]', '/'],
+      ['127.0.0.1:80', '0x7f.1', '/'],
+    ],
+  );
+});
