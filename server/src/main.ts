@@ -164,7 +164,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     fireSchedules: (now) =>
       fireSchedules(
         store,
-        (schedule, account) => publications.plan({ ...schedule, scheduleId: schedule.id }, account),
+        async (schedule, account) => publications.plan({ ...schedule, scheduleId: schedule.id }, account),
         now,
         (schedule, why) =>
           log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),

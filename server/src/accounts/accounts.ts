@@ -7,7 +7,7 @@ import type { NewId } from '../domain/id.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
-import { hashToken, newSecret } from './tokens.ts';
+import { hashText, hashToken, newSecret } from './tokens.ts';
 
 /** How long a token revoked by another node may still work here. */
 const REMEMBER_MS = 5000;
@@ -27,13 +27,16 @@ export class Accounts {
     this.#newId = newId;
   }
 
-  async authenticate(token: string): Promise<Principal | null> {
-    const hash = hashToken(token);
-    const key = Buffer.from(hash).toString('latin1');
+  /** At once for whoever is remembered, which nearly everybody is; a promise where the store has to be asked. */
+  authenticate(token: string): Principal | Promise<Principal | null> {
+    const key = hashText(token);
     const nowMs = this.#world.clock.monotonicMs();
     const known = this.#remembered.get(key);
-    if (known && known.untilMs > nowMs) return known.principal;
-    const principal = await this.#store.findToken(hash);
+    return known && known.untilMs > nowMs ? known.principal : this.#find(token, key, nowMs);
+  }
+
+  async #find(token: string, key: string, nowMs: number): Promise<Principal | null> {
+    const principal = await this.#store.findToken(hashToken(token));
     if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
     if (principal) {
       this.#remembered.set(key, { principal, untilMs: nowMs + REMEMBER_MS });

@@ -1,6 +1,6 @@
 // Tokens and keys: how secrets are made and how a presented one is recognised. Only a hash is ever stored.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Random } from '../world.ts';
 
 /** A token or key: its prefix says what it is, the rest is 192 random bits. */
@@ -13,7 +13,12 @@ export function newSecret(prefix: 'pr' | 'sig', random: Random): string {
  * looking the hash up in an index tells an attacker's stopwatch nothing about the token.
  */
 export function hashToken(token: string): Uint8Array {
-  return createHash('sha256').update(token, 'utf8').digest();
+  return hash('sha256', token, 'buffer');
+}
+
+/** The same hash as text, to look up what is in memory: it costs a third of the other. */
+export function hashText(token: string): string {
+  return hash('sha256', token, 'hex');
 }
 
 /**

@@ -8,13 +8,22 @@ import type { Principal } from '../store/store.ts';
 import { ApiError } from './errors.ts';
 import { tokenFromSession } from './session.ts';
 
-export async function authenticate(accounts: Accounts, headers: IncomingHttpHeaders, scope: Scope): Promise<Principal> {
+/** Not async: a caller that is remembered is known at once, and each publish would pay for the wait. */
+export function authenticate(
+  accounts: Accounts,
+  headers: IncomingHttpHeaders,
+  scope: Scope,
+): Principal | Promise<Principal> {
   const token =
     headers.authorization === undefined ? tokenFromSession(headers) : tokenFromHeader(headers.authorization);
   if (token === null) {
     throw new ApiError('unauthorized', 'Authorization: missing or unreadable; send "Authorization: Bearer <token>"');
   }
-  const principal = await accounts.authenticate(token);
+  const found = accounts.authenticate(token);
+  return found instanceof Promise ? found.then((each) => requireScope(each, scope)) : requireScope(found, scope);
+}
+
+function requireScope(principal: Principal | null, scope: Scope): Principal {
   if (!principal) throw new ApiError('unauthorized', 'Authorization: the token is not known or was revoked');
   if (!principal.token.scopes.includes(scope)) {
     throw new ApiError(

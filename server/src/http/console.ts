@@ -48,10 +48,15 @@ export class Console {
     this.#files = readFiles(directory);
   }
 
-  /** False when the request is not for the console. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const path = (request.url ?? '').split('?', 1)[0]!;
-    if (path !== ROOT && !path.startsWith(`${ROOT}/`)) return false;
+  /** Null when the request is not for the console. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
+    const url = request.url ?? '';
+    if (!url.startsWith(ROOT)) return null;
+    const path = url.split('?', 1)[0]!;
+    return path === ROOT || path.startsWith(`${ROOT}/`) ? this.#answer(path, request, response) : null;
+  }
+
+  async #answer(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     if (path === `${ROOT}/session`) await this.#session(request, response);
     else if (request.method === 'GET' || request.method === 'HEAD') this.#serve(path, request, response);
@@ -59,7 +64,6 @@ export class Console {
       response.setHeader('Allow', 'GET, HEAD');
       throw new ApiError('method_not_allowed', `${request.method} is not taken here; use GET`);
     }
-    return true;
   }
 
   async #session(request: IncomingMessage, response: ServerResponse): Promise<void> {

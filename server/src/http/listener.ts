@@ -80,8 +80,9 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
     }
-    if (await options.webConsole.handle(request, response)) return;
-    if (!(await lane.handle(request, response))) api.fastify.routing(request, response);
+    const answering = options.webConsole.handle(request, response) ?? lane.handle(request, response);
+    if (answering) await answering;
+    else api.fastify.routing(request, response);
   }
 
   function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {

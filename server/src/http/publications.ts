@@ -40,14 +40,37 @@ export class Publications {
     this.#options = options;
   }
 
-  async plan(publication: Publication, account: Pick<Account, 'id' | 'tier'>): Promise<Planned> {
+  /** At once for a URL, of which nothing has to be looked up; a promise for a topic. */
+  plan(publication: Publication, account: Pick<Account, 'id' | 'tier'>): Planned | Promise<Planned> {
+    const destination = parseDestination(publication.destination);
+    if ('problem' in destination) return problem('bad_destination', `destination: ${destination.problem}`);
+    if (destination.kind === 'topic') return this.#planForTopic(publication, account, destination.nameOrId);
+    return this.#planFor(destination, publication, publication.headers, account);
+  }
+
+  async #planForTopic(
+    publication: Publication,
+    account: Pick<Account, 'id' | 'tier'>,
+    nameOrId: string,
+  ): Promise<Planned> {
+    const topic = await this.#options.store.getTopic(account.id, nameOrId);
+    if (!topic) {
+      return problem(
+        'topic_not_found',
+        `destination: there is no topic "${nameOrId}"; a URL starts with http:// or https://`,
+      );
+    }
+    const headers = withDefaults(publication.headers, topic.defaults);
+    return this.#planFor({ kind: 'topic', topic }, publication, headers, account);
+  }
+
+  #planFor(
+    destination: PublishRequest['destination'],
+    publication: Publication,
+    headers: HeaderList,
+    account: Pick<Account, 'id' | 'tier'>,
+  ): Planned {
     const { world, newId, tiers, rules, deduplicationWindowMs } = this.#options;
-    const destination = await this.#destination(publication.destination, account.id);
-    if ('problem' in destination) return destination;
-    const headers =
-      destination.kind === 'topic'
-        ? withDefaults(publication.headers, destination.topic.defaults)
-        : publication.headers;
     const settings = parsePublishSettings(headers, rules);
     if ('problem' in settings) return settings;
     const { queueName, body, callerIp, scheduleId } = publication;
@@ -57,25 +80,11 @@ export class Publications {
       { now: world.clock.now(), newId, deduplicationWindowMs, sha256 },
     );
   }
-
-  async #destination(
-    text: string,
-    accountId: string,
-  ): Promise<PublishRequest['destination'] | { readonly problem: Problem }> {
-    const destination = parseDestination(text);
-    if ('problem' in destination) return problem('bad_destination', `destination: ${destination.problem}`);
-    if (destination.kind === 'url') return destination;
-    const topic = await this.#options.store.getTopic(accountId, destination.nameOrId);
-    if (topic) return { kind: 'topic', topic };
-    return problem(
-      'topic_not_found',
-      `destination: there is no topic "${destination.nameOrId}"; a URL starts with http:// or https://`,
-    );
-  }
 }
 
 /** What the caller gave, and of the others those it did not give. */
 export function withDefaults(given: HeaderList, others: HeaderList): HeaderList {
+  if (others.length === 0) return given;
   const names = new Set(given.filter(([, value]) => value.trim() !== '').map(([name]) => name.toLowerCase()));
   return [...given, ...others.filter(([name]) => !names.has(name.toLowerCase()))];
 }

@@ -14,7 +14,7 @@ import { type BatchElement, parseBatch } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { ApiError } from './errors.ts';
-import { type Publication, type Publications, withDefaults } from './publications.ts';
+import { type Planned, type Publication, type Publications, withDefaults } from './publications.ts';
 import { quotaHeaders } from './quota.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
@@ -49,10 +49,17 @@ export class PublishLane {
     this.#options = options;
   }
 
-  /** False when the target is not one of its calls. Throws an ApiError for the caller's mistakes. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  /** Null when the target is not one of its calls. Fails with an ApiError for the caller's mistakes. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
-    if (!target) return false;
+    return target && this.#take(target, request, response);
+  }
+
+  async #take(
+    target: NonNullable<ReturnType<typeof parsePublishTarget>>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     if (request.method !== 'POST') {
       response.setHeader('Allow', 'POST');
       throw new ApiError('method_not_allowed', `${request.method} is not taken here; use POST`);
@@ -60,11 +67,11 @@ export class PublishLane {
     const refusal = this.#options.refusal();
     if (refusal) throw refusal;
     const isSchedule = 'call' in target && target.call === 'schedule';
-    const principal = await authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
+    const asking = authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
+    const principal = asking instanceof Promise ? await asking : asking;
     if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
     if (target.call === 'batch') await this.#batch(request, response, principal);
     else await this.#publish(request, response, principal, target);
-    return true;
   }
 
   async #publish(
@@ -89,7 +96,8 @@ export class PublishLane {
         sendJson(response, 201, { scheduleId: await schedules.make(publication, principal.account) });
         return;
       }
-      const planned = await this.#plan(publication, principal);
+      const planning = this.#plan(publication, principal);
+      const planned = planning instanceof Promise ? await planning : planning;
       if (planned instanceof ApiError) throw planned;
       const results = await this.#accept(planned, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
@@ -102,9 +110,12 @@ export class PublishLane {
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
     await bodies.withBody(request, limit, async (body) => {
       const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
+      const caller = callerIp(request);
       const slots: Slot[] = [];
       for (const element of parseBatch(body, batchMax)) {
-        slots.push(await this.#planElement(element, trace, principal, callerIp(request)));
+        const planning = this.#planElement(element, trace, principal, caller);
+        // Only for a topic: to wait for each of a hundred URLs costs more than to plan them.
+        slots.push(planning instanceof Promise ? await planning : planning);
       }
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
@@ -115,20 +126,21 @@ export class PublishLane {
     });
   }
 
-  async #planElement(
+  #planElement(
     element: BatchElement | ApiError,
     trace: HeaderList,
     principal: Principal,
-    caller: string | null,
-  ): Promise<Slot> {
+    callerIp: string | null,
+  ): Slot | Promise<Slot> {
     if (element instanceof ApiError) return element;
+    const { destination, queueName, body } = element;
     const headers = withDefaults(element.headers, trace);
-    return this.#plan({ ...element, headers, callerIp: caller, scheduleId: null }, principal);
+    return this.#plan({ destination, queueName, headers, body, callerIp, scheduleId: null }, principal);
   }
 
-  async #plan(publication: Publication, principal: Principal): Promise<Slot> {
-    const plan = await this.#options.publications.plan(publication, principal.account);
-    return 'problem' in plan ? new ApiError(plan.problem.code, plan.problem.message) : plan.messages;
+  #plan(publication: Publication, principal: Principal): Slot | Promise<Slot> {
+    const planned = this.#options.publications.plan(publication, principal.account);
+    return planned instanceof Promise ? planned.then(slotOf) : slotOf(planned);
   }
 
   async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {
@@ -158,6 +170,10 @@ export class PublishLane {
         new ApiError('limit_exceeded', `the body is over the limit of the ${tier.name} tier: ${tierMax} bytes`),
     };
   }
+}
+
+function slotOf(planned: Planned): Slot {
+  return 'problem' in planned ? new ApiError(planned.problem.code, planned.problem.message) : planned.messages;
 }
 
 /** Spec 4.2: a topic gives an array of results with URLs, a URL gives the id alone. */

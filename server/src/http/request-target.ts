@@ -58,6 +58,7 @@ function missingDestination(example: string) {
 
 /** A proxy may send the absolute form, `POST http://us/v2/…`. */
 function withoutOrigin(rawTarget: string): string {
+  if (rawTarget.startsWith('/')) return rawTarget;
   const origin = /^https?:\/\/[^/?#]*/i.exec(rawTarget);
   return origin ? rawTarget.slice(origin[0].length) : rawTarget;
 }

@@ -19,10 +19,8 @@ export class Metrics {
   counter(name: string, help: string): (labels?: Readonly<Record<string, string>>, by?: number) => void {
     const values = new Map<string, number>();
     this.#families.set(name, { type: 'counter', help, values, read: null });
-    return (labels = {}, by = 1) => {
-      const key = Object.entries(labels)
-        .map(([label, value]) => `${label}="${value.replace(/[\\"\n]/g, '_')}"`)
-        .join(',');
+    return (labels, by = 1) => {
+      const key = labels === undefined ? '' : labelText(labels);
       values.set(key, (values.get(key) ?? 0) + by);
     };
   }
@@ -44,6 +42,12 @@ export class Metrics {
   }
 }
 
+function labelText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([label, value]) => `${label}="${value.replace(/[\\"\n]/g, '_')}"`)
+    .join(',');
+}
+
 /** The store with its acceptances counted: every way in goes through it. */
 export function countingStore(store: Store, metrics: Metrics): Store {
   const accepted = metrics.counter('postrider_messages_accepted_total', 'Messages accepted, callbacks not included.');
@@ -51,7 +55,8 @@ export function countingStore(store: Store, metrics: Metrics): Store {
     ...store,
     async accept(messages, now, dayMax) {
       const answer = await store.accept(messages, now, dayMax);
-      if (!answer.isOverQuota) accepted({}, messages.length - answer.duplicates.filter((id) => id !== null).length);
+      if (!answer.isOverQuota)
+        accepted(undefined, messages.length - answer.duplicates.filter((id) => id !== null).length);
       return answer;
     },
   };
@@ -77,7 +82,7 @@ export function countEngine(metrics: Metrics): (event: EngineEvent) => void {
     const { attempt, next } = event.settlement;
     const status = attempt.status === null ? 'none' : `${Math.floor(attempt.status / 100)}xx`;
     attempts({ outcome: attempt.outcome, status });
-    seconds({}, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
+    seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
     if (event.result === 'settled' && next.state !== 'pending') ended({ state: next.state });
   };
 }
