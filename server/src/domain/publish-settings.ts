@@ -132,9 +132,8 @@ interface Other {
 class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** By the names of OWN_NAMES and of READ_NAMES. */
-  readonly #own = new Map<string, string[]>();
-  readonly #read = new Map<string, string[]>();
+  /** By the names of OWN_NAMES and of READ_NAMES, which have none in common. */
+  readonly #values = new Map<string, string[]>();
   readonly #others: Other[] = [];
   #hasTrace = false;
 
@@ -148,19 +147,19 @@ class HeaderReader {
       if (trimmed === '') continue;
       const lowerName = name.toLowerCase();
       const readName = READ_NAMES.get(lowerName);
-      if (readName !== undefined) add(this.#read, readName, trimmed);
+      if (readName !== undefined) add(this.#values, readName, trimmed);
       else if (TRACE_HEADERS.has(lowerName)) this.#hasTrace = true;
       if (!lowerName.startsWith(prefix)) continue;
       const bare = lowerName.slice(prefix.length);
       const ownName = OWN_NAMES.get(bare);
-      if (ownName !== undefined) add(this.#own, ownName, trimmed);
+      if (ownName !== undefined) add(this.#values, ownName, trimmed);
       else this.#others.push({ lowerName: bare, name, value });
     }
   }
 
   /** Null when it is absent. */
   own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
-    const values = this.#own.get(name);
+    const values = this.#values.get(name);
     if (values === undefined) return null;
     const shownAs = this.#rules.headerPrefix + name;
     const parsed = parse(only(values, shownAs));
@@ -169,7 +168,7 @@ class HeaderReader {
   }
 
   contentType(): string | null {
-    const values = this.#read.get('Content-Type');
+    const values = this.#values.get('Content-Type');
     if (values === undefined) return null;
     const contentType = only(values, 'Content-Type');
     const wrong = forwardHeaderProblem('Content-Type', contentType, this.#rules.headerPrefix);
@@ -206,7 +205,7 @@ class HeaderReader {
   deduplication(): PublishRequest['deduplication'] {
     const id = this.own('Deduplication-Id', parseDeduplicationId);
     if (id !== null) return { id };
-    const keys = this.#read.get('Idempotency-Key');
+    const keys = this.#values.get('Idempotency-Key');
     if (keys !== undefined) {
       const parsed = parseDeduplicationId(only(keys, 'Idempotency-Key'));
       if ('problem' in parsed) throw new Refused('bad_header', `Idempotency-Key: ${parsed.problem}`);

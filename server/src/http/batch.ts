@@ -11,6 +11,8 @@ export interface BatchElement {
   readonly body: Uint8Array;
 }
 
+const UTF8 = new TextEncoder();
+
 export function parseBatch(body: Uint8Array, elementsMax: number): (BatchElement | ApiError)[] {
   const batch = parseJson(body);
   if (!Array.isArray(batch)) throw new ApiError('bad_body', 'the body of a batch is a JSON array of messages');
@@ -60,14 +62,18 @@ function parseHeaders(headers: unknown): HeaderList {
   if (isAbsent(headers)) return [];
   if (!isObject(headers)) throw new ApiError('bad_body', 'headers: must be an object of header names and values');
   const list: [string, string][] = [];
-  for (const [name, value] of Object.entries(headers)) {
-    for (const each of Array.isArray(value) ? value : [value]) {
-      if (isAbsent(each)) continue;
-      if (typeof each !== 'string') throw new ApiError('bad_body', `headers: the value of "${name}" must be a string`);
-      list.push([name, each]);
-    }
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
+    if (Array.isArray(value)) for (const each of value) addHeader(list, name, each);
+    else addHeader(list, name, value);
   }
   return list;
+}
+
+function addHeader(list: [string, string][], name: string, value: unknown): void {
+  if (isAbsent(value)) return;
+  if (typeof value !== 'string') throw new ApiError('bad_body', `headers: the value of "${name}" must be a string`);
+  list.push([name, value]);
 }
 
 function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
@@ -81,7 +87,7 @@ function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
   }
   if (body === undefined || body === null) return new Uint8Array(0);
   if (typeof body !== 'string') throw new ApiError('bad_body', 'body: must be a string; write JSON as text');
-  return new TextEncoder().encode(body);
+  return UTF8.encode(body);
 }
 
 function isAbsent(value: unknown): boolean {
