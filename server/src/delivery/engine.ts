@@ -5,9 +5,9 @@
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement } from '../domain/message.ts';
 import { decideSettlement } from '../domain/settle.ts';
-import { NO_SLOTS } from '../domain/slots.ts';
+import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { Tiers } from '../domain/tier.ts';
-import type { Store } from '../store/store.ts';
+import type { ClaimAnswer, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { type EngineLimits, InFlight } from './in-flight.ts';
 import { type RequestStyle, sendJob } from './request.ts';
@@ -76,6 +76,9 @@ export class Engine {
   readonly #upkeep: UpkeepEntry[];
   #isStopping = false;
   #isWoken = false;
+  /** The store was asked for work and has not answered yet. */
+  #isClaiming = false;
+  #isHandingOut = false;
   #wakeUp: (() => void) | null = null;
   #loop: Promise<void> | null = null;
   #whenIdle: (() => void)[] = [];
@@ -122,7 +125,7 @@ export class Engine {
 
   /** Does all that is due and answers how long until the next thing. */
   async #tick(): Promise<number> {
-    const { store, sender, world, node, style } = this.#options;
+    const { world } = this.#options;
     this.#isWoken = false;
     const couldStart = this.#mayStart();
     const upkeepInMs = await this.#runUpkeep();
@@ -130,21 +133,41 @@ export class Engine {
     if (!couldStart) await this.#releaseUnsent();
     if (!this.#mayStart()) return upkeepInMs;
     const limits = this.#inFlight.free();
-    const now = world.clock.now();
-    const { claims, nextDueAt, nextScheduleAt } = await store.claimDue({ node, now, limits });
+    this.#isClaiming = true;
+    const { claims, nextDueAt, nextScheduleAt } = await this.#claim(limits).finally(() => {
+      this.#isClaiming = false;
+    });
     if (!this.#mayStart()) {
       await this.#release(claims);
       return 0;
     }
-    if (claims.length > 0) {
-      for (const claim of claims) this.#inFlight.add(claim);
-      sender.send(claims.map((claim) => sendJob(claim, style)));
-    }
+    this.#start(claims);
     const scheduleInMs = await this.#fireSchedules(nextScheduleAt);
     const waitMs = Math.min(upkeepInMs, scheduleInMs);
     // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
     if (nextDueAt === null || claims.length >= limits.slots) return waitMs;
     return Math.min(waitMs, Math.max(0, nextDueAt - world.clock.now()));
+  }
+
+  #claim(limits: ClaimLimits): Promise<ClaimAnswer> {
+    const { store, world, node } = this.#options;
+    return store.claimDue({ node, now: world.clock.now(), limits });
+  }
+
+  #start(claims: readonly Claim[]): void {
+    if (claims.length === 0) return;
+    const { sender, style } = this.#options;
+    for (const claim of claims) this.#inFlight.add(claim);
+    sender.send(claims.map((claim) => sendJob(claim, style)));
+  }
+
+  /** While a claim is under way, what is leased without being asked for need not wait for its answer. */
+  async #handOut(): Promise<void> {
+    this.#isHandingOut = false;
+    if (!this.#isClaiming || this.#isStopping || !this.#mayStart()) return;
+    const { claims } = await this.#claim(this.#inFlight.free());
+    if (this.#mayStart()) this.#start(claims);
+    else await this.#release(claims);
   }
 
   /** Answers in how many milliseconds the next schedule is due. */
@@ -210,6 +233,11 @@ export class Engine {
   #wake(): void {
     this.#isWoken = true;
     this.#wakeUp?.();
+    if (!this.#isClaiming || this.#isHandingOut) return;
+    this.#isHandingOut = true;
+    this.#options.world.clock.soon(() => {
+      this.#handOut().catch((error) => this.#options.observe({ kind: 'trouble', during: 'claiming', error }));
+    });
   }
 
   async #settleReports(reports: readonly SendReport[]): Promise<void> {

@@ -18,8 +18,8 @@ export const NO_SLOTS: ClaimLimits = { slots: 0, bytes: 0, accountMax: 0, hostMa
 export class SlotBudget {
   #slots: number;
   #bytes: number;
-  readonly #accounts: Rooms;
-  readonly #hosts: Rooms;
+  #accounts: Rooms;
+  #hosts: Rooms;
 
   constructor(limits: ClaimLimits) {
     this.#slots = limits.slots;
@@ -57,16 +57,24 @@ export class SlotBudget {
     this.#hosts.use(host);
   }
 
-  /** Two budgets that together allow no more than this one; what cannot be halved is the first one's. */
-  halves(): [SlotBudget, SlotBudget] {
-    const [slots, otherSlots] = halved(this.#slots);
-    const [bytes, otherBytes] = halved(this.#bytes);
-    const [accounts, otherAccounts] = this.#accounts.halves();
-    const [hosts, otherHosts] = this.#hosts.halves();
-    return [
-      new SlotBudget({ slots, bytes, ...limitsOf(accounts, hosts) }),
-      new SlotBudget({ slots: otherSlots, bytes: otherBytes, ...limitsOf(otherAccounts, otherHosts) }),
-    ];
+  /** A part of it that somebody else may count down from: half, rounded up. */
+  half(): SlotBudget {
+    const [accounts, hosts] = [this.#accounts.half(), this.#hosts.half()];
+    return new SlotBudget({
+      slots: halfOf(this.#slots),
+      bytes: halfOf(this.#bytes),
+      ...limitsOf(accounts, hosts),
+    });
+  }
+
+  /** What is left of it if another may use up all of `part`. */
+  without(part: SlotBudget): SlotBudget {
+    const left = new SlotBudget(NO_SLOTS);
+    left.#slots = this.#slots - part.#slots;
+    left.#bytes = this.#bytes - part.#bytes;
+    left.#accounts = this.#accounts.without(part.#accounts);
+    left.#hosts = this.#hosts.without(part.#hosts);
+    return left;
   }
 }
 
@@ -74,35 +82,25 @@ function limitsOf(accounts: Rooms, hosts: Rooms): Omit<ClaimLimits, 'slots' | 'b
   return { accountMax: accounts.max, hostMax: hosts.max, accountsBusy: accounts.busy(), hostsBusy: hosts.busy() };
 }
 
-function halved(count: number): [number, number] {
-  const less = Math.max(0, Math.floor(count / 2));
-  return [count - less, less];
+function halfOf(count: number): number {
+  return Math.ceil(count / 2);
 }
 
 /** Counts down from a maximum per key. */
 class Rooms {
   readonly max: number;
+  /** Of a key that was left out: it may have up to half of its maximum under way, so only the other half is sure. */
+  readonly #leftOut: number;
   readonly #left = new Map<string, number>();
 
-  constructor(max: number, busy: ClaimLimits['hostsBusy']) {
+  constructor(max: number, busy: ClaimLimits['hostsBusy'], leftOut = halfOf(max)) {
     this.max = max;
+    this.#leftOut = leftOut;
     for (const [key, count] of busy) this.#left.set(key, Math.max(0, max - count));
   }
 
   of(key: string): number {
-    // A key that was left out may have up to half of its maximum under way, so only the other half is sure to be free.
-    return this.#left.get(key) ?? this.max - Math.floor(this.max / 2);
-  }
-
-  halves(): [Rooms, Rooms] {
-    const [leftOut, otherLeftOut] = halved(this.max - Math.floor(this.max / 2));
-    // Of an even maximum, exactly half is what a key has that was left out.
-    const halves: [Rooms, Rooms] = [new Rooms(2 * leftOut, []), new Rooms(2 * otherLeftOut, [])];
-    for (const [key, left] of this.#left) {
-      const parts = halved(left);
-      for (const index of [0, 1] as const) halves[index].#left.set(key, Math.min(parts[index], halves[index].max));
-    }
-    return halves;
+    return this.#left.get(key) ?? this.#leftOut;
   }
 
   busy(): [string, number][] {
@@ -111,5 +109,18 @@ class Rooms {
 
   use(key: string): void {
     this.#left.set(key, this.of(key) - 1);
+  }
+
+  half(): Rooms {
+    // Of an even maximum, exactly half is what a key has that was left out.
+    const half = new Rooms(2 * halfOf(this.#leftOut), []);
+    for (const [key, left] of this.#left) half.#left.set(key, Math.min(halfOf(left), half.max));
+    return half;
+  }
+
+  without(part: Rooms): Rooms {
+    const left = new Rooms(this.max, [], this.#leftOut - part.#leftOut);
+    for (const key of [...this.#left.keys(), ...part.#left.keys()]) left.#left.set(key, this.of(key) - part.of(key));
+    return left;
   }
 }

@@ -30,6 +30,7 @@ export interface ClaimReply {
 }
 
 const LOOK_AT_ONCE = Number.NEGATIVE_INFINITY;
+const NOTHING = new SlotBudget(NO_SLOTS);
 
 export class StandingOffer {
   readonly #node: string;
@@ -38,10 +39,11 @@ export class StandingOffer {
   #leaseNumber = 0;
   /** Leased at acceptance and not yet handed to the engine, by lease; null until the commit is through. */
   readonly #promised = new Map<string, { readonly message: NewMessage; claim: Claim | null }>();
-  /** What the engine's last request still allows; while the database is asked, half of it. */
-  #offer = new SlotBudget(NO_SLOTS);
-  /** All that the request allows whose claim is under way. */
-  #asking: SlotBudget | null = null;
+  /** What the engine's last request still allows, and of that what the database is not being asked for. */
+  #budget = new SlotBudget(NO_SLOTS);
+  #offer = this.#budget;
+  /** What the database is being asked for. */
+  #asked: SlotBudget | null = null;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
@@ -95,7 +97,7 @@ export class StandingOffer {
   leaseFor(message: NewMessage, now: number): string | null {
     if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
     if (!this.#offer.take(message.accountId, message.host, message.body.length)) return null;
-    if (this.#asking) use(this.#asking, message);
+    if (this.#offer !== this.#budget) use(this.#budget, message);
     const lease = `${this.newLeasePrefix()}${this.#leaseEnd}`;
     this.#promised.set(lease, { message, claim: null });
     return lease;
@@ -107,10 +109,7 @@ export class StandingOffer {
 
   /** Leased in place of those that have ended, whose slots they take: handed out at the next claim. */
   inherit(claims: readonly Claim[]): void {
-    for (const claim of claims) {
-      this.#promised.set(claim.lease, { message: claim.message, claim });
-      use(this.#offer, claim.message);
-    }
+    for (const claim of claims) this.#promise(claim);
     if (claims.length > 0) this.#wake();
   }
 
@@ -144,42 +143,40 @@ export class StandingOffer {
     this.#databaseDueAt = LOOK_AT_ONCE;
   }
 
-  /** `ask` claims in the database; it is called only when there may be something to claim and room for it. */
+  /**
+   * `ask` claims in the database; it is called only when there may be something to claim and room for it. A call while
+   * another one asks does not wait for it: it hands out what was promised meanwhile.
+   */
   async claimDue(
     request: ClaimRequest,
     ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>,
   ): Promise<ClaimAnswer> {
-    const budget = new SlotBudget(request.limits);
+    this.#budget = new SlotBudget(request.limits);
     // What is promised takes its place in the new budget, whoever's count it was in before.
-    for (const { message } of this.#promised.values()) use(budget, message);
-    const claims = this.#takePromised();
-    if (budget.slots <= 0 || this.#databaseDueAt === null || this.#databaseDueAt > request.now) {
-      this.#offer = budget;
+    for (const { message } of this.#promised.values()) use(this.#budget, message);
+    this.#setAsked(this.#asked);
+    const mayAsk = this.#asked === null && this.#budget.slots > 0;
+    if (!mayAsk || this.#databaseDueAt === null || this.#databaseDueAt > request.now) {
       // What is due but has no slot waits for a commit or a settlement, not for the clock: an engine that was told so
       // would ask again at once, forever, and never let the commit's answer through.
       const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > request.now;
-      return { claims, nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
+      const nextDueAt = isLater ? this.#databaseDueAt : null;
+      return { claims: this.#takePromised(), nextDueAt, nextScheduleAt: this.#scheduleAt };
     }
     this.#databaseDueAt = null;
     let reply: ClaimReply;
     try {
-      reply = await this.#ask(budget, claims.length > 0 || this.#promised.size > 0, ask);
+      reply = await this.#ask(ask);
     } catch (error) {
-      // What was claimed before it failed is kept, the next call looks again, and hands out what this one would have.
       this.#databaseDueAt = LOOK_AT_ONCE;
-      for (const claim of claims) this.#promised.set(claim.lease, { message: claim.message, claim });
       throw error;
     } finally {
-      this.#asking = null;
+      this.#setAsked(null);
     }
-    this.#offer = budget;
     this.#databaseDueAt = earlier(this.#databaseDueAt, reply.hasMore ? LOOK_AT_ONCE : reply.nextDueAt);
     this.#scheduleAt = reply.nextScheduleAt;
-    return {
-      claims: [...claims, ...reply.claims],
-      nextDueAt: earlier(reply.nextDueAt, this.#databaseDueAt === LOOK_AT_ONCE ? null : this.#databaseDueAt),
-      nextScheduleAt: this.#scheduleAt,
-    };
+    const nextDueAt = earlier(reply.nextDueAt, this.#databaseDueAt === LOOK_AT_ONCE ? null : this.#databaseDueAt);
+    return { claims: this.#takePromised(), nextDueAt, nextScheduleAt: this.#scheduleAt };
   }
 
   /**
@@ -187,32 +184,30 @@ export class StandingOffer {
    * accepted meanwhile may use the other half: else one that comes while the database is asked, which under load is
    * nearly always, finds no offer and must be written, read back and written once more.
    */
-  async #ask(
-    budget: SlotBudget,
-    isShared: boolean,
-    ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>,
-  ): Promise<ClaimReply> {
-    this.#asking = budget;
-    const claims: Claim[] = [];
-    const askFor = async (limits: ClaimLimits) => {
-      const reply = await ask(limits, this.newLeasePrefix());
-      for (const claim of reply.claims) use(budget, claim.message);
-      claims.push(...reply.claims);
-      return { ...reply, claims };
+  async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
+    const askFor = async (asked: SlotBudget) => {
+      this.#setAsked(asked);
+      const reply = await ask(asked.limits(), this.newLeasePrefix());
+      for (const claim of reply.claims) this.#promise(claim);
+      return reply;
     };
-    if (isShared) {
-      const [askedFor, offer] = budget.halves();
-      this.#offer = offer;
-      const reply = await askFor(askedFor.limits());
-      if (!reply.hasMore || budget.slots <= 0) return reply;
+    if (this.#promised.size > 0) {
+      const reply = await askFor(this.#budget.half());
+      if (!reply.hasMore || this.#budget.slots <= 0) return reply;
     }
-    this.#offer = new SlotBudget(NO_SLOTS);
-    try {
-      return await askFor(budget.limits());
-    } catch (error) {
-      for (const claim of claims) this.#promised.set(claim.lease, { message: claim.message, claim });
-      throw error;
-    }
+    return askFor(this.#budget.without(NOTHING));
+  }
+
+  /** Leased already; handed out at the next opportunity. */
+  #promise(claim: Claim): void {
+    this.#promised.set(claim.lease, { message: claim.message, claim });
+    use(this.#budget, claim.message);
+    if (this.#offer !== this.#budget) use(this.#offer, claim.message);
+  }
+
+  #setAsked(asked: SlotBudget | null): void {
+    this.#asked = asked;
+    this.#offer = asked ? this.#budget.without(asked) : this.#budget;
   }
 
   #takePromised(): Claim[] {

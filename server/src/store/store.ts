@@ -114,7 +114,8 @@ export interface Store {
   /**
    * Leases due messages to `node`, shared fairly over accounts and hosts. A queue's message is handed out only when
    * every message before it has ended. What `limits` still allows afterwards stands as an offer: until the next
-   * call, the store may lease what it accepts straight to this node, and hands it out here at the next call.
+   * call, the store may lease what it accepts straight to this node, and hands it out here at the next call. A call while
+   * another is under way does not wait for it, and is answered with what was leased so only.
    */
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
 
