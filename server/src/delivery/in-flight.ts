@@ -46,8 +46,8 @@ export class InFlight {
       bytes: bodyBytes - this.#bytes,
       accountMax: accountConcurrency,
       hostMax: hostConcurrency,
-      accountsBusy: overHalf(this.#accounts, accountConcurrency),
-      hostsBusy: overHalf(this.#hosts, hostConcurrency),
+      accountsBusy: busy(this.#accounts, accountConcurrency),
+      hostsBusy: busy(this.#hosts, hostConcurrency),
     };
   }
 
@@ -64,7 +64,11 @@ function addTo(counts: Map<string, number>, key: string, by: 1 | -1): void {
   else counts.set(key, count);
 }
 
+/** With so few, all are named: one that is left out counts as half busy. */
+const NAMED_MAX = 32;
+
 /** Only these need naming: see ClaimLimits. It keeps the list short when there are thousands of hosts. */
-function overHalf(counts: ReadonlyMap<string, number>, max: number): [string, number][] {
-  return [...counts].filter(([, count]) => count > Math.floor(max / 2));
+function busy(counts: ReadonlyMap<string, number>, max: number): [string, number][] {
+  const all = [...counts];
+  return all.length <= NAMED_MAX ? all : all.filter(([, count]) => count > Math.floor(max / 2));
 }

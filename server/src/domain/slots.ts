@@ -57,14 +57,11 @@ export class SlotBudget {
     this.#hosts.use(host);
   }
 
-  /** A part of it that somebody else may count down from: half, rounded up. */
-  half(): SlotBudget {
-    const [accounts, hosts] = [this.#accounts.half(), this.#hosts.half()];
-    return new SlotBudget({
-      slots: halfOf(this.#slots),
-      bytes: halfOf(this.#bytes),
-      ...limitsOf(accounts, hosts),
-    });
+  /** A part of it that somebody else may count down from: half, rounded up, and no more than `most`. */
+  half(most = Number.POSITIVE_INFINITY): SlotBudget {
+    const [accounts, hosts] = [this.#accounts.half(most), this.#hosts.half(most)];
+    const slots = Math.min(halfOf(this.#slots), most);
+    return new SlotBudget({ slots, bytes: halfOf(this.#bytes), ...limitsOf(accounts, hosts) });
   }
 
   /** What is left of it if another may use up all of `part`. */
@@ -111,10 +108,10 @@ class Rooms {
     this.#left.set(key, this.of(key) - 1);
   }
 
-  half(): Rooms {
+  half(most: number): Rooms {
     // Of an even maximum, exactly half is what a key has that was left out.
-    const half = new Rooms(2 * halfOf(this.#leftOut), []);
-    for (const [key, left] of this.#left) half.#left.set(key, Math.min(halfOf(left), half.max));
+    const half = new Rooms(2 * Math.min(halfOf(this.#leftOut), most), []);
+    for (const [key, left] of this.#left) half.#left.set(key, Math.min(halfOf(left), most, half.max));
     return half;
   }
 

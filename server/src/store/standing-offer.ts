@@ -44,6 +44,8 @@ export class StandingOffer {
   #offer = this.#budget;
   /** What the database is being asked for. */
   #asked: SlotBudget | null = null;
+  /** How many are thought to be ready in the database, as far as they passed by here since it was last asked. */
+  #waiting = 0;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
@@ -72,6 +74,7 @@ export class StandingOffer {
   /** Something is in the database that can be claimed at this time. Answers whether that is news. */
   noteDue(dueAt: number | null): boolean {
     if (dueAt === null) return false;
+    this.#waiting += 1;
     // While something was left for want of room at its host, what is new may go to another.
     const isNews = this.#databaseDueAt === null || dueAt < this.#databaseDueAt || this.#databaseDueAt === LOOK_AT_ONCE;
     this.#databaseDueAt = earlier(this.#databaseDueAt, dueAt);
@@ -96,7 +99,10 @@ export class StandingOffer {
   /** A lease for a message that is about to be accepted, if it is due and the offer has room for it. */
   leaseFor(message: NewMessage, now: number): string | null {
     if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
-    if (!this.#offer.take(message.accountId, message.host, message.body.length)) return null;
+    if (!this.#offer.take(message.accountId, message.host, message.body.length)) {
+      this.#waiting += 1;
+      return null;
+    }
     if (this.#offer !== this.#budget) use(this.#budget, message);
     const lease = `${this.newLeasePrefix()}${this.#leaseEnd}`;
     this.#promised.set(lease, { message, claim: null });
@@ -180,9 +186,9 @@ export class StandingOffer {
   }
 
   /**
-   * Claims all that the budget allows. While messages are being accepted it asks for half of it first, and what is
-   * accepted meanwhile may use the other half: else one that comes while the database is asked, which under load is
-   * nearly always, finds no offer and must be written, read back and written once more.
+   * Claims all that the budget allows. It asks for what is thought to be there first, and what is accepted meanwhile may
+   * use the rest: else one that comes while the database is asked finds no offer, must be written, read back and written
+   * once more, and is the reason why the database is asked again.
    */
   async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
     const askFor = async (asked: SlotBudget) => {
@@ -191,8 +197,10 @@ export class StandingOffer {
       for (const claim of reply.claims) this.#promise(claim);
       return reply;
     };
-    if (this.#promised.size > 0) {
-      const reply = await askFor(this.#budget.half());
+    const waiting = this.#waiting;
+    this.#waiting = 0;
+    if (waiting > 0 && waiting < this.#budget.slots) {
+      const reply = await askFor(this.#budget.half(waiting));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;
     }
     return askFor(this.#budget.without(NOTHING));
