@@ -36,7 +36,7 @@ export class BodyReader {
 
   /**
    * Answers how many bytes there are, which then count against the budget; when it fails, none do. By events, which
-   * cost a small body a good deal less than `for await`. A refused body goes on flowing, to nobody, until the refusal
+   * allocate less than `for await`. A refused body goes on flowing, to nobody, until the refusal
    * is answered: destroyed, the request could not be answered; paused, nobody would read it to its end.
    */
   #read(request: IncomingMessage, limit: BodyLimit, chunks: Buffer[]): Promise<number> {
