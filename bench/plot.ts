@@ -93,10 +93,12 @@ function svg({ title, xLabel, x, series }: Plot, rows: Part['rows']): string {
     const at = points.map(({ numbers }, index) => [xOf(index), yOf(numbers[key] ?? 0), numbers[key] ?? 0] as const);
     const path = at.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join(' ');
     parts.push(`<polyline class="line s${number}" points="${path}"/>`);
+    // Above the first line, below the others: two that are close would hide each other's numbers.
+    const labelDown = number === 0 ? -9 : 18;
     for (const [px, py, value] of at) {
       parts.push(`<circle class="d${number}" cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="4"/>`);
       parts.push(
-        `<text x="${px.toFixed(1)}" y="${(py - 9).toFixed(1)}" text-anchor="middle">${formatted(value)}</text>`,
+        `<text x="${px.toFixed(1)}" y="${(py + labelDown).toFixed(1)}" text-anchor="middle">${formatted(value)}</text>`,
       );
     }
     const legendX = LEFT + number * 170;
