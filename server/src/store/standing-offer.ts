@@ -63,7 +63,6 @@ export class StandingOffer {
   /** The next claim asks the database, whatever is known; and the engine is woken to make it. */
   lookAgain(): void {
     this.#databaseDueAt = LOOK_AT_ONCE;
-    this.#waiting += 1;
     this.#wake();
   }
 
