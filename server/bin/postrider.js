@@ -16,7 +16,7 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
 } else {
   // Name lookups run on this pool, on half of its threads: with the default of 4, two dead name servers hold up all.
   process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '32';
-  // Halves the time to start. Inside the package, because what lies in a folder that others can write to is run.
+  // A third of the work to start. Inside the package, because what lies in a folder that others can write to is run.
   const { fileURLToPath } = process.getBuiltinModule('node:url');
   const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
   process.getBuiltinModule('node:module').enableCompileCache(folder);

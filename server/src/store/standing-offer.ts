@@ -30,7 +30,6 @@ export interface ClaimReply {
 }
 
 const LOOK_AT_ONCE = Number.NEGATIVE_INFINITY;
-const NOTHING = new SlotBudget(NO_SLOTS);
 
 export class StandingOffer {
   readonly #node: string;
@@ -203,7 +202,8 @@ export class StandingOffer {
       const reply = await askFor(this.#budget.half(waiting));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;
     }
-    return askFor(this.#budget.without(NOTHING));
+    // A copy: what is promised meanwhile is taken from the budget, and does not make it less that was asked for.
+    return askFor(new SlotBudget(this.#budget.limits()));
   }
 
   /** Leased already; handed out at the next opportunity. */

@@ -4,7 +4,7 @@
 import type { Claim } from '../../domain/message.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
-import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
+import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { type AccountsAtClaim, accountAtClaim } from './accounts.ts';
 import type { Database } from './database.ts';
@@ -24,11 +24,13 @@ export interface ClaimCommand extends ClaimRequest {
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
   readonly #database: Database;
+  readonly #accountsAtClaim: AccountsAtClaim;
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
 
-  constructor(database: Database) {
+  constructor(database: Database, accountsAtClaim: AccountsAtClaim) {
     this.#database = database;
+    this.#accountsAtClaim = accountsAtClaim;
   }
 
   claim(command: ClaimCommand): ClaimReply {
@@ -46,7 +48,7 @@ export class Claimer {
   }
 
   #claimReady(command: ClaimCommand): Claim[] {
-    const claiming: Claiming = { command, budget: new SlotBudget(command.limits), accounts: new Map(), claims: [] };
+    const claiming: Claiming = { command, budget: new SlotBudget(command.limits), claims: [] };
     const accounts = this.#readyAccounts(claiming.budget);
     shareOut(claiming.budget.slots, accounts, (accountId, accountShare) => {
       const hosts = [...this.#readyHosts(accountId, claiming.budget).take(accountShare)];
@@ -86,7 +88,7 @@ export class Claimer {
   }
 
   /** Claims up to `count` of one account's messages to one host, and answers how many. */
-  #claimLane({ command, budget, accounts, claims }: Claiming, accountId: string, host: string, count: number): number {
+  #claimLane({ command, budget, claims }: Claiming, accountId: string, host: string, count: number): number {
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;
     // Without the bodies: those that the bytes do not allow are never read.
@@ -103,9 +105,7 @@ export class Claimer {
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, seq, lease, command.node, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
-      const account = accounts.get(accountId) ?? accountAtClaim(this.#database, accountId);
-      accounts.set(accountId, account);
-      claims.push({ lease, message: toMessage(row), ...account });
+      claims.push({ lease, message: toMessage(row), ...this.#accountsAtClaim.get(accountId) });
       taken += 1;
     }
     if (taken > 0) this.#lastHosts.set(accountId, host);
@@ -125,7 +125,7 @@ function writeClaim(database: Database, seq: number, lease: string, node: string
   return database.get<MessageRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
 }
 
-/** The body of one that is leased without being asked for. More than one of them is in memory for each that ended. */
+/** Nobody looked whether there is room for its bytes: so many may be in memory beyond the limit, for each attempt. */
 const NEXT_BODY_BYTES_MAX = 64 * 1024;
 
 /**
@@ -158,7 +158,6 @@ export function claimNext(
 interface Claiming {
   readonly command: ClaimCommand;
   readonly budget: SlotBudget;
-  readonly accounts: Map<string, AccountAtClaim>;
   readonly claims: Claim[];
 }
 

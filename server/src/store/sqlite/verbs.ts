@@ -30,12 +30,12 @@ type RestOfWriting<F> = F extends (database: Database, books: Books, ...rest: in
   : never;
 
 export function createVerbs(database: Database) {
-  const claimer = new Claimer(database);
   const books: Books = {
     journal: new Journal(database),
     usage: new Usage(database),
     accountsAtClaim: new accounts.AccountsAtClaim(database),
   };
+  const claimer = new Claimer(database, books.accountsAtClaim);
   const on = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
     ((...rest: never[]) => verb(database, ...rest)) as unknown as Rest<F>;
   const writing = <F extends (database: Database, books: Books, ...rest: never[]) => unknown>(verb: F) =>
