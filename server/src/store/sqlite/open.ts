@@ -40,7 +40,7 @@ export function openDirectory(directory: string): OpenedFile {
 /** A second connection that only reads, for a directory that is open already: it does not hold up the writer. */
 export function openReader(directory: string): OpenedFile {
   const database = new Database(join(directory, FILE), { isReader: true });
-  database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;');
+  database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
   return { database, close: () => database.close() };
 }
 
@@ -82,7 +82,7 @@ export function openDatabase(path: string): Database {
       PRAGMA journal_size_limit = 67108864;
       PRAGMA foreign_keys = ON;
       PRAGMA busy_timeout = 5000;
-      PRAGMA cache_size = -65536;
+      PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
     rewriteLog(database);
