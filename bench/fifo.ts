@@ -4,9 +4,9 @@
 
 import { call, fill, until } from './api.ts';
 import { wait } from './clock.ts';
-import { measure, median, medianOf, startSink } from './measure.ts';
+import { measure, median, medianOf, startPublishers, startSink } from './measure.ts';
 import { deliveredText, interleaved, numbersOf, pace, paceText, publish, rounds, sizesOr } from './part.ts';
-import { enqueueOf } from './request.ts';
+import { enqueueOf, publishOf } from './request.ts';
 import { onSqlite } from './targets.ts';
 
 const IN_ONE_QUEUE_A_SECOND = 200;
@@ -34,6 +34,25 @@ async function drainOne(): Promise<{ readonly eachMs: number; readonly cpuUs: nu
   }
 }
 
+/** One request after the other from a publisher straight to the receiver: less than that no queue can take. */
+async function roundTripMs(): Promise<number> {
+  const sink = startSink();
+  const children = [sink];
+  try {
+    const api = `http://127.0.0.1:${await sink.says<number>('port')}`;
+    const publisher = startPublishers({ apis: [api], shape: publishOf(api, ''), connections: 1, rate: 0 });
+    children.unshift(publisher);
+    await until(publisher, () => publisher.number('accepted') > 1000);
+    await publisher.mark();
+    const before = { at: performance.now(), accepted: publisher.number('accepted') };
+    await wait((pace.seconds * 1000) / 4);
+    await publisher.mark();
+    return (performance.now() - before.at) / (publisher.number('accepted') - before.accepted);
+  } finally {
+    for (const child of children) await child.end();
+  }
+}
+
 const layouts = [
   { name: 'unordered', queues: 0 },
   ...sizesOr(100, 10_000).map((queues) => ({ name: `${queues.toLocaleString('en-US')} queues`, queues })),
@@ -49,8 +68,13 @@ const results = await interleaved(
   deliveredText,
 );
 const drains: Awaited<ReturnType<typeof drainOne>>[] = [];
-for (let round = 0; round < rounds; round += 1) drains.push(await drainOne());
+const roundTrips: number[] = [];
+for (let round = 0; round < rounds; round += 1) {
+  drains.push(await drainOne());
+  roundTrips.push(await roundTripMs());
+}
 const eachMs = median(drains.map((drain) => drain.eachMs));
+const bareMs = median(roundTrips);
 const cpuUs = median(drains.map((drain) => drain.cpuUs));
 const unordered = medianOf(results.get(layouts[0]!)!);
 publish('fifo', {
@@ -64,14 +88,21 @@ publish('fifo', {
     ['receivedP50', 'received p50, ms'],
     ['cpuUs', 'CPU µs a message'],
     ['eachMs', 'ms from one to the next'],
+    ['beyondMs', 'beyond the round trip'],
   ],
   rows: [
     ...[...results].map(([{ name, queues }, each]) => {
       const result = medianOf(each);
       return { name, numbers: { ...numbersOf(result), queues, against: result.delivered / unordered.delivered } };
     }),
-    { name: '1 queue, full, drained', numbers: { queues: 1, delivered: 1000 / eachMs, eachMs, cpuUs } },
+    {
+      name: '1 queue, full, drained',
+      numbers: { queues: 1, delivered: 1000 / eachMs, eachMs, beyondMs: eachMs - bareMs, cpuUs },
+    },
   ],
-  notes: ['One queue holds what was published while it was paused; nothing is published while it is drained.'],
+  notes: [
+    'One queue holds what was published while it was paused; nothing is published while it is drained.',
+    `The round trip: ${bareMs.toFixed(2)} ms from one request of a publisher to the next, one at a time, straight to the receiver.`,
+  ],
   pace: paceText(),
 });

@@ -101,13 +101,16 @@ export async function measureRunning(running: Running, pace: Pace, load: LoadCho
 
 export function startLoad(running: Running, pace: Pace, load: LoadChoice, destination: string): Child {
   const { shape = (of, to) => of.shape(to), prepare: _, ...rest } = load;
-  const spec: LoadSpec = {
+  return startPublishers({
     apis: running.apis,
     shape: shape(running, destination),
     connections: pace.connections,
     rate: 0,
     ...rest,
-  };
+  });
+}
+
+export function startPublishers(spec: LoadSpec): Child {
   const child = new Child([LOAD]);
   // Not as an argument: a batch is larger than one may be.
   child.process.stdin!.write(`${JSON.stringify(spec)}\n`);

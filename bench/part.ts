@@ -15,6 +15,7 @@ import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { median, type Pace, type Result } from './measure.ts';
+import { slowPercent } from './steadiness.ts';
 
 export interface Row {
   readonly name: string;
@@ -131,7 +132,11 @@ let known: string | null = null;
 function machine(): string {
   const [{ model } = { model: 'unknown' }] = cpus();
   const memory = Math.round(totalmem() / 1024 ** 3);
-  known ??= `${cpus().length} × ${model}, ${memory} GiB, Node ${process.version}, fsync ${flushMs().toFixed(2)} ms; publishers, receiver and databases share the machine`;
+  known ??= [
+    `${cpus().length} × ${model}, ${memory} GiB, Node ${process.version}, fsync ${flushMs().toFixed(2)} ms`,
+    `with nothing to do, a core runs at less than half of its speed for ${slowPercent().toFixed(1)} % of the time`,
+    'publishers, receiver and databases share the machine',
+  ].join('; ');
   return known;
 }
 

@@ -50,9 +50,9 @@ export function verdicts(report: Report): Verdict[] {
       look.atMost('idle', '1,000,000 delayed', 'percent', 1, '% of a core idle'),
       look.moreMemory('delayed', '0 delayed', '1,000,000 delayed', 50),
     ]),
-    verdict('T6', '10,000 FIFO queues ≥ 0.7 of unordered; one queue ≤ 1 ms a message', [
+    verdict('T6', '10,000 FIFO queues ≥ 0.7 of unordered; one queue ≤ 1 ms a message beyond the round trip', [
       look.atLeast('fifo', '10,000 queues', 'against', 0.7, 'of unordered'),
-      look.atMost('fifo', '1 queue, full, drained', 'eachMs', 1, 'ms a message in one queue, with the round trip'),
+      look.atMost('fifo', '1 queue, full, drained', 'beyondMs', 1, 'ms a message in one queue beyond the round trip'),
     ]),
     verdict('T7', 'PostgreSQL ≥ 0.4 of SQLite; CPU of 3 nodes ≤ 1.15 × of one', [
       look.ratio('nodes', 'PostgreSQL, 1 node', 'SQLite, 1 node', 'delivered', 0.4, 'of SQLite'),

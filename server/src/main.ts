@@ -295,12 +295,13 @@ async function openStore(
   about: NodeAbout,
   { world, log, onBroken }: StartOptions & { readonly world: World; readonly log: Log },
 ): Promise<Store> {
+  // A disk or a database answers in real time, whatever time a test has for the messages.
+  const timers = systemWorld().clock;
   if (config.store !== null) {
     return openPostgresStore({
       url: config.store,
       node,
-      // A database answers in real time, whatever time a test has for the messages.
-      timers: systemWorld().clock,
+      timers,
       log: (level, fields, text) => log[level](fields, text),
       about,
     });
@@ -310,6 +311,7 @@ async function openStore(
     executor: await threadExecutor(config.data, 'writer'),
     reader: await threadExecutor(config.data, 'reader'),
     clock: world.clock,
+    timers,
     node,
     about,
     onBroken: (error) => {

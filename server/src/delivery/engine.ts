@@ -4,7 +4,7 @@
 
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement } from '../domain/message.ts';
-import { decideSettlement } from '../domain/settle.ts';
+import { decideSettlement, isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { ClaimAnswer, Store } from '../store/store.ts';
@@ -275,8 +275,9 @@ export class Engine {
         newId,
       }),
     );
+    const canWait = ended.every(([claim], index) => !isAwaited(claim, settlements[index]!));
     const results = await this.#untilAnswered('settling', () =>
-      store.settle(settlements, world.clock.now(), takesOver),
+      store.settle(settlements, world.clock.now(), { takesOver, canWait }),
     );
     results.forEach((result, index) => {
       const [claim, end] = ended[index]!;

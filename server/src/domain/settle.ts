@@ -51,6 +51,12 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
   };
 }
 
+/** Whether something follows from this end: another try, a callback, or the next of a queue or a flow key. */
+export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
+  const isInLine = message.queueName !== null || message.flow !== null;
+  return isInLine || next.state === 'pending' || followUps.length > 0;
+}
+
 function judge(message: Message, end: AttemptEnd, headerPrefix: string): Verdict {
   const { outcome } = end;
   switch (outcome.kind) {

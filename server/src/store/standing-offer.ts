@@ -81,6 +81,11 @@ export class StandingOffer {
     return isNews;
   }
 
+  /** Nothing is known to be ready that waits for a slot. */
+  isCaughtUp(now: number): boolean {
+    return this.#databaseDueAt === null || this.#databaseDueAt > now;
+  }
+
   noteSchedule(nextAt: number | null): void {
     this.#scheduleAt = earlier(this.#scheduleAt, nextAt);
     if (nextAt !== null) this.#wake();

@@ -100,6 +100,16 @@ export interface AccountStanding extends Standing {
 /** How many messages stand where. Exact, but reads every row: for tests and `postrider` commands, not for requests. */
 export type Counts = Readonly<Record<Message['state'], number>>;
 
+export interface SettleOptions {
+  /**
+   * There is a free slot for each of them that ends: the store may lease the next of its queue to the same node, and hands
+   * it out at the next claim.
+   */
+  readonly takesOver?: boolean;
+  /** Nobody waits for it: the store may write it with what it is asked next, a moment later. */
+  readonly canWait?: boolean;
+}
+
 export interface Store {
   // ——— in ———
 
@@ -119,15 +129,11 @@ export interface Store {
    */
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
 
-  /**
-   * Writes attempt, next state and follow-ups together if the lease still stands (`settled`); else nothing (`lost`). Who
-   * `takesOver` has a free slot for each of them that ends: the store may lease the next of its queue to the same node,
-   * and hands it out at the next claim.
-   */
+  /** Writes attempt, next state and follow-ups together if the lease still stands (`settled`); else nothing (`lost`). */
   settle(
     settlements: readonly Settlement[],
     now: number,
-    takesOver?: boolean,
+    options?: SettleOptions,
   ): Promise<readonly ('settled' | 'lost')[]>;
 
   /** Gives back claims whose attempt never started: they are pending again, as if never claimed. */

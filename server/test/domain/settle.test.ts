@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backoffMs } from '../../src/domain/backoff.ts';
 import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../src/domain/message.ts';
-import { decideSettlement, INTERRUPTIONS_MAX } from '../../src/domain/settle.ts';
-import { answered, claimOf, countingIds, NOW, PREFIX, settings } from './given.ts';
+import { decideSettlement, INTERRUPTIONS_MAX, isAwaited } from '../../src/domain/settle.ts';
+import { answered, CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, PREFIX, settings } from './given.ts';
 
 const RETENTION_MS = 1_000_000;
 const STARTED_AT = NOW + 5;
@@ -178,4 +178,18 @@ test('an attempt without an answer is kept with its reason in words', () => {
     assert.deepEqual([attempt.status, attempt.responseHeaders, attempt.responseBody.length], [null, [], 0]);
   }
   assert.equal(settle(withRetries(5), TIMED_OUT).attempt.error, 'no complete answer within 30s');
+});
+
+test('somebody waits for an end that another try, a callback or the next in line follows from', () => {
+  const awaited = (claim: Claim, outcome: Outcome) => isAwaited(claim, settle(claim, outcome));
+  const plain = withRetries(1);
+  assert.equal(awaited(plain, answered(200)), false);
+  assert.equal(awaited(plain, answered(500)), true);
+  assert.equal(awaited(withRetries(0), answered(500)), false);
+  assert.equal(awaited(plain, INTERRUPTED), true);
+  assert.equal(awaited(claimOf({}, { queueName: 'one' }), answered(200)), true);
+  const limits = { parallelism: 1, rate: null, periodMs: 1000 };
+  assert.equal(awaited(claimOf({}, { flow: { key: 'one', limits } }), answered(200)), true);
+  const callback = callbackTo(CALLBACK_URL);
+  assert.equal(awaited(claimOf({ callback }), answered(200)), true);
 });

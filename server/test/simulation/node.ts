@@ -72,6 +72,7 @@ export class SimulatedNode {
     this.store = createSqliteStore({
       executor: this.#executor(),
       clock: this.clock,
+      timers: this.clock,
       node: this.id,
       onBroken: (error) => world.observe(this, { kind: 'trouble', during: 'storing', error }),
     });

@@ -16,19 +16,22 @@ import { WatchedExecutor } from './watched-executor.ts';
 
 interface Opened {
   readonly store: Store;
+  readonly clock: ManualClock;
   readonly broken: Error[];
 }
 
 async function open(executor: Parameters<typeof createSqliteStore>[0]['executor']): Promise<Opened> {
   const broken: Error[] = [];
+  const clock = new ManualClock(NOW);
   const store = createSqliteStore({
     executor,
-    clock: new ManualClock(NOW),
+    clock,
+    timers: clock,
     node: 'nod_a',
     onBroken: (error) => broken.push(error),
   });
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
-  return { store, broken };
+  return { store, clock, broken };
 }
 
 async function openWatched(t: TestContext, database?: Database) {
@@ -110,6 +113,64 @@ test('what is due at once is leased with its acceptance: no claim, no second wri
   const { claims } = await claim(store, 10);
   await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
   assert.deepEqual(executor.batches, [['accept'], ['getMessage'], ['settle']]);
+});
+
+/** A store that has handed out one message and has nothing else to do. */
+async function openWithClaim(t: TestContext) {
+  const opened = await openWatched(t);
+  await claim(opened.store, 10);
+  await opened.store.accept([message()], NOW);
+  const { claims } = await claim(opened.store, 10);
+  opened.executor.batches.length = 0;
+  return { ...opened, settlement: settlementOf(claims[0]!, OK, NOW) };
+}
+
+/** Long enough for everything that does not wait for the clock. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('a settlement that can wait goes along with what is asked next', async (t) => {
+  const { store, executor, settlement } = await openWithClaim(t);
+  const settled = store.settle([settlement], NOW, { canWait: true });
+  await turn();
+  assert.deepEqual(executor.batches, []);
+  await store.accept([message()], NOW);
+  assert.deepEqual(await settled, ['settled']);
+  assert.deepEqual(executor.batches, [['settle', 'accept']]);
+});
+
+test('a settlement that can wait is written by itself after 5 ms', async (t) => {
+  const { store, clock, executor, settlement } = await openWithClaim(t);
+  const settled = store.settle([settlement], NOW, { canWait: true });
+  clock.advance(4);
+  await turn();
+  assert.deepEqual(executor.batches, []);
+  clock.advance(1);
+  assert.deepEqual(await settled, ['settled']);
+  assert.deepEqual(executor.batches, [['settle']]);
+});
+
+test('what can wait and came while a transaction ran waits after it', async (t) => {
+  const { store, clock, executor, settlement } = await openWithClaim(t);
+  const letGo = executor.hold();
+  const accepted = store.accept([message()], NOW);
+  await turn();
+  const settled = store.settle([settlement], NOW, { canWait: true });
+  letGo();
+  await accepted;
+  await turn();
+  assert.deepEqual(executor.batches, [['accept']]);
+  clock.advance(5);
+  assert.deepEqual(await settled, ['settled']);
+  assert.deepEqual(executor.batches, [['accept'], ['settle']]);
+});
+
+test('no settlement is kept back while something waits for its slot', async (t) => {
+  const { store, executor } = await openWatched(t);
+  await store.accept(messages(2), NOW);
+  const { claims } = await claim(store, 1);
+  executor.batches.length = 0;
+  assert.deepEqual(await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW, { canWait: true }), ['settled']);
+  assert.deepEqual(executor.batches, [['settle']]);
 });
 
 test('a claim that the store could not make loses neither what is due nor what was promised', async (t) => {
@@ -247,4 +308,14 @@ test('closing finishes what was asked and refuses what comes after', async (t) =
   const { database, close } = openDirectory(directory);
   assert.equal(database.get<{ n: number }>('SELECT count(*) AS n FROM messages')!.n, 50);
   close();
+});
+
+test('closing also writes what could have waited', async (t) => {
+  const directory = scratchDirectory(t);
+  const { store } = await open(await threadExecutor(directory));
+  await store.accept([message()], NOW);
+  const { claims } = await claim(store, 10);
+  const settled = store.settle([settlementOf(claims[0]!, OK, NOW)], NOW, { canWait: true });
+  await store.close();
+  assert.deepEqual(await settled, ['settled']);
 });

@@ -1,9 +1,14 @@
 // Group commit: collects what is asked while a transaction runs into the next one, so that many requests share one
-// fsync, and answers each when its batch is on disk.
+// fsync, and answers each when its batch is on disk. What can wait does so for a moment, until something comes that
+// cannot.
 
+import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { Executor } from './executor.ts';
 import type { Command, Reply, Verbs } from './verbs.ts';
+
+/** How long what can wait is kept back, if nothing else is asked meanwhile. */
+const LINGER_MS = 5;
 
 interface Waiting {
   readonly command: Command;
@@ -16,37 +21,69 @@ export class Committer {
   readonly #executor: Executor;
   readonly #node: string;
   readonly #onBroken: (error: Error) => void;
+  readonly #timers: Clock | null;
   #waiting: Waiting[] = [];
+  /** One of those that wait cannot wait for longer. */
+  #isUrgent = false;
   #running: Promise<void> | null = null;
   #closed: Error | null = null;
+  #cancelLinger: (() => void) | null = null;
 
-  constructor(executor: Executor, node: string, onBroken: (error: Error) => void) {
+  /** Without timers nothing waits. */
+  constructor(executor: Executor, node: string, onBroken: (error: Error) => void, timers: Clock | null = null) {
     this.#executor = executor;
     this.#node = node;
     this.#onBroken = onBroken;
+    this.#timers = timers;
   }
 
   call<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new StoreUnavailable('unavailable', this.#closed.message));
-      this.#waiting.push({ command: { verb, args }, resolve: resolve as (value: unknown) => void, reject });
-      this.#running ??= this.#run();
-    });
+    const answer = this.#add(verb, args);
+    this.#hurry();
+    return answer;
+  }
+
+  /** For what can wait: it shares the flush of what is asked next, or gets one of its own after a moment. */
+  callSometime<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
+    const answer = this.#add(verb, args);
+    if (!this.#running) this.#linger();
+    return answer;
   }
 
   async close(): Promise<void> {
     // First, so that nothing new is asked of an executor that is being closed.
     this.#closed ??= new Error('The store is closed.');
+    this.#hurry();
     await this.#running;
     await this.#executor.close();
+  }
+
+  #add<V extends keyof Verbs>(verb: V, args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new StoreUnavailable('unavailable', this.#closed.message));
+      this.#waiting.push({ command: { verb, args }, resolve: resolve as (value: unknown) => void, reject });
+    });
+  }
+
+  #hurry(): void {
+    this.#isUrgent = true;
+    this.#running ??= this.#run();
+  }
+
+  #linger(): void {
+    if (this.#timers) this.#cancelLinger ??= this.#timers.after(LINGER_MS, () => this.#hurry());
+    else this.#hurry();
   }
 
   async #run(): Promise<void> {
     // Lets everything that is asked in this turn of the loop into the first batch.
     await null;
-    while (this.#waiting.length > 0) {
+    while (this.#isUrgent && this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
+      this.#isUrgent = false;
+      this.#cancelLinger?.();
+      this.#cancelLinger = null;
       try {
         const commands = batch.map((waiting) => waiting.command);
         const replies = await this.#executor.execute(commands, this.#node);
@@ -58,6 +95,7 @@ export class Committer {
       }
     }
     this.#running = null;
+    if (this.#waiting.length > 0) this.#linger();
   }
 
   #break(error: Error, batch: readonly Waiting[]): void {

@@ -2,7 +2,7 @@
 // leases what it accepts straight to the engine that has room for it, so that a message that is due at once is
 // written twice in its life (accepted, settled) and never read back.
 
-import type { NewMessage, Settlement } from '../../domain/message.ts';
+import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { QueueChange } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
@@ -21,6 +21,8 @@ export interface SqliteStoreOptions {
   /** For lists and searches, which may take long; the writer itself when there is none. */
   readonly reader?: Executor;
   readonly clock: Clock;
+  /** The real clock, also where `clock` is a test's. What can wait then shares the flush of what follows within a moment. */
+  readonly timers?: Clock;
   /** Names this process's claims; a new one for every start. */
   readonly node: string;
   /** What people want to know of it. */
@@ -33,7 +35,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   const { executor, clock, node, about = { role: 'all', version: '', address: '' } } = options;
   const startedAt = clock.now();
   let aliveUntil = startedAt;
-  const committer = new Committer(executor, node, options.onBroken);
+  const committer = new Committer(executor, node, options.onBroken, options.timers);
   const call = committer.call.bind(committer);
   const readers = options.reader ? new Committer(options.reader, node, options.onBroken) : committer;
   const read = readers.call.bind(readers);
@@ -84,8 +86,14 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     accept,
     claimDue: (request) =>
       offer.claimDue(request, (limits, leasePrefix) => call('claim', { ...request, limits, leasePrefix })),
-    async settle(settlements: readonly Settlement[], now: number, takesOver = false) {
-      const { results, dueAt, claims } = await call('settle', settlements, now, takesOver ? offer.heir() : null);
+    async settle(settlements, now, { takesOver = false, canWait = false } = {}) {
+      const heir = takesOver ? offer.heir() : null;
+      // While something waits for room, the slots that become free are wanted at once.
+      const settling =
+        canWait && offer.isCaughtUp(now)
+          ? committer.callSometime('settle', settlements, now, heir)
+          : committer.call('settle', settlements, now, heir);
+      const { results, dueAt, claims } = await settling;
       offer.inherit(claims);
       noteDue(dueAt);
       noteJournal();
