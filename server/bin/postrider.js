@@ -16,9 +16,6 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
 } else {
   // Name lookups run on this pool, on half of its threads: with the default of 4, two dead name servers hold up all.
   process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '32';
-  // On a machine with much memory V8 lets garbage pile up to twice of what is alive. Collecting earlier takes a quarter
-  // less memory under load, and no more time that could be measured.
-  process.getBuiltinModule('node:v8').setFlagsFromString('--heap-growing-percent=30');
   // A third of the work to start. Inside the package, because what lies in a folder that others can write to is run.
   const { fileURLToPath } = process.getBuiltinModule('node:url');
   const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
