@@ -103,7 +103,8 @@ class Look {
   moreMemory(part: string, reference: string, row: string, most: number): Check {
     const [more, less] = [this.#value(part, row, 'idleMb'), this.#value(part, reference, 'idleMb')];
     const value = more === null || less === null ? null : more - less;
-    return { text: `${formatted(value)} MB more`, isMet: value === null ? null : value <= most };
+    const text = value !== null && value < 0 ? `${formatted(-value)} MB less` : `${formatted(value)} MB more`;
+    return { text, isMet: value === null ? null : value <= most };
   }
 
   cpuOfNodes(most: number): Check {
