@@ -81,9 +81,9 @@ export class StandingOffer {
     return isNews;
   }
 
-  /** Nothing is known to be ready that waits for a slot. */
+  /** Nothing is ready that waits for a slot. While the database is asked, that is not known. */
   isCaughtUp(now: number): boolean {
-    return this.#databaseDueAt === null || this.#databaseDueAt > now;
+    return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);
   }
 
   noteSchedule(nextAt: number | null): void {

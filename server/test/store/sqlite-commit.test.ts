@@ -173,6 +173,20 @@ test('no settlement is kept back while something waits for its slot', async (t) 
   assert.deepEqual(executor.batches, [['settle']]);
 });
 
+test('no settlement is kept back while it is not known whether something waits for its slot', async (t) => {
+  const { store, executor, settlement } = await openWithClaim(t);
+  await store.accept([message({ dueAt: NOW + 1 })], NOW);
+  executor.batches.length = 0;
+  const letGo = executor.hold();
+  const claiming = store.claimDue({ node: 'nod_a', now: NOW + 1, limits: limits({ slots: 1 }) });
+  await turn();
+  const settled = store.settle([settlement], NOW + 1, { canWait: true });
+  letGo();
+  assert.equal((await claiming).claims.length, 1);
+  assert.deepEqual(await settled, ['settled']);
+  assert.deepEqual(executor.batches, [['claim'], ['settle']]);
+});
+
 test('a claim that the store could not make loses neither what is due nor what was promised', async (t) => {
   const { store, executor } = await openWatched(t);
   await claim(store, 2);
