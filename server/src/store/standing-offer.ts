@@ -6,18 +6,12 @@ import type { Claim, NewMessage } from '../domain/message.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { ClaimAnswer, ClaimRequest } from './store.ts';
+import type { Heir } from './succession.ts';
 
 /** What a claim must know of the account of its message. */
 export interface AccountAtClaim {
   readonly tier: TierName;
   readonly signingKey: string;
-}
-
-/** To whom the next of a queue may be leased in the transaction that ends the one before it. */
-export interface Heir {
-  readonly node: string;
-  /** Makes lease ids: unique for this node and this call. */
-  readonly leasePrefix: string;
 }
 
 /** What the database gave when it was asked for due messages. */

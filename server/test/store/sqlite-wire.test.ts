@@ -8,7 +8,7 @@ import type { AcceptCommand, AcceptReply } from '../../src/store/sqlite/accept.t
 import type { SettleReply } from '../../src/store/sqlite/settle.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
 import { type Packed, packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
-import type { Heir } from '../../src/store/standing-offer.ts';
+import type { Heir } from '../../src/store/succession.ts';
 
 const text = fc.string({ unit: 'grapheme' });
 const textOrNull = fc.option(text);

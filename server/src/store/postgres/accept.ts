@@ -88,8 +88,8 @@ async function write(
     accounts.set(accountId, account);
   }
   await orderKeysOf(drafts).settle(database);
-  let dueAt = await startHeads(database, queues, now);
-  dueAt = earlier(dueAt, await admitWaiting(database, keys, now));
+  const heads = await startHeads(database, queues, now);
+  let dueAt = earlier(heads.isReady ? now : heads.nextAt, await admitWaiting(database, keys, now));
   for (const { state, message } of placed) {
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
   }

@@ -7,12 +7,13 @@ import { SlotBudget } from '../../domain/slots.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
+import type { Heir } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, lockKeys, noteStarts, uncountStarts } from './flow-keys.ts';
+import { HELD, type Held, Lines, markLease } from './held.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
-import { startDueQueues } from './queues.ts';
-import { HELD, type Held, Lines, markLease } from './settle.ts';
+import { type Head, startDueQueues } from './queues.ts';
 
 /** What becomes due at one moment is made ready in pieces, so that no transaction is long. */
 const PROMOTE_MAX = 1000;
@@ -59,7 +60,7 @@ export class Claimer {
     const { claims, after } = await transaction(async (database) => {
       await makeReady(database, waiting, command.now);
       const taken = await this.#takeReady(database, new SlotBudget(command.limits));
-      return { claims: await lease(database, command, taken), after: await lookAround(database) };
+      return { claims: await lease(database, LEASE, command, taken), after: await lookAround(database) };
     });
     return {
       claims: await read((database) => withBodies(database, claims)),
@@ -252,17 +253,40 @@ function shareOut(budget: SlotBudget, lanes: readonly Lane[]): Map<Lane, number>
   return shares;
 }
 
-/** They are locked, so that they are still ready. */
-async function lease(database: Database, command: ClaimCommand, rows: readonly ReadyRow[]): Promise<BareClaim[]> {
+/** Leases rows that this transaction has locked, or whose queue it has: nobody else changes their state. */
+const leaseSql = (columns: string, also = '') => `WITH m AS
+    (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
+       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
+       WHERE messages.account_id = g.account_id AND messages.seq = g.seq
+       RETURNING messages.*)
+  SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`;
+
+const LEASE = leaseSql(ALL_BUT_BODY);
+/** With their bodies: those that are too large are no heirs. */
+const LEASE_HEADS = leaseSql('m.*', ', holds_slot = true');
+
+/** Heads of queues, that start with a lease in place of being made ready. */
+export async function leaseHeads(
+  database: Database,
+  heir: Heir,
+  now: number,
+  heads: readonly Head[],
+): Promise<Claim[]> {
+  const rows = heads.map((head) => ({ ...head, is_plain: false }));
+  const claims = await lease(database, LEASE_HEADS, { ...heir, now }, rows);
+  return claims.map(({ seq: _seq, ...claim }) => claim);
+}
+
+async function lease(
+  database: Database,
+  sql: string,
+  command: Pick<ClaimCommand, 'node' | 'leasePrefix' | 'now'>,
+  rows: readonly ReadyRow[],
+): Promise<BareClaim[]> {
   if (rows.length === 0) return [];
   const leases = rows.map((row, index) => markLease(`${command.leasePrefix}.${index}`, row.is_plain));
   const claimed = await database.all<MessageRow & AccountAtClaim>(
-    `WITH m AS
-       (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5
-          FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
-          WHERE messages.account_id = g.account_id AND messages.seq = g.seq
-          RETURNING messages.*)
-     SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`,
+    sql,
     rows.map(({ account_id }) => account_id),
     rows.map(({ seq }) => seq),
     leases,

@@ -3,8 +3,9 @@
 // `startHeads`, and nothing else turns `queued` into `ready` for a queue. Of the messages with one order key, only the
 // first can be a head.
 
+import type { Claim } from '../../domain/message.ts';
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
-import { earlier } from '../standing-offer.ts';
+import { areHeirs, type Place } from '../succession.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
 
@@ -15,6 +16,8 @@ export interface QueueRow {
   is_paused: boolean;
   next_start_at: number | null;
   line_at: number;
+  /** As it is in the table. */
+  written_line_at: number;
   created_at: number;
   updated_at: number;
 }
@@ -30,7 +33,7 @@ export async function lockQueues(
 ): Promise<LockedQueues> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<QueueRow>(
-    `SELECT q.* FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
+    `SELECT q.*, q.line_at AS written_line_at FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
        ORDER BY q.account_id, q.name FOR UPDATE OF q ${how}`,
     ...pairs.columns(),
   );
@@ -51,88 +54,117 @@ export async function ensureQueues(database: Database, pairs: Pairs, now: number
   );
 }
 
+/** What has become of the lines of some queues. */
+export interface Heads {
+  /** There may be something to claim now. */
+  readonly isReady: boolean;
+  /** The earliest time at which something more can be. */
+  readonly nextAt: number | null;
+  /** Those that took over a slot. */
+  readonly claims: readonly Claim[];
+}
+
+/** The slots of messages that have just ended, and how to lease them to the next of their queues. */
+export interface Estate {
+  readonly places: readonly Place[];
+  readonly lease: (heads: readonly Head[]) => Promise<Claim[]>;
+}
+
+export interface Head extends Place {
+  readonly seq: number;
+  readonly bytes: number;
+}
+
 /**
- * Makes as many messages ready as there are free places, in order, and notes when the next one may start and where the
- * line ends. Answers the earliest time at which one of these queues has something to claim, or null.
+ * Makes as many messages ready as there are free places, in order, or leases them to the heirs of an estate; and notes
+ * when the next one may start and where the line ends.
  */
-export async function startHeads(database: Database, queues: LockedQueues, now: number): Promise<number | null> {
-  if (queues.size === 0) return null;
+export async function startHeads(
+  database: Database,
+  queues: LockedQueues,
+  now: number,
+  estate: Estate | null = null,
+): Promise<Heads> {
   const rows = [...queues.values()];
-  const started = await countStarted(database, rows);
-  let dueAt: number | null = null;
+  if (rows.length === 0) return { isReady: false, nextAt: null, claims: [] };
+  const { started, heads, isOtherReady } = await readLines(database, rows, estate !== null);
+  let isReady = false;
   for (const [index, row] of rows.entries()) {
     const excess = started[index]! - row.parallelism;
     if (excess <= 0) continue;
     await giveBackPlaces(database, row, excess);
-    dueAt = now;
+    isReady = true;
   }
-  const free = rows.map((row, index) =>
-    freeHeads({ parallelism: row.parallelism, isPaused: row.is_paused }, started[index]!),
-  );
-  const heads = await waitingHeads(database, rows, free);
   const starting = heads.filter((head) => head.first_due_at <= now);
-  if (starting.length > 0) {
-    // One that had its place taken away while it waited for its retry waits on, as the head.
-    await database.run(
-      `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true
-         FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
-         WHERE m.account_id = g.account_id AND m.seq = g.seq`,
-      starting.map((head) => rows[head.index]!.account_id),
-      starting.map((head) => head.seq),
-      now,
-    );
-    dueAt = now;
-  }
+  // One that had its place taken away while it waited for its retry waits on, as the head.
+  const isDue = starting.every((head) => head.due_at <= now);
+  const isTakenOver = estate !== null && isDue && !isOtherReady && areHeirs(starting, estate.places);
+  const claims = isTakenOver ? await estate.lease(starting) : [];
+  if (!isTakenOver) await makeReady(database, starting, now);
   const nextStartAt = new Map<number, number>();
   for (const head of heads) {
     if (head.first_due_at > now && !nextStartAt.has(head.index)) nextStartAt.set(head.index, head.first_due_at);
   }
-  for (const at of nextStartAt.values()) dueAt = earlier(dueAt, at);
   await writeQueues(
     database,
     rows,
     rows.map((_, index) => nextStartAt.get(index) ?? null),
   );
-  return dueAt;
+  const dueAt = isTakenOver ? [] : starting.map((head) => head.due_at);
+  const later = [...nextStartAt.values(), ...dueAt.filter((at) => at > now)];
+  return {
+    isReady: isReady || dueAt.some((at) => at <= now),
+    nextAt: later.length === 0 ? null : Math.min(...later),
+    claims,
+  };
 }
 
-async function countStarted(database: Database, rows: readonly QueueRow[]): Promise<number[]> {
-  const counts = await database.all<{ started: number }>(
-    `SELECT (SELECT count(*) FROM messages m
-               WHERE m.holds_slot AND m.queue_name IS NOT NULL AND m.account_id = g.account_id AND m.queue_name = g.name) AS started
-       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, name, at) ORDER BY g.at`,
-    rows.map((row) => row.account_id),
-    rows.map((row) => row.name),
-  );
-  return counts.map(({ started }) => started);
-}
-
-interface WaitingHead {
+interface WaitingHead extends Head {
   /** Of its queue among the rows asked for. */
   readonly index: number;
-  readonly seq: number;
   readonly first_due_at: number;
+  readonly due_at: number;
 }
 
-/** The first of each line, as many as it has free places. */
-async function waitingHeads(
-  database: Database,
-  rows: readonly QueueRow[],
-  free: readonly number[],
-): Promise<WaitingHead[]> {
-  if (free.every((count) => count === 0)) return [];
-  return database.all<WaitingHead>(
-    `SELECT (g.at - 1)::int AS index, m.seq, m.first_due_at
-       FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, free, at)
+/** How many of each queue have their place, and the first of its line, as many as it has free ones. */
+async function readLines(database: Database, rows: readonly QueueRow[], looksForOthers: boolean) {
+  const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
+    `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.*,
+        $4::boolean AND (SELECT true FROM messages WHERE state = 'ready'
+                           ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_other_ready
+       FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, places, at)
        CROSS JOIN LATERAL
-         (SELECT seq, first_due_at FROM messages
+         (SELECT count(*)::int AS started FROM messages
+            WHERE holds_slot AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
+       LEFT JOIN LATERAL
+         (SELECT seq, host, first_due_at, due_at, octet_length(body) AS bytes FROM messages
             WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name
-            ORDER BY first_due_at, seq LIMIT g.free) AS m
+            ORDER BY first_due_at, seq LIMIT greatest(0, g.places - holding.started)) AS m ON true
        ORDER BY g.at, m.first_due_at, m.seq`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.name),
-    free,
+    rows.map((row) => freeHeads({ parallelism: row.parallelism, isPaused: row.is_paused }, 0)),
+    looksForOthers,
+  );
+  const started = rows.map(() => 0);
+  for (const row of found) started[row.index] = row.started;
+  return {
+    started,
+    heads: found.filter((row): row is typeof row & WaitingHead => row.seq !== null),
+    isOtherReady: found.some((row) => row.is_other_ready),
+  };
+}
+
+async function makeReady(database: Database, heads: readonly Head[], now: number): Promise<void> {
+  if (heads.length === 0) return;
+  await database.run(
+    `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true
+       FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+       WHERE m.account_id = g.account_id AND m.seq = g.seq`,
+    heads.map((head) => head.account_id),
+    heads.map((head) => head.seq),
+    now,
   );
 }
 
@@ -142,15 +174,18 @@ async function writeQueues(
   rows: readonly QueueRow[],
   nextStartAt: readonly (number | null)[],
 ): Promise<void> {
+  const changed = rows
+    .map((row, index) => ({ ...row, next_start_at: nextStartAt[index]!, was: row.next_start_at }))
+    .filter((row) => row.next_start_at !== row.was || row.line_at !== row.written_line_at);
+  if (changed.length === 0) return;
   await database.run(
     `UPDATE queues q SET next_start_at = g.next_start_at, line_at = g.line_at
        FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS g (account_id, name, next_start_at, line_at)
-       WHERE q.account_id = g.account_id AND q.name = g.name
-         AND (q.next_start_at IS DISTINCT FROM g.next_start_at OR q.line_at <> g.line_at)`,
-    rows.map((row) => row.account_id),
-    rows.map((row) => row.name),
-    nextStartAt,
-    rows.map((row) => row.line_at),
+       WHERE q.account_id = g.account_id AND q.name = g.name`,
+    changed.map((row) => row.account_id),
+    changed.map((row) => row.name),
+    changed.map((row) => row.next_start_at),
+    changed.map((row) => row.line_at),
   );
 }
 

@@ -1,30 +1,24 @@
 // Writes the end of attempts: their record, the messages' next states and the callbacks, where the leases still stand.
 // And the ends that need no attempt: cancelled, and delivered now.
 
-import type { Settlement } from '../../domain/message.ts';
+import type { Claim, Settlement } from '../../domain/message.ts';
 import { CANCELLED } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
+import type { Heir } from '../succession.ts';
 import { accept } from './accept.ts';
+import { leaseHeads } from './claim.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
+import { HELD, type Held, Lines, PLAIN } from './held.ts';
 import { placeSql } from './journal.ts';
-import { keyOf, Pairs } from './lines.ts';
-import { type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+import { keyOf } from './lines.ts';
+import type { Head } from './queues.ts';
 import { storable } from './storable.ts';
 
 export interface SettleReply {
   readonly results: readonly ('settled' | 'lost')[];
   readonly dueAt: number | null;
-}
-
-/**
- * A lease that ends so is of a message for whose place nobody waits and whose end frees no key: settling it needs no
- * look at anything else. Whoever makes leases knows; whoever settles may be another node.
- */
-export const PLAIN = 'p';
-
-export function markLease(lease: string, isPlain: boolean): string {
-  return isPlain ? `${lease}${PLAIN}` : lease;
+  /** The next of their queues, leased to the heir. */
+  readonly claims: readonly Claim[];
 }
 
 /** One statement settles all of them: they need no transaction around it. */
@@ -32,62 +26,11 @@ export function isPlain(settlements: readonly Settlement[]): boolean {
   return settlements.every(({ lease, followUps }) => lease.endsWith(PLAIN) && followUps.length === 0);
 }
 
-/** A message that has not ended, and what waits for it to. */
-export interface Held {
-  readonly account_id: string;
-  readonly seq: number;
-  readonly id: string;
-  readonly lease: string | null;
-  readonly claimed_at: number | null;
-  readonly queue_name: string | null;
-  readonly order_key: string | null;
-  readonly flow_key: string | null;
-  readonly deduplication_key: string | null;
-}
-
-export const HELD =
-  'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.queue_name, m.order_key, m.flow_key, m.deduplication_key';
-
-/** The lines in which these messages stand, locked before anything in them is changed. */
-export class Lines {
-  readonly queues: LockedQueues;
-  readonly keys: LockedKeys;
-
-  private constructor(queues: LockedQueues, keys: LockedKeys) {
-    this.queues = queues;
-    this.keys = keys;
-  }
-
-  static async lock(database: Database, held: readonly Held[]): Promise<Lines> {
-    const queues = new Pairs();
-    const keys = new Pairs();
-    for (const { account_id, queue_name, flow_key } of held) {
-      if (queue_name !== null) queues.add(account_id, queue_name);
-      if (flow_key !== null) keys.add(account_id, flow_key);
-    }
-    return new Lines(await lockQueues(database, queues), await lockKeys(database, keys));
-  }
-
-  isPaused({ account_id, queue_name }: Held): boolean {
-    return queue_name !== null && (this.queues.get(keyOf(account_id, queue_name))?.is_paused ?? false);
-  }
-
-  /** Whoever waited for the places of these messages: in their queues, for their order keys, under their flow keys. */
-  async moveOn(database: Database, held: readonly Held[], now: number): Promise<number | null> {
-    const orderKeys = new OrderKeys();
-    for (const { account_id, queue_name, order_key } of held) {
-      if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
-    }
-    await orderKeys.settle(database);
-    const startAt = await startHeads(database, this.queues, now);
-    return earlier(startAt, await admitWaiting(database, this.keys, now));
-  }
-}
-
 export async function settle(
   database: Database,
   settlements: readonly Settlement[],
   now: number,
+  heir: Heir | null = null,
 ): Promise<SettleReply> {
   const held = isPlain(settlements) ? [] : await readHeld(database, settlements);
   const lines = await Lines.lock(database, held);
@@ -100,19 +43,20 @@ export async function settle(
   const settled = settlements.filter((_, index) => isSettled[index]);
   let dueAt: number | null = null;
   for (const { next } of settled) if (next.state === 'pending') dueAt = earlier(dueAt, next.dueAt);
-  const ended = settled.flatMap((settlement) => heldOf(settlement) ?? []);
-  const failed = settled.flatMap((settlement) =>
-    settlement.next.state === 'failed' ? (heldOf(settlement) ?? []) : [],
-  );
+  const heldIn = (...states: readonly Settlement['next']['state'][]) =>
+    settled.flatMap((settlement) => (states.includes(settlement.next.state) ? (heldOf(settlement) ?? []) : []));
   // A message that failed must not swallow the one that is sent to make up for it.
-  await forgetDeduplication(database, failed);
+  await forgetDeduplication(database, heldIn('failed'));
   const followUps = settled.flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
     const command = { messages: followUps, leases: [], node: '', now, dayMax: null, shard: 0 };
     dueAt = earlier(dueAt, (await accept(database, command)).dueAt);
   }
-  dueAt = earlier(dueAt, await lines.moveOn(database, ended, now));
-  return { results: isSettled.map((is) => (is ? 'settled' : 'lost')), dueAt };
+  const places = heldIn('delivered', 'failed').filter(({ queue_name }) => queue_name !== null);
+  const estate = heir && { places, lease: (heads: readonly Head[]) => leaseHeads(database, heir, now, heads) };
+  const heads = await lines.moveOn(database, heldIn('pending', 'delivered', 'failed'), now, estate);
+  dueAt = earlier(dueAt, heads.isReady ? now : heads.nextAt);
+  return { results: isSettled.map((is) => (is ? 'settled' : 'lost')), dueAt, claims: heads.claims };
 }
 
 /** Without a lock: they are locked by the writing, which looks at the lease again. */
@@ -243,7 +187,8 @@ export async function cancel(
   const gone = new Set(rows.map(({ id }) => id));
   const ended = open.filter(({ id }) => gone.has(id));
   await forgetDeduplication(database, ended);
-  const dueAt = await lines.moveOn(database, ended, now);
+  const heads = await lines.moveOn(database, ended, now);
+  const dueAt = heads.isReady ? now : heads.nextAt;
   return { cancelled: [...new Set(messageIds)].filter((id) => gone.has(id)), dueAt };
 }
 

@@ -17,6 +17,7 @@ import { Doubts } from './doubts.ts';
 import { toStoreError } from './errors.ts';
 import * as events from './events.ts';
 import * as flowKeys from './flow-keys.ts';
+import { PLAIN } from './held.ts';
 import { Hints } from './hints.ts';
 import * as jobs from './jobs.ts';
 import { deleteJournal } from './journal.ts';
@@ -26,7 +27,7 @@ import type { Pool } from './pool.ts';
 import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
-import { cancel, deliverNow, isPlain, PLAIN, type SettleReply, settle } from './settle.ts';
+import { cancel, deliverNow, isPlain, type SettleReply, settle } from './settle.ts';
 import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
@@ -47,6 +48,12 @@ const ALIVE_MARGIN_MS = 2000;
 const LOOKS_MAX = 4;
 const LOOK_SOON_MS = 2;
 const LOOK_AGAIN_MS = 50;
+
+interface SettleCommand {
+  readonly settlements: readonly Settlement[];
+  readonly now: number;
+  readonly takesOver: boolean;
+}
 
 export interface PostgresStoreOptions {
   readonly pool: Pool;
@@ -81,6 +88,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   /** By our own clock, reckoned from when the last sign of life was sent. Without any, nobody asks. */
   let aliveUntilMs = Number.POSITIVE_INFINITY;
 
+  /** A node that stood still is taken for dead until it is heard of again: what it leased to itself would be taken over. */
+  const mayLease = () => timers.monotonicMs() < aliveUntilMs;
   const tellListeners = () => {
     for (const listener of journalListeners) listener();
   };
@@ -118,12 +127,13 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const accepting = acceptor((work) => pool.write(work));
   /** What may have to wait for a queue, a key or a quota does not hold up the rest. */
   const acceptingInLine = acceptor((work) => pool.transaction(work));
-  const settling = new Committer<{ readonly settlements: readonly Settlement[]; readonly now: number }, SettleReply>({
+  const settling = new Committer<SettleCommand, Omit<SettleReply, 'claims'>>({
     run: async (commands) => {
       const all = commands.flatMap(({ settlements }) => settlements);
       const now = Math.max(...commands.map((command) => command.now));
-      const run = (database: Database) => settle(database, all, now);
-      const { results, dueAt } = isPlain(all) ? await pool.write(run) : await pool.transaction(run);
+      const { results, dueAt } = isPlain(all)
+        ? await pool.write((database) => settle(database, all, now))
+        : await settleInLine(all, now, mayLease() && commands.every(({ takesOver }) => takesOver));
       let at = 0;
       return commands.map(({ settlements }) => {
         at += settlements.length;
@@ -133,6 +143,22 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),
     sizeMax: 1,
   });
+
+  async function settleInLine(
+    settlements: readonly Settlement[],
+    now: number,
+    takesOver: boolean,
+  ): Promise<SettleReply> {
+    const heir = takesOver ? offer.heir() : null;
+    try {
+      const reply = await pool.transaction((database) => settle(database, settlements, now, heir));
+      offer.inherit(reply.claims);
+      return reply;
+    } catch (error) {
+      if (heir) doubts.addPrefix(heir.leasePrefix, timers.monotonicMs());
+      throw error;
+    }
+  }
 
   async function accept(
     messages: readonly NewMessage[],
@@ -145,10 +171,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     }
     waitingMessages += messages.length;
     waitingBytes += bytes;
-    // Under a quota nothing is leased in advance: all of it may be refused. And a node that stood still is taken for dead
-    // until it is heard of again: what it leased to itself would be taken over at once.
-    const mayLease = dayMax === null && timers.monotonicMs() < aliveUntilMs;
-    const leases = messages.map((message) => (mayLease ? offer.leaseFor(message, now) : null));
+    // Under a quota nothing is leased in advance: all of it may be refused.
+    const isLeased = dayMax === null && mayLease();
+    const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
     try {
       const command = { messages, leases, node, now, dayMax, shard };
@@ -213,8 +238,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
         }
       });
     },
-    async settle(settlements, now) {
-      const { results, dueAt } = await settling.call({ settlements, now });
+    async settle(settlements, now, { takesOver = false } = {}) {
+      const { results, dueAt } = await settling.call({ settlements, now, takesOver });
       noteDue(dueAt, now);
       noteJournal();
       return results;

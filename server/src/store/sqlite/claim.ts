@@ -6,6 +6,7 @@ import { SlotBudget } from '../../domain/slots.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
+import { areHeirs, type Place } from '../succession.ts';
 import { type AccountsAtClaim, accountAtClaim } from './accounts.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
@@ -125,31 +126,19 @@ function writeClaim(database: Database, seq: number, lease: string, node: string
   return database.get<MessageRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
 }
 
-/** Nobody looked whether there is room for its bytes: so many may be in memory beyond the limit, for each attempt. */
-const NEXT_BODY_BYTES_MAX = 64 * 1024;
-
-/**
- * The next of a queue, leased in the transaction that ended the one before: it takes over the slot, so that a queue pays
- * one commit for a message and not two. Only if it goes to the same host, or the slot would not be its host's; and only
- * if nobody else is ready, or a queue that never runs dry would keep its slot from all others.
- */
+/** The next of a queue, in place of the one that has just ended, if it is its heir. */
 export function claimNext(
   database: Database,
   accountsAtClaim: AccountsAtClaim,
-  ended: Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>,
+  ended: Place,
   heir: { readonly lease: string; readonly node: string },
   now: number,
 ): Claim | null {
-  const [next, another] = database.all<
-    Pick<MessageRow, 'seq' | 'account_id' | 'queue_name' | 'host'> & { bytes: number }
-  >("SELECT seq, account_id, queue_name, host, length(body) AS bytes FROM messages WHERE state = 'ready' LIMIT 2");
-  if (!next || another) return null;
-  const isHeir =
-    next.account_id === ended.account_id &&
-    next.queue_name === ended.queue_name &&
-    next.host === ended.host &&
-    next.bytes <= NEXT_BODY_BYTES_MAX;
-  if (!isHeir) return null;
+  const ready = database.all<Place & { seq: number; bytes: number }>(
+    "SELECT seq, account_id, queue_name, host, length(body) AS bytes FROM messages WHERE state = 'ready' LIMIT 2",
+  );
+  const [next] = ready;
+  if (!next || !areHeirs(ready, [ended])) return null;
   const row = writeClaim(database, next.seq, heir.lease, heir.node, now);
   return { lease: heir.lease, message: toMessage(row), ...accountsAtClaim.get(row.account_id) };
 }

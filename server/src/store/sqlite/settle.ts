@@ -3,7 +3,8 @@
 
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { CANCELLED } from '../rows.ts';
-import { earlier, type Heir } from '../standing-offer.ts';
+import { earlier } from '../standing-offer.ts';
+import type { Heir } from '../succession.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import { claimNext } from './claim.ts';

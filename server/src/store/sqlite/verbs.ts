@@ -3,7 +3,7 @@
 
 import type { Claim, Settlement } from '../../domain/message.ts';
 import type { TierName } from '../../domain/tier.ts';
-import type { Heir } from '../standing-offer.ts';
+import type { Heir } from '../succession.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
 import type { Books } from './books.ts';

@@ -3,7 +3,8 @@
 // with all bodies, which changes hands without being copied again. Everything else crosses as it is.
 
 import type { Attempt, Claim, HeaderList, NewMessage, Settlement } from '../../domain/message.ts';
-import type { AccountAtClaim, Heir } from '../standing-offer.ts';
+import type { AccountAtClaim } from '../standing-offer.ts';
+import type { Heir } from '../succession.ts';
 import type { AcceptCommand, AcceptReply } from './accept.ts';
 import type { SettleReply } from './settle.ts';
 import type { Command, Reply } from './verbs.ts';

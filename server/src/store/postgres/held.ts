@@ -1,0 +1,68 @@
+// A message that has not ended and the lines it stands in, for whoever is about to end it or to give it back.
+
+import { earlier } from '../standing-offer.ts';
+import type { Place } from '../succession.ts';
+import type { Database } from './database.ts';
+import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
+import { keyOf, Pairs } from './lines.ts';
+import { type Estate, type Heads, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+
+/**
+ * A lease that ends so is of a message for whose place nobody waits and whose end frees no key: settling it needs no
+ * look at anything else. Whoever makes leases knows; whoever settles may be another node.
+ */
+export const PLAIN = 'p';
+
+export function markLease(lease: string, isPlain: boolean): string {
+  return isPlain ? `${lease}${PLAIN}` : lease;
+}
+
+/** A message that has not ended, and what waits for it to. */
+export interface Held extends Place {
+  readonly seq: number;
+  readonly id: string;
+  readonly lease: string | null;
+  readonly claimed_at: number | null;
+  readonly order_key: string | null;
+  readonly flow_key: string | null;
+  readonly deduplication_key: string | null;
+}
+
+export const HELD =
+  'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.host, m.queue_name, m.order_key, m.flow_key, m.deduplication_key';
+
+/** The lines in which these messages stand, locked before anything in them is changed. */
+export class Lines {
+  readonly queues: LockedQueues;
+  readonly keys: LockedKeys;
+
+  private constructor(queues: LockedQueues, keys: LockedKeys) {
+    this.queues = queues;
+    this.keys = keys;
+  }
+
+  static async lock(database: Database, held: readonly Held[]): Promise<Lines> {
+    const queues = new Pairs();
+    const keys = new Pairs();
+    for (const { account_id, queue_name, flow_key } of held) {
+      if (queue_name !== null) queues.add(account_id, queue_name);
+      if (flow_key !== null) keys.add(account_id, flow_key);
+    }
+    return new Lines(await lockQueues(database, queues), await lockKeys(database, keys));
+  }
+
+  isPaused({ account_id, queue_name }: Held): boolean {
+    return queue_name !== null && (this.queues.get(keyOf(account_id, queue_name))?.is_paused ?? false);
+  }
+
+  /** Whoever waited for the places of these messages: in their queues, for their order keys, under their flow keys. */
+  async moveOn(database: Database, held: readonly Held[], now: number, estate: Estate | null = null): Promise<Heads> {
+    const orderKeys = new OrderKeys();
+    for (const { account_id, queue_name, order_key } of held) {
+      if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
+    }
+    await orderKeys.settle(database);
+    const heads = await startHeads(database, this.queues, now, estate);
+    return { ...heads, nextAt: earlier(heads.nextAt, await admitWaiting(database, this.keys, now)) };
+  }
+}
