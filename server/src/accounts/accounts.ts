@@ -20,6 +20,8 @@ export class Accounts {
   readonly #world: World;
   readonly #newId: NewId;
   readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
+  /** Whom the store is being asked for: all who come meanwhile wait for the one answer. */
+  readonly #asked = new Map<string, Promise<Principal | null>>();
 
   constructor(store: Store, world: World, newId: NewId) {
     this.#store = store;
@@ -32,7 +34,10 @@ export class Accounts {
     const key = hashText(token);
     const nowMs = this.#world.clock.monotonicMs();
     const known = this.#remembered.get(key);
-    return known && known.untilMs > nowMs ? known.principal : this.#find(token, key, nowMs);
+    if (known && known.untilMs > nowMs) return known.principal;
+    const asked = this.#asked.get(key) ?? this.#find(token, key, nowMs).finally(() => this.#asked.delete(key));
+    this.#asked.set(key, asked);
+    return asked;
   }
 
   async #find(token: string, key: string, nowMs: number): Promise<Principal | null> {

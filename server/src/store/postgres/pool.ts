@@ -10,6 +10,8 @@ import { committing, isConflict, isLost, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
 
 const WRITERS_MAX = 8;
+/** One statement at a time. */
+const ADDERS_MAX = 1;
 const READERS_MAX = 4;
 /** How long to wait for a free connection, or for a new one. */
 const ACQUIRE_MS_MAX = 1500;
@@ -52,6 +54,9 @@ const WRITING = [
   'enable_incremental_sort=off',
 ];
 
+/** What only adds rows chooses no index: one plan is right for all values and tables, and is not made at every call. */
+const ADDING = [...WRITING, 'plan_cache_mode=force_generic_plan'];
+
 export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
 
 export interface PoolOptions {
@@ -66,10 +71,9 @@ export interface PoolOptions {
   readonly onBack: () => void;
 }
 
-export function clientConfig(url: string, name: string): pg.ClientConfig {
+export function clientConfig(url: string, name: string, settings: readonly string[] = []): pg.ClientConfig {
   const given = new URL(url).searchParams.get('options');
-  const settings = [...SESSION, ...(name === WRITER_NAME ? WRITING : [])];
-  const options = [given, ...settings.map((setting) => `-c ${setting}`)].filter(Boolean).join(' ');
+  const options = [given, ...[...SESSION, ...settings].map((setting) => `-c ${setting}`)].filter(Boolean).join(' ');
   return {
     connectionString: withoutOptions(url),
     application_name: name,
@@ -95,7 +99,7 @@ class CutOff extends Error {
   }
 }
 
-type Role = 'writers' | 'readers';
+type Role = 'writers' | 'adders' | 'readers';
 
 export class Pool {
   readonly #options: PoolOptions;
@@ -132,6 +136,11 @@ export class Pool {
     return this.#again(() => this.#use('writers', (database) => committing(work(database))));
   }
 
+  /** One statement that only adds rows. */
+  add<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#again(() => this.#use('adders', (database) => committing(work(database))));
+  }
+
   /**
    * Commits what `work` did, or nothing. It is done again when it could not go on beside another, and once when its
    * connection was cut off before the commit: a process that stood still for a moment finds it so.
@@ -165,7 +174,7 @@ export class Pool {
     this.#cancelPing();
     const listener = this.#listener;
     this.#listener = null;
-    await Promise.allSettled([listener?.end(), this.#pools.writers.end(), this.#pools.readers.end()]);
+    await Promise.allSettled([listener?.end(), ...Object.values(this.#pools).map((pool) => pool.end())]);
   }
 
   async #again<T>(work: () => Promise<T>): Promise<T> {
@@ -202,8 +211,8 @@ export class Pool {
   }
 
   #open(): Record<Role, pg.Pool> {
-    const open = (name: string, max: number) => {
-      const pool = new pg.Pool({ ...clientConfig(this.#options.url, name), max, idleTimeoutMillis: 30_000 });
+    const open = (name: string, max: number, settings: readonly string[] = []) => {
+      const pool = new pg.Pool({ ...clientConfig(this.#options.url, name, settings), max, idleTimeoutMillis: 30_000 });
       pool.on('connect', (client) => {
         // One that breaks while somebody has it, but between two of its statements, tells nobody else; and an error that
         // nobody listens to would end the process. The next statement fails.
@@ -215,7 +224,11 @@ export class Pool {
       pool.on('error', () => {});
       return pool;
     };
-    return { writers: open(WRITER_NAME, WRITERS_MAX), readers: open('postrider reader', READERS_MAX) };
+    return {
+      writers: open(WRITER_NAME, WRITERS_MAX, WRITING),
+      adders: open(WRITER_NAME, ADDERS_MAX, ADDING),
+      readers: open('postrider reader', READERS_MAX),
+    };
   }
 
   async #listen(): Promise<void> {
@@ -282,12 +295,12 @@ export class Pool {
     this.#cancelPing();
     this.#options.log('error', {}, 'the database does not answer; trying again until it does');
     destroy(listener);
-    const { writers, readers } = this.#pools;
+    const pools = Object.values(this.#pools);
     const clients = [...this.#clients];
     this.#clients.clear();
     this.#pools = this.#open();
     for (const client of clients) destroy(client);
-    for (const pool of [writers, readers]) void pool.end().catch(() => {});
+    for (const pool of pools) void pool.end().catch(() => {});
     void this.#comeBack();
   }
 

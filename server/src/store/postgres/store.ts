@@ -124,7 +124,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       sizeOf: ({ messages }) => messages.reduce((size, { body }) => size + sizeOf(body), 0),
       sizeMax: 1,
     });
-  const accepting = acceptor((work) => pool.write(work));
+  const accepting = acceptor((work) => pool.add(work));
   /** What may have to wait for a queue, a key or a quota does not hold up the rest. */
   const acceptingInLine = acceptor((work) => pool.transaction(work));
   const settling = new Committer<SettleCommand, Omit<SettleReply, 'claims'>>({
