@@ -4,16 +4,15 @@
 
 import type { Claim } from '../../domain/message.ts';
 import { SlotBudget } from '../../domain/slots.ts';
-import { type MessageRow, toMessage } from '../rows.ts';
-import { type AccountAtClaim, type ClaimReply, earlier } from '../standing-offer.ts';
+import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import type { Heir } from '../succession.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, lockKeys, noteStarts, uncountStarts } from './flow-keys.ts';
-import { HELD, type Held, Lines, markLease } from './held.ts';
+import { admitDueKeys, admitWaiting, lockKeys, uncountStarts } from './flow-keys.ts';
+import { HELD, type Held, Lines } from './held.ts';
+import { type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
-import { type Head, startDueQueues } from './queues.ts';
+import { startDueQueues } from './queues.ts';
 
 /** What becomes due at one moment is made ready in pieces, so that no transaction is long. */
 const PROMOTE_MAX = 1000;
@@ -23,9 +22,6 @@ export interface ClaimCommand extends ClaimRequest {
   /** Makes lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
 }
-
-/** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */
-type BareClaim = Claim & { readonly seq: number };
 
 /** What waits for the clock, and whether something is ready: one look, mostly the only one. */
 interface Waiting {
@@ -60,7 +56,7 @@ export class Claimer {
     const { claims, after } = await transaction(async (database) => {
       await makeReady(database, waiting, command.now);
       const taken = await this.#takeReady(database, new SlotBudget(command.limits));
-      return { claims: await lease(database, LEASE, command, taken), after: await lookAround(database) };
+      return { claims: await leaseReady(database, command, command.now, taken), after: await lookAround(database) };
     });
     return {
       claims: await read((database) => withBodies(database, claims)),
@@ -179,11 +175,8 @@ function behindFirst<T>(sorted: readonly T[], last: string, keyOf: (each: T) => 
   return at === -1 ? [...sorted] : [...sorted.slice(at), ...sorted.slice(0, at)];
 }
 
-interface ReadyRow extends Lane {
-  readonly seq: number;
+interface ReadyRow extends Lane, Leasable {
   readonly bytes: number;
-  /** Whether nothing but the message itself changes when it ends. */
-  readonly is_plain: boolean;
 }
 
 /**
@@ -251,73 +244,6 @@ function shareOut(budget: SlotBudget, lanes: readonly Lane[]): Map<Lane, number>
     }
   }
   return shares;
-}
-
-/** Leases rows that this transaction has locked, or whose queue it has: nobody else changes their state. */
-const leaseSql = (columns: string, also = '') => `WITH m AS
-    (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
-       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
-       WHERE messages.account_id = g.account_id AND messages.seq = g.seq
-       RETURNING messages.*)
-  SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`;
-
-const LEASE = leaseSql(ALL_BUT_BODY);
-/** With their bodies: those that are too large are no heirs. */
-const LEASE_HEADS = leaseSql('m.*', ', holds_slot = true');
-
-/** Heads of queues, that start with a lease in place of being made ready. */
-export async function leaseHeads(
-  database: Database,
-  heir: Heir,
-  now: number,
-  heads: readonly Head[],
-): Promise<Claim[]> {
-  const rows = heads.map((head) => ({ ...head, is_plain: false }));
-  const claims = await lease(database, LEASE_HEADS, { ...heir, now }, rows);
-  return claims.map(({ seq: _seq, ...claim }) => claim);
-}
-
-async function lease(
-  database: Database,
-  sql: string,
-  command: Pick<ClaimCommand, 'node' | 'leasePrefix' | 'now'>,
-  rows: readonly ReadyRow[],
-): Promise<BareClaim[]> {
-  if (rows.length === 0) return [];
-  const leases = rows.map((row, index) => markLease(`${command.leasePrefix}.${index}`, row.is_plain));
-  const claimed = await database.all<MessageRow & AccountAtClaim>(
-    sql,
-    rows.map(({ account_id }) => account_id),
-    rows.map(({ seq }) => seq),
-    leases,
-    command.node,
-    command.now,
-  );
-  const keys = new Pairs();
-  for (const row of claimed) if (row.flow_key !== null) keys.add(row.account_id, row.flow_key);
-  await noteStarts(database, keys, command.now);
-  const bySeq = new Map(claimed.map((row) => [row.seq, row]));
-  return rows.flatMap(({ seq }) => {
-    const row = bySeq.get(seq);
-    if (!row) return [];
-    return [{ lease: row.lease!, seq, message: toMessage(row), tier: row.tier, signingKey: row.signingKey }];
-  });
-}
-
-async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
-  if (claims.length === 0) return [];
-  const rows = await database.all<{ seq: number; body: Uint8Array }>(
-    `SELECT m.seq, m.body FROM messages m JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
-       USING (account_id, seq)`,
-    claims.map(({ message }) => message.accountId),
-    claims.map(({ seq }) => seq),
-  );
-  const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
-  // One whose message is gone is left out: it was cancelled, and what was cancelled is deleted some time.
-  return claims.flatMap(({ seq, ...claim }) => {
-    const body = bodies.get(seq);
-    return body ? [{ ...claim, message: { ...claim.message, body } }] : [];
-  });
 }
 
 export async function lookAround(database: Database): Promise<Waiting> {
@@ -398,7 +324,7 @@ export async function release(
 
 /** Claims of nodes that are gone, by the database's own clock. */
 export async function orphanedClaims(database: Database, node: string, limit: number): Promise<Claim[]> {
-  const rows = await database.all<MessageRow & AccountAtClaim>(
+  const rows = await database.all<ClaimRow>(
     `WITH RECURSIVE holder (id) AS (
        (SELECT node FROM messages WHERE state = 'claimed' ORDER BY node LIMIT 1)
        UNION ALL
@@ -412,12 +338,5 @@ export async function orphanedClaims(database: Database, node: string, limit: nu
     node,
     limit,
   );
-  const claims = rows.map((row) => ({
-    lease: row.lease!,
-    seq: row.seq,
-    message: toMessage(row),
-    tier: row.tier,
-    signingKey: row.signingKey,
-  }));
-  return withBodies(database, claims);
+  return withBodies(database, rows.map(toClaim));
 }

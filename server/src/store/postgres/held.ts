@@ -7,16 +7,6 @@ import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { type Estate, type Heads, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
 
-/**
- * A lease that ends so is of a message for whose place nobody waits and whose end frees no key: settling it needs no
- * look at anything else. Whoever makes leases knows; whoever settles may be another node.
- */
-export const PLAIN = 'p';
-
-export function markLease(lease: string, isPlain: boolean): string {
-  return isPlain ? `${lease}${PLAIN}` : lease;
-}
-
 /** A message that has not ended, and what waits for it to. */
 export interface Held extends Place {
   readonly seq: number;

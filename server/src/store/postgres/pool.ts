@@ -9,7 +9,7 @@ import { Database, typeParsers } from './database.ts';
 import { committing, isConflict, isLost, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
 
-const WRITERS_MAX = 8;
+const WRITERS_MAX = 7;
 /** One statement at a time. */
 const ADDERS_MAX = 1;
 const READERS_MAX = 4;

@@ -5,8 +5,9 @@
 import type { NewMessage, Settlement } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
+import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
-import { type AcceptAnswer, type EventPage, type Store, StoreUnavailable } from '../store.ts';
+import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import * as accounts from './accounts.ts';
 import { Claimer, lookAround, orphanedClaims, release } from './claim.ts';
@@ -17,10 +18,11 @@ import { Doubts } from './doubts.ts';
 import { toStoreError } from './errors.ts';
 import * as events from './events.ts';
 import * as flowKeys from './flow-keys.ts';
-import { PLAIN } from './held.ts';
 import { Hints } from './hints.ts';
 import * as jobs from './jobs.ts';
 import { deleteJournal } from './journal.ts';
+import { PLAIN } from './lease.ts';
+import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
 import { beat, leave, listNodes } from './nodes.ts';
 import type { Pool } from './pool.ts';
@@ -32,9 +34,6 @@ import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
 
-/** What may wait for the next transaction. Past it, publishing is refused: memory is bounded. */
-const WAITING_MESSAGES_MAX = 20_000;
-const WAITING_BYTES_MAX = 256 * 1024 * 1024;
 /** One transaction: as long as its messages take, nobody else's is answered. */
 const BATCH_MESSAGES_MAX = 1000;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
@@ -45,9 +44,6 @@ const HINT_WITHIN_MS = 5000;
 const USAGE_SHARDS = 16;
 /** An acceptance takes its time, too. */
 const ALIVE_MARGIN_MS = 2000;
-const LOOKS_MAX = 4;
-const LOOK_SOON_MS = 2;
-const LOOK_AGAIN_MS = 50;
 
 interface SettleCommand {
   readonly settlements: readonly Settlement[];
@@ -81,9 +77,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const hints = new Hints(node, timers, (payload) => pool.notify(payload));
   const doubts = new Doubts();
   const shard = shardOf(node);
+  const inbox = new Inbox();
   const journalListeners = new Set<() => void>();
-  let waitingMessages = 0;
-  let waitingBytes = 0;
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   /** By our own clock, reckoned from when the last sign of life was sent. Without any, nobody asks. */
   let aliveUntilMs = Number.POSITIVE_INFINITY;
@@ -165,12 +160,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     now: number,
     dayMax: number | null = null,
   ): Promise<AcceptAnswer> {
-    const bytes = messages.reduce((sum, message) => sum + message.body.length, 0);
-    if (waitingMessages > WAITING_MESSAGES_MAX || waitingBytes > WAITING_BYTES_MAX) {
-      throw new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
-    }
-    waitingMessages += messages.length;
-    waitingBytes += bytes;
     // Under a quota nothing is leased in advance: all of it may be refused.
     const isLeased = dayMax === null && mayLease();
     const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
@@ -186,29 +175,11 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
           timers.monotonicMs(),
         );
       throw error;
-    } finally {
-      waitingMessages -= messages.length;
-      waitingBytes -= bytes;
     }
     offer.confirm(messages, leases, reply.accounts, now);
     noteDue(reply.dueAt, now);
     noteJournal();
     return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
-  }
-
-  /** A live stream that had to stop before something that is written already is told to look again. */
-  async function listEvents(...[accountId, filter, page]: Parameters<Store['listEvents']>): Promise<EventPage> {
-    for (let looks = 1; ; looks += 1) {
-      const found = await reading(events.listEvents)(accountId, filter, page);
-      const isLive = page.order === 'oldestFirst' && found.cursor === null;
-      if (!isLive || !(await reading(events.isHeldBack)(accountId, found.endedAt))) return found;
-      // Mostly it is only of this very millisecond.
-      if (looks === LOOKS_MAX) {
-        timers.after(LOOK_AGAIN_MS, tellListeners);
-        return found;
-      }
-      await new Promise<void>((resolve) => timers.after(LOOK_SOON_MS, resolve));
-    }
   }
 
   const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
@@ -221,7 +192,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   );
 
   const store: Store = {
-    accept,
+    accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
     claimDue(request) {
       const nowMs = timers.monotonicMs();
       if (nowMs - lookedAtMs >= knownForMs) offer.forgetDue();
@@ -275,7 +246,11 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     whyFacts: reading(whyFacts),
     searchMessages: reading(search.searchMessages),
     countMatching: reading(search.countMatching),
-    listEvents,
+    listEvents: listingLive(
+      { list: reading(events.listEvents), isHeldBack: reading(events.isHeldBack) },
+      timers,
+      tellListeners,
+    ),
     journalEnd: reading(events.journalEnd),
     deleteDeadLetters: writing(deadLetters.deleteDeadLetters),
     async retryDeadLetters(retries, now) {

@@ -6,15 +6,12 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { QueueChange } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
+import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
-import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
+import type { AcceptAnswer, Store } from '../store.ts';
 import type { AcceptReply } from './accept.ts';
 import { Committer } from './committer.ts';
 import type { Executor } from './executor.ts';
-
-/** What may wait for the next transaction. Past it, publishing is refused: memory is bounded. */
-const WAITING_MESSAGES_MAX = 20_000;
-const WAITING_BYTES_MAX = 256 * 1024 * 1024;
 
 export interface SqliteStoreOptions {
   readonly executor: Executor;
@@ -41,12 +38,11 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   const read = readers.call.bind(readers);
   const offer = new StandingOffer(node);
   const noteDue = offer.noteDue.bind(offer);
+  const inbox = new Inbox();
   const journalListeners = new Set<() => void>();
   const noteJournal = () => {
     for (const listener of journalListeners) listener();
   };
-  let waitingMessages = 0;
-  let waitingBytes = 0;
 
   executor.onOthers?.(node, () => {
     offer.lookAgain();
@@ -58,12 +54,6 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     now: number,
     dayMax: number | null = null,
   ): Promise<AcceptAnswer> {
-    const bytes = messages.reduce((sum, message) => sum + message.body.length, 0);
-    if (waitingMessages > WAITING_MESSAGES_MAX || waitingBytes > WAITING_BYTES_MAX) {
-      throw new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
-    }
-    waitingMessages += messages.length;
-    waitingBytes += bytes;
     // Under a quota nothing is leased in advance: all of it may be refused.
     const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
@@ -72,9 +62,6 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     } catch (error) {
       offer.drop(leases);
       throw error;
-    } finally {
-      waitingMessages -= messages.length;
-      waitingBytes -= bytes;
     }
     offer.confirm(messages, leases, reply.accounts, now);
     noteDue(reply.dueAt);
@@ -83,7 +70,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   }
 
   return {
-    accept,
+    accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
     claimDue: (request) =>
       offer.claimDue(request, (limits, leasePrefix) => call('claim', { ...request, limits, leasePrefix })),
     async settle(settlements, now, { takesOver = false, canWait = false } = {}) {

@@ -1,0 +1,98 @@
+// Leases messages to a node: those that a claim has found ready, and heads of queues that take over a slot.
+
+import type { Claim } from '../../domain/message.ts';
+import { type MessageRow, toMessage } from '../rows.ts';
+import type { AccountAtClaim } from '../standing-offer.ts';
+import type { Heir } from '../succession.ts';
+import type { Database } from './database.ts';
+import { noteStarts } from './flow-keys.ts';
+import { Pairs } from './lines.ts';
+import { ALL_BUT_BODY } from './messages.ts';
+import type { Head } from './queues.ts';
+
+/**
+ * A lease that ends so is of a message for whose place nobody waits and whose end frees no key: settling it needs no
+ * look at anything else. Whoever makes leases knows; whoever settles may be another node.
+ */
+export const PLAIN = 'p';
+
+/** What is to be leased. This transaction has locked it, or its queue: nobody else changes its state. */
+export interface Leasable {
+  readonly account_id: string;
+  readonly seq: number;
+  /** Whether nothing but the message itself changes when it ends. */
+  readonly is_plain: boolean;
+}
+
+/** Whose claim it is, and of what account. */
+export type ClaimRow = MessageRow & AccountAtClaim;
+
+/** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */
+export type BareClaim = Claim & { readonly seq: number };
+
+const leaseSql = (columns: string, also = '') => `WITH m AS
+    (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
+       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
+       WHERE messages.account_id = g.account_id AND messages.seq = g.seq
+       RETURNING messages.*)
+  SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`;
+
+const LEASE = leaseSql(ALL_BUT_BODY);
+/** With their bodies: those that are too large are no heirs. */
+const LEASE_HEADS = leaseSql('m.*', ', holds_slot = true');
+
+export function leaseReady(database: Database, to: Heir, now: number, rows: readonly Leasable[]): Promise<BareClaim[]> {
+  return lease(database, LEASE, to, now, rows);
+}
+
+/** Heads of queues, that start with a lease in place of being made ready. */
+export function leaseHeads(database: Database, to: Heir, now: number, heads: readonly Head[]): Promise<Claim[]> {
+  const rows = heads.map(({ account_id, seq }) => ({ account_id, seq, is_plain: false }));
+  return lease(database, LEASE_HEADS, to, now, rows);
+}
+
+async function lease(
+  database: Database,
+  sql: string,
+  { node, leasePrefix }: Heir,
+  now: number,
+  rows: readonly Leasable[],
+): Promise<BareClaim[]> {
+  if (rows.length === 0) return [];
+  const claimed = await database.all<ClaimRow>(
+    sql,
+    rows.map(({ account_id }) => account_id),
+    rows.map(({ seq }) => seq),
+    rows.map(({ is_plain }, index) => `${leasePrefix}.${index}${is_plain ? PLAIN : ''}`),
+    node,
+    now,
+  );
+  const keys = new Pairs();
+  for (const row of claimed) if (row.flow_key !== null) keys.add(row.account_id, row.flow_key);
+  await noteStarts(database, keys, now);
+  const bySeq = new Map(claimed.map((row) => [row.seq, row]));
+  return rows.flatMap(({ seq }) => {
+    const row = bySeq.get(seq);
+    return row ? [toClaim(row)] : [];
+  });
+}
+
+export function toClaim(row: ClaimRow): BareClaim {
+  return { lease: row.lease!, seq: row.seq, message: toMessage(row), tier: row.tier, signingKey: row.signingKey };
+}
+
+export async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
+  if (claims.length === 0) return [];
+  const rows = await database.all<{ seq: number; body: Uint8Array }>(
+    `SELECT m.seq, m.body FROM messages m JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+       USING (account_id, seq)`,
+    claims.map(({ message }) => message.accountId),
+    claims.map(({ seq }) => seq),
+  );
+  const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
+  // One whose message is gone is left out: it was cancelled, and what was cancelled is deleted some time.
+  return claims.flatMap(({ seq, ...claim }) => {
+    const body = bodies.get(seq);
+    return body ? [{ ...claim, message: { ...claim.message, body } }] : [];
+  });
+}

@@ -1,0 +1,30 @@
+// Lists events for whoever follows them: one that had to stop before something that is written already looks again, or
+// is told to.
+
+import type { Clock } from '../../world.ts';
+import type { Store } from '../store.ts';
+
+const LOOKS_MAX = 4;
+const LOOK_SOON_MS = 2;
+const LOOK_AGAIN_MS = 50;
+
+interface Journal {
+  readonly list: Store['listEvents'];
+  readonly isHeldBack: (accountId: string, place: number) => Promise<boolean>;
+}
+
+export function listingLive({ list, isHeldBack }: Journal, timers: Clock, tellToLook: () => void): Store['listEvents'] {
+  return async (accountId, filter, page) => {
+    for (let looks = 1; ; looks += 1) {
+      const found = await list(accountId, filter, page);
+      const isLive = page.order === 'oldestFirst' && found.cursor === null;
+      if (!isLive || !(await isHeldBack(accountId, found.endedAt))) return found;
+      // Mostly it is only of this very millisecond.
+      if (looks === LOOKS_MAX) {
+        timers.after(LOOK_AGAIN_MS, tellToLook);
+        return found;
+      }
+      await new Promise<void>((resolve) => timers.after(LOOK_SOON_MS, resolve));
+    }
+  };
+}
