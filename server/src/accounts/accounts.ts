@@ -35,19 +35,35 @@ export class Accounts {
     const nowMs = this.#world.clock.monotonicMs();
     const known = this.#remembered.get(key);
     if (known && known.untilMs > nowMs) return known.principal;
-    const asked = this.#asked.get(key) ?? this.#find(token, key, nowMs).finally(() => this.#asked.delete(key));
+    return this.#asked.get(key) ?? this.#ask(token, key, nowMs);
+  }
+
+  #ask(token: string, key: string, nowMs: number): Promise<Principal | null> {
+    // No longer, if something was changed meanwhile: the answer may be older.
+    const isCurrent = () => this.#asked.get(key) === asked;
+    const asked = this.#store
+      .findToken(hashToken(token))
+      .then((principal) => {
+        if (isCurrent()) this.#remember(key, principal, nowMs);
+        if (principal) this.#touch(principal.token);
+        return principal;
+      })
+      .finally(() => {
+        if (isCurrent()) this.#asked.delete(key);
+      });
     this.#asked.set(key, asked);
     return asked;
   }
 
-  async #find(token: string, key: string, nowMs: number): Promise<Principal | null> {
-    const principal = await this.#store.findToken(hashToken(token));
+  #remember(key: string, principal: Principal | null, nowMs: number): void {
     if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
-    if (principal) {
-      this.#remembered.set(key, { principal, untilMs: nowMs + REMEMBER_MS });
-      this.#touch(principal.token);
-    } else this.#remembered.delete(key);
-    return principal;
+    if (principal) this.#remembered.set(key, { principal, untilMs: nowMs + REMEMBER_MS });
+    else this.#remembered.delete(key);
+  }
+
+  #forget(): void {
+    this.#remembered.clear();
+    this.#asked.clear();
   }
 
   /** Not waited for: a request does not depend on it, and the next use writes it as well. */
@@ -67,7 +83,7 @@ export class Accounts {
 
   async setTier(accountId: string, tier: TierName): Promise<boolean> {
     const isKnown = await this.#store.setTier(accountId, tier);
-    this.#remembered.clear();
+    this.#forget();
     return isKnown;
   }
 
@@ -89,12 +105,13 @@ export class Accounts {
       lastUsedAt: null,
     };
     await this.#store.createToken(token, hashToken(text));
+    this.#forget();
     return { token, text };
   }
 
   async revokeToken(accountId: string, tokenId: string): Promise<boolean> {
     const isRevoked = await this.#store.revokeToken(accountId, tokenId, this.#world.clock.now());
-    this.#remembered.clear();
+    this.#forget();
     return isRevoked;
   }
 

@@ -33,7 +33,8 @@ export async function lockQueues(
 ): Promise<LockedQueues> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<QueueRow>(
-    `SELECT q.*, q.line_at AS written_line_at FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
+    `SELECT q.*, q.line_at AS written_line_at
+       FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
        ORDER BY q.account_id, q.name FOR UPDATE OF q ${how}`,
     ...pairs.columns(),
   );
@@ -100,7 +101,7 @@ export async function startHeads(
   const isDue = starting.every((head) => head.due_at <= now);
   const isTakenOver = estate !== null && isDue && !isOtherReady && areHeirs(starting, estate.places);
   const claims = isTakenOver ? await estate.lease(starting) : [];
-  if (!isTakenOver) await makeReady(database, starting, now);
+  if (!isTakenOver) await makeHeadsReady(database, starting, now);
   const nextStartAt = new Map<number, number>();
   for (const head of heads) {
     if (head.first_due_at > now && !nextStartAt.has(head.index)) nextStartAt.set(head.index, head.first_due_at);
@@ -156,7 +157,7 @@ async function readLines(database: Database, rows: readonly QueueRow[], looksFor
   };
 }
 
-async function makeReady(database: Database, heads: readonly Head[], now: number): Promise<void> {
+async function makeHeadsReady(database: Database, heads: readonly Head[], now: number): Promise<void> {
   if (heads.length === 0) return;
   await database.run(
     `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true

@@ -43,19 +43,22 @@ export async function settle(
   const settled = settlements.filter((_, index) => isSettled[index]);
   let dueAt: number | null = null;
   for (const { next } of settled) if (next.state === 'pending') dueAt = earlier(dueAt, next.dueAt);
-  const heldIn = (...states: readonly Settlement['next']['state'][]) =>
-    settled.flatMap((settlement) => (states.includes(settlement.next.state) ? (heldOf(settlement) ?? []) : []));
+  const heldOfAll = (some: readonly Settlement[]) => some.flatMap((settlement) => heldOf(settlement) ?? []);
   // A message that failed must not swallow the one that is sent to make up for it.
-  await forgetDeduplication(database, heldIn('failed'));
+  await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
+  const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending'));
+  const estate = heir && {
+    places: ended.filter(({ queue_name }) => queue_name !== null),
+    lease: (heads: readonly Head[]) => leaseHeads(database, heir, now, heads),
+  };
+  const heads = await lines.moveOn(database, heldOfAll(settled), now, estate);
+  dueAt = earlier(dueAt, heads.isReady ? now : heads.nextAt);
+  // Last: the next of a queue need not stand back for the callbacks of the one before.
   const followUps = settled.flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
     const command = { messages: followUps, leases: [], node: '', now, dayMax: null, shard: 0 };
     dueAt = earlier(dueAt, (await accept(database, command)).dueAt);
   }
-  const places = heldIn('delivered', 'failed').filter(({ queue_name }) => queue_name !== null);
-  const estate = heir && { places, lease: (heads: readonly Head[]) => leaseHeads(database, heir, now, heads) };
-  const heads = await lines.moveOn(database, heldIn('pending', 'delivered', 'failed'), now, estate);
-  dueAt = earlier(dueAt, heads.isReady ? now : heads.nextAt);
   return { results: isSettled.map((is) => (is ? 'settled' : 'lost')), dueAt, claims: heads.claims };
 }
 

@@ -1,0 +1,96 @@
+// Who a token stands for: asked of the store once in a while, and never answered by what was true before a change.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Accounts } from '../../src/accounts/accounts.ts';
+import { idMaker } from '../../src/domain/id.ts';
+import type { Store } from '../../src/store/store.ts';
+import { inMemory } from '../conformance/sqlite-harness.ts';
+import { manualWorld } from '../manual-clock.ts';
+
+/** Counts what is asked of the store, and holds the answers to look-ups back, or loses one, when it is told to. */
+async function open(t: TestContext) {
+  const world = manualWorld();
+  const { clock } = world;
+  const harness = await inMemory({ clock });
+  t.after(() => harness.close());
+  const store = await harness.open('nod_a');
+  const asked = { finds: 0, touches: 0 };
+  let gate = Promise.resolve();
+  let isAway = false;
+  const watched: Store = {
+    ...store,
+    async findToken(hash) {
+      asked.finds += 1;
+      const found = await store.findToken(hash);
+      await gate;
+      if (!isAway) return found;
+      isAway = false;
+      throw new Error('the store is away');
+    },
+    touchToken(id, now) {
+      asked.touches += 1;
+      return store.touchToken(id, now);
+    },
+  };
+  const accounts = new Accounts(
+    watched,
+    world,
+    idMaker(() => clock.now(), world.random.bytes),
+  );
+  const account = await accounts.createAccount('one', 'free');
+  assert.ok(typeof account === 'object');
+  const { token, text } = await accounts.createToken(account.id, 'first', ['publish']);
+  return {
+    accounts,
+    account,
+    token,
+    text,
+    asked,
+    clock,
+    loseNext(): void {
+      isAway = true;
+    },
+    /** Answers a function that lets the answers through. */
+    hold(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return () => {
+        gate = Promise.resolve();
+        resolve();
+      };
+    },
+  };
+}
+
+test('many requests with one token are one question, and one note of its use', async (t) => {
+  const { accounts, text, token, asked, clock } = await open(t);
+  for (const ms of [0, 61_000]) {
+    clock.advance(ms);
+    const found = await Promise.all(Array.from({ length: 50 }, () => accounts.authenticate(text)));
+    assert.deepEqual(new Set(found.map((principal) => principal?.token.id)), new Set([token.id]));
+  }
+  assert.deepEqual(asked, { finds: 2, touches: 2 });
+});
+
+test('a token that is revoked while it is looked up works for nobody who comes later', async (t) => {
+  const { accounts, account, text, token, hold } = await open(t);
+  const letGo = hold();
+  const before = accounts.authenticate(text);
+  // So that the store has answered, and the answer is on its way.
+  await new Promise(setImmediate);
+  assert.ok(await accounts.revokeToken(account.id, token.id));
+  const after = accounts.authenticate(text);
+  letGo();
+  assert.equal((await before)?.token.id, token.id);
+  assert.equal(await after, null);
+  assert.equal(await accounts.authenticate(text), null);
+});
+
+test('a question that was not answered is asked again', async (t) => {
+  const { accounts, text, token, loseNext } = await open(t);
+  loseNext();
+  const together = [accounts.authenticate(text), accounts.authenticate(text)];
+  for (const each of await Promise.allSettled(together)) assert.equal(each.status, 'rejected');
+  assert.equal((await accounts.authenticate(text))?.token.id, token.id);
+});
