@@ -101,7 +101,7 @@ try {
 const bareMs = median(roundTrips);
 const unordered = medianOf(results.get(layouts[0]!)!);
 publish('fifo', {
-  title: 'FIFO queues (SQLite)',
+  title: 'FIFO queues (SQLite, and one queue on PostgreSQL)',
   columns: [
     ['accepted', 'accepted/s'],
     ['delivered', 'delivered/s'],
