@@ -31,7 +31,6 @@ export async function run(config: Config): Promise<number> {
   }
   await firstSignal();
   if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(1));
   await postrider.close();
   return 0;
 }
@@ -59,8 +58,15 @@ function startProblem(error: unknown, config: Config): string {
   return message;
 }
 
+/** From the second on, signals end the process at once: also one that comes before the first has had its effect. */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+    let isFirst = true;
+    const obey = () => {
+      if (!isFirst) process.exit(1);
+      isFirst = false;
+      resolve();
+    };
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, obey);
   });
 }
