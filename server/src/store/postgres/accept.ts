@@ -89,7 +89,7 @@ async function write(
   }
   await orderKeysOf(drafts).settle(database);
   const heads = await startHeads(database, queues, now);
-  let dueAt = earlier(heads.isReady ? now : heads.nextAt, await admitWaiting(database, keys, now));
+  let dueAt = earlier(heads.dueAt, await admitWaiting(database, keys, now));
   for (const { state, message } of placed) {
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
   }

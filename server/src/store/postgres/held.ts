@@ -53,6 +53,6 @@ export class Lines {
     }
     await orderKeys.settle(database);
     const heads = await startHeads(database, this.queues, now, estate);
-    return { ...heads, nextAt: earlier(heads.nextAt, await admitWaiting(database, this.keys, now)) };
+    return { ...heads, dueAt: earlier(heads.dueAt, await admitWaiting(database, this.keys, now)) };
   }
 }

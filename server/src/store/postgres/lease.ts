@@ -24,7 +24,7 @@ export interface Leasable {
   readonly is_plain: boolean;
 }
 
-/** Whose claim it is, and of what account. */
+/** A claimed message, and what its claim must know of the account. */
 export type ClaimRow = MessageRow & AccountAtClaim;
 
 /** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */

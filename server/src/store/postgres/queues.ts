@@ -57,10 +57,8 @@ export async function ensureQueues(database: Database, pairs: Pairs, now: number
 
 /** What has become of the lines of some queues. */
 export interface Heads {
-  /** There may be something to claim now. */
-  readonly isReady: boolean;
-  /** The earliest time at which something more can be. */
-  readonly nextAt: number | null;
+  /** The earliest time at which there is something to claim that nobody has, or null. */
+  readonly dueAt: number | null;
   /** Those that took over a slot. */
   readonly claims: readonly Claim[];
 }
@@ -87,14 +85,14 @@ export async function startHeads(
   estate: Estate | null = null,
 ): Promise<Heads> {
   const rows = [...queues.values()];
-  if (rows.length === 0) return { isReady: false, nextAt: null, claims: [] };
+  if (rows.length === 0) return { dueAt: null, claims: [] };
   const { started, heads, isOtherReady } = await readLines(database, rows, estate !== null);
-  let isReady = false;
+  const dueAt: number[] = [];
   for (const [index, row] of rows.entries()) {
     const excess = started[index]! - row.parallelism;
     if (excess <= 0) continue;
     await giveBackPlaces(database, row, excess);
-    isReady = true;
+    dueAt.push(now);
   }
   const starting = heads.filter((head) => head.first_due_at <= now);
   // One that had its place taken away while it waited for its retry waits on, as the head.
@@ -111,13 +109,9 @@ export async function startHeads(
     rows,
     rows.map((_, index) => nextStartAt.get(index) ?? null),
   );
-  const dueAt = isTakenOver ? [] : starting.map((head) => head.due_at);
-  const later = [...nextStartAt.values(), ...dueAt.filter((at) => at > now)];
-  return {
-    isReady: isReady || dueAt.some((at) => at <= now),
-    nextAt: later.length === 0 ? null : Math.min(...later),
-    claims,
-  };
+  dueAt.push(...nextStartAt.values());
+  if (!isTakenOver) dueAt.push(...starting.map((head) => Math.max(head.due_at, now)));
+  return { dueAt: dueAt.length === 0 ? null : Math.min(...dueAt), claims };
 }
 
 interface WaitingHead extends Head {

@@ -52,7 +52,7 @@ export async function settle(
     lease: (heads: readonly Head[]) => leaseHeads(database, heir, now, heads),
   };
   const heads = await lines.moveOn(database, heldOfAll(settled), now, estate);
-  dueAt = earlier(dueAt, heads.isReady ? now : heads.nextAt);
+  dueAt = earlier(dueAt, heads.dueAt);
   // Last: the next of a queue need not stand back for the callbacks of the one before.
   const followUps = settled.flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
@@ -190,8 +190,7 @@ export async function cancel(
   const gone = new Set(rows.map(({ id }) => id));
   const ended = open.filter(({ id }) => gone.has(id));
   await forgetDeduplication(database, ended);
-  const heads = await lines.moveOn(database, ended, now);
-  const dueAt = heads.isReady ? now : heads.nextAt;
+  const { dueAt } = await lines.moveOn(database, ended, now);
   return { cancelled: [...new Set(messageIds)].filter((id) => gone.has(id)), dueAt };
 }
 
