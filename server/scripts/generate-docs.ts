@@ -4,6 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultOf, environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/config.ts';
+import { BUDGETS, type Budget, showAmount } from '../src/domain/budgets.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
 
@@ -12,6 +13,7 @@ const root = join(import.meta.dirname, '..', '..');
 const PAGES: readonly { readonly path: string; readonly render: () => string }[] = [
   { path: 'docs/configuration.md', render: configurationPage },
   { path: 'docs/errors.md', render: errorsPage },
+  { path: 'docs/limits.md', render: limitsPage },
 ];
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -79,6 +81,37 @@ Every error is answered as JSON: \`{"error": "<what is wrong, which field, what 
 stable and meant for programs; the text is meant for people and may change.
 
 ${table(['Code', 'Status', 'Meaning'], rows)}
+`;
+}
+
+function limitsPage(): string {
+  const cell = (amount: Budget['account'] | Budget['node'], unit: string): string => {
+    if (amount === null) return '';
+    if (typeof amount === 'number') return showAmount(amount, unit);
+    return amount === 'share' ? 'its share' : `\`${amount}\``;
+  };
+  const rows = Object.values(BUDGETS).map(({ what, unit, each, account, node, beyond }) => [
+    what,
+    cell(each, unit),
+    cell(account, unit),
+    cell(node, unit),
+    beyond,
+  ]);
+  return `${generatedFrom('server/src/domain/budgets.ts')}
+
+# Limits
+
+Everything that a caller or a receiver can make a node hold has a budget. It is checked before the thing is made. What is
+over it changes nothing.
+
+**Its share**: an account may hold at most as much of a pool as stays free after it. An account alone can use half of the
+pool. Several accounts that want more than there is get equal parts, and one more finds room.
+
+${table(['What', 'Each', 'Account', 'Node', 'Beyond it'], rows)}
+
+The limits of a tier (body size, retries, delay, timeout, endpoints of a topic) are in
+[configuration.md](configuration.md#tiers). \`/metrics\` shows the use of every pool: \`postrider_pool_used\`,
+\`postrider_pool_max\`, \`postrider_pool_refused_total\`.
 `;
 }
 

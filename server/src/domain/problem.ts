@@ -36,6 +36,10 @@ export const PROBLEMS = {
   unsupported_encoding: [415, 'The request body is compressed; bodies are passed on as they are and never unpacked.'],
   headers_too_large: [431, 'The request line and headers together are larger than the server reads.'],
   quota_exceeded: [429, 'The account has used up what its tier allows for today.'],
+  share_used: [
+    429,
+    'The account holds its share of something that all accounts use together. Try again when some of it has ended.',
+  ],
   internal: [500, 'A fault of the server. It is in its log under the request id.'],
   overloaded: [503, 'The server has as much waiting work as it may hold. Try again shortly.'],
   store_unavailable: [503, 'The store did not answer. Nothing was accepted.'],

@@ -1,6 +1,7 @@
 // The one place where a problem becomes a response.
 
 import type { ServerResponse } from 'node:http';
+import type { PoolRefusal } from '../domain/pool.ts';
 import { PROBLEMS, type Problem, type ProblemCode } from '../domain/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
 
@@ -12,6 +13,13 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.problem = { code, message };
   }
+}
+
+/** What a pool gave none of, and why. `what` goes on from "the account has" and from "the server has". */
+export function poolError(why: PoolRefusal, what: string): ApiError {
+  return why === 'account'
+    ? new ApiError('share_used', `the account has ${what}; that is its share, try again when some have ended`)
+    : new ApiError('overloaded', `the server has ${what} as it may hold; try again shortly`);
 }
 
 /** How long a client should wait before it asks again. */
@@ -27,7 +35,7 @@ export function errorResponse(problem: Problem): ErrorResponse {
   const [status] = PROBLEMS[problem.code];
   const headers: Record<string, string> = { 'Content-Type': 'application/json' };
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer realm="postrider", Basic realm="postrider"';
-  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
+  if (status === 503 || problem.code === 'share_used') headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: { error: problem.message, code: problem.code } };
 }
 

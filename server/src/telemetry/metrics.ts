@@ -12,8 +12,15 @@ interface Family {
   readonly read: (() => number) | null;
 }
 
+interface SharedPool {
+  readonly max: number;
+  readonly used: number;
+  readonly refused: Readonly<Record<'account' | 'node', number>>;
+}
+
 export class Metrics {
   readonly #families = new Map<string, Family>();
+  readonly #pools = new Map<string, SharedPool>();
 
   /** A number that only grows. The labels have few values each: never an id, a URL or a name of a user's. */
   counter(name: string, help: string): (labels?: Readonly<Record<string, string>>, by?: number) => void {
@@ -29,6 +36,11 @@ export class Metrics {
     this.#families.set(name, { type: 'gauge', help, values: new Map(), read });
   }
 
+  /** A pool that accounts share, under its name in the table of budgets. */
+  pool(name: string, pool: SharedPool): void {
+    this.#pools.set(name, pool);
+  }
+
   text(): string {
     const lines: string[] = [];
     for (const [name, { type, help, values, read }] of this.#families) {
@@ -38,7 +50,38 @@ export class Metrics {
       for (const [labels, value] of values)
         lines.push(labels === '' ? `${name} ${value}` : `${name}{${labels}} ${value}`);
     }
-    return `${lines.join('\n')}\n`;
+    return `${[...lines, ...this.#poolLines()].join('\n')}\n`;
+  }
+
+  #poolLines(): string[] {
+    if (this.#pools.size === 0) return [];
+    const family = (
+      name: string,
+      type: Family['type'],
+      help: string,
+      values: (pool: SharedPool) => [string, number][],
+    ) => [
+      `# HELP ${name} ${help}`,
+      `# TYPE ${name} ${type}`,
+      ...[...this.#pools].flatMap(([key, pool]) =>
+        values(pool).map(([labels, value]) => `${name}{pool="${key}"${labels}} ${value}`),
+      ),
+    ];
+    return [
+      ...family('postrider_pool_used', 'gauge', 'What is held of a pool that accounts share.', ({ used }) => [
+        ['', used],
+      ]),
+      ...family('postrider_pool_max', 'gauge', 'The most that a pool holds.', ({ max }) => [['', max]]),
+      ...family(
+        'postrider_pool_refused_total',
+        'counter',
+        'Refusals of a pool: the account had its share, or the node was full.',
+        ({ refused }) => [
+          [',why="account"', refused.account],
+          [',why="node"', refused.node],
+        ],
+      ),
+    ];
   }
 }
 

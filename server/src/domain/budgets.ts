@@ -1,0 +1,175 @@
+// The table of budgets: everything that a caller or a receiver can make a node hold or do, and the most there may be of
+// it. docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export interface Budget {
+  /** What is held or done. */
+  readonly what: string;
+  readonly unit: string;
+  /** The most for one request, message, answer or attempt; null when only the sum is limited. */
+  readonly each: number | null;
+  /** The most for one account; `share`: at most as much as stays free in the node's pool after it. */
+  readonly account: number | 'share' | null;
+  /** The most for the node; a string names the setting that says it. */
+  readonly node: number | string | null;
+  /** What happens beyond it. */
+  readonly beyond: string;
+}
+
+const budgets = <K extends string>(table: Readonly<Record<K, Budget>>): Readonly<Record<K, Budget>> => table;
+
+export const BUDGETS = budgets({
+  slots: {
+    what: 'Attempts under way',
+    unit: 'attempts',
+    each: null,
+    account: 'share',
+    node: '--concurrency',
+    beyond: 'the message waits; messages of other accounts start',
+  },
+  inFlightBytes: {
+    what: 'Message bodies of attempts under way, until they are written to the socket; bodies up to 16 KiB are not counted',
+    unit: 'bytes',
+    each: null,
+    account: 'share',
+    node: 96 * MIB,
+    beyond: 'the message waits; messages of other accounts start',
+  },
+  uploads: {
+    what: 'Request bodies that are being received or processed',
+    unit: 'bytes',
+    each: null,
+    account: 'share',
+    node: 208 * MIB,
+    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+  },
+  plannedMessages: {
+    what: 'Messages that one request makes: elements of a batch, one for each endpoint of a topic',
+    unit: 'messages',
+    each: 5000,
+    account: null,
+    node: null,
+    beyond: '413 `request_too_large`, before anything is planned',
+  },
+  plannedBytes: {
+    what: 'Bytes that one request stores: each body once, and the headers of every message',
+    unit: 'bytes',
+    each: 128 * MIB,
+    account: null,
+    node: null,
+    beyond: '413 `request_too_large`, before anything is planned',
+  },
+  inboxMessages: {
+    what: 'Accepted messages that wait for their transaction',
+    unit: 'messages',
+    each: null,
+    account: 'share',
+    node: 20_000,
+    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+  },
+  headerBytes: {
+    what: 'Headers of a delivery, names and values together, whichever way they came',
+    unit: 'bytes',
+    each: 16 * KIB,
+    account: null,
+    node: null,
+    beyond: '400 `bad_forward_header`',
+  },
+  redactionNames: {
+    what: 'Header names in `Redact-Fields`',
+    unit: 'names',
+    each: 64,
+    account: null,
+    node: null,
+    beyond: '400 `bad_header`',
+  },
+  descendants: {
+    what: 'Messages and attempts that descend from one message: hops, fan-out, callbacks, retries of callbacks',
+    unit: 'messages',
+    each: 1000,
+    account: null,
+    node: null,
+    beyond:
+      'the publish that comes back is refused with 400 `loop_detected`; a callback over it is not made, and the log says so',
+  },
+  filterValues: {
+    what: 'Values of one filter of a list or a bulk call',
+    unit: 'values',
+    each: 100,
+    account: null,
+    node: null,
+    beyond: '400 `bad_filter`',
+  },
+  pageBytes: {
+    what: 'One page of a list',
+    unit: 'bytes',
+    each: 4 * MIB,
+    account: null,
+    node: null,
+    beyond: 'the page ends there, with a cursor',
+  },
+  reads: {
+    what: 'Lists, searches and counts that run or wait for their turn',
+    unit: 'reads',
+    each: null,
+    account: 'share',
+    node: 64,
+    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+  },
+  streams: {
+    what: 'Live event streams',
+    unit: 'streams',
+    each: null,
+    account: 'share',
+    node: 1000,
+    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+  },
+  lookups: {
+    what: 'Names of destinations that are being looked up',
+    unit: 'lookups',
+    each: null,
+    account: 'share',
+    node: 64,
+    beyond: 'the message waits and no attempt is counted',
+  },
+  interimAnswers: {
+    what: 'Interim (1xx) answers of a receiver in one attempt',
+    unit: 'answers',
+    each: 32,
+    account: null,
+    node: null,
+    beyond: 'the attempt fails',
+  },
+  answerHeaderBytes: {
+    what: 'Headers of an answer that are kept',
+    unit: 'bytes',
+    each: 16 * KIB,
+    account: null,
+    node: null,
+    beyond: 'the rest is left out',
+  },
+});
+
+/** The size of a pool that the table gives as a number. */
+export function nodeMax(key: keyof typeof BUDGETS): number {
+  const { node } = BUDGETS[key];
+  if (typeof node !== 'number') throw new Error(`the budget "${key}" has no number for the node`);
+  return node;
+}
+
+/** The limit for one request, message, answer or attempt. */
+export function eachMax(key: keyof typeof BUDGETS): number {
+  const { each } = BUDGETS[key];
+  if (each === null) throw new Error(`the budget "${key}" has no limit for each`);
+  return each;
+}
+
+/** `2097152` bytes as `2 MiB`, other numbers with separators. */
+export function showAmount(amount: number, unit: string): string {
+  if (unit !== 'bytes') return `${amount.toLocaleString('en-US')} ${unit}`;
+  if (amount >= MIB && amount % MIB === 0) return `${amount / MIB} MiB`;
+  if (amount >= KIB && amount % KIB === 0) return `${amount / KIB} KiB`;
+  return `${amount.toLocaleString('en-US')} bytes`;
+}

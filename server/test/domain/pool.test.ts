@@ -1,0 +1,59 @@
+// Tests of the pool that accounts share: what one may hold, and that there is always room for one more.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Pool, shareRoom } from '../../src/domain/pool.ts';
+
+function takeAll(pool: Pool, account: string): number {
+  while (pool.take(account, 1) === null);
+  return pool.heldBy(account);
+}
+
+test('an account alone gets half of a pool', () => {
+  assert.equal(takeAll(new Pool(1000), 'a'), 500);
+});
+
+test('after any number of greedy accounts up to eight, one more finds room', () => {
+  const pool = new Pool(1000);
+  const held = Array.from({ length: 8 }, (_, index) => takeAll(pool, `greedy ${index}`));
+  assert.deepEqual(held.slice(0, 3), [500, 250, 125]);
+  assert.ok(takeAll(pool, 'one more') >= 1);
+});
+
+test('greedy accounts that give back and take again come to equal parts', () => {
+  const pool = new Pool(900);
+  const accounts = ['a', 'b'];
+  for (const account of accounts) takeAll(pool, account);
+  for (let round = 0; round < 400; round += 1) {
+    for (const account of accounts) {
+      pool.give(account, 1);
+      takeAll(pool, account);
+    }
+  }
+  for (const account of accounts) assert.ok(Math.abs(pool.heldBy(account) - 300) <= 2, String(pool.heldBy(account)));
+});
+
+test('what does not fit is refused whole, with the reason, and counted', () => {
+  const pool = new Pool(100);
+  assert.equal(pool.take('a', 51), 'account');
+  assert.equal(pool.take('a', 101), 'node');
+  assert.equal(pool.used, 0);
+  assert.equal(pool.take('a', 50), null);
+  assert.equal(pool.take('b', 26), 'account');
+  assert.equal(pool.take('b', 51), 'node');
+  assert.deepEqual(pool.refused, { account: 2, node: 2 });
+  assert.equal(pool.used, 50);
+});
+
+test('what is given back is free again, and no more than was taken can be given', () => {
+  const pool = new Pool(10);
+  pool.take('a', 5);
+  pool.give('a', 5);
+  assert.equal(pool.used, 0);
+  assert.equal(pool.heldBy('a'), 0);
+  assert.throws(() => pool.give('a', 1), /more was given back/);
+});
+
+test('room is never negative, also when more is used than there is', () => {
+  assert.equal(shareRoom(10, 12, 4), 0);
+});
