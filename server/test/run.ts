@@ -11,7 +11,9 @@ import { startTestServer } from './postgres/server.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const ALL = ['server/test/**/*.test.ts', 'sdk/test/*.test.ts', 'console/test/*.test.ts'];
-const FROM_OUTSIDE = ['http', 'api', 'oracle', 'security'].map((folder) => `server/test/${folder}/**/*.test.ts`);
+const FROM_OUTSIDE = ['http', 'api', 'isolation', 'oracle', 'security'].map(
+  (folder) => `server/test/${folder}/**/*.test.ts`,
+);
 const FLAGS = ['--test', '--test-reporter=spec', '--test-concurrency=4', '--test-timeout=900000'];
 
 let running: ChildProcess | null = null;
