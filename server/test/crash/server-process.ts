@@ -83,6 +83,10 @@ export class ServerProcess {
     return this.#stderr;
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** It has ended, or was told to. */
   get isEnding(): boolean {
     return this.#child.killed || this.#child.exitCode !== null;

@@ -1,5 +1,5 @@
 // The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
-// `-- disk --times 500`, `-- cluster --minutes 60`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
+// `-- disk --times 500`, `-- cluster --minutes 60`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
 // far it is, and stops at the first broken promise with the seed of its round and its files.
 
 import { spawnSync } from 'node:child_process';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
+import { feltLine, tenantsCampaign } from '../isolation/tenants-campaign.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { powerCampaign } from './power-campaign.ts';
@@ -20,8 +21,10 @@ npm run torture -- power --images 20000  power cuts, as images of what the disk 
 npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
 npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes, restarts, a broken network;
                                          or --repeat 20 for so many runs of about a minute
+npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: what the others
+                                         feel, against the same time without it
 npm run torture -- sim   …               the simulation, with its own arguments
-All but sim take --seed as well.
+All but sim and tenants take --seed as well.
 `;
 
 const KILLS_PER_ROUND = 100;
@@ -178,6 +181,28 @@ function clusters(runs: number, minutesMax: number, seed: number): Promise<numbe
   return campaign('runs', runs, seed, tally, run, minutesMax);
 }
 
+async function tenants(minutes: number): Promise<number> {
+  return inScratchFolder('tenants', async (directory) => {
+    const report = await tenantsCampaign({
+      directory,
+      seconds: minutes * 30,
+      onPart: (name, felt) => process.stdout.write(`${name}: ${feltLine(felt)}\n`),
+    });
+    for (const [way, counts] of Object.entries(report.hostile)) {
+      const told = Object.entries(counts).map(([what, count]) => `${count.toLocaleString('en')} × ${what}`);
+      process.stdout.write(`  ${way}: ${told.join(', ')}\n`);
+    }
+    const { calm, attacked, memoryMbMax, problems } = report;
+    const ratio = (of: 'answered' | 'delivered') => (attacked[of].p99 / calm[of].p99).toFixed(1);
+    process.stdout.write(
+      `p99 against the calm time: answered ${ratio('answered')} ×, delivered ${ratio('delivered')} ×; ` +
+        `memory at most ${memoryMbMax ?? '?'} MB\n`,
+    );
+    for (const problem of new Set(problems)) process.stdout.write(`${problem}\n`);
+    return problems.length === 0 ? 0 : 1;
+  });
+}
+
 async function main([kind, ...rest]: readonly string[]): Promise<number> {
   if (kind === 'sim') {
     if (!existsSync(SIMULATION)) throw new Error('there is no simulation here');
@@ -195,6 +220,7 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
   });
   const seed = Number(values.seed ?? chooseSeed());
   if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
+  if (kind === 'tenants') return tenants(Number(values.minutes ?? 10));
   if (kind === 'cluster') {
     const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);
     return clusters(runs, Number(values.minutes ?? (values.repeat ? Number.POSITIVE_INFINITY : 60)), seed);
