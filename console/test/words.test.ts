@@ -58,6 +58,13 @@ test('a filter survives its way through the address', () => {
   assert.deepEqual(lastingPart(filterFromSearch(search)), { label: ['x'] });
 });
 
+test('a word that every object inherits is a word like any other', () => {
+  assert.deepEqual(parseBox('constructor:x toString:y'), { text: 'constructor:x toString:y' });
+  assert.deepEqual(Object.entries(parseSearch('?constructor=1&constructor=2')), [['constructor', ['1', '2']]]);
+  assert.deepEqual(Object.entries(parseSearch('?__proto__=1')), [['__proto__', '1']]);
+  assert.equal(cronWords('constructor'), null);
+});
+
 test('a message becomes the call that makes it again', () => {
   const message = {
     messageId: 'msg_1',

@@ -197,7 +197,7 @@ export function parseConfig(
   const { given, problems } = readArgv(keys, argv);
   problems.push(...misspeltEnvironment(env));
 
-  const values: Record<string, unknown> = { command };
+  const values: Record<string, unknown> = Object.assign(Object.create(null), { command });
   for (const key of SETTING_KEYS) {
     const setting: Setting<unknown> = SETTINGS[key];
     const { flag, kind, isSecret } = setting;

@@ -3,12 +3,12 @@
 export type Search = Readonly<Record<string, string | readonly string[]>>;
 
 export function parseSearch(text: string): Record<string, string | string[]> {
-  const values: Record<string, string | string[]> = {};
+  const values: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of new URLSearchParams(text)) {
     const before = values[name];
     values[name] = before === undefined ? value : [before, value].flat();
   }
-  return values;
+  return { ...values };
 }
 
 export function stringifySearch(values: Record<string, unknown>): string {

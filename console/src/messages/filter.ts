@@ -25,7 +25,7 @@ const TEXTS = ['fromDate', 'toDate', 'text'] as const;
 export const FILTER_NAMES: readonly string[] = [...LISTS, ...TEXTS];
 
 export function filterFromSearch(search: Search): MessageFilter {
-  const filter: Record<string, string | string[]> = {};
+  const filter: Record<string, string | string[]> = Object.create(null);
   for (const name of LISTS) {
     const values = listOf(search[name]);
     if (values.length > 0) filter[name] = values;
@@ -34,31 +34,31 @@ export function filterFromSearch(search: Search): MessageFilter {
     const value = textOf(search[name]);
     if (value !== '') filter[name] = value;
   }
-  return filter;
+  return { ...filter };
 }
 
 /** As people write them in the box: `queue:orders status:503`. */
-const PREFIXES: Readonly<Record<string, (typeof LISTS)[number]>> = {
-  queue: 'queueName',
-  topic: 'topicName',
-  host: 'host',
-  url: 'url',
-  path: 'path',
-  label: 'label',
-  schedule: 'scheduleId',
-  flow: 'flowControlKey',
-  source: 'sourceMessageId',
-  status: 'responseStatus',
-  ip: 'callerIp',
-};
+const PREFIXES: ReadonlyMap<string, (typeof LISTS)[number]> = new Map<string, (typeof LISTS)[number]>([
+  ['queue', 'queueName'],
+  ['topic', 'topicName'],
+  ['host', 'host'],
+  ['url', 'url'],
+  ['path', 'path'],
+  ['label', 'label'],
+  ['schedule', 'scheduleId'],
+  ['flow', 'flowControlKey'],
+  ['source', 'sourceMessageId'],
+  ['status', 'responseStatus'],
+  ['ip', 'callerIp'],
+]);
 
 /** What was typed, with what it names taken out of the text. */
 export function parseBox(typed: string): Search {
-  const found: Record<string, string[]> = {};
+  const found: Record<string, string[]> = Object.create(null);
   const words: string[] = [];
   for (const word of typed.trim().split(/\s+/).filter(Boolean)) {
     const [, prefix, value] = /^(\w+):(?!\/\/)(.+)$/.exec(word) ?? [];
-    const name = prefix === undefined ? undefined : PREFIXES[prefix.toLowerCase()];
+    const name = prefix === undefined ? undefined : PREFIXES.get(prefix.toLowerCase());
     if ((prefix === 'since' || prefix === 'until') && value !== undefined) {
       found[prefix === 'since' ? 'fromDate' : 'toDate'] = [instantOf(value)];
     } else if (name && value !== undefined) found[name] = [...(found[name] ?? []), value];
@@ -68,12 +68,17 @@ export function parseBox(typed: string): Search {
   return { ...found, ...(words.length > 0 && { text: words.join(' ') }) };
 }
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNITS_MS: ReadonlyMap<string, number> = new Map([
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
 
 /** `15m` is that long ago; anything else is a date that the API reads. */
 function instantOf(value: string): string {
   const [, count, unit] = /^(\d+)([smhd])$/.exec(value) ?? [];
-  return count && unit ? new Date(Date.now() - Number(count) * UNITS_MS[unit]!).toISOString() : value;
+  return count && unit ? new Date(Date.now() - Number(count) * UNITS_MS.get(unit)!).toISOString() : value;
 }
 
 export interface FilterChip {
@@ -85,22 +90,22 @@ export interface FilterChip {
 /** Everything but the states, which have chips of their own, and the text, which stands in the box. */
 export function chipsOf(search: Search): FilterChip[] {
   return FILTER_NAMES.filter((name) => name !== 'state' && name !== 'text').flatMap((name) =>
-    listOf(search[name]).map((value) => ({ name, value, label: CHIP_LABELS[name] ?? name })),
+    listOf(search[name]).map((value) => ({ name, value, label: CHIP_LABELS.get(name) ?? name })),
   );
 }
 
-const CHIP_LABELS: Readonly<Record<string, string>> = {
-  queueName: 'queue',
-  topicName: 'topic',
-  scheduleId: 'schedule',
-  flowControlKey: 'flow key',
-  sourceMessageId: 'led to by',
-  responseStatus: 'status',
-  callerIp: 'caller',
-  messageIds: 'id',
-  fromDate: 'from',
-  toDate: 'until',
-};
+const CHIP_LABELS: ReadonlyMap<string, string> = new Map([
+  ['queueName', 'queue'],
+  ['topicName', 'topic'],
+  ['scheduleId', 'schedule'],
+  ['flowControlKey', 'flow key'],
+  ['sourceMessageId', 'led to by'],
+  ['responseStatus', 'status'],
+  ['callerIp', 'caller'],
+  ['messageIds', 'id'],
+  ['fromDate', 'from'],
+  ['toDate', 'until'],
+]);
 
 export function without(search: Search, name: string, value: string): Search {
   const rest = listOf(search[name]).filter((each) => each !== value);

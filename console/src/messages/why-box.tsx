@@ -6,18 +6,18 @@ import type { Why } from 'postrider-sdk';
 import { useClient } from '../app/session.ts';
 import { duration, exactTime, useNow } from '../ui/time.tsx';
 
-const TITLES: Readonly<Record<string, string>> = {
-  delayed: 'Waiting for its time',
-  retrying: 'Waiting for the next attempt',
-  behind: 'Waiting for its turn',
-  queuePaused: 'The queue is paused',
-  flowFull: 'Its flow key is full',
-  flowPaused: 'Its flow key is paused',
-  active: 'Being delivered right now',
-  waitingForSlot: 'Waiting for a free slot',
-  draining: 'The node is shutting down',
-  ended: 'It has ended',
-};
+const TITLES: ReadonlyMap<string, string> = new Map([
+  ['delayed', 'Waiting for its time'],
+  ['retrying', 'Waiting for the next attempt'],
+  ['behind', 'Waiting for its turn'],
+  ['queuePaused', 'The queue is paused'],
+  ['flowFull', 'Its flow key is full'],
+  ['flowPaused', 'Its flow key is paused'],
+  ['active', 'Being delivered right now'],
+  ['waitingForSlot', 'Waiting for a free slot'],
+  ['draining', 'The node is shutting down'],
+  ['ended', 'It has ended'],
+]);
 
 export function WhyBox({ messageId }: { readonly messageId: string }) {
   const client = useClient();
@@ -41,7 +41,7 @@ export function WhyText({ why }: { readonly why: Why }) {
   return (
     <>
       <p className="text-sm font-medium">
-        {TITLES[why.reason] ?? why.reason}
+        {TITLES.get(why.reason) ?? why.reason}
         {nextAttemptAt !== undefined && nextAttemptAt > now && (
           <span className="num font-normal text-ink-2" title={exactTime(nextAttemptAt)}>
             {' '}

@@ -123,12 +123,12 @@ const SERIES = [
 /** From the ground up: what went well carries what did not. */
 const CHART_ORDER = ['delivered', 'retried', 'failed', 'accepted'] as const;
 
-const DOTS: Readonly<Record<string, string>> = {
-  'ink-3': 'bg-ink-3',
-  delivered: 'bg-delivered',
-  retrying: 'bg-retrying',
-  failed: 'bg-failed',
-};
+const DOTS: ReadonlyMap<string, string> = new Map([
+  ['ink-3', 'bg-ink-3'],
+  ['delivered', 'bg-delivered'],
+  ['retrying', 'bg-retrying'],
+  ['failed', 'bg-failed'],
+]);
 
 function Throughput({ activity: { buckets } }: { readonly activity: Activity }) {
   const total = (name: (typeof SERIES)[number][0]) => buckets.reduce((sum, bucket) => sum + bucket[name], 0);
@@ -139,7 +139,7 @@ function Throughput({ activity: { buckets } }: { readonly activity: Activity }) 
         <ul className="flex flex-wrap gap-x-4 text-xs text-ink-2">
           {SERIES.map(([name, label, tone]) => (
             <li key={name} className="num flex items-center gap-1.5">
-              <span className={`size-2 rounded-full ${DOTS[tone]}`} />
+              <span className={`size-2 rounded-full ${DOTS.get(tone)}`} />
               {label} {total(name).toLocaleString('en')}
             </li>
           ))}

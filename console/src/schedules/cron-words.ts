@@ -16,20 +16,20 @@ const MONTHS = [
   'November',
   'December',
 ];
-const NICKNAMES: Readonly<Record<string, string>> = {
-  '@hourly': '0 * * * *',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@weekly': '0 0 * * 0',
-  '@monthly': '0 0 1 * *',
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-};
+const NICKNAMES: ReadonlyMap<string, string> = new Map([
+  ['@hourly', '0 * * * *'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@monthly', '0 0 1 * *'],
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+]);
 
 /** Null when it has no simple words. */
 export function cronWords(cron: string): string | null {
   const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?(.*)$/s.exec(cron.trim()) ?? [];
-  const fields = (NICKNAMES[expression ?? ''] ?? expression ?? '').split(/\s+/);
+  const fields = (NICKNAMES.get(expression ?? '') ?? expression ?? '').split(/\s+/);
   if (fields.length !== 5) return null;
   const [minute, hour, day, month, weekday] = fields as [string, string, string, string, string];
   const time = timeWords(minute, hour);

@@ -72,19 +72,19 @@ function Keys() {
   );
 }
 
-const LIMITS: Readonly<Record<string, string>> = {
-  retriesDefault: 'Retries unless asked for',
-  retriesMax: 'Retries at most',
-  bodyBytesMax: 'Body of a message',
-  delayMsMax: 'Longest delay',
-  timeoutMsDefault: 'Deadline of an attempt',
-  timeoutMsMax: 'Longest deadline',
-  endpointsPerTopicMax: 'Endpoints of a topic',
-  queuesMax: 'Queues made by hand',
-  schedulesMax: 'Schedules',
-  messagesPerDayMax: 'Messages a day',
-  retentionMs: 'Ended messages are kept for',
-};
+const LIMITS: ReadonlyMap<string, string> = new Map([
+  ['retriesDefault', 'Retries unless asked for'],
+  ['retriesMax', 'Retries at most'],
+  ['bodyBytesMax', 'Body of a message'],
+  ['delayMsMax', 'Longest delay'],
+  ['timeoutMsDefault', 'Deadline of an attempt'],
+  ['timeoutMsMax', 'Longest deadline'],
+  ['endpointsPerTopicMax', 'Endpoints of a topic'],
+  ['queuesMax', 'Queues made by hand'],
+  ['schedulesMax', 'Schedules'],
+  ['messagesPerDayMax', 'Messages a day'],
+  ['retentionMs', 'Ended messages are kept for'],
+]);
 
 function limitText(name: string, value: number | null): string {
   if (value === null) return 'unlimited';
@@ -100,7 +100,7 @@ function Limits() {
       <dl className="card grid gap-x-8 px-4 py-2 sm:grid-cols-2">
         {Object.entries(account.limits).map(([name, value]) => (
           <div key={name} className="flex justify-between gap-4 py-1.5 text-sm">
-            <dt className="text-ink-3">{LIMITS[name] ?? name}</dt>
+            <dt className="text-ink-3">{LIMITS.get(name) ?? name}</dt>
             <dd className="num font-medium">{limitText(name, value)}</dd>
           </div>
         ))}

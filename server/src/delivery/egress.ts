@@ -25,22 +25,22 @@ export interface EgressPolicy {
   own: readonly ListenAddress[];
 }
 
-const RANGE_WORDS: Readonly<Record<string, string>> = {
-  loopback: 'a loopback address',
-  private: 'a private address',
-  linkLocal: 'a link-local address',
-  carrierGradeNat: 'a carrier-grade NAT address',
-  unspecified: 'an unspecified address',
-  broadcast: 'the broadcast address',
-  multicast: 'a multicast address',
-  uniqueLocal: 'a unique local address',
-  deprecatedSiteLocal: 'a site-local address',
-  benchmarking: 'a benchmarking address',
-  rfc6145: 'an IPv4-translated address',
-  rfc6052: 'a NAT64 address',
-  '6to4': 'a 6to4 address',
-  teredo: 'a Teredo address',
-};
+const RANGE_WORDS: ReadonlyMap<string, string> = new Map([
+  ['loopback', 'a loopback address'],
+  ['private', 'a private address'],
+  ['linkLocal', 'a link-local address'],
+  ['carrierGradeNat', 'a carrier-grade NAT address'],
+  ['unspecified', 'an unspecified address'],
+  ['broadcast', 'the broadcast address'],
+  ['multicast', 'a multicast address'],
+  ['uniqueLocal', 'a unique local address'],
+  ['deprecatedSiteLocal', 'a site-local address'],
+  ['benchmarking', 'a benchmarking address'],
+  ['rfc6145', 'an IPv4-translated address'],
+  ['rfc6052', 'a NAT64 address'],
+  ['6to4', 'a 6to4 address'],
+  ['teredo', 'a Teredo address'],
+]);
 
 /** All public IPv6 is in here. What lies outside is refused even when no table names it, such as ::a.b.c.d. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
@@ -52,7 +52,7 @@ export function judgeAddress(ip: string, port: number, policy: EgressPolicy): st
   if (policy.allowed.some((range) => contains(range, address))) return null;
 
   const range = address.range();
-  if (range !== 'unicast') return `${ip} is ${RANGE_WORDS[range] ?? 'a reserved address'}`;
+  if (range !== 'unicast') return `${ip} is ${RANGE_WORDS.get(range) ?? 'a reserved address'}`;
   if (address.kind() === 'ipv6' && !address.match(GLOBAL_IPV6)) return `${ip} is not a public address`;
   if (policy.own.some((own) => own.port === port && parseAddress(own.ip).toString() === address.toString())) {
     return `${ip}, port ${port}, is this server itself`;

@@ -23,12 +23,12 @@ const HEADERS = {
   'Cross-Origin-Opener-Policy': 'same-origin',
 };
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  html: 'text/html; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  svg: 'image/svg+xml',
-};
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+  ['html', 'text/html; charset=utf-8'],
+  ['js', 'text/javascript; charset=utf-8'],
+  ['css', 'text/css; charset=utf-8'],
+  ['svg', 'image/svg+xml'],
+]);
 
 const NOT_BUILT = 'The console is not built yet. In the directory of Postrider, run: npm run build\n';
 
@@ -159,7 +159,7 @@ function readFiles(directory: string): ReadonlyMap<string, StaticFile> {
 }
 
 function staticFile(name: string, bytes: Buffer): StaticFile {
-  const mediaType = MEDIA_TYPES[name.split('.').at(-1)!] ?? 'application/octet-stream';
+  const mediaType = MEDIA_TYPES.get(name.split('.').at(-1)!) ?? 'application/octet-stream';
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   return { bytes, mediaType, etag, gzipped: null };
 }

@@ -33,9 +33,12 @@ export interface ErrorResponse {
 
 export function errorResponse(problem: Problem): ErrorResponse {
   const [status] = PROBLEMS[problem.code];
-  const headers: Record<string, string> = { 'Content-Type': 'application/json' };
-  if (status === 401) headers['WWW-Authenticate'] = 'Bearer realm="postrider", Basic realm="postrider"';
-  if (status === 503 || problem.code === 'share_used') headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
+  const isLater = status === 503 || problem.code === 'share_used';
+  const headers = {
+    'Content-Type': 'application/json',
+    ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider", Basic realm="postrider"' }),
+    ...(isLater && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
+  };
   return { status, headers, body: { error: problem.message, code: problem.code } };
 }
 

@@ -90,10 +90,10 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
 const NOT_FILTERS: ReadonlySet<string> = new Set([...PAGE_NAMES, 'all']);
 
 export function parseMessageFilter(values: Given): MessageFilter {
-  const list = (name: FilterName) => (name in values ? texts(name, values[name]) : undefined);
+  const list = (name: FilterName) => (values[name] === undefined ? undefined : texts(name, values[name]));
   const ids = [...(list('messageId') ?? []), ...(list('messageIds') ?? []), ...(list('dlqIds') ?? []).map(messageIdOf)];
   const filter: { -readonly [K in keyof MessageFilter]: MessageFilter[K] | undefined } = {
-    messageIds: ['messageId', 'messageIds', 'dlqIds'].some((name) => name in values) ? ids : undefined,
+    messageIds: ['messageId', 'messageIds', 'dlqIds'].some((name) => values[name] !== undefined) ? ids : undefined,
     states: list('state')?.flatMap(statesOf),
     urls: list('url'),
     hosts: list('host')?.map((host) => host.toLowerCase()),
@@ -117,19 +117,19 @@ export function parseMessageFilter(values: Given): MessageFilter {
 export function parsePage(values: Given, countDefault: number, countMax: number, withBodies: boolean): PageRequest {
   const count = values.count === undefined ? countDefault : wholeNumber('count', single('count', values.count));
   if (count < 1 || count > countMax) throw new ApiError('bad_parameter', `count: must be from 1 to ${countMax}`);
-  const order = values.order === undefined ? 'newestFirst' : ORDERS[single('order', values.order)];
-  if (!order) throw new ApiError('bad_parameter', `order: must be one of ${Object.keys(ORDERS).join(', ')}`);
+  const order = values.order === undefined ? 'newestFirst' : ORDERS.get(single('order', values.order));
+  if (!order) throw new ApiError('bad_parameter', `order: must be one of ${[...ORDERS.keys()].join(', ')}`);
   const cursor = values.cursor === undefined ? null : wholeNumber('cursor', single('cursor', values.cursor));
   return { limit: count, cursor, order, withBodies };
 }
 
 /** As the public clients write them, and in words. */
-const ORDERS: Readonly<Record<string, PageRequest['order']>> = {
-  latestFirst: 'newestFirst',
-  newestFirst: 'newestFirst',
-  earliestFirst: 'oldestFirst',
-  oldestFirst: 'oldestFirst',
-};
+const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
+  ['latestFirst', 'newestFirst'],
+  ['newestFirst', 'newestFirst'],
+  ['earliestFirst', 'oldestFirst'],
+  ['oldestFirst', 'oldestFirst'],
+]);
 
 function statesOf(text: string): readonly ShownState[] {
   const state = stateName(text);

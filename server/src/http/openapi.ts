@@ -18,7 +18,7 @@ interface Operation {
 }
 
 export function openApiDocument(routes: readonly RouteEntry[], version: string, headerPrefix: string) {
-  const paths: Record<string, Record<string, Operation>> = {};
+  const paths: Record<string, Record<string, Operation>> = Object.create(null);
   const put = (path: string, method: string, operation: Operation) => {
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
   };

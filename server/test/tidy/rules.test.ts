@@ -153,6 +153,32 @@ const SAMPLES: Record<RuleName, Samples> = {
       engine("// no SELECT here\nconst text = 'Select an update, set it aside, delete it from here.';"),
     ],
   },
+  'open table': {
+    bad: [
+      engine("const ORDERS: Readonly<Record<string, Order>> = { newestFirst: 'down' };"),
+      engine('const found: Record<string, string[]> = {};'),
+      engine('const makers: Record<string, (to: string) => { readonly made: number }> = {};'),
+      engine('const words: { readonly [name: string]: string } = { a };'),
+      engine("const order = ({ newestFirst: 'down' } as Record<string, string>).order;"),
+      engine('const order = (ORDERS as Readonly<Record<string, string>>)[name];'),
+      engine('const tier = TIERS[name as TierName];'),
+      engine('if (name in ORDERS) go();'),
+      at('sdk/src/calls.ts', 'const made: Readonly<Partial<Record<string, number>>> = { a: 1 };'),
+      at('console/src/messages/filter.ts', 'const found: Record<string, string> = {};'),
+    ],
+    good: [
+      engine("const ORDERS: ReadonlyMap<string, Order> = new Map([['newestFirst', 'down']]);"),
+      engine('const found: Record<string, string[]> = Object.create(null);'),
+      engine('const PROBLEMS = { bad: [400] } as const satisfies Record<string, readonly [number]>;'),
+      engine('const TIERS: Readonly<Record<TierName, Tier>> = { free };'),
+      engine('function headersOf(): Record<string, string> { const made = {}; return made; }'),
+      engine("if ('value' in parsed || #open in it) for (const key in parsed) go(key);"),
+      engine('type Config = { readonly [K in SettingKey]: string };'),
+      engine('const first = rows[0] as Row; const [second] = [rows[1] as Row];'),
+      at('console/src/queues/page.tsx', '<p>A queue delivers in order</p>'),
+      at('server/test/x.test.ts', 'const found: Record<string, string> = {};'),
+    ],
+  },
   any: {
     bad: [
       engine('const x = y as any;'),

@@ -45,6 +45,51 @@ function ban(reads: Rule['reads'], view: keyof SourceView, pattern: RegExp, mess
   };
 }
 
+/**
+ * A look-up by a string finds what every object inherits, too: `constructor` is a function. The compiler lets a string
+ * into brackets only where a type says that any string will do, or where a cast says it: those are what is looked for.
+ */
+function findOpenTables({ path }: TextFile, { code }: SourceView): Finding[] {
+  const finding = (at: number, what: string) => ({
+    at,
+    message: `${what}: use a Map, Object.create(null) or Object.hasOwn; an object literal has names that nobody wrote`,
+  });
+  const tables = [
+    ...code.matchAll(/\bRecord\s*<\s*string\b|\{\s*(?:readonly\s+)?\[\w+\s*:\s*string\s*\]\s*:/g),
+  ].flatMap(({ index }) => {
+    const before = code.slice(0, index).replace(/(?:\b(?:Readonly|Partial)\s*<\s*)*$/, '');
+    const after = code.slice(endOfType(code, index)).replace(/^[\s>]*/, '');
+    if (/:\s*$/.test(before) && /^=\s*\{/.test(after))
+      return [finding(index, 'an object literal that any string opens')];
+    if (/\}\s*as\s+$/.test(before)) return [finding(index, 'an object literal that any string opens')];
+    if (/\bas\s+$/.test(before) && /^\)\s*\[/.test(after)) return [finding(index, 'a look-up behind a cast')];
+    return [];
+  });
+  const keys = [...code.matchAll(/(?<=[\w$)\]])\[[^[\]\n]*\bas\s+(?!const\b)\w+/g)].map(({ index }) =>
+    finding(index, 'a string cast to a key'),
+  );
+  // In a page, "in" is a word of the text as well.
+  const questions = path.endsWith('.tsx')
+    ? []
+    : [...code.matchAll(/(?<!\bfor\s*\(\s*(?:const|let)\s+)(?<![#[])\b[\w$]+\s+in\s+[\w$(]/g)].map(({ index }) =>
+        finding(index, '"in" with a name that is not written out'),
+      );
+  return [...tables, ...keys, ...questions];
+}
+
+/** Behind the bracket that closes the first one opened at or behind `at`. */
+function endOfType(code: string, at: number): number {
+  let depth = 0;
+  for (let i = at; i < code.length; i += 1) {
+    if (code[i] === '<' || code[i] === '{') depth += 1;
+    else if (code[i] === '}' || (code[i] === '>' && code[i - 1] !== '=')) {
+      depth -= 1;
+      if (depth === 0) return i + 1;
+    }
+  }
+  return code.length;
+}
+
 /** Calls of the global function, not of a method that happens to have its name (`socket.setTimeout`). */
 const TIMERS = /(?:\bglobalThis\s*\.\s*|(?<![.\w$]\s*))(?:setTimeout|setInterval|setImmediate)\b/g;
 
@@ -105,6 +150,7 @@ export const RULES = {
     /\bSELECT\b|\bINSERT\s+(?:OR\s+\w+\s+)?INTO\b|\bUPDATE\b[^;'"`]*\bSET\b|\bDELETE\s+FROM\b|\b(?:CREATE|DROP|ALTER)\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\b|\bPRAGMA\b/g,
     'SQL belongs into store/<adapter>/',
   ),
+  'open table': { reads: isSource, find: findOpenTables },
   any: ban(isCode, 'code', /\bas\s+any\b|:\s*any\b(?!\s*\()|<\s*any\b/g, 'give it its type, or `unknown` and a check'),
   'silenced types': ban(isCode, 'comments', /@ts-(?:ignore|nocheck)\b/g, 'repair the type'),
   eval: ban(isCode, 'code', /(?<![.\w$])eval\s*\(|\bnew\s+Function\b/g, 'text is never run as code'),

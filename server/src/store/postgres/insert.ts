@@ -18,7 +18,7 @@ export interface Placed {
 }
 
 /** The columns that are given, but for the body, and their types. */
-const COLUMNS: Readonly<Record<string, string>> = {
+const COLUMNS = {
   account_id: 'text',
   id: 'text',
   kind: 'text',

@@ -171,7 +171,7 @@ function insertion(
   let length = 0;
   const pieces: Uint8Array[] = [];
   const given = rows.map((row) => {
-    const made: Record<string, unknown> = {};
+    const made: Record<string, unknown> = Object.create(null);
     for (const { name, type } of columns) {
       const value = row[name];
       if (value === undefined) throw new Error(`the source has no ${name} for ${table}`);
