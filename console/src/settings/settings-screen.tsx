@@ -14,12 +14,19 @@ import { Usage } from './usage.tsx';
 
 export function SettingsScreen() {
   const isAdmin = useMay('admin');
+  const isManager = useMay('manage');
   return (
     <>
       <PageHead title="Settings" />
       <PageBody>
         <Usage />
-        <Keys />
+        {isManager ? (
+          <Keys />
+        ) : (
+          <Section title="Signing keys">
+            <p className="text-sm text-ink-3">Seeing and rotating them needs a token with the scope “manage”.</p>
+          </Section>
+        )}
         {isAdmin ? (
           <Accounts />
         ) : (

@@ -6,7 +6,7 @@ import { Link } from '@tanstack/react-router';
 import { calls, type HeaderMap, type SinkRequest, verifySignature } from 'postrider-sdk';
 import { useState } from 'react';
 import { API_URL } from '../app/place.ts';
-import { useClient, useSession } from '../app/session.ts';
+import { useClient, useMay, useSession } from '../app/session.ts';
 import { Payload } from '../messages/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
@@ -145,8 +145,9 @@ function Signature({ request }: { readonly request: SinkRequest }) {
   const client = useClient();
   const { headerPrefix } = useSession().account.service;
   const signature = headerOf(request.header, `${headerPrefix}Signature`);
-  const keys = useQuery({ queryKey: ['keys'], queryFn: () => client.getKeys() });
-  const canCheck = 'subtle' in crypto && !request.isBodyCut;
+  const mayKnowKeys = useMay('manage');
+  const keys = useQuery({ queryKey: ['keys'], queryFn: () => client.getKeys(), enabled: mayKnowKeys });
+  const canCheck = mayKnowKeys && 'subtle' in crypto && !request.isBodyCut;
   const { data: verdict } = useQuery({
     queryKey: ['signature', request.id, keys.data],
     queryFn: () =>

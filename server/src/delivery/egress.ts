@@ -45,6 +45,15 @@ const RANGE_WORDS: ReadonlyMap<string, string> = new Map([
 /** All public IPv6 is in here. What lies outside is refused even when no table names it, such as ::a.b.c.d. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
+/**
+ * What clouds serve to the machines inside them from addresses that look public: Azure's wire server, which hands out
+ * the machine's configuration, and the service networks of IBM Cloud. Nobody on the internet can be reached there. The
+ * metadata addresses of other clouds lie in ranges that are special anyway.
+ */
+const CLOUD_PLATFORMS = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].map((range) =>
+  ipaddr.IPv4.parseCIDR(range),
+);
+
 /** Why nothing may be sent to this address, in words; null when it may. */
 export function judgeAddress(ip: string, port: number, policy: EgressPolicy): string | null {
   if (isIP(ip) === 0) return `${JSON.stringify(ip)} is not an IP address`;
@@ -54,6 +63,9 @@ export function judgeAddress(ip: string, port: number, policy: EgressPolicy): st
   const range = address.range();
   if (range !== 'unicast') return `${ip} is ${RANGE_WORDS.get(range) ?? 'a reserved address'}`;
   if (address.kind() === 'ipv6' && !address.match(GLOBAL_IPV6)) return `${ip} is not a public address`;
+  if (address instanceof ipaddr.IPv4 && CLOUD_PLATFORMS.some((platform) => address.match(platform))) {
+    return `${ip} is an address of a cloud platform`;
+  }
   if (policy.own.some((own) => own.port === port && parseAddress(own.ip).toString() === address.toString())) {
     return `${ip}, port ${port}, is this server itself`;
   }

@@ -1,6 +1,7 @@
 // What of a message is shown as a hash instead of its value, by the `Redact-Fields` header. It is for reads only: the
 // original is stored, delivered and retried as it came.
 
+import { BUDGETS } from './budgets.ts';
 import type { HeaderList } from './message.ts';
 
 export interface Redaction {
@@ -34,6 +35,14 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
     return { problem: 'names nothing; give a list of body, headers, header[Name]' };
   }
   return { body, allHeaders, headers: [...headers] };
+}
+
+/** Hides what either hides; all headers, where that is more names than one message may have. */
+export function widened(one: Redaction | null, other: Redaction | null): Redaction | null {
+  if (!one || !other) return one ?? other;
+  const headers = [...new Set([...one.headers, ...other.headers])];
+  const allHeaders = one.allHeaders || other.allHeaders || headers.length > BUDGETS.redactionNames.each!;
+  return { body: one.body || other.body, allHeaders, headers: allHeaders ? [] : headers };
 }
 
 /** An empty body too: that it was empty is something to hide as well. */

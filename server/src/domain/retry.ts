@@ -3,6 +3,7 @@
 import type { NewId } from './id.ts';
 import type { HeaderList, Message, NewMessage } from './message.ts';
 import type { PublishSettings } from './publish-settings.ts';
+import { widened } from './redact.ts';
 
 export function retriedMessage(dead: Message, now: number, newId: NewId): NewMessage {
   const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay, timeoutMs } = dead;
@@ -58,7 +59,8 @@ export function withChanges(again: NewMessage, planned: NewMessage, given: Publi
     ...(given.flow && { flow: planned.flow }),
     ...(given.orderKey !== null && { orderKey: planned.orderKey }),
     ...(given.labels.length > 0 && { labels: planned.labels }),
-    ...(given.redaction && { redaction: planned.redaction }),
+    // Whoever asked for it to be hidden has not been asked again.
+    redaction: widened(again.redaction, planned.redaction),
     ...(given.deduplication && { deduplication: planned.deduplication }),
   };
 }

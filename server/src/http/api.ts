@@ -12,7 +12,7 @@ import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authenticate.ts';
 import { parseJson } from './batch.ts';
-import { ApiError, errorResponse, problemOf } from './errors.ts';
+import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import type { Publications } from './publications.ts';
 
 export interface ApiContext {
@@ -108,6 +108,9 @@ export class Api {
       } catch (error) {
         done(error as Error);
       }
+    });
+    this.fastify.addHook('onRequest', async (_request, reply) => {
+      reply.headers(ANSWER_HEADERS);
     });
     this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));

@@ -31,12 +31,17 @@ export interface ErrorResponse {
   readonly body: { readonly error: string; readonly code: ProblemCode };
 }
 
+/** On every answer of the API: it is for the caller alone, and a browser takes it for nothing but what it says it is. */
+export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
+
 export function errorResponse(problem: Problem): ErrorResponse {
   const [status] = PROBLEMS[problem.code];
   const isLater = status === 503 || problem.code === 'share_used';
   const headers = {
     'Content-Type': 'application/json',
-    ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider", Basic realm="postrider"' }),
+    ...ANSWER_HEADERS,
+    // Basic is accepted, but not asked for: a browser would show its own box for a password, on top of any page.
+    ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider"' }),
     ...(isLater && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
   };
   return { status, headers, body: { error: problem.message, code: problem.code } };

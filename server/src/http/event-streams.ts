@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import type { EventFilter, Store } from '../store/store.ts';
 import type { Clock } from '../world.ts';
-import { ApiError } from './errors.ts';
+import { ANSWER_HEADERS, ApiError } from './errors.ts';
 import { eventView } from './message-view.ts';
 
 const READERS_MAX = 1000;
@@ -61,7 +61,7 @@ export class EventStreams {
     }
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-store',
+      ...ANSWER_HEADERS,
       'X-Accel-Buffering': 'no',
     });
     response.write(': connected\n\n');

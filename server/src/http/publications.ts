@@ -60,7 +60,8 @@ export class Publications {
         `destination: there is no topic "${nameOrId}"; a URL starts with http:// or https://`,
       );
     }
-    const headers = withDefaults(publication.headers, topic.defaults);
+    const redactFields = `${this.#options.rules.headerPrefix}Redact-Fields`;
+    const headers = withTopicDefaults(publication.headers, topic.defaults, redactFields);
     return this.#planFor({ kind: 'topic', topic }, publication, headers, account);
   }
 
@@ -87,6 +88,17 @@ export function withDefaults(given: HeaderList, others: HeaderList): HeaderList 
   if (others.length === 0) return given;
   const names = new Set(given.filter(([, value]) => value.trim() !== '').map(([name]) => name.toLowerCase()));
   return [...given, ...others.filter(([name]) => !names.has(name.toLowerCase()))];
+}
+
+/** What a topic hides stays hidden: a request of its own adds to it. All other settings of a request win. */
+function withTopicDefaults(given: HeaderList, defaults: HeaderList, redactFields: string): HeaderList {
+  const isRedaction = ([name]: HeaderList[number]) => name.toLowerCase() === redactFields.toLowerCase();
+  const hidden = defaults.filter(isRedaction);
+  const own = hidden.length === 0 ? [] : given.filter((header) => isRedaction(header) && header[1].trim() !== '');
+  if (own.length === 0) return withDefaults(given, defaults);
+  const values = [...own, ...hidden].map(([, value]) => value);
+  const rest = given.filter((header) => !isRedaction(header));
+  return withDefaults([...rest, [redactFields, values.join(',')]], defaults);
 }
 
 export function sha256(bytes: Uint8Array): string {

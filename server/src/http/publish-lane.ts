@@ -13,7 +13,7 @@ import { authenticate } from './authenticate.ts';
 import { type BatchElement, parseBatch } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
-import { ApiError } from './errors.ts';
+import { ANSWER_HEADERS, ApiError } from './errors.ts';
 import { type Planned, type Publication, type Publications, withDefaults } from './publications.ts';
 import { quotaHeaders } from './quota.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
@@ -203,6 +203,10 @@ function rawHeaders(request: IncomingMessage): HeaderList {
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) });
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(text),
+    ...ANSWER_HEADERS,
+  });
   response.end(text);
 }

@@ -91,18 +91,29 @@ test('GET /v2/keys and POST /v2/keys/rotate: the next key becomes the current on
 test('/v2/admin/accounts and /v2/admin/tokens: made, listed, changed, revoked', async (t) => {
   const rider = await startRider(t);
   const { accountId, token, tokenId } = await rider.account('shop', 'free', ['read']);
-  assert.equal((await rider.call('GET', '/v2/keys', { token })).status, 200);
+  assert.equal((await rider.call('GET', '/v2/account', { token })).status, 200);
   refusal(await rider.call('GET', '/v2/admin/accounts', { token }), 403, 'forbidden');
   const paid = await rider.manage<{ tier: string }>('PATCH', `/v2/admin/accounts/${accountId}`, { tier: 'paid' });
   assert.equal(paid.tier, 'paid');
   const { accounts } = await rider.manage<{ accounts: { name: string }[] }>('GET', '/v2/admin/accounts');
   assert.deepEqual(accounts.map(({ name }) => name).sort(), ['dev', 'shop']);
   await rider.manage('DELETE', `/v2/admin/accounts/${accountId}/tokens/${tokenId}`);
-  refusal(await rider.call('GET', '/v2/keys', { token }), 401, 'unauthorized');
+  refusal(await rider.call('GET', '/v2/account', { token }), 401, 'unauthorized');
   const path = `/v2/admin/tokens?accountId=${accountId}`;
   const { tokens } = await rider.manage<{ tokens: { tokenId: string; revokedAt?: number }[] }>('GET', path);
   assert.deepEqual(
     tokens.map((each) => [each.tokenId, each.revokedAt]),
     [[tokenId, rider.clock.now()]],
   );
+});
+
+test('GET /v2/keys: a token that may only read does not see what signatures are made with', async (t) => {
+  const rider = await startRider(t);
+  const { accountId, token } = await rider.account('shop');
+  const reader = await rider.tokenFor(accountId, ['publish', 'read', 'admin']);
+  assert.match(refusal(await rider.call('GET', '/v2/keys', { token: reader.token }), 403, 'forbidden'), /"manage"/);
+  const manager = await rider.tokenFor(accountId, ['manage']);
+  const keys = (await rider.call('GET', '/v2/keys', { token })).text;
+  assert.match(keys, /sig_/);
+  assert.equal((await rider.call('GET', '/v2/keys', { token: manager.token })).text, keys);
 });

@@ -124,3 +124,52 @@ test('Redact-Fields: what it does not know is refused', async (t) => {
   const answer = await rider.publish('http://127.0.0.1:1/', { headers: { 'Service-Redact-Fields': 'url' } });
   assert.match(refusal(answer, 400, 'bad_header'), /^Service-Redact-Fields: "url"/);
 });
+
+/** Publishes what fails at once, and sends it again with these settings; the new message as it is shown. */
+async function retriedWith(rider: Rider, settings: Record<string, string>, redact: string) {
+  const receiver = { url: 'http://127.0.0.1:1/' };
+  const headers = { ...REDACTED, 'Service-Redact-Fields': redact, 'Service-Retries': '0' };
+  const messageId = await rider.published(receiver.url, { headers, body: SECRET });
+  await rider.ended(messageId);
+  const overrides = { headers: settings };
+  const path = `/v2/dlq/retry/${messageId.replace('msg_', 'dlq_')}`;
+  const again = await rider.manage<{ messageId: string }>('POST', path, overrides);
+  return rider.message(again.messageId);
+}
+
+test('Redact-Fields: a retry can hide more, and never shows what was hidden', async (t) => {
+  const rider = await startRider(t);
+  const narrower = ['header[X-Open]', 'header[X-Key]', 'body', 'headers'];
+  for (const given of narrower) {
+    const view = await retriedWith(rider, { 'Service-Redact-Fields': given }, 'body, header[X-Key]');
+    assert.equal(view.body, hash(SECRET), given);
+    assert.deepEqual(view.header['X-Key'], [hash(HEADER)], given);
+    const isOpenHidden = given === 'headers' || given === 'header[X-Open]';
+    assert.deepEqual(view.header['X-Open'], [isOpenHidden ? hash('open') : 'open'], given);
+  }
+  const all = await retriedWith(rider, { 'Service-Redact-Fields': 'header[X-Key]' }, 'headers');
+  assert.deepEqual(all.header['X-Open'], [hash('open')]);
+  assert.equal(all.body, SECRET);
+  const replaced = await retriedWith(rider, { 'Service-Forward-X-Key': 'another' }, 'header[X-Key]');
+  assert.deepEqual(replaced.header['X-Key'], [hash('another')]);
+});
+
+test('Redact-Fields: what a topic hides by default, a publish can add to but not show', async (t) => {
+  const rider = await startRider(t);
+  await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url: 'http://127.0.0.1:1/' }] });
+  await rider.manage('PATCH', '/v2/topics/news', { headers: { 'Service-Redact-Fields': 'body' } });
+  const delay = { 'Service-Delay': '1h', 'Service-Forward-X-Key': HEADER };
+  for (const [own, isKeyHidden] of [
+    [{}, false],
+    [{ 'Service-Redact-Fields': 'header[X-Key]' }, true],
+    [{ 'service-redact-fields': '' }, false],
+  ] as const) {
+    const answer = await rider.publish('news', { headers: { ...delay, ...own }, body: SECRET });
+    const view = await rider.message(answer.json<{ messageId: string }[]>()[0]!.messageId);
+    assert.equal(view.body, hash(SECRET), JSON.stringify(own));
+    assert.deepEqual(view.header['X-Key'], [isKeyHidden ? hash(HEADER) : HEADER]);
+  }
+  const inQuery = await rider.publish('news?service-redact-fields=header[X-Key]', { headers: delay, body: SECRET });
+  const view = await rider.message(inQuery.json<{ messageId: string }[]>()[0]!.messageId);
+  assert.deepEqual([view.body, view.header['X-Key']], [hash(SECRET), [hash(HEADER)]]);
+});

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRedaction, type Redaction, redactBody, redactHeaders } from '../../src/domain/redact.ts';
+import { BUDGETS } from '../../src/domain/budgets.ts';
+import { parseRedaction, type Redaction, redactBody, redactHeaders, widened } from '../../src/domain/redact.ts';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
@@ -75,4 +76,28 @@ test('what is not named is shown as it is', () => {
       }
     }),
   );
+});
+
+test('two redactions together hide whatever one of them hides, and never more names than one may have', () => {
+  const name = fc.integer({ min: 0, max: 100 }).map((n) => `x-${n}`);
+  const redaction = fc.option(
+    fc.record({
+      body: fc.boolean(),
+      allHeaders: fc.boolean(),
+      headers: fc.uniqueArray(name, { maxLength: BUDGETS.redactionNames.each! }),
+    }),
+  );
+  const hides = (one: Redaction | null, header: string) =>
+    one !== null && (one.allHeaders || one.headers.includes(header));
+  fc.assert(
+    fc.property(redaction, redaction, name, (one, other, header) => {
+      const both = widened(one, other);
+      assert.equal(both?.body ?? false, (one?.body || other?.body) ?? false);
+      if (hides(one, header) || hides(other, header)) assert.ok(hides(both, header));
+      assert.ok((both?.headers.length ?? 0) <= BUDGETS.redactionNames.each!);
+    }),
+  );
+  const one: Redaction = { body: false, allHeaders: false, headers: ['x-a'] };
+  assert.deepEqual(widened(one, { ...one, headers: ['x-b'] })?.headers, ['x-a', 'x-b']);
+  assert.equal(widened(null, null), null);
 });

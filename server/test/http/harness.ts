@@ -109,6 +109,7 @@ export class Rider {
     const asked = { method, headers: { ...authorization, ...headers }, ...(body !== undefined && { body }) };
     const answer = await ask(this.url, path, asked, this.#agent);
     contractOf(this.postrider.routes).require(method, path, answer);
+    if (!path.startsWith('/dev/')) requireUncached(answer);
     return answer;
   }
 
@@ -251,6 +252,12 @@ export function temporaryFolder(t: Cleanup): string {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   return folder;
+}
+
+/** Whatever the API answers is for the caller alone: nobody keeps it, and no browser guesses what it is. */
+function requireUncached({ headers }: Answered): void {
+  assert.equal(headers['cache-control'], 'no-store');
+  assert.equal(headers['x-content-type-options'], 'nosniff');
 }
 
 /** Requires the refusal that `code` stands for, in the one shape all errors have, and answers its text. */

@@ -32,7 +32,8 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
   api.add({
     method: 'GET',
     path: '/v2/keys',
-    scope: 'read',
+    // Whoever knows a key can sign as we do, which is more than to look.
+    scope: 'manage',
     summary: 'Read the signing keys',
     answer: KeysAnswer,
     handle: async ({ principal }) => store.getSigningKeys(principal.account.id),
