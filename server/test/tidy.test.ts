@@ -47,3 +47,25 @@ test('every link from one document to a file leads to one', () => {
     );
   assert.deepEqual(broken, []);
 });
+
+test('no package that the service needs runs a script when it is installed', () => {
+  interface Locked {
+    readonly hasInstallScript?: boolean;
+    readonly dev?: boolean;
+  }
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Readonly<Record<string, Locked>>;
+  };
+  const { allowScripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    allowScripts: Readonly<Record<string, boolean>>;
+  };
+  const scripted = Object.entries(packages).filter(([, { hasInstallScript }]) => hasInstallScript);
+  assert.deepEqual(
+    scripted.filter(([, { dev }]) => !dev).map(([path]) => path),
+    [],
+  );
+  assert.deepEqual(
+    scripted.map(([path]) => path.replace(/^.*node_modules\//, '')).sort(),
+    Object.keys(allowScripts).sort(),
+  );
+});
