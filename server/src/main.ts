@@ -41,6 +41,7 @@ import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { threadExecutor } from './store/sqlite/executor.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
+import { readerExecutor } from './store/sqlite/reader.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
@@ -308,8 +309,12 @@ async function openStore(
   }
   mkdirSync(config.data, { recursive: true });
   return createSqliteStore({
-    executor: await threadExecutor(config.data, 'writer'),
-    reader: await threadExecutor(config.data, 'reader'),
+    executor: await threadExecutor(config.data),
+    reader: await readerExecutor({
+      directory: config.data,
+      timers,
+      log: (level, fields, text) => log[level](fields, text),
+    }),
     clock: world.clock,
     timers,
     node,

@@ -10,14 +10,14 @@ import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import type { Executor } from '../../src/store/sqlite/executor.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
-import { createVerbs, runBatch } from '../../src/store/sqlite/verbs.ts';
+import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/verbs.ts';
 import type { Store } from '../../src/store/store.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { countingIds, planned } from '../domain/given.ts';
 import { ManualClock, seededRandom } from '../manual-clock.ts';
 
 const NODE = 'nod_1';
-const AWAY = { error: 'the store is away', isFull: true };
+const AWAY: Reply = { error: 'the store is away', reason: 'full' };
 
 /** A sender that only notes what it is told to send; a test ends attempts by hand. */
 class NotingSender implements Sender {

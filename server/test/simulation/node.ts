@@ -146,4 +146,4 @@ export class SimulatedNode {
   }
 }
 
-const AWAY: Reply = { error: 'the store is away', isFull: true };
+const AWAY: Reply = { error: 'the store is away', reason: 'full' };

@@ -1,16 +1,16 @@
 // Group commit and what can go wrong with it: a bad command, a full disk, a broken file, too much at once.
 
 import assert from 'node:assert/strict';
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Database } from '../../src/store/sqlite/database.ts';
+import type { Database } from '../../src/store/sqlite/database.ts';
 import { threadExecutor } from '../../src/store/sqlite/executor.ts';
 import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../conformance/given.ts';
 import { ManualClock } from '../manual-clock.ts';
+import { damage } from './damage.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 import { WatchedExecutor } from './watched-executor.ts';
 
@@ -192,7 +192,7 @@ test('a claim that the store could not make loses neither what is due nor what w
   await claim(store, 2);
   const [promised1, promised2, waiting] = messages(3);
   await store.accept([promised1!, promised2!, waiting!], NOW);
-  executor.spoil = ({ verb }) => (verb === 'claim' ? { error: 'database or disk is full', isFull: true } : null);
+  executor.spoil = ({ verb }) => (verb === 'claim' ? { error: 'database or disk is full', reason: 'full' } : null);
   await assert.rejects(claim(store, 5), isUnavailable('full'));
   executor.spoil = () => null;
   const { claims } = await claim(store, 5);
@@ -257,7 +257,7 @@ test('a store that breaks says so once, refuses all that waits and all that come
 
 test('a damaged file breaks the store, also on its thread, and closing it lets the directory go', async (t) => {
   const directory = scratchDirectory(t);
-  damage(directory);
+  damage(directory, 'messages');
   const executor = await threadExecutor(directory);
   const { store, broken } = await open(executor);
   await assert.rejects(store.accept([message()], NOW), isUnavailable('unavailable'));
@@ -265,22 +265,6 @@ test('a damaged file breaks the store, also on its thread, and closing it lets t
   await store.close();
   openDirectory(directory).close();
 });
-
-/** Overwrites the root of the messages table. */
-function damage(directory: string): void {
-  const { database, close } = openDirectory(directory);
-  const { rootpage } = database.get<{ rootpage: number }>(
-    "SELECT rootpage FROM sqlite_schema WHERE name = 'messages'",
-  )!;
-  close();
-  const raw = new Database(join(directory, 'postrider.db'));
-  raw.exec('PRAGMA journal_mode = DELETE');
-  const { page_size: size } = raw.get<{ page_size: number }>('PRAGMA page_size')!;
-  raw.close();
-  const file = openSync(join(directory, 'postrider.db'), 'r+');
-  writeSync(file, new Uint8Array(size).fill(0xa5), 0, size, (rootpage - 1) * size);
-  closeSync(file);
-}
 
 test('past its bound of messages the store refuses to accept, but goes on delivering', async (t) => {
   const { store, executor } = await openWatched(t);
@@ -304,7 +288,7 @@ test('past its bound of bytes the store refuses to accept', async (t) => {
   const body = new Uint8Array(64 * 1024 * 1024);
   const waiting = Array.from({ length: 5 }, () => store.accept([message({ body })], NOW));
   await assert.rejects(store.accept([message()], NOW), isUnavailable('overloaded'));
-  executor.spoil = ({ verb }) => (verb === 'accept' ? { error: 'not now', isFull: false } : null);
+  executor.spoil = ({ verb }) => (verb === 'accept' ? { error: 'not now', reason: null } : null);
   letGo();
   await Promise.allSettled(waiting);
   executor.spoil = () => null;

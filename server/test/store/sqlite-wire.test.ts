@@ -141,7 +141,10 @@ const settleReply: fc.Arbitrary<SettleReply> = fc.record({
 
 const heir: fc.Arbitrary<Heir | null> = fc.option(fc.record({ node: text, leasePrefix: text }));
 
-const failed: fc.Arbitrary<Reply> = fc.record({ error: text, isFull: fc.boolean() });
+const failed: fc.Arbitrary<Reply> = fc.record({
+  error: text,
+  reason: fc.constantFrom(null, 'full' as const, 'unavailable' as const),
+});
 
 /** A command and what may be answered to it. */
 const exchange: fc.Arbitrary<{ command: Command; reply: Reply }> = fc.oneof(

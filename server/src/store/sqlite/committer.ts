@@ -5,7 +5,7 @@
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { Executor } from './executor.ts';
-import type { Command, Reply, Verbs } from './verbs.ts';
+import type { Command, FailedReply, Reply, Verbs } from './verbs.ts';
 
 /** How long what can wait is kept back, if nothing else is asked meanwhile. */
 const LINGER_MS = 5;
@@ -110,5 +110,9 @@ export class Committer {
 
 function answer(waiting: Waiting, reply: Reply): void {
   if ('value' in reply) waiting.resolve(reply.value);
-  else waiting.reject(reply.isFull ? new StoreUnavailable('full', reply.error) : new Error(reply.error));
+  else waiting.reject(toError(reply));
+}
+
+function toError({ error, reason }: FailedReply): Error {
+  return reason === 'full' || reason === 'unavailable' ? new StoreUnavailable(reason, error) : new Error(error);
 }

@@ -3,8 +3,8 @@
 
 import { Worker } from 'node:worker_threads';
 import { openDatabase } from './open.ts';
-import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
-import { type Packed, packCommands, unpackReplies } from './wire.ts';
+import { type Command, createVerbs, failedReply, type Reply, runBatch } from './verbs.ts';
+import { notCrossing, type Packed, packCommands, unpackReplies } from './wire.ts';
 
 export interface Executor {
   /** Rejects only when the store is broken for good. `from` is the node whose batch this is. */
@@ -46,8 +46,15 @@ export interface ThreadData {
   readonly role: 'writer' | 'reader';
 }
 
-/** On a thread of its own; the writer's owns the data directory. Rejects with a message for people if it cannot. */
-export async function threadExecutor(directory: string, role: ThreadData['role'] = 'writer'): Promise<Executor> {
+/**
+ * On a thread of its own; the writer's owns the data directory. Rejects with a message for people if it cannot. `onEnd`
+ * is called when the thread has ended by itself, or can no longer be used.
+ */
+export async function threadExecutor(
+  directory: string,
+  role: ThreadData['role'] = 'writer',
+  onEnd: (error: Error) => void = () => {},
+): Promise<Executor> {
   const workerData: ThreadData = { directory, role };
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData });
   const neighbours = new Neighbours();
@@ -55,14 +62,17 @@ export async function threadExecutor(directory: string, role: ThreadData['role']
   let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void }[] = [];
   let broken: Error | null = null;
   const fail = (error: Error) => {
-    broken ??= error;
+    if (broken) return;
+    broken = error;
     for (const each of waiting) each.reject(broken);
     waiting = [];
+    onEnd(broken);
   };
   worker.on('message', (message: ThreadMessage) => {
     if (message.kind === 'broken') return fail(new Error(message.message));
     waiting.shift()?.resolve(message);
   });
+  worker.on('messageerror', fail);
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error(String(error))));
   worker.on('exit', () => fail(new Error('The store is closed.')));
   const next = () =>
@@ -73,14 +83,13 @@ export async function threadExecutor(directory: string, role: ThreadData['role']
   await next();
   return {
     async execute(commands, from) {
-      const answer = next();
-      if (!broken) {
-        const packed = packCommands(commands);
-        worker.postMessage(packed, [packed.bodies.buffer]);
-      }
-      const message = await answer;
-      neighbours.tell(commands, from);
-      return message.kind === 'replies' ? unpackReplies(message.replies) : [];
+      if (broken) throw broken;
+      const { sent, refused } = send(worker, commands);
+      if (sent.length === 0) return refused as readonly Reply[];
+      const message = await next();
+      neighbours.tell(sent, from);
+      const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
+      return refused.map((reply) => reply ?? replies.shift()!);
     },
     onOthers: (node, listener) => neighbours.add(node, listener),
     async close() {
@@ -92,6 +101,32 @@ export async function threadExecutor(directory: string, role: ThreadData['role']
       await worker.terminate();
     },
   };
+}
+
+/** Sends all that can cross to the thread; beside each command why it could not, or null. */
+function send(
+  worker: Worker,
+  commands: readonly Command[],
+): { readonly sent: readonly Command[]; readonly refused: readonly (Reply | null)[] } {
+  const post = (some: readonly Command[]) => {
+    const packed = packCommands(some);
+    worker.postMessage(packed, [packed.bodies.buffer]);
+  };
+  try {
+    post(commands);
+    return { sent: commands, refused: commands.map(() => null) };
+  } catch {
+    // One of them cannot cross, and kept the others from it.
+  }
+  const refused = notCrossing(commands, (command) => packCommands([command]));
+  const sent = commands.filter((_, index) => refused[index] === null);
+  try {
+    if (sent.length > 0) post(sent);
+    return { sent, refused };
+  } catch (error) {
+    // Each of them could by itself: there was no memory for all of them.
+    return { sent: [], refused: commands.map(() => failedReply(error)) };
+  }
 }
 
 /** After one of these there may be something to claim that was not there before. */

@@ -3,11 +3,22 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadData, ThreadMessage } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
-import { createVerbs, runBatch } from './verbs.ts';
-import { type Packed, packReplies, unpackCommands } from './wire.ts';
+import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
+import { notCrossing, type Packed, packReplies, unpackCommands } from './wire.ts';
 
 const port = parentPort!;
 const say = (message: ThreadMessage) => port.postMessage(message);
+
+/** A reply that cannot cross, perhaps because it is too large, fails alone. */
+function answer(commands: readonly Command[], replies: readonly Reply[]): void {
+  try {
+    say({ kind: 'replies', replies: packReplies(commands, replies) });
+  } catch {
+    const failed = notCrossing(replies, (reply, index) => packReplies([commands[index]!], [reply]));
+    const crossing = replies.map((reply, index) => failed[index] ?? reply);
+    say({ kind: 'replies', replies: packReplies(commands, crossing) });
+  }
+}
 
 try {
   const { directory, role } = workerData as ThreadData;
@@ -20,7 +31,7 @@ try {
         say({ kind: 'closed' });
       } else {
         const commands = unpackCommands(packed);
-        say({ kind: 'replies', replies: packReplies(commands, runBatch(file.database, verbs, commands)) });
+        answer(commands, runBatch(file.database, verbs, commands, role));
       }
     } catch (error) {
       say({ kind: 'broken', message: (error as Error).message });

@@ -133,18 +133,36 @@ export interface Command {
   readonly args: readonly unknown[];
 }
 
-export type Reply =
-  | { readonly value: unknown }
-  /** This command changed nothing; the others of its batch are not concerned. */
-  | { readonly error: string; readonly isFull: boolean };
+/** Why a command failed, where that is known: what it needs is full, its thread is away, or its file cannot be read. */
+export type FailureReason = 'full' | 'unavailable' | 'unreadable';
+
+/** This command changed nothing; the others of its batch are not concerned. */
+export interface FailedReply {
+  readonly error: string;
+  readonly reason: FailureReason | null;
+}
+
+export type Reply = { readonly value: unknown } | FailedReply;
+
+export function failedReply(error: unknown, reason: FailureReason | null = null): FailedReply {
+  return { error: error instanceof Error ? error.message : String(error), reason };
+}
 
 /** The file can no longer be trusted to hold what we write. An fsync that failed is never tried again. */
 export class StoreBroken extends Error {
   override readonly name = 'StoreBroken';
 }
 
-/** Runs all commands in one transaction: one fsync for all of them. */
-export function runBatch(database: Database, verbs: Verbs, commands: readonly Command[]): Reply[] {
+/**
+ * Runs all commands in one transaction: one fsync for all of them. A writer whose file is damaged throws; a reader has
+ * nothing to lose, so that only the command fails that met the damage.
+ */
+export function runBatch(
+  database: Database,
+  verbs: Verbs,
+  commands: readonly Command[],
+  role: 'writer' | 'reader' = 'writer',
+): Reply[] {
   const run = (command: Command): Reply => {
     const verb = verbs[command.verb] as (...args: readonly unknown[]) => unknown;
     return { value: verb(...command.args) };
@@ -152,15 +170,15 @@ export function runBatch(database: Database, verbs: Verbs, commands: readonly Co
   try {
     return database.transaction(() => commands.map(run));
   } catch (error) {
-    requireSound(error);
+    if (role === 'writer') requireSound(error);
   }
   // One of them failed and took the others with it: each again by itself, so that only the bad one fails.
   return commands.map((command) => {
     try {
       return database.transaction(() => run(command));
     } catch (error) {
-      requireSound(error);
-      return { error: error instanceof Error ? error.message : String(error), isFull: sqliteCode(error) === FULL };
+      if (role === 'writer') requireSound(error);
+      return failedReply(error, reasonOf(error));
     }
   });
 }
@@ -176,9 +194,14 @@ function sqliteCode(error: unknown): number | null {
   return typeof code === 'number' ? code & 0xff : null;
 }
 
-function requireSound(error: unknown): void {
+function reasonOf(error: unknown): FailureReason | null {
   const code = sqliteCode(error);
-  if (code === IOERR || code === CORRUPT || code === NOTADB) {
+  if (code === FULL) return 'full';
+  return code === IOERR || code === CORRUPT || code === NOTADB ? 'unreadable' : null;
+}
+
+function requireSound(error: unknown): void {
+  if (reasonOf(error) === 'unreadable') {
     throw new StoreBroken(`SQLite can no longer write its file: ${(error as Error).message}`);
   }
 }

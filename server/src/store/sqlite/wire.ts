@@ -7,7 +7,7 @@ import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Heir } from '../succession.ts';
 import type { AcceptCommand, AcceptReply } from './accept.ts';
 import type { SettleReply } from './settle.ts';
-import type { Command, Reply } from './verbs.ts';
+import { type Command, type FailedReply, failedReply, type Reply } from './verbs.ts';
 
 export interface Packed {
   readonly values: readonly unknown[];
@@ -97,6 +97,21 @@ export function unpackReplies(packed: Packed): Reply[] {
     }
   }
   return replies;
+}
+
+/** Beside each of them why it cannot cross by itself, or null. A function, for one, cannot. */
+export function notCrossing<T>(
+  list: readonly T[],
+  pack: (one: T, index: number) => Packed,
+): readonly (FailedReply | null)[] {
+  return list.map((one, index) => {
+    try {
+      structuredClone(pack(one, index).values);
+      return null;
+    } catch (error) {
+      return failedReply(error);
+    }
+  });
 }
 
 class Packing {
