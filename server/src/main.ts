@@ -1,6 +1,7 @@
-// The composition root: the only file that builds everything and knows which parts stand behind the ports.
+// The composition root: the only file that builds everything and knows which parts stand behind the ports. Which store
+// it is, open-store.ts knows.
 
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { Accounts } from './accounts/accounts.ts';
@@ -10,7 +11,6 @@ import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { idMaker } from './domain/id.ts';
-import type { NodeAbout } from './domain/node.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { Console } from './http/console.ts';
@@ -36,13 +36,7 @@ import { statisticsRoutes } from './http/routes/statistics.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
-import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
-import { openMoveTarget } from './store/postgres/move.ts';
-import { openPostgresStore, shown } from './store/postgres/open.ts';
-import { threadExecutor } from './store/sqlite/executor.ts';
-import { openMoveSource } from './store/sqlite/move.ts';
-import { readerExecutor } from './store/sqlite/reader.ts';
-import { createSqliteStore } from './store/sqlite/store.ts';
+import { openStore } from './open-store.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
@@ -53,6 +47,7 @@ import { retention } from './upkeep/retention.ts';
 import { fireSchedules } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
 
+export { migrateStore, storePlace } from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
@@ -126,7 +121,10 @@ export async function startPostrider(config: Config, options: StartOptions = {})
 
   const metrics = new Metrics();
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
-  const store = countingStore(await openStore(config, node, about, { ...options, world, log }), metrics);
+  const store = countingStore(
+    await openStore(config, { node, about, world, log, onBroken: options.onBroken }),
+    metrics,
+  );
   const accounts = new Accounts(store, world, newId);
   const policy = egressPolicy(config);
   const disk = config.store === null ? diskWatch(config.data, config.minFreeDiskBytes) : noDiskWatch();
@@ -267,63 +265,6 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       return closing;
     },
   };
-}
-
-/** Where it keeps what it accepts, in words. */
-export function storePlace(config: Config): string {
-  return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
-}
-
-/** From the data directory into the database of `--store`. Rejects with MoveStopped once it had begun. */
-export async function migrateStore(config: Config, onProgress: (progress: MoveProgress) => void): Promise<MoveReport> {
-  const { clock } = systemWorld();
-  const source = openMoveSource(config.data);
-  try {
-    const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });
-    try {
-      return await moveStore(source, target, { now: clock.now(), onProgress });
-    } finally {
-      await target.close();
-    }
-  } finally {
-    source.close();
-  }
-}
-
-async function openStore(
-  config: Config,
-  node: string,
-  about: NodeAbout,
-  { world, log, onBroken }: StartOptions & { readonly world: World; readonly log: Log },
-): Promise<Store> {
-  // A disk or a database answers in real time, whatever time a test has for the messages.
-  const timers = systemWorld().clock;
-  if (config.store !== null) {
-    return openPostgresStore({
-      url: config.store,
-      node,
-      timers,
-      log: (level, fields, text) => log[level](fields, text),
-      about,
-    });
-  }
-  mkdirSync(config.data, { recursive: true });
-  return createSqliteStore({
-    executor: await threadExecutor(config.data),
-    reader: await readerExecutor({
-      directory: config.data,
-      timers,
-      log: (level, fields, text) => log[level](fields, text),
-    }),
-    clock: world.clock,
-    timers,
-    node,
-    about,
-    onBroken: (error) => {
-      log.fatal({ err: error }, 'the store can no longer be written');
-      onBroken?.(error);
-    },
-  });
 }
 
 function egressPolicy(config: Config): EgressPolicy {

@@ -54,7 +54,6 @@ function startProblem(error: unknown, config: Config): string {
   if (code === 'EADDRINUSE') return `port ${config.port} is in use; choose another with --port, or 0 for any free one.`;
   if (syscall === 'listen' || syscall === 'getaddrinfo')
     return `cannot listen on ${config.host}, port ${config.port}: ${message}`;
-  if (syscall === 'mkdir') return `cannot make the data directory ${config.data}: ${message}`;
   return message;
 }
 

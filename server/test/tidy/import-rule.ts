@@ -54,6 +54,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
 
 const FILES: Readonly<Record<string, PartName>> = {
   'main.ts': 'main',
+  'open-store.ts': 'main',
   'world.ts': 'world',
   'config.ts': 'config',
   'setting-kind.ts': 'config',

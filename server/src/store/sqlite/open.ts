@@ -1,14 +1,18 @@
 // Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
 
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import { Database } from './database.ts';
+import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
 
 /** Older ones can lose committed pages when two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
 
-const FILE = 'postrider.db';
+/** What SQLite says when another process holds the lock. */
+const BUSY = 5;
+/** What a new database and its log take, roughly. */
+const FREE_BYTES_TO_OPEN = 1024 * 1024;
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 export interface OpenedFile {
@@ -18,10 +22,10 @@ export interface OpenedFile {
 
 /** Opens (or makes) the store in a directory, takes it for this process alone, and brings its schema up to date. */
 export function openDirectory(directory: string): OpenedFile {
-  mkdirSync(directory, { recursive: true });
+  prepareDirectory(directory);
   const lock = lockDirectory(directory);
   try {
-    const database = openDatabase(join(directory, FILE));
+    const database = openOrExplain(directory);
     // The lock says that no other process is alive, so every node the file still lists is gone.
     database.run('DELETE FROM nodes');
     return {
@@ -69,6 +73,19 @@ export function openStopped(directory: string): OpenedFile {
   }
 }
 
+function openOrExplain(directory: string): Database {
+  try {
+    return openDatabase(join(directory, FILE));
+  } catch (error) {
+    // Our own words need no more.
+    if ((error as { errcode?: number }).errcode === undefined) throw error;
+    const { bavail, bsize } = statfsSync(directory);
+    const free = bavail * bsize;
+    const hint = free < FREE_BYTES_TO_OPEN ? `; there are only ${free} bytes free on its disk` : '';
+    throw new Error(`cannot open the database in ${directory}: ${(error as Error).message}${hint}`, { cause: error });
+  }
+}
+
 /** A database by path; `:memory:` for the simulation. */
 export function openDatabase(path: string): Database {
   const database = new Database(path);
@@ -109,12 +126,17 @@ function rewriteLog(database: Database): void {
  * way the process ends, so no stale lock can be left behind.
  */
 function lockDirectory(directory: string): Database {
-  const lock = new Database(join(directory, 'postrider.lock'));
+  const path = join(directory, LOCK_FILE);
+  makeOwnFile(path);
+  const lock = new Database(path);
   try {
     lock.exec('PRAGMA busy_timeout = 2000; BEGIN EXCLUSIVE;');
     return lock;
-  } catch {
+  } catch (error) {
     lock.close();
+    if (((error as { errcode?: number }).errcode ?? 0) !== BUSY) {
+      throw new Error(`cannot lock the data directory with ${path}: ${(error as Error).message}`, { cause: error });
+    }
     throw new Error(
       `The data directory ${directory} is in use by another postrider. ` +
         'Stop that one first, or give this one a directory of its own with --data.',

@@ -1,0 +1,78 @@
+// Opens the store that the settings name, and moves one into the other. Beside main.ts the only file that knows the
+// store adapters.
+
+import type { Config } from './config.ts';
+import type { NodeAbout } from './domain/node.ts';
+import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
+import { openMoveTarget } from './store/postgres/move.ts';
+import { openPostgresStore, shown } from './store/postgres/open.ts';
+import { prepareDirectory } from './store/sqlite/directory.ts';
+import { threadExecutor } from './store/sqlite/executor.ts';
+import { openMoveSource } from './store/sqlite/move.ts';
+import { readerExecutor } from './store/sqlite/reader.ts';
+import { createSqliteStore } from './store/sqlite/store.ts';
+import type { Store } from './store/store.ts';
+import type { Log } from './telemetry/log.ts';
+import { systemWorld, type World } from './world.ts';
+
+export interface OpenStoreOptions {
+  readonly node: string;
+  readonly about: NodeAbout;
+  readonly world: World;
+  readonly log: Log;
+  /** The store is gone for good: there is nothing left to do but end the process. */
+  readonly onBroken?: ((error: Error) => void) | undefined;
+}
+
+export async function openStore(config: Config, options: OpenStoreOptions): Promise<Store> {
+  const { node, about, world, log, onBroken } = options;
+  // A disk or a database answers in real time, whatever time a test has for the messages.
+  const timers = systemWorld().clock;
+  if (config.store !== null) {
+    return openPostgresStore({
+      url: config.store,
+      node,
+      timers,
+      log: (level, fields, text) => log[level](fields, text),
+      about,
+    });
+  }
+  for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
+  return createSqliteStore({
+    executor: await threadExecutor(config.data),
+    reader: await readerExecutor({
+      directory: config.data,
+      timers,
+      log: (level, fields, text) => log[level](fields, text),
+    }),
+    clock: world.clock,
+    timers,
+    node,
+    about,
+    onBroken: (error) => {
+      log.fatal({ err: error }, 'the store can no longer be written');
+      onBroken?.(error);
+    },
+  });
+}
+
+/** Where it keeps what it accepts, in words. */
+export function storePlace(config: Config): string {
+  return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
+}
+
+/** From the data directory into the database of `--store`. Rejects with MoveStopped once it had begun. */
+export async function migrateStore(config: Config, onProgress: (progress: MoveProgress) => void): Promise<MoveReport> {
+  const { clock } = systemWorld();
+  const source = openMoveSource(config.data);
+  try {
+    const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });
+    try {
+      return await moveStore(source, target, { now: clock.now(), onProgress });
+    } finally {
+      await target.close();
+    }
+  } finally {
+    source.close();
+  }
+}

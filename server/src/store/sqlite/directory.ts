@@ -1,0 +1,142 @@
+// The data directory, before anything in it is opened: made when it is missing, closed to other users of the machine,
+// and refused in words where it cannot be used.
+
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  opendirSync,
+  openSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+export const DATABASE_FILE = 'postrider.db';
+export const LOCK_FILE = 'postrider.lock';
+
+/** Ours, with what SQLite keeps beside them and copies that somebody made of them. */
+const OWN_FILE = /^postrider\.(?:db|lock)/;
+const OTHERS = 0o077;
+
+/** Makes and closes it, and answers what of it could not be closed, for whoever runs the service. Throws when it is of no use. */
+export function prepareDirectory(directory: string): readonly string[] {
+  try {
+    makeDirectory(directory);
+    if (!statSync(directory).isDirectory()) throw new Unusable('it is a file, not a directory');
+    const warnings = closeToOthers(directory);
+    for (const name of [LOCK_FILE, DATABASE_FILE]) makeOwnFile(join(directory, name));
+    return warnings;
+  } catch (error) {
+    throw new Error(`cannot use the data directory ${directory}: ${reason(error)}`, { cause: error });
+  }
+}
+
+/**
+ * For its owner alone, from the first moment: SQLite gives the files beside a database the same permissions. What others
+ * may have put in its place, such as a link, is not followed to be changed.
+ */
+export function makeOwnFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (!statSync(path).isFile()) throw new Unusable(`${path} is not a file`);
+    accessSync(path, constants.R_OK | constants.W_OK);
+  }
+}
+
+/**
+ * One step at a time. With `recursive`, mkdir never returns where a file system says that a directory which is there does
+ * not exist, as /proc does: Node.js makes the one above and tries again, without end.
+ */
+function makeDirectory(directory: string): void {
+  const missing: string[] = [];
+  for (let path = resolve(directory); !isThere(path); path = dirname(path)) missing.unshift(path);
+  for (const path of missing) {
+    try {
+      mkdirSync(path, path === missing.at(-1) ? { mode: 0o700 } : {});
+    } catch (error) {
+      // Another process may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/**
+ * Our files always; the directory only if it is ours too, with nothing else in it: to close a directory that others need
+ * would do more harm than its being open.
+ */
+function closeToOthers(directory: string): string[] {
+  const userId = process.getuid?.();
+  // Windows has other means, and what is made there inherits them.
+  if (userId === undefined) return [];
+  const mayClose = (stats: Stats) => stats.uid === userId;
+  const warnings: string[] = [];
+  let hasStrangers = false;
+  const listing = opendirSync(directory);
+  try {
+    for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
+      if (!OWN_FILE.test(entry.name)) {
+        hasStrangers = true;
+        continue;
+      }
+      const path = join(directory, entry.name);
+      const stats = lstatSync(path);
+      if (!stats.isFile() || (stats.mode & OTHERS) === 0) continue;
+      if (mayClose(stats)) chmodSync(path, 0o600);
+      else
+        warnings.push(`${path} is open to other users of this machine and belongs to one of them: run chmod 600 on it`);
+    }
+  } finally {
+    listing.closeSync();
+  }
+  const stats = statSync(directory);
+  if ((stats.mode & OTHERS) === 0) return warnings;
+  if (mayClose(stats) && !hasStrangers) chmodSync(directory, 0o700);
+  else {
+    const why = mayClose(stats) ? 'holds other files too' : 'belongs to another user';
+    warnings.push(
+      `the data directory ${directory} is open to other users of this machine, and is left so because it ${why}: ` +
+        'give postrider one of its own, or run chmod 700 on it',
+    );
+  }
+  return warnings;
+}
+
+class Unusable extends Error {}
+
+function reason(error: unknown): string {
+  if (error instanceof Unusable) return error.message;
+  const { code, path, message } = error as NodeJS.ErrnoException;
+  const at = path ?? 'it';
+  switch (code) {
+    case 'EACCES':
+    case 'EPERM':
+      return `${at} may not be made or written by this user${userText()} (${code})`;
+    case 'EROFS':
+      return `${at} is on a file system that can only be read (${code})`;
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `there is no space left for ${at} (${code})`;
+    case 'ENOENT':
+      return `${at} cannot be made: the file system takes no directory or file there (${code})`;
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return `something on the way to ${at} is not a directory (${code})`;
+    default:
+      return message;
+  }
+}
+
+function userText(): string {
+  const userId = process.getuid?.();
+  return userId === undefined ? '' : `, whose id is ${userId}`;
+}

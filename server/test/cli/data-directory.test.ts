@@ -1,0 +1,110 @@
+// A data directory that cannot be used ends the command at once, with the reason: it never waits or tries without end.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { inScratchFolder } from '../crash/scratch-folder.ts';
+import { noShim, Shim } from '../crash/shim.ts';
+import { temporaryFolder } from '../http/harness.ts';
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The command until it ends by itself; the test fails if it does not. */
+async function run(
+  t: TestContext,
+  command: string,
+  data: string,
+  { env = {}, uid }: { readonly env?: Readonly<Record<string, string>>; readonly uid?: number } = {},
+): Promise<Ended> {
+  const argv = [BIN, command, '--json', '--host', '127.0.0.1', '--port', '0', '--data', data];
+  const as = uid === undefined ? {} : { uid, gid: uid };
+  const child = spawn(process.execPath, argv, { env: { PATH: process.env.PATH, ...env }, cwd: tmpdir(), ...as });
+  t.after(() => child.kill('SIGKILL'));
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const [code] = (await once(child, 'close', { signal: AbortSignal.timeout(60_000) })) as [number | null];
+  return { code, stdout, stderr };
+}
+
+function requireRefusal({ code, stdout, stderr }: Ended, command: string, data: string, why: RegExp): void {
+  assert.equal(code, 1, stderr);
+  assert.equal(stdout, '');
+  assert.ok(stderr.startsWith(`postrider ${command} cannot start: cannot use the data directory ${data}: `), stderr);
+  assert.match(stderr, why);
+  assert.equal(stderr.trim().split('\n').length, 1, stderr);
+}
+
+test('a directory below /proc, which takes none, is refused at once', {
+  skip: !existsSync('/proc/self'),
+}, async (t) => {
+  for (const command of ['dev', 'serve']) {
+    const data = '/proc/x/data';
+    requireRefusal(await run(t, command, data), command, data, /\/proc\/x cannot be made: the file system takes no/);
+  }
+});
+
+test('a directory where a file stands, or below one, is refused', async (t) => {
+  const file = join(temporaryFolder(t), 'file');
+  writeFileSync(file, '');
+  requireRefusal(await run(t, 'serve', file), 'serve', file, /it is a file, not a directory/);
+  const below = join(file, 'data');
+  requireRefusal(await run(t, 'serve', below), 'serve', below, /is not a directory \(ENOTDIR\)/);
+});
+
+test('a directory that this user may not write is refused, made or not', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const folder = temporaryFolder(t);
+  const closed = join(folder, 'closed');
+  mkdirSync(closed);
+  chmodSync(folder, 0o755);
+  chmodSync(closed, 0o555);
+  const as = isRoot ? { uid: NOBODY } : {};
+  const why = /may not be made or written by this user, whose id is \d+ \(EACCES\)/;
+  requireRefusal(await run(t, 'serve', closed, as), 'serve', closed, why);
+  const below = join(closed, 'data');
+  requireRefusal(await run(t, 'serve', below, as), 'serve', below, why);
+  // So that it can be removed again.
+  chmodSync(closed, 0o755);
+});
+
+test('files of another user in a directory that may be written are refused', {
+  skip: !isRoot && 'needs root, to be another user',
+}, async (t) => {
+  const data = join(temporaryFolder(t), 'data');
+  mkdirSync(data);
+  chmodSync(join(data, '..'), 0o755);
+  chmodSync(data, 0o777);
+  writeFileSync(join(data, 'postrider.db'), '', { mode: 0o600 });
+  const why = /postrider\.db may not be made or written by this user, whose id is 65534/;
+  requireRefusal(await run(t, 'serve', data, { uid: NOBODY }), 'serve', data, why);
+});
+
+test('a disk without space is named', { skip: noShim() }, async (t) => {
+  await inScratchFolder('no-space', async (folder) => {
+    const [data, fullFlag] = [join(folder, 'data'), join(folder, 'full')];
+    writeFileSync(fullFlag, '');
+    const env = new Shim(folder).env(data, join(folder, 'disk.log'), { fullFlag });
+    const { code, stdout, stderr } = await run(t, 'serve', data, { env });
+    assert.equal(code, 1, stderr);
+    assert.equal(stdout, '');
+    assert.match(stderr, /^postrider serve cannot start: cannot (?:open the database|lock the data directory) .*full/);
+  });
+});
