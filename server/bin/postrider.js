@@ -14,8 +14,10 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
   );
   process.exitCode = 1;
 } else {
-  // Name lookups run on this pool, on half of its threads: with the default of 4, two dead name servers hold up all.
-  process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '32';
+  // Look-ups of names run on this pool, on half of its threads: as many as the table of budgets lets run at once, so
+  // that none ever waits for a thread. Fewer would let one account's dead name servers hold up all others.
+  const threads = Number(process.env.UV_THREADPOOL_SIZE);
+  process.env.UV_THREADPOOL_SIZE = String(threads > 128 ? threads : 128);
   // A third of the work to start. Inside the package, because what lies in a folder that others can write to is run.
   const { fileURLToPath } = process.getBuiltinModule('node:url');
   const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));

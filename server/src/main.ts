@@ -6,6 +6,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
+import type { Network } from './delivery/dial.ts';
 import type { EgressPolicy } from './delivery/egress.ts';
 import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
@@ -102,6 +103,8 @@ export interface Postrider {
 
 export interface StartOptions {
   readonly world?: World;
+  /** Name servers and connections of the outside; those of the system unless a test has its own. */
+  readonly network?: Network;
   readonly log?: Log;
   /** The store is gone for good: there is nothing left to do but end the process. */
   readonly onBroken?: (error: Error) => void;
@@ -138,10 +141,18 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   });
   const noteInLog = logEngine(log);
   const noteInMetrics = countEngine(metrics);
+  const sender = createUndiciSender({
+    world,
+    policy,
+    hostConnectionsMax: config.hostConcurrency,
+    headerPrefix,
+    ...(options.network && { network: options.network }),
+  });
+  for (const [name, pool] of Object.entries(sender.pools)) metrics.pool(name, pool);
   const engine = new Engine({
     node,
     store,
-    sender: createUndiciSender({ world, policy, hostConnectionsMax: config.hostConcurrency, headerPrefix }),
+    sender,
     world,
     newId,
     tiers,

@@ -6,15 +6,17 @@ import type { TargetUrl } from '../domain/destination.ts';
 import type { HeaderList, Method, Outcome } from '../domain/message.ts';
 import type { Clock } from '../world.ts';
 import { type Connection, type Connections, RESPONSE_HEADER_BYTES_MAX } from './connections.ts';
-import { RefusedError, UnreachableError } from './dial.ts';
+import { RefusedError } from './dial.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
+import { NoLookupError, UnreachableError } from './lookups.ts';
 import type { WireWindow } from './wire-window.ts';
 
 /** What is kept of an answer's body; the rest is not even read. */
 export const RESPONSE_BODY_BYTES_MAX = 64 * 1_024;
 
 export interface Exchange {
+  readonly accountId: string;
   readonly target: TargetUrl;
   readonly method: Method;
   /** All but Content-Length: a name, its value, the next name, … */
@@ -58,10 +60,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /** To be called once. `onEnd` is then called exactly once, possibly before this returns. */
-  start({ target, method, headers, body, timeoutMs }: Exchange): void {
+  start({ accountId, target, method, headers, body, timeoutMs }: Exchange): void {
     // Waiting for a connection counts: the engine's lease is reckoned from here.
     this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
-    this.#cancelWaiting = this.#connections.acquire(target, (connection) => {
+    this.#cancelWaiting = this.#connections.acquire(target, accountId, (connection) => {
       this.#connection = connection;
       connection.client.dispatch({ path: target.path, method, headers: headers as string[], body }, this);
     });
@@ -106,7 +108,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error & { code?: string }): void {
-    if (error instanceof TooLateError) {
+    if (error instanceof TooLateError || error instanceof NoLookupError) {
       this.#end('unsent');
     } else if (error instanceof RefusedError) {
       this.#end({ kind: 'refusedByPolicy', reason: error.message });

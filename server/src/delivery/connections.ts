@@ -30,6 +30,7 @@ interface Origin {
 
 interface Waiting {
   readonly target: DialTarget;
+  readonly accountId: string;
   readonly ready: (connection: Connection) => void;
 }
 
@@ -37,6 +38,8 @@ export interface Connection {
   readonly client: Client;
   readonly origin: Origin;
   readonly openedAtMs: number;
+  /** Whose attempt it is lent to: look-ups for it are on that account. */
+  accountId: string;
   /** To be told of each request as it starts. */
   requestStarts: () => void;
   readonly dialling: AbortController;
@@ -77,8 +80,13 @@ export class Connections {
     return this.#origins.size;
   }
 
+  /** There is a connection that can be used as it is. */
+  hasIdle(target: DialTarget): boolean {
+    return (this.#origins.get(originOf(target))?.idle.length ?? 0) > 0;
+  }
+
   /** Calls `ready` at once, or when the host has a connection to spare; the answer takes the wish back. */
-  acquire(target: DialTarget, ready: (connection: Connection) => void): () => void {
+  acquire(target: DialTarget, accountId: string, ready: (connection: Connection) => void): () => void {
     const key = originOf(target);
     let origin = this.#origins.get(key);
     if (origin === undefined) {
@@ -88,11 +96,12 @@ export class Connections {
     const connection = origin.idle.pop();
     if (connection !== undefined) {
       this.#idle.delete(connection);
+      connection.accountId = accountId;
       ready(connection);
     } else if (origin.openCount < this.#hostConnectionsMax) {
-      ready(this.#create(origin, target));
+      ready(this.#create(origin, target, accountId));
     } else {
-      const waiting = { target, ready };
+      const waiting = { target, accountId, ready };
       const line = origin.waiting;
       line.push(waiting);
       return () => {
@@ -112,6 +121,7 @@ export class Connections {
     }
     const next = origin.waiting.shift();
     if (next !== undefined) {
+      connection.accountId = next.accountId;
       next.ready(connection);
       return;
     }
@@ -129,11 +139,11 @@ export class Connections {
     await Promise.all(closing);
   }
 
-  #create(origin: Origin, target: DialTarget): Connection {
+  #create(origin: Origin, target: DialTarget, accountId: string): Connection {
     const dialling = new AbortController();
     const client = new Client(origin.key, {
       connect: (_options, done) => {
-        this.#dial(target, dialling.signal).then(
+        this.#dial(target, connection.accountId, dialling.signal).then(
           (socket: Socket) => {
             const expectAnswer = hideContinue(socket);
             const expectWrite = guardFirstWrite(socket, this.#wire);
@@ -159,6 +169,7 @@ export class Connections {
       client,
       origin,
       openedAtMs: this.#clock.monotonicMs(),
+      accountId,
       requestStarts: () => {},
       dialling,
     };
@@ -180,7 +191,7 @@ export class Connections {
     const destroyed = connection.client.destroy();
 
     const next = origin.waiting.shift();
-    if (next !== undefined) next.ready(this.#create(origin, next.target));
+    if (next !== undefined) next.ready(this.#create(origin, next.target, next.accountId));
     else if (origin.openCount === 0) this.#origins.delete(origin.key);
     return destroyed;
   }

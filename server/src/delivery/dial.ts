@@ -5,15 +5,12 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TargetUrl } from '../domain/destination.ts';
-import type { Clock } from '../world.ts';
 import { type EgressPolicy, judgeAddress } from './egress.ts';
-import { connectWords, lookupWords, tlsWords } from './failure.ts';
+import { connectWords, tlsWords } from './failure.ts';
+import { type Lookups, UnreachableError } from './lookups.ts';
 
 /** Will never work: not a matter of trying again. The message is for people. */
 export class RefusedError extends Error {}
-
-/** May work another time. The message is for people. */
-export class UnreachableError extends Error {}
 
 /** The part of the world behind the guard; a test puts its own name server here. */
 export interface Network {
@@ -23,63 +20,28 @@ export interface Network {
 
 /**
  * `dns.lookup`, not Node's own resolver, because only it honours /etc/hosts and the search domains that short names in
- * Docker and Kubernetes need. The price: it runs on libuv's pool, which gives name lookups half its threads (2 of 4),
- * so a few names with dead name servers delay all others. One lookup per name at a time and DNS_TIMEOUT_MS soften
- * that; a larger UV_THREADPOOL_SIZE is the cure.
+ * Docker and Kubernetes need. It runs on libuv's pool, of which look-ups get half: bin/postrider.js makes that half as
+ * large as the budget of look-ups (docs/decisions/0017-name-look-ups.md).
  */
 export const systemNetwork: Network = {
   lookup: async (hostname) => (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address),
   connect,
 };
 
-const DNS_TIMEOUT_MS = 5_000;
-
 /** Node gives up on an address after this time if there is another; its own 500 ms are less than one lost packet. */
 const ADDRESS_TIMEOUT_MS = 1_500;
 
 export type DialTarget = Pick<TargetUrl, 'protocol' | 'hostname' | 'port'>;
 
-/** Rejects with a RefusedError or an UnreachableError. An abort drops whatever is under way. */
-export type Dial = (target: DialTarget, signal: AbortSignal) => Promise<Socket>;
+/** Rejects with a RefusedError, an UnreachableError or a NoLookupError. An abort drops whatever is under way. */
+export type Dial = (target: DialTarget, accountId: string, signal: AbortSignal) => Promise<Socket>;
 
 export function createDial(world: {
-  readonly clock: Clock;
   readonly policy: EgressPolicy;
-  readonly network: Network;
+  readonly network: Pick<Network, 'connect'>;
+  readonly lookups: Pick<Lookups, 'find'>;
 }): Dial {
-  const { clock, policy, network } = world;
-  const lookups = new Map<string, Promise<readonly string[]>>();
-
-  function lookUp(hostname: string): Promise<readonly string[]> {
-    let running = lookups.get(hostname);
-    if (running === undefined) {
-      running = network.lookup(hostname).finally(() => lookups.delete(hostname));
-      lookups.set(hostname, running);
-    }
-    return running;
-  }
-
-  /** A literal address is its own answer; no lookup hook of Node or undici would ever see it. */
-  function resolve(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
-    if (isIP(hostname) !== 0) return Promise.resolve([hostname]);
-    return new Promise((done, fail) => {
-      const giveUp = () => fail(new UnreachableError(`name lookup took over ${DNS_TIMEOUT_MS / 1_000} s: ${hostname}`));
-      const cancelTimer = clock.after(DNS_TIMEOUT_MS, giveUp);
-      signal.addEventListener('abort', cancelTimer);
-      lookUp(hostname)
-        .then(
-          (addresses) => {
-            if (addresses.length > 0) done(addresses);
-            else fail(new UnreachableError(`name not found: ${hostname}`));
-          },
-          (error: Error) => fail(new UnreachableError(lookupWords(error, hostname))),
-        )
-        .finally(() => {
-          cancelTimer();
-          signal.removeEventListener('abort', cancelTimer);
-        });
-    });
-  }
+  const { policy, network, lookups } = world;
 
   function refuseUnlessAllowed(address: string, { hostname, port }: DialTarget): void {
     const objection = judgeAddress(address, port, policy);
@@ -88,9 +50,9 @@ export function createDial(world: {
     throw new RefusedError(`refused by the egress guard: ${name}${objection}`);
   }
 
-  return async (target, signal) => {
+  return async (target, accountId, signal) => {
     const { hostname, port } = target;
-    const addresses = await resolve(hostname, signal);
+    const addresses = await lookups.find(accountId, hostname);
     for (const address of addresses) refuseUnlessAllowed(address, target);
     if (signal.aborted) throw new UnreachableError('given up');
 

@@ -13,6 +13,7 @@ export function sendJob(claim: Claim, style: RequestStyle): SendJob {
   return {
     lease: claim.lease,
     messageId: message.id,
+    accountId: message.accountId,
     url: message.url,
     method: message.method,
     headers: requestHeaders(claim, style),

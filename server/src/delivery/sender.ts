@@ -8,6 +8,8 @@ export interface SendJob {
   /** The claim's lease: names this attempt and no other. */
   readonly lease: string;
   readonly messageId: string;
+  /** Whose share of what all accounts use it takes. */
+  readonly accountId: string;
   /** Exactly as the user wrote it; also what the signature vouches for. */
   readonly url: string;
   readonly method: Method;
@@ -23,7 +25,7 @@ export interface SendReport {
   readonly lease: string;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** `unsent`: it came too late to start, and not a byte of it was written. */
+  /** `unsent`: it came too late to start, or never had its turn, and not a byte of it was written. */
   readonly outcome: Outcome | 'unsent';
 }
 

@@ -1,13 +1,15 @@
 // The Sender that really sends, in the thread it is made in: signs each job, makes its attempt, and reports what came
 // of it, all that ended at about the same time together. It decides nothing about retries.
 
-import { parseTargetUrl } from '../domain/destination.ts';
+import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
 import type { HeaderList } from '../domain/message.ts';
+import type { Pool } from '../domain/pool.ts';
 import type { World } from '../world.ts';
 import { Attempt } from './attempt.ts';
 import { Connections } from './connections.ts';
 import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
+import { Lookups } from './lookups.ts';
 import type { Sender, SendJob, SendReport } from './sender.ts';
 import { signJwt, standardWebhookHeaders } from './sign.ts';
 import { WireWindow } from './wire-window.ts';
@@ -22,14 +24,22 @@ export interface UndiciSenderOptions {
   readonly network?: Network;
 }
 
-export function createUndiciSender(options: UndiciSenderOptions): Sender {
+export interface UndiciSender extends Sender {
+  /** What accounts share here, by its name in the table of budgets. */
+  readonly pools: Readonly<Record<'lookups', Pool>>;
+}
+
+export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   const { world, policy, hostConnectionsMax, headerPrefix, network = systemNetwork } = options;
   const { clock } = world;
-  const dial = createDial({ clock, policy, network });
+  const lookups = new Lookups(clock, (hostname) => network.lookup(hostname));
+  const dial = createDial({ policy, network, lookups });
   const issuer = headerPrefix.replace(/-$/, '');
   const wire = new WireWindow(clock);
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax });
   const running = new Set<Attempt>();
+  /** Not begun: what is called is reported as unsent. */
+  const waiting = new Set<() => void>();
   let listener: (reports: readonly SendReport[]) => void = () => {};
   let ended: SendReport[] = [];
   let isClosed = false;
@@ -57,7 +67,27 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
       report(job, startedAt, { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
-    const { method, body, timeoutMs } = job;
+    if (connections.hasIdle(target)) begin(job, target);
+    else beginWithLookup(job, target);
+  }
+
+  /** Before its name can be looked up the attempt has not begun: no deadline runs, and nothing is signed. */
+  function beginWithLookup(job: SendJob, target: TargetUrl): void {
+    const giveBack = () => {
+      takeBack();
+      waiting.delete(giveBack);
+      report(job, clock.now(), 'unsent');
+    };
+    waiting.add(giveBack);
+    const takeBack = lookups.whenFree(job.accountId, target.hostname, () => {
+      waiting.delete(giveBack);
+      begin(job, target);
+    });
+  }
+
+  function begin(job: SendJob, target: TargetUrl): void {
+    const startedAt = clock.now();
+    const { accountId, method, body, timeoutMs } = job;
     const headers = ['Host', target.hostHeader];
     for (const [name, value] of job.headers) headers.push(name, value);
     for (const [name, value] of signatures(job, startedAt)) headers.push(name, value);
@@ -66,7 +96,7 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
       report(job, startedAt, outcome);
     });
     running.add(attempt);
-    attempt.start({ target, method, headers, body, timeoutMs });
+    attempt.start({ accountId, target, method, headers, body, timeoutMs });
   }
 
   function signatures({ signingKey: key, messageId, url, body }: SendJob, nowMs: number): HeaderList {
@@ -78,6 +108,7 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
   }
 
   return {
+    pools: { lookups: lookups.pool },
     send(jobs) {
       for (const job of jobs) start(job);
     },
@@ -86,10 +117,12 @@ export function createUndiciSender(options: UndiciSenderOptions): Sender {
     },
     mayStartUntil(untilMs) {
       if (!wire.extend(untilMs)) return;
+      for (const giveBack of [...waiting]) giveBack();
       for (const attempt of running) attempt.dropUnsent();
     },
     async close() {
       isClosed = true;
+      for (const giveBack of [...waiting]) giveBack();
       for (const attempt of running) attempt.interrupt('cut off: this server is shutting down');
       await connections.close();
       handOver();

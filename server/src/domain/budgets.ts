@@ -134,6 +134,22 @@ export const BUDGETS = budgets({
     node: 64,
     beyond: 'the message waits and no attempt is counted',
   },
+  lookupNames: {
+    what: 'Names whose addresses are kept for some seconds',
+    unit: 'names',
+    each: null,
+    account: null,
+    node: 4096,
+    beyond: 'the oldest is forgotten and looked up again',
+  },
+  lookupAddresses: {
+    what: 'Addresses of one name that are judged and tried',
+    unit: 'addresses',
+    each: 32,
+    account: null,
+    node: null,
+    beyond: 'the rest is left out',
+  },
   interimAnswers: {
     what: 'Interim (1xx) answers of a receiver in one attempt',
     unit: 'answers',

@@ -84,6 +84,7 @@ export function startSender(t: TestContext, options: Partial<UndiciSenderOptions
       {
         lease,
         messageId: `msg_${jobCount}`,
+        accountId: 'acc_1',
         method: 'POST',
         headers: [],
         body: Buffer.from('hello'),

@@ -183,14 +183,25 @@ test('idle connections are limited, the longest idle goes first; a connection pa
 
 function startConnections(options: { idleConnectionsMax?: number } = {}) {
   const clock = manualClock();
-  const dial = createDial({ clock, policy: policyOf('127.0.0.0/8'), network: anyName });
+  const dial = createDial({
+    policy: policyOf('127.0.0.0/8'),
+    network: anyName,
+    lookups: { find: anyName.lookup },
+  });
   const wire = new WireWindow(clock);
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8, ...options });
   const attempt = (url: string): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new Error(target.problem);
     return new Promise((done) => {
-      const exchange = { target, method: 'POST', headers: [], body: Buffer.from('x'), timeoutMs: 30_000 } as const;
+      const exchange = {
+        accountId: 'a',
+        target,
+        method: 'POST',
+        headers: [],
+        body: Buffer.from('x'),
+        timeoutMs: 30_000,
+      } as const;
       new Attempt({ clock, connections, wire }, done).start(exchange);
     });
   };

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { type Command, parseConfig } from '../../src/config.ts';
+import type { Network } from '../../src/delivery/dial.ts';
 import type { Scope } from '../../src/domain/account.ts';
 import type { TierName } from '../../src/domain/tier.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
@@ -25,6 +26,8 @@ export interface RiderOptions {
   readonly data?: string;
   /** What the clock stands at first, in milliseconds since 1970; the start of 2026 unless told otherwise. */
   readonly now?: number;
+  /** Name servers of the test's own. */
+  readonly network?: Network;
 }
 
 export interface CallOptions {
@@ -216,7 +219,10 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
   ridersStarted += 1;
   const world = manualWorld({ seed: ridersStarted, ...(options.now !== undefined && { now: options.now }) });
   const store = await storeOf(data);
-  const postrider = await startPostrider(configFor(data, options, store.flags), { world });
+  const postrider = await startPostrider(configFor(data, options, store.flags), {
+    world,
+    ...(options.network && { network: options.network }),
+  });
   const rider = new Rider(postrider, world.clock);
   t.after(async () => {
     await rider.close();

@@ -1,0 +1,185 @@
+// Finds the addresses of names, for all accounts: one look-up of a name at a time, answers kept for some seconds, and so
+// many at once that an account whose names are never answered leaves room for the others. Who has to wait for that room
+// is told so, because waiting is no attempt.
+
+import { isIP } from 'node:net';
+import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { Pool } from '../domain/pool.ts';
+import type { Clock } from '../world.ts';
+import { lookupWords } from './failure.ts';
+
+/** May work another time. The message is for people. */
+export class UnreachableError extends Error {}
+
+/** Nothing was asked: the account has all the look-ups under way that it may have. */
+export class NoLookupError extends Error {}
+
+/** Answers with addresses. A name that is not known is an error or an empty list. */
+export type LookUp = (hostname: string) => Promise<readonly string[]>;
+
+/** After this time who waits for the answer is told that there is none. The look-up itself goes on: it cannot be ended. */
+const SILENT_MS = 5_000;
+/** Long enough for many connections to one host, short enough for a change of address. */
+const KEPT_MS = 5_000;
+
+type Answer = readonly string[] | UnreachableError;
+
+interface Running {
+  /** Null once it took too long. */
+  waiting: ((answer: Answer) => void)[] | null;
+}
+
+interface Kept {
+  readonly answer: Answer;
+  readonly untilMs: number;
+}
+
+interface Waiting {
+  readonly accountId: string;
+  readonly hostname: string;
+  readonly go: () => void;
+}
+
+export class Lookups {
+  readonly pool = new Pool(nodeMax('lookups'));
+  readonly #clock: Clock;
+  readonly #lookUp: LookUp;
+  readonly #running = new Map<string, Running>();
+  /** The oldest first. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #waitingByAccount = new Map<string, Set<Waiting>>();
+  readonly #waitingByName = new Map<string, Set<Waiting>>();
+
+  constructor(clock: Clock, lookUp: LookUp) {
+    this.#clock = clock;
+    this.#lookUp = lookUp;
+  }
+
+  get keptCount(): number {
+    return this.#kept.size;
+  }
+
+  /**
+   * Calls `go` as soon as the name is known or is being looked up: at once, or when the account may have one more
+   * look-up. The answer takes the wish back.
+   */
+  whenFree(accountId: string, hostname: string, go: () => void): () => void {
+    if (this.#isAsked(hostname) || this.#begin(accountId, hostname)) {
+      go();
+      return () => {};
+    }
+    const waiting: Waiting = { accountId, hostname, go };
+    addTo(this.#waitingByAccount, accountId, waiting);
+    addTo(this.#waitingByName, hostname, waiting);
+    return () => this.#forget(waiting);
+  }
+
+  /** Rejects with an UnreachableError, or with a NoLookupError when there is no room to ask. */
+  find(accountId: string, hostname: string): Promise<readonly string[]> {
+    if (!this.#isAsked(hostname) && !this.#begin(accountId, hostname)) {
+      return Promise.reject(new NoLookupError('the account has as many look-ups under way as it may'));
+    }
+    return new Promise((resolve, reject) => {
+      const take = (answer: Answer) => (answer instanceof Error ? reject(answer) : resolve(answer));
+      const known = this.#known(hostname);
+      if (known !== null) return take(known);
+      const { waiting } = this.#running.get(hostname)!;
+      if (waiting === null) take(silence(hostname));
+      else waiting.push(take);
+    });
+  }
+
+  #isAsked(hostname: string): boolean {
+    return this.#known(hostname) !== null || this.#running.has(hostname);
+  }
+
+  #known(hostname: string): Answer | null {
+    // A literal address is its own answer; no look-up hook of Node or undici would ever see it.
+    if (isIP(hostname) !== 0) return [hostname];
+    const kept = this.#kept.get(hostname);
+    if (kept === undefined) return null;
+    if (kept.untilMs > this.#clock.monotonicMs()) return kept.answer;
+    this.#kept.delete(hostname);
+    return null;
+  }
+
+  /** False when the account has no room for one more. */
+  #begin(accountId: string, hostname: string): boolean {
+    if (this.pool.take(accountId, 1) !== null) return false;
+    const running: Running = { waiting: [] };
+    this.#running.set(hostname, running);
+    const answerAll = (answer: Answer) => {
+      for (const take of running.waiting ?? []) take(answer);
+      running.waiting = null;
+    };
+    const cancelTimer = this.#clock.after(SILENT_MS, () => answerAll(silence(hostname)));
+    const end = (answer: Answer) => {
+      cancelTimer();
+      this.#running.delete(hostname);
+      this.#keep(hostname, answer);
+      // The thread that asked is free only now, however long ago everybody stopped waiting for it.
+      this.pool.give(accountId, 1);
+      answerAll(answer);
+      this.#start();
+    };
+    this.#lookUp(hostname).then(
+      (addresses) => end(addresses.length === 0 ? notFound(hostname) : addresses.slice(0, eachMax('lookupAddresses'))),
+      (error: Error) => end(new UnreachableError(lookupWords(error, hostname))),
+    );
+    this.#goAll(hostname);
+    return true;
+  }
+
+  #keep(hostname: string, answer: Answer): void {
+    this.#kept.delete(hostname);
+    this.#kept.set(hostname, { answer, untilMs: this.#clock.monotonicMs() + KEPT_MS });
+    if (this.#kept.size > nodeMax('lookupNames')) this.#kept.delete(this.#kept.keys().next().value!);
+  }
+
+  /** Begins what waits and now has room, one look-up for each account in turn. */
+  #start(): void {
+    let hasBegun = true;
+    while (hasBegun) {
+      hasBegun = false;
+      for (const [accountId, line] of [...this.#waitingByAccount]) {
+        const [first] = line;
+        if (first === undefined || this.pool.room(accountId) < 1) continue;
+        if (this.#isAsked(first.hostname)) this.#goAll(first.hostname);
+        else this.#begin(accountId, first.hostname);
+        hasBegun = true;
+      }
+    }
+  }
+
+  /** The name is being looked up: whoever waits for it need not wait for room. */
+  #goAll(hostname: string): void {
+    const all = [...(this.#waitingByName.get(hostname) ?? [])];
+    for (const waiting of all) this.#forget(waiting);
+    for (const { go } of all) go();
+  }
+
+  #forget(waiting: Waiting): void {
+    removeFrom(this.#waitingByAccount, waiting.accountId, waiting);
+    removeFrom(this.#waitingByName, waiting.hostname, waiting);
+  }
+}
+
+function silence(hostname: string): UnreachableError {
+  return new UnreachableError(`name lookup took over ${SILENT_MS / 1_000} s: ${hostname}`);
+}
+
+function notFound(hostname: string): UnreachableError {
+  return new UnreachableError(`name not found: ${hostname}`);
+}
+
+function addTo<T>(sets: Map<string, Set<T>>, key: string, value: T): void {
+  const set = sets.get(key);
+  if (set === undefined) sets.set(key, new Set([value]));
+  else set.add(value);
+}
+
+function removeFrom<T>(sets: Map<string, Set<T>>, key: string, value: T): void {
+  const set = sets.get(key);
+  set?.delete(value);
+  if (set?.size === 0) sets.delete(key);
+}
