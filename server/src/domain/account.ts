@@ -40,3 +40,10 @@ export interface UsageRow {
 export function usageDay(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }
+
+/** Whether this is a day as `usageDay` writes it, and one that the calendar has. */
+export function isUsageDay(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const atMs = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(atMs) && usageDay(atMs) === text;
+}

@@ -19,9 +19,20 @@ const BARE_NUMBER = /^\d+(?:\.\d+)?$/;
  * without a unit is taken only when it stands alone, because `1m30` could mean seconds or minutes.
  */
 export function parseDurationMs(text: string): number | null {
+  const ms = readMs(text);
+  return ms === null || Number.isSafeInteger(ms) ? ms : null;
+}
+
+/** The same, but one that is too long to be exact reads as the longest there is: whoever has a limit finds it over that. */
+export function parseAnyDurationMs(text: string): number | null {
+  const ms = readMs(text);
+  return ms === null ? null : Math.min(ms, Number.MAX_SAFE_INTEGER);
+}
+
+function readMs(text: string): number | null {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > TEXT_LENGTH_MAX) return null;
-  if (BARE_NUMBER.test(trimmed)) return wholeMs(Number(trimmed) * 1_000);
+  if (BARE_NUMBER.test(trimmed)) return Math.round(Number(trimmed) * 1_000);
 
   // Sticky, so that each part starts where the last one ended and nothing is scanned twice.
   const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y;
@@ -31,12 +42,7 @@ export function parseDurationMs(text: string): number | null {
     if (found === null) return null;
     totalMs += Number(found[1]) * UNIT_MS.get(found[2]!)!;
   }
-  return wholeMs(totalMs);
-}
-
-function wholeMs(ms: number): number | null {
-  const rounded = Math.round(ms);
-  return Number.isSafeInteger(rounded) ? rounded : null;
+  return Math.round(totalMs);
 }
 
 /** For a whole, non-negative number of milliseconds; `parseDurationMs` reads the answer back as the same number. */

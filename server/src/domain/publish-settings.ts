@@ -3,7 +3,7 @@
 
 import { deduplicationIdProblem } from './deduplication.ts';
 import { parseTargetUrl } from './destination.ts';
-import { parseDurationMs } from './duration.ts';
+import { parseAnyDurationMs } from './duration.ts';
 import { FLOW_KEY_RULE, isFlowKey, parseFlowControl } from './flow-control.ts';
 import { forwardedHeadersProblem, forwardHeaderProblem } from './headers.ts';
 import { parseLabels } from './labels.ts';
@@ -20,7 +20,11 @@ export interface HeaderRules {
   readonly hopsMax: number;
 }
 
-export type PublishSettings = Omit<PublishRequest, 'destination' | 'queueName' | 'body' | 'callerIp' | 'scheduleId'>;
+export interface PublishSettings
+  extends Omit<PublishRequest, 'destination' | 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
+  /** As it was given; for a schedule only. */
+  readonly cron: string | null;
+}
 
 const DELIVERY = ['Method', 'Retries', 'Retry-Delay', 'Delay', 'Timeout', 'Forward-'];
 const CALLBACKS = ['Callback', 'Failure-Callback'];
@@ -92,6 +96,7 @@ export function parsePublishSettings(
       deduplication: reader.deduplication(),
       redaction: reader.own('Redact-Fields', parseRedactFields),
       hops: reader.hops(),
+      cron: reader.own('Cron', asText),
     };
   } catch (error) {
     if (error instanceof Refused) return error.refusal;
@@ -104,6 +109,15 @@ export function ownHeader(headers: HeaderList, name: string, headerPrefix: strin
   const wanted = (headerPrefix + name).toLowerCase();
   const value = headers.find(([each, text]) => each.toLowerCase() === wanted && text.trim() !== '')?.[1];
   return value?.trim() ?? null;
+}
+
+/** Why these settings are not those of a message, or null: ignored, a cron would leave the caller waiting for its ticks. */
+export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderRules): { problem: Problem } | null {
+  if (cron === null) return null;
+  return problem(
+    'bad_header',
+    `${headerPrefix}Cron: only for a schedule; make one with POST /v2/schedules/{destination}`,
+  );
 }
 
 /** Never leaves this file. */
@@ -290,8 +304,14 @@ function parseMethod(text: string): Parsed<Method> {
   return method ? { value: method } : { problem: `must be one of ${METHODS.join(', ')}` };
 }
 
+/** However large: what is too much is for the limits of the tier to say. */
 function parseCount(text: string): Parsed<number> {
-  return /^\d{1,9}$/.test(text) ? { value: Number(text) } : { problem: 'must be a whole number, 0 or more' };
+  if (!/^\d+$/.test(text)) return { problem: 'must be a whole number, 0 or more' };
+  return { value: Math.min(Number(text), Number.MAX_SAFE_INTEGER) };
+}
+
+function asText(text: string): Parsed<string> {
+  return { value: text };
 }
 
 function parseFlag(text: string): Parsed<boolean> {
@@ -300,12 +320,12 @@ function parseFlag(text: string): Parsed<boolean> {
 }
 
 function parseDuration(text: string): Parsed<number> {
-  const ms = parseDurationMs(text);
+  const ms = parseAnyDurationMs(text);
   return ms === null ? { problem: 'must be a duration such as 90s, 5m, 1d12h or 250ms' } : { value: ms };
 }
 
 function parseTimeout(text: string): Parsed<number> {
-  const ms = parseDurationMs(text);
+  const ms = parseAnyDurationMs(text);
   return ms === null || ms === 0 ? { problem: 'must be a duration over 0, such as 30s or 2m' } : { value: ms };
 }
 
@@ -315,8 +335,8 @@ function parseDelayExpression(text: string): Parsed<string> {
 }
 
 function parseTime(text: string): Parsed<number> {
-  const isTime = /^\d{1,11}(\.\d+)?$/.test(text);
-  return isTime ? { value: Math.ceil(Number(text) * 1000) } : { problem: 'must be a time in seconds since 1970' };
+  if (!/^\d+(\.\d+)?$/.test(text)) return { problem: 'must be a time in seconds since 1970' };
+  return { value: Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER) };
 }
 
 function parseFlowKey(text: string): Parsed<string> {

@@ -8,7 +8,7 @@ import type { NewId } from './id.ts';
 import type { CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
 import { type Problem, problem } from './problem.ts';
 import type { Redaction, Sha256 } from './redact.ts';
-import type { Tier } from './tier.ts';
+import { type Tier, UNLIMITED_MAX } from './tier.ts';
 import type { Topic } from './topic.ts';
 
 /** How a delivery is to be made, as far as the caller said; null where they left it to us. */
@@ -218,9 +218,8 @@ function tierProblem(request: PublishRequest, tier: Tier, now: number): PlanProb
   if (isOver(body.length, tier.bodyBytesMax)) {
     return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
   }
-  if (isOver(dueAt(request, now) - now, tier.delayMsMax)) {
-    return overTier(tier, 'the delay', formatDurationMs(tier.delayMsMax!));
-  }
+  const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
+  if (dueAt(request, now) - now > delayMsMax) return overTier(tier, 'the delay', formatDurationMs(delayMsMax));
   return (
     settingsProblem('', request.settings, tier) ??
     (callback && settingsProblem('callback ', callback.settings, tier)) ??
@@ -229,14 +228,18 @@ function tierProblem(request: PublishRequest, tier: Tier, now: number): PlanProb
 }
 
 function settingsProblem(whose: string, settings: DeliverySettings, tier: Tier): PlanProblem | null {
-  if (isOver(settings.retries ?? 0, tier.retriesMax)) {
-    return overTier(tier, `the ${whose}retries (${settings.retries})`, String(tier.retriesMax));
+  const { retries, timeoutMs, delayMs } = settings;
+  const retriesMax = tier.retriesMax ?? UNLIMITED_MAX.retriesMax;
+  if (retries !== null && retries > retriesMax) {
+    return overTier(tier, `the ${whose}retries (${retries})`, String(retriesMax));
   }
-  if (isOver(settings.timeoutMs ?? 0, tier.timeoutMsMax)) {
-    return overTier(tier, `the ${whose}timeout`, formatDurationMs(tier.timeoutMsMax!));
+  const timeoutMsMax = tier.timeoutMsMax ?? UNLIMITED_MAX.timeoutMsMax;
+  if (timeoutMs !== null && timeoutMs > timeoutMsMax) {
+    return overTier(tier, `the ${whose}timeout`, formatDurationMs(timeoutMsMax));
   }
-  if (isOver(settings.delayMs ?? 0, tier.delayMsMax)) {
-    return overTier(tier, `the ${whose}delay`, formatDurationMs(tier.delayMsMax!));
+  const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
+  if (delayMs !== null && delayMs > delayMsMax) {
+    return overTier(tier, `the ${whose}delay`, formatDurationMs(delayMsMax));
   }
   return null;
 }

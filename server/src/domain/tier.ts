@@ -61,6 +61,16 @@ export const DEFAULT_TIERS: Tiers = {
   },
 };
 
+/**
+ * What a message may ask for on a tier without that limit: more could not be kept or waited for. Retries are a column of
+ * 32 bits, and a timer of the runtime runs for 24.8 days at most.
+ */
+export const UNLIMITED_MAX = {
+  retriesMax: 999_999_999,
+  delayMsMax: 100 * 365 * DAY_MS,
+  timeoutMsMax: 2 ** 31 - 1,
+};
+
 /** What an override must respect, and what the limit means in docs/configuration.md. */
 export const TIER_LIMITS: Readonly<
   Record<TierLimit, { readonly min: number; readonly canBeUnlimited: boolean; readonly meaning: string }>

@@ -114,6 +114,10 @@ export class Api {
     });
     this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
+    // Before the body is read: whoever misspelt a path is told so, not what is wrong with a body that nobody takes.
+    this.fastify.addHook('onRequest', async (request, reply) => {
+      if (request.is404) throw this.#unknown(request, reply);
+    });
   }
 
   get routes(): readonly RouteEntry[] {

@@ -87,6 +87,11 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   }
 }
 
+/** Whether a bulk call says that it means all: as text in a query, as text or a boolean in a body. */
+export function saysAll(value: unknown): boolean {
+  return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
+}
+
 const NOT_FILTERS: ReadonlySet<string> = new Set([...PAGE_NAMES, 'all']);
 
 export function parseMessageFilter(values: Given): MessageFilter {

@@ -8,7 +8,7 @@ import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
 import { type Problem, problem } from '../domain/problem.ts';
 import { type PublishRequest, planMessages } from '../domain/publish.ts';
-import { type HeaderRules, parsePublishSettings } from '../domain/publish-settings.ts';
+import { cronProblem, type HeaderRules, parsePublishSettings } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Store } from '../store/store.ts';
 import type { World } from '../world.ts';
@@ -75,6 +75,8 @@ export class Publications {
     const settings = parsePublishSettings(headers, rules);
     if ('problem' in settings) return settings;
     const { queueName, body, callerIp, scheduleId } = publication;
+    const misplaced = scheduleId === null ? cronProblem(settings, rules) : null;
+    if (misplaced) return misplaced;
     return planMessages(
       { ...settings, destination, queueName, body, callerIp, scheduleId },
       { accountId: account.id, tier: tiers[account.tier] },

@@ -41,6 +41,16 @@ test('GET /v2/usage: one a message, an endpoint, a run and a callback, by day an
   assert.deepEqual(one.usage, [{ day: '2026-01-02', kind: 'schedule', count: 1 }]);
 });
 
+test('GET /v2/usage: a day that no calendar has is refused', async (t) => {
+  const rider = await startRider(t);
+  for (const day of ['2026-13-01', '2026-02-30', '2026-00-10', '2026-1-1', 'today', '']) {
+    for (const name of ['fromDay', 'toDay']) {
+      assert.match(refusal(await rider.call('GET', `/v2/usage?${name}=${day}`), 400, 'bad_parameter'), /Day/, day);
+    }
+  }
+  await rider.manage('GET', '/v2/usage?fromDay=2024-02-29&toDay=2026-12-31');
+});
+
 test('Usage: over the quota of the day 429 with Retry-After and RateLimit headers, and nothing is accepted', async (t) => {
   const rider = await startRider(t, tiers({ messagesPerDayMax: 3 }));
   await rider.advance(3_600_000);

@@ -120,6 +120,8 @@ test('POST /v2/bulk: an empty filter, an unknown one and an unknown action are r
   const rider = await startRider(t);
   const post = (body: object) => rider.call('POST', '/v2/bulk', { body: JSON.stringify(body) });
   refusal(await post({ action: 'cancel', filter: {} }), 400, 'bad_filter');
+  refusal(await post({ action: 'cancel', filter: { all: false } }), 400, 'bad_filter');
+  assert.equal((await post({ action: 'cancel', filter: { all: true }, dryRun: true })).status, 200);
   refusal(await post({ action: 'cancel', filter: { colour: 'red' } }), 400, 'bad_filter');
   refusal(await post({ action: 'explode', filter: { all: 'true' } }), 400, 'bad_body');
   refusal(await post({ action: 'cancel', filter: { all: 'true' }, perSecond: 0 }), 400, 'bad_body');

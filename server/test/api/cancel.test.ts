@@ -96,6 +96,15 @@ test('DELETE /v2/messages: no filter at all, an empty one or an unknown one is r
   assert.equal((await rider.message(messageId)).state, 'CREATED');
 });
 
+test('DELETE /v2/messages: all may be said as a boolean in the body; false is no filter', async (t) => {
+  const rider = await startRider(t);
+  for (let i = 0; i < 2; i += 1) await rider.published('http://127.0.0.1:1/', { headers: HOUR });
+  for (const body of ['{"all":false}', '{"all":[true]}', '{"all":{}}']) {
+    refusal(await rider.call('DELETE', '/v2/messages', { body }), 400, 'bad_filter');
+  }
+  assert.deepEqual(await rider.manage('DELETE', '/v2/messages', { all: true }), { cancelled: 2 });
+});
+
 test('DELETE /v2/messages: more than fit in one transaction are all cancelled', async (t) => {
   const rider = await startRider(t);
   const element = { destination: 'http://127.0.0.1:1/', headers: HOUR };

@@ -128,6 +128,20 @@ test('DELETE /v2/dlq and DELETE /v2/dlq/{id}: by id, by filter a page at a time,
   assert.deepEqual((await list(rider, '')).messages, []);
 });
 
+test('DELETE /v2/dlq and POST /v2/dlq/retry: all may be said as a boolean in the body', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, (_arrival, index) => (index < 2 ? 500 : 200));
+  for (let i = 0; i < 2; i += 1) await dead(rider, receiver.url);
+  for (const [method, path] of [['POST', '/v2/dlq/retry'] as const, ['DELETE', '/v2/dlq'] as const]) {
+    refusal(await rider.call(method, path, { body: '{"all":false}' }), 400, 'bad_filter');
+  }
+  const { responses } = await rider.manage<{ responses: object[] }>('POST', '/v2/dlq/retry', { all: true });
+  assert.equal(responses.length, 2);
+  await receiver.received(4);
+  await dead(rider, 'http://127.0.0.1:1/');
+  assert.deepEqual(await rider.manage('DELETE', '/v2/dlq', { all: true }), { deleted: 1 });
+});
+
 test('POST /v2/dlq/retry/{id}: a new message linked to the old, which is gone', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));

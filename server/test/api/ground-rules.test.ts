@@ -38,6 +38,18 @@ test('Errors: error and code as JSON, naming what is wrong, with the headers tha
   assert.ok((await rider.call('GET', '/v2/keys', { token: null })).headers['www-authenticate']);
 });
 
+test('Errors: a path that is not there is 404 and a method that is not taken 405, whatever their body', async (t) => {
+  const rider = await startRider(t);
+  const options = { headers: { 'Content-Type': 'text/plain' }, body: 'no JSON {' };
+  for (const path of [`/v2/publsh/${URL_}`, '/v2/messages/msg_1/retri', '/v3/batch', '/v2/batch/x']) {
+    assert.match(refusal(await rider.call('POST', path, options), 404, 'not_found'), new RegExp(path), path);
+  }
+  for (const path of ['/v2/queues', '/v2/messages/msg_1/retry']) {
+    refusal(await rider.call('PUT', path, options), 405, 'method_not_allowed');
+  }
+  refusal(await rider.call('POST', '/v2/queues', options), 400, 'bad_json');
+});
+
 test('Authentication: a bearer token, or a basic one in any of its three forms', async (t) => {
   const rider = await startRider(t);
   const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` });

@@ -53,6 +53,46 @@ test('Delay: a duration before the first attempt; over the tier it is refused wi
   refusal(await rider.publish(NOWHERE, { headers: { 'Service-Delay': '366d' } }), 412, 'limit_exceeded');
 });
 
+test('Delay, Not-Before, Timeout, Retries: any number over the tier is 412, however large; what is no number is 400', async (t) => {
+  const rider = await startRider(t);
+  const huge = '9'.repeat(40);
+  for (const name of ['Delay', 'Not-Before', 'Timeout', 'Retries', 'Callback-Delay', 'Failure-Callback-Retries']) {
+    const callbacks = { 'Service-Callback': NOWHERE, 'Service-Failure-Callback': NOWHERE };
+    const over = await rider.publish(NOWHERE, { headers: { ...callbacks, [`Service-${name}`]: huge } });
+    assert.match(refusal(over, 412, 'limit_exceeded'), /over the limit of the free tier/, name);
+    const wrong = await rider.publish(NOWHERE, { headers: { ...callbacks, [`Service-${name}`]: `${huge}x` } });
+    assert.match(refusal(wrong, 400, 'bad_header'), new RegExp(`^Service-${name}: `), name);
+  }
+});
+
+test('Delay, Timeout, Retries: on a tier without a limit, what could not be kept is 412', async (t) => {
+  const unlimited = { retriesMax: null, delayMsMax: null, timeoutMsMax: null };
+  const rider = await startRider(t, { flags: ['--tiers', JSON.stringify({ free: unlimited })] });
+  for (const name of ['Delay', 'Not-Before', 'Timeout', 'Retries']) {
+    const over = await rider.publish(NOWHERE, { headers: { [`Service-${name}`]: '9'.repeat(40) } });
+    refusal(over, 412, 'limit_exceeded');
+  }
+  const headers = { 'Service-Delay': '36500d', 'Service-Retries': '999999999', 'Service-Timeout': '24d' };
+  const { maxRetries, notBefore } = await rider.message(await rider.published(NOWHERE, { headers }));
+  assert.deepEqual([maxRetries, notBefore], [999_999_999, rider.clock.now() + 36_500 * 86_400_000]);
+});
+
+test('Cron: not on a publish, an enqueue, in a batch or as the default of a topic; it names the call that takes it', async (t) => {
+  const rider = await startRider(t);
+  const headers = { 'Service-Cron': '* * * * *' };
+  const answers = [await rider.publish(NOWHERE, { headers }), await rider.enqueue('q', NOWHERE, { headers })];
+  for (const answer of answers) {
+    assert.match(refusal(answer, 400, 'bad_header'), /^Service-Cron: .*\/v2\/schedules\//);
+  }
+  refusal(await rider.publish(`${NOWHERE}?service-cron=*`), 400, 'bad_header');
+  const batch = await rider.batch([{ destination: NOWHERE, headers }, { destination: NOWHERE }]);
+  const [refused] = batch.json<[{ error: string; code: string }]>();
+  assert.deepEqual([batch.status, refused.code], [201, 'bad_header']);
+  await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url: NOWHERE }] });
+  refusal(await rider.call('PATCH', '/v2/topics/news', { body: JSON.stringify({ headers }) }), 400, 'bad_header');
+  assert.equal((await rider.manage<object[]>('GET', '/v2/schedules')).length, 0);
+});
+
 test('Timeout: the attempt ends at its deadline as timed out; only a duration is taken', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, () => 'hang');

@@ -1,12 +1,13 @@
 // What an account sees of itself: who it is and what it may do, its signing keys and its usage.
 
 import Type from 'typebox';
-import { usageDay } from '../../domain/account.ts';
+import { isUsageDay, usageDay } from '../../domain/account.ts';
 import { KeysAnswer, OwnAccountAnswer, UsageAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
+const Day = Type.String({ description: 'A UTC day such as 2026-01-31.' });
 
 export function accountRoutes(api: Api, { store, accounts, world, tiers, service }: ApiContext): void {
   api.add({
@@ -57,9 +58,14 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     query: Type.Object({ fromDay: Type.Optional(Day), toDay: Type.Optional(Day) }, { additionalProperties: false }),
     handle: async ({ principal, query }) => {
       const now = world.clock.now();
-      const fromDay = query.fromDay ?? usageDay(now - 30 * DAY_MS);
-      const toDay = query.toDay ?? usageDay(now);
+      const fromDay = dayOf('fromDay', query.fromDay) ?? usageDay(now - 30 * DAY_MS);
+      const toDay = dayOf('toDay', query.toDay) ?? usageDay(now);
       return { fromDay, toDay, usage: await store.usage(principal.account.id, fromDay, toDay) };
     },
   });
+}
+
+function dayOf(name: string, text: string | undefined): string | undefined {
+  if (text === undefined || isUsageDay(text)) return text;
+  throw new ApiError('bad_parameter', `${name}: must be a day of the calendar, such as 2026-01-31`);
 }

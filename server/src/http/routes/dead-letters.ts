@@ -18,7 +18,7 @@ import {
   parsePage,
   querySchema,
   refuseEmptyFilters,
-  single,
+  saysAll,
 } from '../filters.ts';
 import { deadLetterView } from '../message-view.ts';
 
@@ -155,8 +155,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
 
   function bulk(query: unknown, body: unknown): ReturnType<typeof given> {
     const { all, ...values } = given(query, body, BULK_NAMES);
-    const isAll = all !== undefined && single('all', all) === 'true';
-    if (Object.keys(parseMessageFilter(values)).length === 0 && !isAll) {
+    if (Object.keys(parseMessageFilter(values)).length === 0 && !saysAll(all)) {
       refuseEmptyFilters(query, body);
       if (!context.isForQstashClients) {
         throw new ApiError('bad_filter', 'no filter was given; to mean all dead letters, say all=true');

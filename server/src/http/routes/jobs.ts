@@ -5,7 +5,7 @@ import { type Job, jobFilter } from '../../domain/job.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { FILTER_NAMES, given, parseMessageFilter, single } from '../filters.ts';
+import { FILTER_NAMES, given, parseMessageFilter, saysAll } from '../filters.ts';
 
 const JobId = Type.Object({ jobId: Type.String() });
 const Action = Type.Union([Type.Literal('cancel'), Type.Literal('retry'), Type.Literal('delete')]);
@@ -36,8 +36,8 @@ export function jobRoutes(api: Api, context: ApiContext): void {
     handle: async ({ principal, body, reply }) => {
       const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
       const filter = parseMessageFilter(values);
-      if (Object.keys(filter).length === 0 && !(all !== undefined && single('all', String(all)) === 'true')) {
-        throw new ApiError('bad_filter', 'filter: empty; to mean all, say {"all": "true"}');
+      if (Object.keys(filter).length === 0 && !saysAll(all)) {
+        throw new ApiError('bad_filter', 'filter: empty; to mean all, say {"all": true}');
       }
       const accountId = principal.account.id;
       const now = world.clock.now();

@@ -14,7 +14,7 @@ import {
   parsePage,
   querySchema,
   refuseEmptyFilters,
-  single,
+  saysAll,
 } from '../filters.ts';
 import { attemptView, messageView } from '../message-view.ts';
 
@@ -103,8 +103,7 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     handle: async ({ principal, query, body }) => {
       const values = given(query, body, CANCEL_NAMES);
       const filter = parseMessageFilter(values);
-      const isAll = values.all !== undefined && single('all', values.all) === 'true';
-      if (Object.keys(filter).length === 0 && !isAll) {
+      if (Object.keys(filter).length === 0 && !saysAll(values.all)) {
         refuseEmptyFilters(query, body);
         if (!context.isForQstashClients) {
           throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, say all=true');

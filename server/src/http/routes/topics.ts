@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox';
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { HeaderList } from '../../domain/message.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
-import { type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
+import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Tier } from '../../domain/tier.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
 import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
@@ -179,7 +179,8 @@ function parseEndpoints(given: Static<typeof EndpointsBody>['endpoints']): Endpo
 function parseDefaults(headers: Readonly<Record<string, string>>, rules: HeaderRules): HeaderList {
   const defaults: HeaderList = Object.entries(headers).filter(([, value]) => value !== '');
   const settings = parsePublishSettings(defaults, rules);
-  if ('problem' in settings) throw new ApiError(settings.problem.code, `headers: ${settings.problem.message}`);
+  const wrong = 'problem' in settings ? settings : cronProblem(settings, rules);
+  if (wrong) throw new ApiError(wrong.problem.code, `headers: ${wrong.problem.message}`);
   return defaults;
 }
 
