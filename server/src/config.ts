@@ -1,6 +1,7 @@
 // The one table of settings. The Config type, the parsing of flags and environment, `--help`, the start-up summary
 // and docs/configuration.md are all made from it. No other file reads the environment.
 
+import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from './domain/headers.ts';
 import { nearestName } from './domain/nearest-name.ts';
 import { NODE_ROLES, type NodeRole } from './domain/node.ts';
 import { DEFAULT_TIERS } from './domain/tier.ts';
@@ -142,12 +143,17 @@ export const SETTINGS = {
   ),
   requestBytesMax: setting('request-bytes-max', bytes(KIB, GIB), both(100 * MIB), 'Largest body of a request.'),
   batchMax: setting('batch-max', integer(1, 100_000), both(1000), 'Most elements of one batch.'),
-  forwardHeadersMax: setting('forward-headers-max', integer(0, 1000), both(64), 'Most forwarded headers of a message.'),
+  forwardHeadersMax: setting(
+    'forward-headers-max',
+    integer(0, 1000),
+    both(FORWARD_HEADERS_MAX),
+    'Most forwarded headers of a message.',
+  ),
   forwardHeaderBytesMax: setting(
     'forward-header-bytes-max',
     bytes(0, MIB),
-    both(16 * KIB),
-    'Largest size of the forwarded headers of a message, names and values together.',
+    both(FORWARD_HEADER_BYTES_MAX),
+    'Largest size of the headers of a delivery, names and values together, whichever way they came.',
   ),
   hopsMax: setting(
     'hops-max',

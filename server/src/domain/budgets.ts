@@ -77,6 +77,14 @@ export const BUDGETS = budgets({
     node: null,
     beyond: '400 `bad_forward_header`',
   },
+  settingLength: {
+    what: 'Value of one header that steers a delivery',
+    unit: 'characters',
+    each: 16 * KIB,
+    account: null,
+    node: null,
+    beyond: '400 `bad_header`',
+  },
   redactionNames: {
     what: 'Header names in `Redact-Fields`',
     unit: 'names',

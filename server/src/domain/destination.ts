@@ -28,6 +28,8 @@ interface Refusal {
 }
 
 export const URL_LENGTH_MAX = 2_048;
+/** A URL of which every character is percent-encoded. */
+const TEXT_LENGTH_MAX = 3 * URL_LENGTH_MAX;
 
 /** Two forms: all of it encoded, and all but the colon, as Go's `url.PathEscape` does it. */
 const ENCODED_URL = /^https?(?:%3a|:%2f)/i;
@@ -35,6 +37,9 @@ const MERGED_SLASHES = /^(https?:)\/(?!\/)/i;
 const SCHEME = /^https?:\/\//i;
 
 export function parseDestination(text: string): Destination | Refusal {
+  if (text.length > TEXT_LENGTH_MAX) {
+    return refuse(`has ${text.length} characters; a URL of at most ${URL_LENGTH_MAX} is taken`);
+  }
   let given = text;
   if (ENCODED_URL.test(text)) {
     try {

@@ -1,10 +1,13 @@
 // The policy for headers that users make us send: one rule, applied at accept and again by the sender, so that what
 // is accepted can be sent. It does not collect the headers of a request nor add our own.
 
+import { eachMax } from './budgets.ts';
 import type { HeaderList } from './message.ts';
 
 export const FORWARD_HEADERS_MAX = 64;
-export const FORWARD_HEADER_BYTES_MAX = 16 * 1_024;
+export const FORWARD_HEADER_BYTES_MAX = eachMax('headerBytes');
+/** Beside the forwarded ones: Content-Type, traceparent, tracestate. */
+const HEADERS_BESIDE_MAX = 3;
 const NAME_LENGTH_MAX = 256;
 
 /** RFC 9110, 5.6.2. */
@@ -53,20 +56,45 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   return null;
 }
 
-/** Why these headers are too much together, or null. A character is a byte, since values are Latin-1. */
-export function forwardedHeadersProblem(
-  headers: HeaderList,
-  limits: { readonly countMax: number; readonly bytesMax: number },
-): string | null {
+export interface HeaderLimits {
+  readonly countMax: number;
+  readonly bytesMax: number;
+}
+
+/** Why these headers are too much together, or null. */
+export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimits): string | null {
   if (headers.length > limits.countMax) {
     return `${headers.length} headers to forward; at most ${limits.countMax} are taken`;
   }
-  let bytes = 0;
-  for (const [name, value] of headers) bytes += name.length + value.length;
+  const bytes = headerBytes(headers);
   if (bytes > limits.bytesMax) {
     return `the headers to forward have ${bytes} bytes together; at most ${limits.bytesMax} are taken`;
   }
   return null;
+}
+
+/** The same for the list that is delivered in the end: it is judged whole, whichever way each of them came. */
+export function deliveredHeadersProblem(headers: HeaderList, { countMax, bytesMax }: HeaderLimits): string | null {
+  const most = countMax + HEADERS_BESIDE_MAX;
+  if (headers.length > most) return `the delivery would have ${headers.length} headers; at most ${most} are taken`;
+  const bytes = headerBytes(headers);
+  if (bytes > bytesMax) {
+    return `the headers of the delivery have ${bytes} bytes together; at most ${bytesMax} are taken`;
+  }
+  return null;
+}
+
+/** A character is a byte, since values are Latin-1. */
+export function headerBytes(headers: HeaderList): number {
+  let bytes = 0;
+  for (const [name, value] of headers) bytes += name.length + value.length;
+  return bytes;
+}
+
+/** A forwarded Content-Type is the more deliberate of the two, and a request carries only one. */
+export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
+  if (contentType === null || forward.some(([name]) => name.toLowerCase() === 'content-type')) return forward;
+  return [['Content-Type', contentType], ...forward];
 }
 
 /** `x-my-id` as `X-My-Id`: how names are shown, whatever case they came in. */

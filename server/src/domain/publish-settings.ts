@@ -1,11 +1,18 @@
 // From the headers of a publish (of the request itself, of an element of a batch, of a schedule) to the settings of a
 // delivery. Knows names and formats; defaults and limits of the tier are publish.ts's.
 
+import { eachMax } from './budgets.ts';
 import { deduplicationIdProblem } from './deduplication.ts';
 import { parseTargetUrl } from './destination.ts';
 import { parseAnyDurationMs } from './duration.ts';
 import { FLOW_KEY_RULE, isFlowKey, parseFlowControl } from './flow-control.ts';
-import { forwardedHeadersProblem, forwardHeaderProblem } from './headers.ts';
+import {
+  deliveredHeaders,
+  deliveredHeadersProblem,
+  forwardedHeadersProblem,
+  forwardHeaderProblem,
+  type HeaderLimits,
+} from './headers.ts';
 import { parseLabels } from './labels.ts';
 import { type HeaderList, METHODS, type Method, type NewMessage } from './message.ts';
 import { type Problem, type ProblemCode, problem } from './problem.ts';
@@ -70,6 +77,8 @@ const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
   'idempotency-key',
 ]);
 
+const VALUE_LENGTH_MAX = eachMax('settingLength');
+
 const NO_HEADERS: HeaderList = [];
 const NO_LABELS: readonly string[] = [];
 
@@ -84,6 +93,7 @@ export function parsePublishSettings(
     const named = reader.settings('');
     const contentType = reader.contentType();
     const forward = reader.withPassedOn(named.forward);
+    reader.requireDeliverable(contentType, forward);
     return {
       contentType,
       settings: forward === named.forward ? named : { ...named, forward },
@@ -102,6 +112,10 @@ export function parsePublishSettings(
     if (error instanceof Refused) return error.refusal;
     throw error;
   }
+}
+
+export function headerLimits({ forwardHeadersMax, forwardHeaderBytesMax }: HeaderRules): HeaderLimits {
+  return { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax };
 }
 
 /** One own header on its own, such as the `Cron` of a schedule; null when absent or empty. */
@@ -176,7 +190,15 @@ class HeaderReader {
     const values = this.#values.get(name);
     if (values === undefined) return null;
     const shownAs = this.#rules.headerPrefix + name;
-    const parsed = parse(only(values, shownAs));
+    const value = only(values, shownAs);
+    // Before it is taken apart: in a batch it may be as long as the whole request.
+    if (value.length > VALUE_LENGTH_MAX) {
+      throw new Refused(
+        'bad_header',
+        `${shownAs}: has ${value.length} characters; at most ${VALUE_LENGTH_MAX} are taken`,
+      );
+    }
+    const parsed = parse(value);
     if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
     return parsed.value;
   }
@@ -254,9 +276,16 @@ class HeaderReader {
     return passedOn.length === 0 ? forward : [...forward, ...passedOn];
   }
 
+  /** The check on what is delivered in the end, whichever way the headers came. */
+  requireDeliverable(contentType: string | null, forward: HeaderList): void {
+    if (contentType === null && forward.length === 0) return;
+    const wrong = deliveredHeadersProblem(deliveredHeaders(contentType, forward), headerLimits(this.#rules));
+    if (wrong !== null) throw new Refused('bad_forward_header', wrong);
+  }
+
   #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {
     if (this.#others.length === 0) return NO_HEADERS;
-    const { headerPrefix, forwardHeadersMax, forwardHeaderBytesMax } = this.#rules;
+    const { headerPrefix } = this.#rules;
     const lowerGroup = group.toLowerCase();
     const forward: [string, string][] = [];
     for (const { lowerName, name, value } of this.#others) {
@@ -266,7 +295,7 @@ class HeaderReader {
       if (wrong !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
       forward.push([bare, value]);
     }
-    const tooMuch = forwardedHeadersProblem(forward, { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax });
+    const tooMuch = forwardedHeadersProblem(forward, headerLimits(this.#rules));
     if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
     return forward;
   }

@@ -4,6 +4,7 @@
 import { contentKey } from './deduplication.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { formatDurationMs } from './duration.ts';
+import { deliveredHeaders } from './headers.ts';
 import type { NewId } from './id.ts';
 import type { CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
 import { type Problem, problem } from './problem.ts';
@@ -75,16 +76,18 @@ export function planMessages(
   if (destination.kind === 'url') {
     const { url, host } = destination.target;
     const place = { url, host, topicName: null, endpointName: null };
-    const deduplication = deduplicate(request, url, null, context);
+    const deduplication = deduplicate(deduplicationKey(request, url, context), null, context);
     return { messages: [planMessage(request, publisher, context, shared, place, deduplication)] };
   }
   const { topic } = destination;
   if (topic.endpoints.length === 0)
     return problem('topic_empty', `topic "${topic.name}" has no endpoints; add one first`);
+  // Once for all of them: it may be the hash of a large body.
+  const key = deduplicationKey(request, topic.id, context);
   return {
     messages: topic.endpoints.map(({ url, name }) => {
       const place = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
-      const deduplication = deduplicate(request, topic.id, url, context);
+      const deduplication = deduplicate(key, url, context);
       return planMessage(request, publisher, context, shared, place, deduplication);
     }),
   };
@@ -147,19 +150,20 @@ function planMessage(
   };
 }
 
+function deduplicationKey(request: PublishRequest, destination: string, { sha256 }: PlanContext): string | null {
+  if (request.deduplication === null) return null;
+  if (request.deduplication !== 'byContent') return `id:${request.deduplication.id}`;
+  const { body, contentType, settings } = request;
+  return `content:${sha256(contentKey({ destination, body, contentType, headers: settings.forward }))}`;
+}
+
 /** The key a message is known by to later ones that would repeat it; each copy for an endpoint has its own. */
 function deduplicate(
-  request: PublishRequest,
-  destination: string,
+  key: string | null,
   endpointUrl: string | null,
   context: PlanContext,
 ): NewMessage['deduplication'] {
-  if (request.deduplication === null) return null;
-  const { body, contentType, settings } = request;
-  const key =
-    request.deduplication === 'byContent'
-      ? `content:${context.sha256(contentKey({ destination, body, contentType, headers: settings.forward }))}`
-      : `id:${request.deduplication.id}`;
+  if (key === null) return null;
   const expiresAt = context.now + context.deduplicationWindowMs;
   return { key: endpointUrl === null ? key : `${key} ${endpointUrl}`, expiresAt };
 }
@@ -173,12 +177,6 @@ function contradiction(request: PublishRequest): ReturnType<typeof problem> | nu
     return problem('bad_header', 'Order-Key: only in a queue; enqueue the message to keep its order');
   }
   return null;
-}
-
-/** A forwarded Content-Type is the more deliberate of the two, and a request carries only one. */
-export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
-  if (contentType === null || forward.some(([name]) => name.toLowerCase() === 'content-type')) return forward;
-  return [['Content-Type', contentType], ...forward];
 }
 
 /** The host of a URL that was judged when it was stored. */

@@ -1,7 +1,7 @@
 // What of a message is shown as a hash instead of its value, by the `Redact-Fields` header. It is for reads only: the
 // original is stored, delivered and retried as it came.
 
-import { BUDGETS } from './budgets.ts';
+import { eachMax } from './budgets.ts';
 import type { HeaderList } from './message.ts';
 
 export interface Redaction {
@@ -14,6 +14,8 @@ export interface Redaction {
 /** The hex digest. Handed in, because the domain has no cryptography. */
 export type Sha256 = (bytes: Uint8Array) => string;
 
+const NAMES_MAX = eachMax('redactionNames');
+
 /** `headers[…]` is how the public documentation spells it, `header[…]` how the public clients do. */
 const ONE_HEADER = /^headers?\[\s*([!#$%&'*+.^_`|~0-9a-z-]+)\s*\]$/;
 
@@ -24,8 +26,10 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
   for (const part of text.toLowerCase().split(',')) {
     const field = part.trim();
     const header = ONE_HEADER.exec(field)?.[1];
-    if (header !== undefined) headers.add(header);
-    else if (field === 'body') body = true;
+    if (header !== undefined) {
+      headers.add(header);
+      if (headers.size > NAMES_MAX) return { problem: `names too many headers; at most ${NAMES_MAX} are taken` };
+    } else if (field === 'body') body = true;
     else if (field === 'header' || field === 'headers') allHeaders = true;
     else if (field !== '') {
       return { problem: `${JSON.stringify(field.slice(0, 40))} is not one of body, headers, header[Name]` };
@@ -41,7 +45,7 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
 export function widened(one: Redaction | null, other: Redaction | null): Redaction | null {
   if (!one || !other) return one ?? other;
   const headers = [...new Set([...one.headers, ...other.headers])];
-  const allHeaders = one.allHeaders || other.allHeaders || headers.length > BUDGETS.redactionNames.each!;
+  const allHeaders = one.allHeaders || other.allHeaders || headers.length > NAMES_MAX;
   return { body: one.body || other.body, allHeaders, headers: allHeaders ? [] : headers };
 }
 

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { Client } from 'undici';
 import {
   canonicalHeaderName,
+  deliveredHeadersProblem,
   FORWARD_HEADER_BYTES_MAX,
   FORWARD_HEADERS_MAX,
   forwardedHeadersProblem,
@@ -92,6 +93,15 @@ test('number and size of the forwarded headers are limited', () => {
   assert.match(forwardedHeadersProblem([...many, ['X-A', 'b']], limits) ?? '', /65 headers .* at most 64/);
   assert.equal(forwardedHeadersProblem([['abcd', 'é'.repeat(16_380)]], limits), null);
   assert.match(forwardedHeadersProblem([['abcde', 'é'.repeat(16_380)]], limits) ?? '', /16385 bytes .* at most 16384/);
+});
+
+test('the delivered list is judged whole: three more than may be forwarded, and no more bytes', () => {
+  const limits = { countMax: FORWARD_HEADERS_MAX, bytesMax: FORWARD_HEADER_BYTES_MAX };
+  const most = Array.from({ length: 67 }, () => ['X-A', 'b'] as const);
+  assert.equal(deliveredHeadersProblem(most, limits), null);
+  assert.match(deliveredHeadersProblem([...most, ['X-A', 'b']], limits) ?? '', /68 headers; at most 67/);
+  assert.equal(deliveredHeadersProblem([['abcd', 'é'.repeat(16_380)]], limits), null);
+  assert.match(deliveredHeadersProblem([['abcde', 'é'.repeat(16_380)]], limits) ?? '', /16385 bytes .* at most 16384/);
 });
 
 test('names are shown with each part starting in upper case', () => {

@@ -205,3 +205,19 @@ test('the host of a stored URL is found, and one that is no longer valid is our 
   assert.equal(hostOf('http://EXAMPLE.com/x'), 'example.com:80');
   assert.throws(() => hostOf('not a url'), /a stored URL is no longer valid/);
 });
+
+test('the content of a publish to a topic is hashed once, whatever the number of endpoints', () => {
+  let hashed = 0;
+  const context = {
+    ...planContext(),
+    sha256: () => {
+      hashed += 1;
+      return 'hash';
+    },
+  };
+  const destination = topicOf(['https://a.example/1', 'https://a.example/2', 'https://a.example/3']);
+  const plan = planMessages(request({ destination, deduplication: 'byContent' }), publisher(), context);
+  assert.ok('messages' in plan);
+  assert.equal(hashed, 1);
+  assert.equal(new Set(plan.messages.map(({ deduplication }) => deduplication?.key)).size, 3);
+});

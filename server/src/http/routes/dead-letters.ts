@@ -2,9 +2,10 @@
 
 import Type from 'typebox';
 import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
+import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
-import { parsePublishSettings } from '../../domain/publish-settings.ts';
+import { headerLimits, parsePublishSettings } from '../../domain/publish-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
 import type { Principal } from '../../store/store.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
@@ -194,7 +195,10 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     const planned = plan.messages[0]!;
     if (planned.topicName !== null)
       throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
-    return withChanges(again, planned, settings);
+    const changed = withChanges(again, planned, settings);
+    const wrong = deliveredHeadersProblem(changed.headers, headerLimits(rules));
+    if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
+    return changed;
   }
 }
 

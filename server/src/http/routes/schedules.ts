@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { headerMap } from '../../domain/callback.ts';
 import { nextCronTime, parseCron } from '../../domain/cron.ts';
 import { parseDestination } from '../../domain/destination.ts';
-import { deliveredHeaders } from '../../domain/publish.ts';
+import { deliveredHeaders } from '../../domain/headers.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import type { Principal } from '../../store/store.ts';
