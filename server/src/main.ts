@@ -97,6 +97,8 @@ export interface Postrider {
   readonly store: Store;
   /** Everything that can be called, but for the publishing calls. */
   readonly routes: readonly RouteEntry[];
+  /** Logs a fault with its trace, and answers the id it is logged under. */
+  onFault(error: unknown): string;
   /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
   close(): Promise<void>;
 }
@@ -186,9 +188,11 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   });
 
   let isServing = true;
+  const countFault = metrics.counter('postrider_faults_total', 'Faults of the server that were met and logged.');
   const onFault = (error: unknown): string => {
     const fault = newId('err');
-    log.error({ err: error, fault }, 'a request met a fault');
+    countFault();
+    log.error({ err: error instanceof Error ? error : new Error(String(error)), fault }, 'a fault of the server');
     return fault;
   };
   const context: ApiContext = {
@@ -271,6 +275,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     token,
     store,
     routes: api.routes,
+    onFault,
     close: () => {
       closing ??= close();
       return closing;

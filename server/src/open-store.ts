@@ -50,8 +50,12 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     node,
     about,
     onBroken: (error) => {
-      log.fatal({ err: error }, 'the store can no longer be written');
-      onBroken?.(error);
+      try {
+        log.fatal({ err: error }, 'the store can no longer be written');
+      } finally {
+        // Whatever becomes of the log: nothing may be accepted any more.
+        onBroken?.(error);
+      }
     },
   });
 }

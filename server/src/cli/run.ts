@@ -23,6 +23,7 @@ export async function run(config: Config): Promise<number> {
     process.stderr.write(`postrider ${config.command} cannot start: ${startProblem(error, config)}\n`);
     return 1;
   }
+  survive(postrider);
   const { url, token } = postrider;
   if (config.json) process.stdout.write(`${JSON.stringify({ api: url, ...(token !== null && { token }) })}\n`);
   else {
@@ -33,6 +34,15 @@ export async function run(config: Config): Promise<number> {
   if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
   await postrider.close();
   return 0;
+}
+
+/**
+ * What nothing else has caught is logged, and the process goes on: whoever can provoke a fault must not be able to stop
+ * what others have asked for. That is safe here, because nothing is acknowledged before the store has written it, and a
+ * store that can no longer be written ends the process in a way of its own. Rejected promises come this way as well.
+ */
+function survive({ onFault }: Postrider): void {
+  process.on('uncaughtException', onFault);
 }
 
 /** In dev, a busy port is no reason to stop: the next free one is taken, and said. */

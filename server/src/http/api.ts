@@ -198,7 +198,7 @@ function constantsRule(errors: readonly ValidationError[]): string | null {
 
 /** Mistakes that Fastify itself finds, in our words. */
 function fastifyProblem(error: unknown) {
-  const { validation, validationContext, statusCode, code, message } = error as {
+  const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
     validation?: readonly ValidationError[];
     validationContext?: string;
     statusCode?: number;

@@ -46,10 +46,14 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     latest.set(request.socket, { request, response });
     if (isClosing) response.setHeader('Connection', 'close');
-    if (sink?.handle(request, response)) return;
-    handle(request, response).catch((error) => {
-      refuse(request, response, error);
-    });
+    // An error that nobody listens to would end the process.
+    response.on('error', onFault);
+    handle(request, response)
+      .catch((error) => refuse(request, response, error))
+      .catch((error) => {
+        onFault(error);
+        response.destroy();
+      });
   };
   const server = createServer(
     {
@@ -67,6 +71,15 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   // An expectation we do not know may be ignored (RFC 9110, 10.1.1); Node would answer 417 without a body.
   server.on('checkExpectation', receive);
   server.on('clientError', (error, socket: Socket) => {
+    try {
+      refuseNonsense(error, socket);
+    } catch (fault) {
+      onFault(fault);
+      socket.destroy();
+    }
+  });
+
+  function refuseNonsense(error: Error, socket: Socket): void {
     const last = latest.get(socket);
     if (!last || last.response.writableFinished) refuseUnreadable(error, socket);
     // Nonsense behind a whole request must not be answered in its place.
@@ -74,9 +87,10 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     // Nonsense within a body that is refused already gets no second answer.
     else if (last.response.headersSent) last.response.end();
     else refuseUnreadable(error, socket);
-  });
+  }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (sink?.handle(request, response)) return;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
     }
@@ -89,12 +103,14 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     // The caller went away while sending: there is nobody to answer.
     if (request.destroyed && !request.complete) return;
     const problem = problemOf(error) ?? internalProblem(onFault(error));
-    if (request.complete) sendError(response, problem);
+    // Half an answer cannot be taken back: that it ends too early is what the caller can see.
+    if (response.headersSent) response.destroy();
+    else if (request.complete) sendError(response, problem);
     else refuseUnread(request, response, problem);
   }
 
   return {
-    listen: (host, port) => listen(server, host, port),
+    listen: (host, port) => listen(server, host, port, onFault),
     close() {
       isClosing = true;
       return new Promise((resolve) => {
@@ -106,11 +122,13 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   };
 }
 
-function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+function listen(server: Server, host: string, port: number, onFault: ListenerOptions['onFault']): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
+      // A connection that cannot be accepted, for instance without a free file handle, is one connection less.
+      server.on('error', onFault);
       resolve(server.address() as AddressInfo);
     });
   });

@@ -6,7 +6,10 @@ import type { EngineEvent } from '../delivery/engine.ts';
 export type Log = Logger;
 
 export function createLog(level: string): Log {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: true }));
+  const destination = pino.destination({ fd: 2, sync: true });
+  // Whoever reads the log may go away; that is no reason to stop delivering.
+  destination.on('error', () => {});
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */

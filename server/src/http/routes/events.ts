@@ -56,7 +56,13 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
       const filter = parseEventFilter(given(query, null, NAMES));
       const place = await streams.placeFor(principal.account.id, reply.request.headers['last-event-id']);
       reply.hijack();
-      streams.open(reply.raw, principal.account.id, filter, place);
+      try {
+        streams.open(reply.raw, principal.account.id, filter, place);
+      } catch (error) {
+        // From here on nobody else answers it.
+        context.onFault(error);
+        reply.raw.destroy();
+      }
     },
   });
 
