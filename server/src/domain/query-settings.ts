@@ -30,7 +30,8 @@ export function takeSettings(destination: string, headerPrefix: string, known: R
   return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings };
 }
 
-function isSetting(lowerName: string, prefix: string, known: ReadonlySet<string>): boolean {
+/** Whether a name, in lower case, is that of a setting: the prefix in lower case and a name or a family of `known`. */
+export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<string>): boolean {
   if (!lowerName.startsWith(prefix)) return false;
   const bare = lowerName.slice(prefix.length);
   for (const each of known) {

@@ -16,8 +16,10 @@ import { callerIp } from './caller.ts';
 import { ANSWER_HEADERS, ApiError } from './errors.ts';
 import { type Planned, type Publication, type Publications, withDefaults } from './publications.ts';
 import { quotaHeaders } from './quota.ts';
+import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
+import { standingUrl } from './standing-message.ts';
 
 export interface PublishLaneOptions {
   readonly store: Store;
@@ -101,7 +103,10 @@ export class PublishLane {
       if (planned instanceof ApiError) throw planned;
       const results = await this.#accept(planned, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
-      sendJson(response, isNew ? 201 : 202, planned[0]!.topicName === null ? results[0] : results);
+      const isTopic = planned[0]!.topicName !== null;
+      // A copy for an endpoint repeats one of the same URL only.
+      const shown = isTopic ? results : isNew ? results[0] : await this.#standing(results[0]!, principal);
+      sendJson(response, isNew ? 201 : 202, shown);
     });
   }
 
@@ -160,6 +165,11 @@ export class PublishLane {
     });
   }
 
+  async #standing(result: Result, { account }: Principal): Promise<Result> {
+    const url = await standingUrl(this.#options.store, account.id, result.messageId);
+    return url === null ? result : { ...result, url };
+  }
+
   #bodyLimit(tier: Tier) {
     const { requestBytesMax } = this.#options;
     const tierMax = tier.bodyBytesMax ?? Number.POSITIVE_INFINITY;
@@ -191,14 +201,6 @@ function batchEntries(slots: readonly Slot[], results: readonly Result[]): unkno
 
 function requestTooLarge(bytesMax: number): ApiError {
   return new ApiError('request_too_large', `the request body is over the limit of this server: ${bytesMax} bytes`);
-}
-
-/** The headers as they came, in order and case, which `request.headers` does not keep. */
-function rawHeaders(request: IncomingMessage): HeaderList {
-  const raw = request.rawHeaders;
-  const headers: [string, string][] = [];
-  for (let i = 0; i < raw.length; i += 2) headers.push([raw[i]!, raw[i + 1]!]);
-  return headers;
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {

@@ -180,7 +180,10 @@ export interface Store {
   /** Deletes failed messages and answers how many of the ids named one. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): Promise<number>;
 
-  /** Accepts each new message in the place of its dead letter, which is gone then. False where it was gone before. */
+  /**
+   * Accepts each new message in the place of its dead letter, which is gone then. False where it was gone before, and where
+   * the new message would repeat one that stands: that dead letter stays.
+   */
   retryDeadLetters(
     retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
     now: number,

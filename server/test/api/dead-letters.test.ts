@@ -190,12 +190,72 @@ test('POST /v2/dlq/retry/{id}: url, body and headers may be given anew; all else
   assert.match(JSON.stringify(again.header), /"X-Key":\["REDACTED:/);
 });
 
+test('POST /v2/dlq/retry/{id}: headers of the request override as well; those in its JSON win', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));
+  const given = { 'Content-Type': 'text/plain', 'Service-Forward-X-Shop': '7', 'Service-Label': 'red' };
+  const old = await dead(rider, receiver.url, given, 'hello');
+  const headers = {
+    'Content-Type': 'application/json',
+    'service-retries': '2',
+    'Service-Method': 'PUT',
+    'Service-Delay': '90s',
+    'Service-Timeout': '5m',
+    'Service-Forward-X-Shop': '8',
+    'Service-Forward-X-More': 'm',
+    'Service-Callback': `${receiver.url}/callback`,
+    'X-Other': 'not forwarded',
+  };
+  const body = JSON.stringify({ headers: { 'Service-Retries': '4' } });
+  const answer = await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, { headers, body });
+  assert.equal(answer.status, 201, answer.text);
+  const { messageId } = answer.json<{ messageId: string }>();
+  const again = await rider.manage<Record<string, unknown>>('GET', `/v2/messages/${messageId}`);
+  assert.deepEqual([again.maxRetries, again.method, again.timeoutMs], [4, 'PUT', 300_000]);
+  assert.deepEqual([again.labels, again.callback], [['red'], `${receiver.url}/callback`]);
+  assert.equal(again.notBefore, rider.clock.now() + 90_000);
+  assert.deepEqual(again.header, { 'Content-Type': ['text/plain'], 'X-Shop': ['8'], 'X-More': ['m'] });
+  await rider.advance(90_000);
+  const [, arrival] = await receiver.received(2);
+  assert.equal(Buffer.from(arrival!.body).toString('utf8'), 'hello');
+});
+
+test('POST /v2/dlq/retry: headers of the request override in every one; a bad one is refused and nothing is retried', async (t) => {
+  const rider = await startRider(t);
+  for (let i = 0; i < 2; i += 1) await dead(rider, 'http://127.0.0.1:1/');
+  const path = '/v2/dlq/retry?all=true';
+  refusal(await rider.call('POST', path, { headers: { 'Service-Retries': 'x' } }), 400, 'bad_header');
+  refusal(await rider.call('POST', path, { headers: { 'Service-Retries': '101' } }), 412, 'limit_exceeded');
+  refusal(await rider.call('POST', path, { headers: { 'Service-Cron': '* * * * *' } }), 400, 'bad_header');
+  assert.equal((await list(rider, '')).messages.length, 2);
+  const headers = { 'Service-Retries': '9', 'Service-Delay': '1h' };
+  const { responses } = (await rider.call('POST', path, { headers })).json<{ responses: { messageId: string }[] }>();
+  for (const { messageId } of responses) assert.equal((await rider.message(messageId)).maxRetries, 9);
+  assert.equal(responses.length, 2);
+});
+
+test('POST /v2/dlq/retry/{id}: one that would repeat a message that stands is refused, and the dead letter stays', async (t) => {
+  const rider = await startRider(t);
+  const headers = { 'Service-Deduplication-Id': 'order-1' };
+  await rider.published('http://127.0.0.1:1/', { headers: { ...headers, 'Service-Delay': '1h' } });
+  const old = await dead(rider, 'http://127.0.0.1:1/');
+  refusal(await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, { headers }), 409, 'conflict');
+  const { responses } = (await rider.call('POST', '/v2/dlq/retry?all=true', { headers })).json<{
+    responses: object[];
+  }>();
+  assert.deepEqual(responses, []);
+  assert.equal((await list(rider, '')).messages.length, 1);
+  assert.equal((await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`)).status, 201);
+});
+
 test('POST /v2/dlq/retry/{id}: a bad override is refused, and the dead letter stays', async (t) => {
   const rider = await startRider(t);
   const old = await dead(rider, 'http://127.0.0.1:1/');
   const retry = (body: unknown) => rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, { body: JSON.stringify(body) });
   refusal(await retry({ url: 'ftp://x' }), 400, 'bad_destination');
   refusal(await retry({ headers: { 'Service-Retries': 'x' } }), 400, 'bad_header');
+  const headers = { 'Service-Retries': 'x' };
+  refusal(await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, { headers }), 400, 'bad_header');
   refusal(await retry({ colour: 'red' }), 400, 'bad_body');
   assert.equal((await list(rider, '')).messages.length, 1);
 });

@@ -34,6 +34,29 @@ test('Deduplication-Id: within the window 202, the old id and deduplicated; deli
   assert.notEqual(await rider.published(receiver.url, { headers }), messageId);
 });
 
+test('Deduplication-Id: a duplicate is answered with the URL of the message that stands, not with its own', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t);
+  const headers = { 'Service-Deduplication-Id': 'order-1' };
+  const url = `${receiver.url}/first`;
+  const messageId = await rider.published(url, { headers });
+  for (const again of [
+    await rider.publish(`${receiver.url}/second`, { headers }),
+    await rider.enqueue('q', `${receiver.url}/third`, { headers }),
+  ]) {
+    assert.equal(again.status, 202);
+    assert.deepEqual(again.json<Answer>(), { messageId, url, deduplicated: true });
+  }
+  await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url }] });
+  await rider.publish('news', { headers });
+  const [copy] = (await rider.publish('news', { headers })).json<[Answer]>();
+  assert.deepEqual([copy.url, copy.deduplicated], [url, true]);
+  await rider.call('POST', `/v2/schedules/${receiver.url}/fourth`, {
+    headers: { ...headers, 'Service-Cron': '0 0 1 1 *', 'Service-Schedule-Id': 'yearly' },
+  });
+  assert.deepEqual(await rider.manage('POST', '/v2/schedules/yearly/run'), [{ messageId, url }]);
+});
+
 test('Deduplication-Id: a colon is refused, another account may use the same id', async (t) => {
   const rider = await startRider(t);
   const bad = await rider.publish(NOWHERE, { headers: { 'Service-Deduplication-Id': 'a:b' } });

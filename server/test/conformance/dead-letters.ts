@@ -75,6 +75,18 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.counts()).pending, 1);
     });
 
+    test('one whose message would repeat another that stands makes none, and stays', async ({ a }) => {
+      const [one, two] = messages(2) as [NewMessage, NewMessage];
+      await fail(a, [one, two]);
+      const deduplication = { key: 'id:k', expiresAt: NOW + 1000 };
+      await a.store.accept([message({ deduplication, dueAt: NOW + 1 })], NOW);
+      const repeated = { messageId: one.id, message: message({ deduplication }) };
+      assert.deepEqual(await a.store.retryDeadLetters([repeated, again(two)], NOW), [false, true]);
+      assert.equal(await a.stateOf(one), 'failed');
+      assert.equal(await a.store.getMessage(ACCOUNT, two.id), null);
+      assert.equal((await a.store.counts()).pending, 2);
+    });
+
     test('a retry into a queue waits for its turn, and counts as usage', async ({ a }) => {
       const dead = message({ queueName: 'q' });
       await fail(a, [dead]);

@@ -1,11 +1,13 @@
 // Dead letters over the API: failed messages, to look at, send again or throw away, one by one or by filter.
 
-import Type from 'typebox';
+import type { FastifyReply } from 'fastify';
+import Type, { type Static } from 'typebox';
 import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
 import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
-import { headerLimits, parsePublishSettings } from '../../domain/publish-settings.ts';
+import { cronProblem, headerLimits, parsePublishSettings, SETTING_NAMES } from '../../domain/publish-settings.ts';
+import { isSetting } from '../../domain/query-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
 import type { Principal } from '../../store/store.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
@@ -22,6 +24,8 @@ import {
   saysAll,
 } from '../filters.ts';
 import { deadLetterView } from '../message-view.ts';
+import { withDefaults } from '../publications.ts';
+import { rawHeaders } from '../raw-headers.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
 const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];
@@ -37,6 +41,12 @@ const Overrides = Type.Object(
   },
   { additionalProperties: false },
 );
+
+interface Overriding {
+  readonly url?: string;
+  readonly body?: string;
+  readonly headers: HeaderList;
+}
 
 export function deadLetterRoutes(api: Api, context: ApiContext): void {
   const { store, world, newId, publications, rules } = context;
@@ -114,8 +124,11 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
       if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
       const { message } = stored;
-      const fresh = body ? await changed(principal, message, body) : retriedMessage(message, world.clock.now(), newId);
+      const fresh = await again(principal, message, overridesOf(reply, body));
       const [isRetried] = await store.retryDeadLetters([{ messageId: message.id, message: fresh }], world.clock.now());
+      if (!isRetried && fresh.deduplication && (await isDead(principal, message.id))) {
+        throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
+      }
       if (!isRetried) throw unknownDeadLetter(params.dlqId);
       reply.status(201);
       return { messageId: fresh.id };
@@ -134,10 +147,11 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     handle: async ({ principal, query, body, reply }) => {
       const { messages, cursor } = await search(principal, bulk(query, body), true);
       const now = world.clock.now();
-      const retries = messages.map((message) => ({
-        messageId: message.id,
-        message: retriedMessage(message, now, newId),
-      }));
+      const overrides = overridesOf(reply);
+      const retries: { messageId: string; message: NewMessage }[] = [];
+      for (const message of messages) {
+        retries.push({ messageId: message.id, message: await again(principal, message, overrides) });
+      }
       const isRetried = retries.length > 0 ? await store.retryDeadLetters(retries, now) : [];
       const responses = retries
         .filter((_, index) => isRetried[index])
@@ -170,16 +184,35 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     return deadLetterView(message, stored?.attempts.at(-1));
   }
 
+  async function isDead(principal: Principal, messageId: string): Promise<boolean> {
+    return (await store.getMessage(principal.account.id, messageId))?.message.state === 'failed';
+  }
+
+  /** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */
+  function overridesOf(reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
+    const prefix = rules.headerPrefix.toLowerCase();
+    const sent = rawHeaders(reply.request.raw).filter(([name]) => isSetting(name.toLowerCase(), prefix, SETTING_NAMES));
+    if (!body && sent.length === 0) return null;
+    return { ...body, headers: withDefaults(Object.entries(body?.headers ?? {}), sent) };
+  }
+
+  async function again(principal: Principal, dead: Message, overrides: Overriding | null): Promise<NewMessage> {
+    const same = retriedMessage(dead, world.clock.now(), newId);
+    return overrides ? changed(principal, dead, same, overrides) : same;
+  }
+
   /** Goes through the same planning as any publish, so that what a retry changes is judged like any other. */
   async function changed(
     principal: Principal,
     dead: Message,
-    overrides: { url?: string; body?: string; headers?: Record<string, string> },
+    same: NewMessage,
+    overrides: Overriding,
   ): Promise<NewMessage> {
-    const again = retriedMessage(dead, world.clock.now(), newId);
-    const headers: HeaderList = Object.entries(overrides.headers ?? {});
+    const { headers } = overrides;
     const settings = parsePublishSettings(headers, rules);
     if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
+    const misplaced = cronProblem(settings, rules);
+    if (misplaced) throw new ApiError(misplaced.problem.code, misplaced.problem.message);
     const plan = await publications.plan(
       {
         destination: overrides.url ?? dead.url,
@@ -195,7 +228,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     const planned = plan.messages[0]!;
     if (planned.topicName !== null)
       throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
-    const changed = withChanges(again, planned, settings);
+    const changed = withChanges(same, planned, settings);
     const wrong = deliveredHeadersProblem(changed.headers, headerLimits(rules));
     if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
     return changed;

@@ -12,6 +12,7 @@ import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { shownBody, shownCaller, shownContent } from '../message-view.ts';
+import { standingUrl } from '../standing-message.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
 const TICKS_SHOWN = 5;
@@ -99,7 +100,14 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
       const { duplicates } = await store.accept(plan.messages, world.clock.now());
       reply.status(201);
-      return plan.messages.map(({ id, url }, index) => ({ messageId: duplicates[index] ?? id, url }));
+      return Promise.all(
+        plan.messages.map(async ({ id, url, topicName }, index) => {
+          const standing = duplicates[index] ?? null;
+          if (standing === null || topicName !== null) return { messageId: standing ?? id, url };
+          const first = await standingUrl(store, principal.account.id, standing);
+          return { messageId: standing, url: first ?? url };
+        }),
+      );
     },
   });
 

@@ -36,7 +36,7 @@ export async function deleteDeadLetters(
   return deleteHeld(database, await holdFailed(database, named));
 }
 
-/** Beside each pair whether the dead letter was still there. */
+/** Beside each pair whether it was done. */
 export async function retryDeadLetters(
   database: Database,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
@@ -44,13 +44,23 @@ export async function retryDeadLetters(
 ): Promise<{ isRetried: boolean[]; dueAt: number | null }> {
   if (retries.length === 0) return { isRetried: [], dueAt: null };
   const named = retries.map(({ messageId, message: { accountId } }) => ({ accountId, messageId }));
-  const dead = await holdFailed(database, named);
-  await deleteHeld(database, dead);
-  const left = new Set(dead.map(({ account_id, id }) => JSON.stringify([account_id, id])));
-  // Named twice, it is retried once.
-  const isRetried = named.map(({ accountId, messageId }) => left.delete(JSON.stringify([accountId, messageId])));
-  const messages = retries.filter((_, index) => isRetried[index]).map(({ message }) => message);
-  if (messages.length === 0) return { isRetried, dueAt: null };
-  const { dueAt } = await accept(database, { messages, leases: [], node: '', now, dayMax: null, shard: 0 });
-  return { isRetried, dueAt };
+  const held = await holdFailed(database, named);
+  const left = new Map(held.map((dead) => [JSON.stringify([dead.account_id, dead.id]), dead]));
+  const dead = new Map<NewMessage, DeadLetter>();
+  for (const { messageId, message } of retries) {
+    const key = JSON.stringify([message.accountId, messageId]);
+    const found = left.get(key);
+    if (found) dead.set(message, found);
+    // Named twice, it is retried once.
+    left.delete(key);
+  }
+  const messages = [...dead.keys()];
+  if (messages.length === 0) return { isRetried: retries.map(() => false), dueAt: null };
+  const command = { messages, leases: [], node: '', now, dayMax: null, shard: 0 };
+  const { duplicates, dueAt } = await accept(database, command);
+  messages.forEach((message, index) => {
+    if (duplicates[index] !== null) dead.delete(message);
+  });
+  await deleteHeld(database, [...dead.values()]);
+  return { isRetried: retries.map(({ message }) => dead.has(message)), dueAt };
 }

@@ -26,20 +26,27 @@ export function deleteDeadLetters(database: Database, accountId: string, message
   return deleted;
 }
 
-/** Beside each pair whether the dead letter was still there. */
+/** Beside each pair whether it was done. */
 export function retryDeadLetters(
   database: Database,
   books: Books,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
   now: number,
 ): { isRetried: boolean[]; dueAt: number | null } {
-  const messages: NewMessage[] = [];
-  const isRetried = retries.map(({ messageId, message }) => {
+  const seqs = new Map<NewMessage, number>();
+  // Named twice, it is retried once.
+  const named = new Set<number>();
+  for (const { messageId, message } of retries) {
     const seq = failedSeq(database, message.accountId, messageId);
-    if (seq === null) return false;
-    deleteMessage(database, seq);
-    messages.push(message);
-    return true;
+    if (seq === null || named.has(seq)) continue;
+    named.add(seq);
+    seqs.set(message, seq);
+  }
+  const messages = [...seqs.keys()];
+  const { duplicates, dueAt } = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
+  messages.forEach((message, index) => {
+    if (duplicates[index] === null) deleteMessage(database, seqs.get(message)!);
+    else seqs.delete(message);
   });
-  return { isRetried, dueAt: accept(database, books, { messages, leases: [], node: '', now, dayMax: null }).dueAt };
+  return { isRetried: retries.map(({ message }) => seqs.has(message)), dueAt };
 }

@@ -1,0 +1,11 @@
+// The headers of a request as they came, in order and case, which Node's own object of them does not keep.
+
+import type { IncomingMessage } from 'node:http';
+import type { HeaderList } from '../domain/message.ts';
+
+export function rawHeaders(request: IncomingMessage): HeaderList {
+  const raw = request.rawHeaders;
+  const headers: [string, string][] = [];
+  for (let i = 0; i < raw.length; i += 2) headers.push([raw[i]!, raw[i + 1]!]);
+  return headers;
+}
