@@ -12,6 +12,7 @@ import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { idMaker } from './domain/id.ts';
+import { requestSizeLimits } from './domain/request-size.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { Console } from './http/console.ts';
@@ -140,6 +141,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     tiers,
     rules: config,
     deduplicationWindowMs: config.deduplicationWindowMs,
+    sizeLimits: requestSizeLimits(config.batchMax, config.requestBytesMax),
   });
   const noteInLog = logEngine(log);
   const noteInMetrics = countEngine(metrics);

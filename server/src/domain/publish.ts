@@ -63,34 +63,48 @@ export interface PlanContext {
   readonly sha256: Sha256;
 }
 
-/** One message per endpoint of a topic, in its order; one for a URL. Or the first thing that is over a limit. */
+/** The messages of a request, or the first thing that is wrong with it. */
 export function planMessages(
   request: PublishRequest,
   publisher: Publisher,
   context: PlanContext,
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  const wrong = contradiction(request) ?? tierProblem(request, publisher.tier, context.now);
+  return (
+    requestProblem(request, publisher.tier, context.now) ?? { messages: makeMessages(request, publisher, context) }
+  );
+}
+
+/** What keeps a request from being planned: settings that exclude each other, a limit of the tier, an empty topic. */
+export function requestProblem(request: PublishRequest, tier: Tier, now: number): PlanProblem | null {
+  const wrong = contradiction(request) ?? tierProblem(request, tier, now);
   if (wrong) return wrong;
+  const { destination } = request;
+  if (destination.kind === 'url' || destination.topic.endpoints.length > 0) return null;
+  return problem('topic_empty', `topic "${destination.topic.name}" has no endpoints; add one first`);
+}
+
+/** One message per endpoint of a topic, in its order; one for a URL. Only for a request without a problem. */
+export function makeMessages(
+  request: PublishRequest,
+  publisher: Publisher,
+  context: PlanContext,
+): readonly NewMessage[] {
   const { destination } = request;
   const shared = sharedParts(request, publisher.tier);
   if (destination.kind === 'url') {
     const { url, host } = destination.target;
     const place = { url, host, topicName: null, endpointName: null };
     const deduplication = deduplicate(deduplicationKey(request, url, context), null, context);
-    return { messages: [planMessage(request, publisher, context, shared, place, deduplication)] };
+    return [planMessage(request, publisher, context, shared, place, deduplication)];
   }
   const { topic } = destination;
-  if (topic.endpoints.length === 0)
-    return problem('topic_empty', `topic "${topic.name}" has no endpoints; add one first`);
   // Once for all of them: it may be the hash of a large body.
   const key = deduplicationKey(request, topic.id, context);
-  return {
-    messages: topic.endpoints.map(({ url, name }) => {
-      const place = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
-      const deduplication = deduplicate(key, url, context);
-      return planMessage(request, publisher, context, shared, place, deduplication);
-    }),
-  };
+  return topic.endpoints.map(({ url, name }) => {
+    const place = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
+    const deduplication = deduplicate(key, url, context);
+    return planMessage(request, publisher, context, shared, place, deduplication);
+  });
 }
 
 type SharedParts = Pick<NewMessage, 'headers' | 'retriesMax' | 'retryDelay' | 'callback' | 'failureCallback'>;

@@ -7,9 +7,11 @@ import { parseDestination } from '../domain/destination.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
 import { type Problem, problem } from '../domain/problem.ts';
-import { type PublishRequest, planMessages } from '../domain/publish.ts';
+import { makeMessages, type PublishRequest, requestProblem } from '../domain/publish.ts';
 import { cronProblem, type HeaderRules, parsePublishSettings } from '../domain/publish-settings.ts';
+import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-size.ts';
 import type { Tiers } from '../domain/tier.ts';
+import type { Topic } from '../domain/topic.ts';
 import type { Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 
@@ -22,7 +24,15 @@ export interface Publication {
   readonly scheduleId: string | null;
 }
 
+/** What was read of a publication: all that its messages will have in common, or why there will be none. */
+export type Draft = PublishRequest | { readonly problem: Problem };
+
 export type Planned = { readonly messages: readonly NewMessage[] } | { readonly problem: Problem };
+
+/** The topics that one request has named so far: each is looked up once. */
+export type NamedTopics = Map<string, Promise<Topic | null>>;
+
+type Publisher = Pick<Account, 'id' | 'tier'>;
 
 export interface PublicationsOptions {
   readonly store: Store;
@@ -31,6 +41,7 @@ export interface PublicationsOptions {
   readonly tiers: Tiers;
   readonly rules: HeaderRules;
   readonly deduplicationWindowMs: number;
+  readonly sizeLimits: RequestSizeLimits;
 }
 
 export class Publications {
@@ -40,20 +51,47 @@ export class Publications {
     this.#options = options;
   }
 
-  /** At once for a URL, of which nothing has to be looked up; a promise for a topic. */
-  plan(publication: Publication, account: Pick<Account, 'id' | 'tier'>): Planned | Promise<Planned> {
-    const destination = parseDestination(publication.destination);
-    if ('problem' in destination) return problem('bad_destination', `destination: ${destination.problem}`);
-    if (destination.kind === 'topic') return this.#planForTopic(publication, account, destination.nameOrId);
-    return this.#planFor(destination, publication, publication.headers, account);
+  /** All that one publication makes. */
+  async plan(publication: Publication, account: Publisher): Promise<Planned> {
+    const draft = await this.read(publication, account, new Map());
+    if ('problem' in draft) return draft;
+    return this.sizeProblem([draft]) ?? { messages: this.make(draft, account) };
   }
 
-  async #planForTopic(
+  /**
+   * Makes no message yet, so that all a request would make can be counted before. At once for a URL, of which nothing has
+   * to be looked up; a promise for a topic.
+   */
+  read(publication: Publication, account: Publisher, topics: NamedTopics): Draft | Promise<Draft> {
+    const destination = parseDestination(publication.destination);
+    if ('problem' in destination) return problem('bad_destination', `destination: ${destination.problem}`);
+    if (destination.kind === 'topic') return this.#readForTopic(publication, account, destination.nameOrId, topics);
+    return this.#readFor(destination, publication, publication.headers, account);
+  }
+
+  /** Why these drafts are too much for one request, or null. */
+  sizeProblem(drafts: readonly PublishRequest[]): { readonly problem: Problem } | null {
+    return requestSizeProblem(drafts, this.#options.sizeLimits);
+  }
+
+  make(draft: PublishRequest, account: Publisher): readonly NewMessage[] {
+    const { world, newId, tiers, deduplicationWindowMs } = this.#options;
+    return makeMessages(
+      draft,
+      { accountId: account.id, tier: tiers[account.tier] },
+      { now: world.clock.now(), newId, deduplicationWindowMs, sha256 },
+    );
+  }
+
+  async #readForTopic(
     publication: Publication,
-    account: Pick<Account, 'id' | 'tier'>,
+    account: Publisher,
     nameOrId: string,
-  ): Promise<Planned> {
-    const topic = await this.#options.store.getTopic(account.id, nameOrId);
+    topics: NamedTopics,
+  ): Promise<Draft> {
+    const asked = topics.get(nameOrId) ?? this.#options.store.getTopic(account.id, nameOrId);
+    topics.set(nameOrId, asked);
+    const topic = await asked;
     if (!topic) {
       return problem(
         'topic_not_found',
@@ -62,26 +100,23 @@ export class Publications {
     }
     const redactFields = `${this.#options.rules.headerPrefix}Redact-Fields`;
     const headers = withTopicDefaults(publication.headers, topic.defaults, redactFields);
-    return this.#planFor({ kind: 'topic', topic }, publication, headers, account);
+    return this.#readFor({ kind: 'topic', topic }, publication, headers, account);
   }
 
-  #planFor(
+  #readFor(
     destination: PublishRequest['destination'],
     publication: Publication,
     headers: HeaderList,
-    account: Pick<Account, 'id' | 'tier'>,
-  ): Planned {
-    const { world, newId, tiers, rules, deduplicationWindowMs } = this.#options;
+    account: Publisher,
+  ): Draft {
+    const { world, tiers, rules } = this.#options;
     const settings = parsePublishSettings(headers, rules);
     if ('problem' in settings) return settings;
     const { queueName, body, callerIp, scheduleId } = publication;
     const misplaced = scheduleId === null ? cronProblem(settings, rules) : null;
     if (misplaced) return misplaced;
-    return planMessages(
-      { ...settings, destination, queueName, body, callerIp, scheduleId },
-      { accountId: account.id, tier: tiers[account.tier] },
-      { now: world.clock.now(), newId, deduplicationWindowMs, sha256 },
-    );
+    const draft = { ...settings, destination, queueName, body, callerIp, scheduleId };
+    return requestProblem(draft, tiers[account.tier], world.clock.now()) ?? draft;
   }
 }
 

@@ -3,18 +3,20 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
-import type { HeaderList, NewMessage } from '../domain/message.ts';
+import type { NewMessage } from '../domain/message.ts';
+import type { Problem } from '../domain/problem.ts';
+import type { PublishRequest } from '../domain/publish.ts';
 import { SETTING_NAMES } from '../domain/publish-settings.ts';
 import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authenticate.ts';
-import { type BatchElement, parseBatch } from './batch.ts';
+import { parseBatch } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { ANSWER_HEADERS, ApiError } from './errors.ts';
-import { type Planned, type Publication, type Publications, withDefaults } from './publications.ts';
+import { type NamedTopics, type Publication, type Publications, withDefaults } from './publications.ts';
 import { quotaHeaders } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
@@ -82,7 +84,7 @@ export class PublishLane {
     principal: Principal,
     target: Exclude<PublishTarget, { call: 'batch' }>,
   ): Promise<void> {
-    const { bodies, tiers, schedules, headerPrefix } = this.#options;
+    const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
     const tier = tiers[principal.account.tier];
     await bodies.withBody(request, this.#bodyLimit(tier), async (body) => {
       const taken = takeSettings(target.destination, headerPrefix, SETTING_NAMES);
@@ -98,9 +100,12 @@ export class PublishLane {
         sendJson(response, 201, { scheduleId: await schedules.make(publication, principal.account) });
         return;
       }
-      const planning = this.#plan(publication, principal);
-      const planned = planning instanceof Promise ? await planning : planning;
-      if (planned instanceof ApiError) throw planned;
+      const reading = publications.read(publication, principal.account, new Map());
+      const draft = reading instanceof Promise ? await reading : reading;
+      if ('problem' in draft) throw apiError(draft);
+      const tooMuch = publications.sizeProblem([draft]);
+      if (tooMuch) throw apiError(tooMuch);
+      const planned = publications.make(draft, principal.account);
       const results = await this.#accept(planned, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
@@ -111,17 +116,32 @@ export class PublishLane {
   }
 
   async #batch(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
-    const { bodies, requestBytesMax, batchMax } = this.#options;
+    const { bodies, requestBytesMax, batchMax, publications } = this.#options;
+    const { account } = principal;
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
     await bodies.withBody(request, limit, async (body) => {
       const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
       const caller = callerIp(request);
-      const slots: Slot[] = [];
+      const topics: NamedTopics = new Map();
+      const drafts: (PublishRequest | ApiError)[] = [];
       for (const element of parseBatch(body, batchMax)) {
-        const planning = this.#planElement(element, trace, principal, caller);
-        // Only for a topic: to wait for each of a hundred URLs costs more than to plan them.
-        slots.push(planning instanceof Promise ? await planning : planning);
+        if (element instanceof ApiError) {
+          drafts.push(element);
+          continue;
+        }
+        const headers = withDefaults(element.headers, trace);
+        const publication = { ...element, headers, callerIp: caller, scheduleId: null };
+        // Only for a topic: to wait for each of a hundred URLs costs more than to read them.
+        const reading = publications.read(publication, account, topics);
+        const draft = reading instanceof Promise ? await reading : reading;
+        drafts.push('problem' in draft ? apiError(draft) : draft);
       }
+      // Counted before any message is made: elements times endpoints is what a request could make at most.
+      const tooMuch = publications.sizeProblem(drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft])));
+      if (tooMuch) throw apiError(tooMuch);
+      const slots = drafts.map(
+        (draft): Slot => (draft instanceof ApiError ? draft : publications.make(draft, account)),
+      );
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
       // Nothing accepted of something asked is a refusal, even though each element has its own reason.
@@ -129,23 +149,6 @@ export class PublishLane {
       const isNew = results.some((result) => !result.deduplicated);
       sendJson(response, isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202, batchEntries(slots, results));
     });
-  }
-
-  #planElement(
-    element: BatchElement | ApiError,
-    trace: HeaderList,
-    principal: Principal,
-    callerIp: string | null,
-  ): Slot | Promise<Slot> {
-    if (element instanceof ApiError) return element;
-    const { destination, queueName, body } = element;
-    const headers = withDefaults(element.headers, trace);
-    return this.#plan({ destination, queueName, headers, body, callerIp, scheduleId: null }, principal);
-  }
-
-  #plan(publication: Publication, principal: Principal): Slot | Promise<Slot> {
-    const planned = this.#options.publications.plan(publication, principal.account);
-    return planned instanceof Promise ? planned.then(slotOf) : slotOf(planned);
   }
 
   async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {
@@ -182,8 +185,8 @@ export class PublishLane {
   }
 }
 
-function slotOf(planned: Planned): Slot {
-  return 'problem' in planned ? new ApiError(planned.problem.code, planned.problem.message) : planned.messages;
+function apiError({ problem }: { readonly problem: Problem }): ApiError {
+  return new ApiError(problem.code, problem.message);
 }
 
 /** Spec 4.2: a topic gives an array of results with URLs, a URL gives the id alone. */

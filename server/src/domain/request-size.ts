@@ -1,0 +1,71 @@
+// How much one request makes the service store: counted from what was read of it, before any message is made. Each body
+// counts once, however many messages have it; everything else counts for every message.
+
+import { eachMax, showAmount } from './budgets.ts';
+import { deliveredHeaders, headerBytes } from './headers.ts';
+import { type Problem, problem } from './problem.ts';
+import type { CallbackRequest, PublishRequest } from './publish.ts';
+
+export interface RequestSizeLimits {
+  readonly messagesMax: number;
+  readonly bytesMax: number;
+}
+
+/** A batch or a body as large as the settings allow is never too much by itself. */
+export function requestSizeLimits(batchMax: number, requestBytesMax: number): RequestSizeLimits {
+  const besideBytes = eachMax('plannedBytes') / 8;
+  return {
+    messagesMax: Math.max(eachMax('plannedMessages'), batchMax),
+    bytesMax: Math.max(eachMax('plannedBytes'), requestBytesMax + besideBytes),
+  };
+}
+
+/** One for each endpoint of a topic. */
+export function messageCount({ destination }: PublishRequest): number {
+  return destination.kind === 'url' ? 1 : destination.topic.endpoints.length;
+}
+
+/** Why these are too much for one request, or null. */
+export function requestSizeProblem(
+  requests: readonly PublishRequest[],
+  { messagesMax, bytesMax }: RequestSizeLimits,
+): { readonly problem: Problem } | null {
+  let messages = 0;
+  let bytes = 0;
+  for (const request of requests) {
+    const count = messageCount(request);
+    messages += count;
+    bytes += request.body.length + count * besideBody(request);
+  }
+  if (messages > messagesMax) {
+    return problem(
+      'request_too_large',
+      `the request would make ${messages} messages, one for each endpoint of a topic; at most ${messagesMax} are taken at once`,
+    );
+  }
+  if (bytes > bytesMax) {
+    const most = showAmount(bytesMax, 'bytes');
+    return problem(
+      'request_too_large',
+      `the request would store ${bytes} bytes with the headers of every message; at most ${most} are taken at once`,
+    );
+  }
+  return null;
+}
+
+/** What every message of it stores beside the body, as far as a caller can make it long. */
+function besideBody(request: PublishRequest): number {
+  const { contentType, settings, labels, callback, failureCallback, redaction, flow, orderKey } = request;
+  let bytes =
+    headerBytes(deliveredHeaders(contentType, settings.forward)) +
+    callbackBytes(callback) +
+    callbackBytes(failureCallback);
+  bytes += (settings.retryDelay?.length ?? 0) + (flow?.key.length ?? 0) + (orderKey?.length ?? 0);
+  for (const label of labels) bytes += label.length;
+  for (const name of redaction?.headers ?? []) bytes += name.length;
+  return bytes;
+}
+
+function callbackBytes(callback: CallbackRequest | null): number {
+  return callback ? callback.target.url.length + headerBytes(callback.settings.forward) : 0;
+}
