@@ -6,6 +6,7 @@ import type { MessageEvent } from '../domain/event.ts';
 import type { Attempt, HeaderList, Message } from '../domain/message.ts';
 import { shownState } from '../domain/message-filter.ts';
 import { redactBody, redactHeaders } from '../domain/redact.ts';
+import { retriesMade } from '../domain/retries-made.ts';
 import { sha256 } from './publications.ts';
 
 export function messageView(message: Message) {
@@ -27,7 +28,7 @@ export function messageView(message: Message) {
     notBefore: message.firstDueAt,
     createdAt: message.createdAt,
     state: shownState(message),
-    retried: message.retried,
+    retried: retriesMade(message),
     ...(message.endedAt === null && { nextDeliveryTime: message.dueAt }),
     ...(message.endedAt !== null && { endedAt: message.endedAt }),
     ...(message.lastStatus !== null && { responseStatus: message.lastStatus }),

@@ -94,6 +94,45 @@ test('Delivery, backoff: 1 s, then 7.39 s, then 54.6 s, never earlier', async (t
   await rider.attempted(id, 4);
 });
 
+test('Delivery, retried: a retry counts from when it starts; one that waits, or was cancelled waiting, is not made', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 500);
+  const headers = { 'Service-Retry-Delay': '1000', 'Service-Retries': '2' };
+  const messageId = await rider.published(receiver.url, { headers });
+  const other = await rider.published(receiver.url, { headers });
+  const seen: [string, number][] = [];
+  const look = async (id: string) => {
+    const { state, retried } = await rider.message(id);
+    seen.push([state, retried]);
+  };
+  await rider.attempted(messageId, 1);
+  await rider.attempted(other, 1);
+  await look(messageId);
+  await rider.manage('DELETE', `/v2/messages/${other}`);
+  await look(other);
+  receiver.answer = () => 'hang';
+  await rider.advance(1000);
+  await receiver.received(3);
+  await look(messageId);
+  await rider.advance(30_000);
+  receiver.answer = () => 500;
+  await rider.attempted(messageId, 2);
+  await look(messageId);
+  await rider.advance(1000);
+  await rider.ended(messageId);
+  await look(messageId);
+  assert.deepEqual(seen, [
+    ['RETRY', 0],
+    ['CANCELLED', 0],
+    ['ACTIVE', 1],
+    ['RETRY', 1],
+    ['FAILED', 2],
+  ]);
+  const [listed] = (await rider.manage<{ messages: [{ retried: number }] }>('GET', '/v2/messages?state=FAILED'))
+    .messages;
+  assert.equal(listed.retried, 2);
+});
+
 test('Delivery, Retry-After: moves the next attempt later, never sooner, unless it says 0', async (t) => {
   const rider = await startRider(t);
   for (const [said, waitMs] of [
