@@ -142,7 +142,9 @@ const isLinux = process.platform === 'linux';
 
 test('the process has two threads for each look-up of the budget', { skip: !isLinux }, async (t) => {
   const child = await startChild(t, [], { UV_THREADPOOL_SIZE: '4' });
-  await child.delivers(child.token);
+  // The threads are made with the first look-up.
+  await child.call('POST', `/v2/publish/http://localhost:${child.receiver.port}/`);
+  await child.receiver.received(1);
   const tasks = `/proc/${child.pid}/task`;
   const names = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/comm`, 'utf8').trim());
   const threads = names.filter((name) => name === 'libuv-worker').length;
