@@ -213,6 +213,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   };
   const api = new Api(context);
   const streams = new EventStreams(store, world.clock);
+  metrics.pool('streams', streams.pool);
   for (const routes of ROUTES) routes(api, context);
   eventRoutes(api, context, streams);
   docsRoutes(api, VERSION, headerPrefix);

@@ -134,6 +134,22 @@ export const BUDGETS = budgets({
     node: 1000,
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
+  streamReads: {
+    what: 'Reads of the journal for live streams, at once',
+    unit: 'reads',
+    each: null,
+    account: 1,
+    node: 2,
+    beyond: 'the stream waits; accounts take turns',
+  },
+  streamBytes: {
+    what: 'Events that wait in memory for the reader of a live stream, besides the last one',
+    unit: 'bytes',
+    each: 64 * KIB,
+    account: null,
+    node: null,
+    beyond: 'the stream waits; a reader that takes nothing for 30 seconds is disconnected',
+  },
   lookups: {
     what: 'Names of destinations that are being looked up',
     unit: 'lookups',

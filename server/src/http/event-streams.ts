@@ -2,39 +2,65 @@
 // in memory for it; one that does not keep up is let go and may come back with the last event's id.
 
 import type { ServerResponse } from 'node:http';
-import type { EventFilter, Store } from '../store/store.ts';
+import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { Pool } from '../domain/pool.ts';
+import type { EventFilter, EventPage, Store } from '../store/store.ts';
 import type { Clock } from '../world.ts';
-import { ANSWER_HEADERS, ApiError } from './errors.ts';
+import { ANSWER_HEADERS, ApiError, poolError } from './errors.ts';
 import { eventView } from './message-view.ts';
+import { Turns } from './turns.ts';
 
-const READERS_MAX = 1000;
 const PAGE = 100;
 /** How long a reader may leave its socket full. */
 const PATIENCE_MS = 30_000;
+/** How long a page is kept for a reader whose socket is full; one that reads has emptied it before. */
+const MOMENT_MS = 100;
 /** News within this time are read together. */
 const GATHER_MS = 100;
 /** A sign of life, so that proxies keep the connection open. */
 const PING_EVERY_MS = 15_000;
 
 /** How far a reader is: behind this place of the journal, and so many events of the step that follows. */
-export interface ReaderPlace {
+interface ReaderPlace {
   readonly at: number;
   readonly seen: number;
 }
 
 interface Reader {
   readonly response: ServerResponse;
+  readonly filter: EventFilter;
+  /** The same for readers that want the same. */
+  readonly filterKey: string;
+  place: ReaderPlace;
+  /** How many events it is likely to take at once. */
+  limit: number;
+  hasNews: boolean;
+  /** Its socket is full. */
+  isFull: boolean;
+}
+
+interface Audience {
+  /** Those that were served last come last. */
+  readonly readers: Set<Reader>;
+  /** The end of the journal as far as it is known; null when it may have grown. */
+  journalEnd: number | null;
+}
+
+export interface StreamRequest {
   readonly accountId: string;
   readonly filter: EventFilter;
-  place: ReaderPlace;
-  isReading: boolean;
-  hasNews: boolean;
+  /** The id of the event that was seen last, if any. */
+  readonly lastSeen: unknown;
+  /** Called when nothing stands in the way any more: from then on the answer is the stream's. */
+  readonly takeOver: () => ServerResponse;
 }
 
 export class EventStreams {
+  readonly pool = new Pool(nodeMax('streams'));
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #readers = new Set<Reader>();
+  readonly #audiences = new Map<string, Audience>();
+  readonly #turns = new Turns(nodeMax('streamReads'), (accountId) => this.#feed(accountId));
   #isClosed = false;
   #cancelGather: (() => void) | null = null;
   #cancelPing: (() => void) | null = null;
@@ -45,29 +71,36 @@ export class EventStreams {
     this.#clock = clock;
   }
 
-  /** Where a reader starts: behind the event it saw last, else with what happens from now on. Refuses one too many. */
-  async placeFor(accountId: string, lastSeen: unknown): Promise<ReaderPlace> {
-    if (this.#isClosed) throw new ApiError('draining', 'this node is shutting down');
-    if (this.#readers.size >= READERS_MAX) throw new ApiError('overloaded', 'too many live readers; try again later');
-    const [, step, index] = /^(\d{1,16})\.(\d{1,2})$/.exec(String(lastSeen)) ?? [];
-    if (step === undefined) return { at: await this.#store.journalEnd(accountId), seen: 0 };
-    return { at: Number(step) - 1, seen: Number(index) };
-  }
-
-  open(response: ServerResponse, accountId: string, filter: EventFilter, place: ReaderPlace): void {
-    if (this.#isClosed || response.destroyed) {
-      response.destroy();
-      return;
+  /** A reader starts behind the event it saw last, else with what happens from now on. */
+  async open({ accountId, filter, lastSeen, takeOver }: StreamRequest): Promise<void> {
+    this.#refuseIfClosed();
+    const why = this.pool.take(accountId, 1);
+    if (why !== null) throw poolError(why, 'as many live streams open');
+    let response: ServerResponse;
+    let place: ReaderPlace;
+    try {
+      place = await this.#placeFor(accountId, lastSeen);
+      this.#refuseIfClosed();
+      response = takeOver();
+    } catch (error) {
+      this.pool.give(accountId, 1);
+      throw error;
     }
+    // The caller went away meanwhile: no event of its end is left to come.
+    if (response.destroyed) return this.pool.give(accountId, 1);
+    response.on('close', () => {
+      this.pool.give(accountId, 1);
+      this.#remove(accountId, reader);
+    });
+    const filterKey = JSON.stringify(filter);
+    const reader = { response, filter, filterKey, place, limit: PAGE, hasNews: false, isFull: false };
     response.writeHead(200, {
-      'Content-Type': 'text/event-stream',
       ...ANSWER_HEADERS,
+      'Content-Type': 'text/event-stream',
       'X-Accel-Buffering': 'no',
     });
     response.write(': connected\n\n');
-    const reader = { response, accountId, filter, place, isReading: false, hasNews: false };
-    this.#readers.add(reader);
-    response.on('close', () => this.#remove(reader));
+    this.#audienceOf(accountId).readers.add(reader);
     this.#stopListening ??= this.#store.onJournal(() => this.#gather());
     this.#cancelPing ??= this.#clock.after(PING_EVERY_MS, () => this.#ping());
     // Also for what happened between the reading of its place and the listening.
@@ -76,14 +109,38 @@ export class EventStreams {
 
   close(): void {
     this.#isClosed = true;
-    for (const reader of this.#readers) reader.response.end();
-    this.#readers.clear();
+    for (const { readers } of this.#audiences.values()) {
+      for (const { response } of readers) response.end();
+      readers.clear();
+    }
+    this.#audiences.clear();
     this.#rest();
   }
 
-  #remove(reader: Reader): void {
-    this.#readers.delete(reader);
-    if (this.#readers.size === 0) this.#rest();
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new ApiError('draining', 'this node is shutting down');
+  }
+
+  async #placeFor(accountId: string, lastSeen: unknown): Promise<ReaderPlace> {
+    const [, step, index] = /^(\d{1,16})\.(\d{1,2})$/.exec(String(lastSeen)) ?? [];
+    if (step === undefined) return { at: await this.#store.journalEnd(accountId), seen: 0 };
+    return { at: Number(step) - 1, seen: Number(index) };
+  }
+
+  #audienceOf(accountId: string): Audience {
+    let audience = this.#audiences.get(accountId);
+    if (audience === undefined) {
+      audience = { readers: new Set(), journalEnd: null };
+      this.#audiences.set(accountId, audience);
+    }
+    return audience;
+  }
+
+  #remove(accountId: string, reader: Reader): void {
+    const audience = this.#audiences.get(accountId);
+    audience?.readers.delete(reader);
+    if (audience?.readers.size === 0) this.#audiences.delete(accountId);
+    if (this.#audiences.size === 0) this.#rest();
   }
 
   #rest(): void {
@@ -98,49 +155,81 @@ export class EventStreams {
   #gather(): void {
     this.#cancelGather ??= this.#clock.after(GATHER_MS, () => {
       this.#cancelGather = null;
-      for (const reader of this.#readers) void this.#feed(reader);
+      for (const [accountId, audience] of this.#audiences) {
+        audience.journalEnd = null;
+        for (const reader of audience.readers) reader.hasNews = true;
+        this.#turns.want(accountId);
+      }
     });
   }
 
   #ping(): void {
-    for (const { response } of this.#readers) response.write(': ping\n\n');
+    for (const { readers } of this.#audiences.values()) {
+      for (const { response } of readers) response.write(': ping\n\n');
+    }
     this.#cancelPing = this.#clock.after(PING_EVERY_MS, () => this.#ping());
   }
 
-  async #feed(reader: Reader): Promise<void> {
-    reader.hasNews = true;
-    if (reader.isReading) return;
-    reader.isReading = true;
+  /** One read for an account; answers whether another is wanted. */
+  async #feed(accountId: string): Promise<boolean> {
+    const audience = this.#audiences.get(accountId);
+    if (audience === undefined) return false;
+    let served: Reader[] = [...audience.readers];
     try {
-      while (reader.hasNews && this.#readers.has(reader)) {
-        reader.hasNews = false;
-        if (!(await this.#sendPage(reader))) reader.response.destroy();
-      }
+      audience.journalEnd ??= await this.#store.journalEnd(accountId);
+      for (const reader of served) if (reader.place.at >= audience.journalEnd) reader.hasNews = false;
+      const first = served.find(isWaiting);
+      if (first === undefined) return false;
+      served = served.filter((reader) => isWaiting(reader) && wantsTheSame(reader, first));
+      for (const reader of served) reader.hasNews = false;
+      const page = { limit: first.limit, cursor: first.place.at, order: 'oldestFirst', withBodies: false } as const;
+      const events = await this.#store.listEvents(accountId, first.filter, page);
+      for (const piece of piecesOf(events, first.place)) served = await this.#send(accountId, audience, served, piece);
     } catch {
-      // The store is away: the reader comes back when it sees the connection end.
-      reader.response.destroy();
-    } finally {
-      reader.isReading = false;
+      // The store is away: the readers come back when they see the connection end.
+      for (const { response } of served) response.destroy();
     }
+    return [...audience.readers].some(isWaiting);
   }
 
-  /** False when the reader does not take what it is sent. */
-  async #sendPage(reader: Reader): Promise<boolean> {
-    const page = { limit: PAGE, cursor: reader.place.at, order: 'oldestFirst', withBodies: false } as const;
-    const { events, cursor, endedAt } = await this.#store.listEvents(reader.accountId, reader.filter, page);
-    const { at, seen } = reader.place;
-    for (const [index, event] of events.entries()) {
-      // The events of a step share its place; a reader that was cut off between them has seen only the first ones.
-      const inStep = index - events.findIndex(({ place }) => place === event.place) + 1;
-      if (event.place === at + 1 && inStep <= seen) continue;
-      const data = JSON.stringify(eventView(event));
-      const hasRoom = reader.response.write(`id: ${event.place}.${inStep}\nevent: ${event.state}\ndata: ${data}\n\n`);
-      if (!hasRoom && !(await this.#isDrained(reader.response))) return false;
-      if (!this.#readers.has(reader)) return true;
+  /** Answers which of the readers can take the next piece at once. The others read again from where they are. */
+  async #send(
+    accountId: string,
+    audience: Audience,
+    readers: readonly Reader[],
+    { text, count, place, hasMore, isLast }: Piece,
+  ): Promise<Reader[]> {
+    const emptying: Promise<void>[] = [];
+    const sent = readers.filter((reader) => audience.readers.delete(reader));
+    for (const reader of sent) {
+      audience.readers.add(reader);
+      reader.place = place;
+      reader.limit = isLast ? Math.min(PAGE, reader.limit * 2) : Math.max(1, count);
+      reader.hasNews ||= hasMore;
+      if (text !== '' && !reader.response.write(text)) emptying.push(this.#whenEmpty(accountId, reader));
     }
-    reader.place = { at: Math.max(at, endedAt), seen: 0 };
-    reader.hasNews ||= cursor !== null;
-    return true;
+    if (emptying.length > 0) await this.#within(MOMENT_MS, Promise.all(emptying));
+    if (!isLast) for (const reader of sent) reader.hasNews ||= reader.isFull;
+    return sent.filter(({ isFull }) => !isFull);
+  }
+
+  async #whenEmpty(accountId: string, reader: Reader): Promise<void> {
+    reader.isFull = true;
+    const isDrained = await this.#isDrained(reader.response);
+    reader.isFull = false;
+    if (!isDrained) reader.response.destroy();
+    else if (reader.hasNews) this.#turns.want(accountId);
+  }
+
+  /** Waits for `work`, but no longer than `ms`. */
+  #within(ms: number, work: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      void work.then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   /** Resolves when there is room again (true), or when the reader is gone or took too long (false). */
@@ -160,4 +249,41 @@ export class EventStreams {
       if (response.destroyed) onClose();
     });
   }
+}
+
+function isWaiting({ hasNews, isFull }: Reader): boolean {
+  return hasNews && !isFull;
+}
+
+function wantsTheSame(a: Reader, b: Reader): boolean {
+  return a.filterKey === b.filterKey && a.place.at === b.place.at && a.place.seen === b.place.seen;
+}
+
+/** What is written to a reader at once, and where it is then. */
+interface Piece {
+  readonly text: string;
+  /** Events of the page up to here. */
+  readonly count: number;
+  readonly place: ReaderPlace;
+  /** There is more behind the page. */
+  readonly hasMore: boolean;
+  readonly isLast: boolean;
+}
+
+/** A page in pieces of about what may wait in memory for a reader. */
+function* piecesOf({ events, cursor, endedAt }: EventPage, { at, seen }: ReaderPlace): Generator<Piece> {
+  let text = '';
+  for (const [index, event] of events.entries()) {
+    // The events of a step share its place; a reader that was cut off between them has seen only the first ones.
+    const inStep = index - events.findIndex(({ place }) => place === event.place) + 1;
+    if (event.place === at + 1 && inStep <= seen) continue;
+    text += `id: ${event.place}.${inStep}\nevent: ${event.state}\ndata: ${JSON.stringify(eventView(event))}\n\n`;
+    if (index < events.length - 1 && text.length >= eachMax('streamBytes')) {
+      const place = { at: event.place! - 1, seen: inStep };
+      yield { text, count: index + 1, place, hasMore: false, isLast: false };
+      text = '';
+    }
+  }
+  const place = { at: Math.max(at, endedAt), seen: 0 };
+  yield { text, count: events.length, place, hasMore: cursor !== null, isLast: true };
 }

@@ -7,10 +7,11 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { Network } from '../../src/delivery/dial.ts';
 import { nodeMax } from '../../src/domain/budgets.ts';
-import { type Rider, startRider, temporaryFolder } from '../http/harness.ts';
+import { startRider, temporaryFolder } from '../http/harness.ts';
 import { startReceiver } from '../http/receiver.ts';
 import { waitFor } from '../http/wait.ts';
 import { startChild } from './child.ts';
+import { poolUsed } from './pools.ts';
 
 const ANSWER = ['127.0.0.1'];
 
@@ -50,11 +51,6 @@ function resolver(threads: number) {
   };
 }
 
-async function poolOf(rider: Rider, name: string): Promise<number> {
-  const text = (await rider.call('GET', '/metrics')).text;
-  return Number(new RegExp(`postrider_pool_used\\{pool="${name}"\\} (\\d+)`).exec(text)![1]);
-}
-
 test('100 names whose servers are silent: the messages of another account are delivered, and none of it fails', async (t) => {
   const names = resolver(nodeMax('lookups'));
   const rider = await startRider(t, { network: names.network });
@@ -67,7 +63,7 @@ test('100 names whose servers are silent: the messages of another account are de
     silent.push(await rider.published(`http://silent${i}.test:${receiver.port}/`, { token: hostile.token }));
   }
   await waitFor('the account to have its share of look-ups', () => names.heldCount() === share);
-  assert.equal(await poolOf(rider, 'lookups'), share);
+  assert.equal(await poolUsed(rider, 'lookups'), share);
   for (let i = 0; i < 20; i += 1) {
     const id = await rider.published(`http://good${i}.test:${receiver.port}/`, { token: quiet.token });
     const { state, attempts } = await rider.ended(id, quiet.token);
@@ -93,7 +89,7 @@ test('100 names whose servers are silent: the messages of another account are de
   }
   const { attempts } = await rider.message(last, hostile.token);
   assert.equal(attempts[0]!.startedAt, rider.clock.now(), 'it began when its name could be looked up');
-  assert.equal(await poolOf(rider, 'lookups'), 0);
+  assert.equal(await poolUsed(rider, 'lookups'), 0);
 });
 
 test('a name that is silent fails its own messages, after 5 seconds, and those that wait behind it have their turn', async (t) => {
@@ -117,7 +113,7 @@ test('a name that is silent fails its own messages, after 5 seconds, and those t
   assert.equal((await rider.message(behind)).attempts.length, 0);
   names.letGo();
   assert.equal((await rider.ended(behind)).state, 'DELIVERED');
-  assert.equal(await poolOf(rider, 'lookups'), 0);
+  assert.equal(await poolUsed(rider, 'lookups'), 0);
 });
 
 test('a node that stops gives back what waits for a look-up, and another delivers it in one attempt', async (t) => {

@@ -54,11 +54,20 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     mediaType: 'text/event-stream',
     handle: async ({ principal, query, reply }) => {
       const filter = parseEventFilter(given(query, null, NAMES));
-      const place = await streams.placeFor(principal.account.id, reply.request.headers['last-event-id']);
-      reply.hijack();
+      let isTaken = false;
       try {
-        streams.open(reply.raw, principal.account.id, filter, place);
+        await streams.open({
+          accountId: principal.account.id,
+          filter,
+          lastSeen: reply.request.headers['last-event-id'],
+          takeOver: () => {
+            reply.hijack();
+            isTaken = true;
+            return reply.raw;
+          },
+        });
       } catch (error) {
+        if (!isTaken) throw error;
         // From here on nobody else answers it.
         context.onFault(error);
         reply.raw.destroy();

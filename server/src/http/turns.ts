@@ -1,0 +1,36 @@
+// Turns for work that accounts share: one piece at a time for an account, a few at once in all, and each account that has
+// more to do goes to the end of the line. So the work of one account never stands in the way of another's.
+
+export class Turns {
+  readonly #atOnceMax: number;
+  readonly #work: (accountId: string) => Promise<boolean>;
+  /** In the order of their turns. */
+  readonly #line = new Set<string>();
+  readonly #atWork = new Set<string>();
+
+  /** `work` does one bounded piece and answers whether there is more. It never fails. */
+  constructor(atOnceMax: number, work: (accountId: string) => Promise<boolean>) {
+    this.#atOnceMax = atOnceMax;
+    this.#work = work;
+  }
+
+  /** There is something to do for the account. */
+  want(accountId: string): void {
+    this.#line.add(accountId);
+    this.#next();
+  }
+
+  #next(): void {
+    for (const accountId of this.#line) {
+      if (this.#atWork.size >= this.#atOnceMax) return;
+      if (this.#atWork.has(accountId)) continue;
+      this.#line.delete(accountId);
+      this.#atWork.add(accountId);
+      void this.#work(accountId).then((hasMore) => {
+        this.#atWork.delete(accountId);
+        if (hasMore) this.#line.add(accountId);
+        this.#next();
+      });
+    }
+  }
+}
