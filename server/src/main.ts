@@ -46,7 +46,7 @@ import { diskWatch, noDiskWatch } from './upkeep/disk.ts';
 import { jobRunner } from './upkeep/jobs.ts';
 import { heartbeat, orphans } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
-import { fireSchedules } from './upkeep/schedules.ts';
+import { scheduleRunner } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
 
 export { migrateStore, storePlace } from './open-store.ts';
@@ -100,6 +100,8 @@ export interface Postrider {
   readonly routes: readonly RouteEntry[];
   /** Logs a fault with its trace, and answers the id it is logged under. */
   onFault(error: unknown): string;
+  /** Whether the engine waits for the clock or for work, with all of its tasks. */
+  isAsleep(): boolean;
   /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
   close(): Promise<void>;
 }
@@ -168,21 +170,19 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       hostConcurrency: config.hostConcurrency,
       bodyBytes: IN_FLIGHT_BYTES_MAX,
     },
+    heartbeat: heartbeat(store, node),
     upkeep: (settleInterrupted) => [
-      heartbeat(store, node),
       orphans(store, node, settleInterrupted),
       retention(store, tiers),
       jobRunner({ store, tiers, newId }),
       disk,
     ],
-    fireSchedules: (now) =>
-      fireSchedules(
-        store,
-        async (schedule, account) => publications.plan({ ...schedule, scheduleId: schedule.id }, account),
-        now,
-        (schedule, why) =>
-          log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
-      ),
+    fireSchedules: scheduleRunner({
+      store,
+      plan: async (schedule, account) => publications.plan({ ...schedule, scheduleId: schedule.id }, account),
+      onSkipped: (schedule, why) =>
+        log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
+    }),
     observe: (event) => {
       noteInLog(event);
       noteInMetrics(event);
@@ -279,6 +279,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     store,
     routes: api.routes,
     onFault,
+    isAsleep: () => engine.isAsleep,
     close: () => {
       closing ??= close();
       return closing;

@@ -1,6 +1,6 @@
-// The delivering half of a node: claims what is due, hands it to the sender, settles what comes back. One loop, no
-// poll interval: each turn does all there is to do and sleeps until the next known deadline or until it is woken.
-// It decides nothing about messages (domain/settle.ts does) and sends nothing itself (the sender does).
+// The delivering half of a node: claims what is due, hands it to the sender, settles what comes back. No poll interval:
+// it sleeps until the next known deadline or until it is woken. Only the heartbeat may keep a claim waiting; schedules and
+// upkeep run beside it, each in a loop of its own. It decides nothing about messages (domain/settle.ts does).
 
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement } from '../domain/message.ts';
@@ -10,29 +10,15 @@ import type { Tiers } from '../domain/tier.ts';
 import type { ClaimAnswer, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { type EngineLimits, InFlight } from './in-flight.ts';
+import { Loop, STORE_PAUSE_MS } from './loop.ts';
 import { type RequestStyle, sendJob } from './request.ts';
 import type { Sender, SendReport } from './sender.ts';
+import { type Heartbeat, Trust } from './trust.ts';
 
-/** How long to wait before the store is asked again when it did not answer. */
-const STORE_PAUSE_MS = 1000;
-
-const NEVER = Number.NEGATIVE_INFINITY;
-
-/** A task that the loop runs when it is due; answers in how many milliseconds it wants to run again. */
+/** A task that runs beside the claims, a piece at a time; answers in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
-  /** No attempt may start unless a run that began less than this ago has succeeded. */
-  readonly goodForMs?: number;
-  /** No request may be put on the wire unless a run that began less than this ago has succeeded. */
-  readonly wireForMs?: number;
   run(now: number): Promise<number>;
-}
-
-interface UpkeepEntry {
-  readonly task: Upkeep;
-  dueAtMonotonicMs: number;
-  /** The beginning of the last run that succeeded. */
-  ranAtMonotonicMs: number;
 }
 
 /** What an observer may log or count: one event for every attempt that ended, and what went wrong in the engine. */
@@ -62,91 +48,124 @@ export interface EngineOptions {
   readonly tiers: Tiers;
   readonly style: RequestStyle;
   readonly limits: EngineLimits;
+  /** Without one, the claims of this node are its own for ever. */
+  readonly heartbeat: Heartbeat | null;
   readonly upkeep: (
     settleInterrupted: (claims: readonly Claim[], reason: string) => Promise<void>,
   ) => readonly Upkeep[];
-  /** Makes the messages of schedules that are due. */
-  readonly fireSchedules: (now: number) => Promise<void>;
+  /** Makes the messages of some of the schedules that are due; answers when to come again, or null: when there is one. */
+  readonly fireSchedules: (now: number) => Promise<number | null>;
   readonly observe: (event: EngineEvent) => void;
 }
 
 export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
-  readonly #upkeep: UpkeepEntry[];
+  readonly #trust: Trust;
+  readonly #heart: Loop | null;
+  readonly #claims: Loop;
+  readonly #schedules: Loop;
+  readonly #upkeep: readonly Loop[];
+  /** The lapses of trust after which what was not sent has been given back. */
+  #lapsesSeen = 0;
   #isStopping = false;
-  #isWoken = false;
+  #isOver = false;
   /** The store was asked for work and has not answered yet. */
   #isClaiming = false;
   #isHandingOut = false;
-  #wakeUp: (() => void) | null = null;
-  #loop: Promise<void> | null = null;
+  /** When the next schedule is due, as far as is known. */
+  #scheduleAt = Number.NEGATIVE_INFINITY;
   #whenIdle: (() => void)[] = [];
 
   constructor(options: EngineOptions) {
+    const { heartbeat, world, store, sender } = options;
     this.#options = options;
     this.#inFlight = new InFlight(options.limits);
+    this.#trust = new Trust(world.clock, heartbeat?.goodForMs ?? Number.POSITIVE_INFINITY);
+    if (!heartbeat) this.#trust.renew(world.clock.monotonicMs());
+    this.#heart = heartbeat && this.#loop('heartbeat', () => this.#beat(heartbeat));
+    this.#claims = this.#loop('claiming', () => this.#claimDue());
+    this.#schedules = this.#loop('schedules', () => this.#fireSchedules());
     this.#upkeep = options
       .upkeep((claims, reason) => this.#settleInterrupted(claims, reason))
-      .map((task) => ({ task, dueAtMonotonicMs: NEVER, ranAtMonotonicMs: NEVER }));
-    options.store.onWork(() => this.#wake());
-    options.sender.onReports((reports) => void this.#settleReports(reports));
+      .map((task) => this.#loop(task.name, () => task.run(world.clock.now())));
+    store.onWork(() => this.#wake());
+    // It has observed its trouble.
+    sender.onReports((reports) => void this.#settleReports(reports).catch(() => {}));
   }
 
   get attemptsInFlight(): number {
     return this.#inFlight.count;
   }
 
+  /** Every loop waits for the clock or for work. */
+  get isAsleep(): boolean {
+    return this.#loops().every((loop) => loop.isAsleep);
+  }
+
   start(): void {
-    this.#loop = this.#run();
+    for (const loop of this.#loops()) loop.start();
   }
 
   /** Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it. */
   async stop(drainMs: number): Promise<void> {
     this.#isStopping = true;
-    this.#wake();
     await this.#within(drainMs, this.#drain());
     await this.#options.sender.close();
     await this.#within(drainMs, this.#drain());
+    // Until now: what is under way is this node's own as long as it is heard of.
+    if (this.#heart) await this.#within(drainMs, this.#heart.stop());
+    this.#isOver = true;
   }
 
-  async #run(): Promise<void> {
-    while (!this.#isStopping) {
-      let waitMs: number;
-      try {
-        waitMs = await this.#tick();
-      } catch (error) {
-        this.#options.observe({ kind: 'trouble', during: 'claiming', error });
-        waitMs = STORE_PAUSE_MS;
-      }
-      if (waitMs > 0) await this.#sleep(waitMs);
-    }
+  #loop(during: string, run: () => Promise<number>): Loop {
+    const { world, observe } = this.#options;
+    return new Loop(world.clock, run, (error) => observe({ kind: 'trouble', during, error }));
   }
 
-  /** Does all that is due and answers how long until the next thing. */
-  async #tick(): Promise<number> {
-    const { world } = this.#options;
-    this.#isWoken = false;
-    const couldStart = this.#mayStart();
-    const upkeepInMs = await this.#runUpkeep();
+  #loops(): Loop[] {
+    return [...(this.#heart ? [this.#heart] : []), this.#claims, this.#schedules, ...this.#upkeep];
+  }
+
+  async #beat(heartbeat: Heartbeat): Promise<number> {
+    const { clock } = this.#options.world;
+    const startedAtMs = clock.monotonicMs();
+    const againMs = await heartbeat.run();
+    this.#trust.renew(startedAtMs);
+    this.#options.sender.mayStartUntil(startedAtMs + heartbeat.wireForMs);
+    // Also when it was trusted all the time: a hint that there is something to claim may have been missed.
+    this.#claims.wake();
+    return Math.max(0, startedAtMs + againMs - clock.monotonicMs());
+  }
+
+  /** Nothing has happened since the store was last asked that could have made our claims somebody else's. */
+  get #isTrusted(): boolean {
+    return this.#trust.isGood && this.#trust.lapses === this.#lapsesSeen;
+  }
+
+  /** Claims what is due and answers how long until more is. */
+  async #claimDue(): Promise<number> {
+    const { clock } = this.#options.world;
+    const { lapses } = this.#trust;
     // What was leased to us before we were taken for dead may be somebody else's by now.
-    if (!couldStart) await this.#releaseUnsent();
-    if (!this.#mayStart()) return upkeepInMs;
+    if (lapses !== this.#lapsesSeen) await this.#releaseUnsent();
+    this.#lapsesSeen = lapses;
+    // The next sign of life wakes us.
+    if (!this.#isTrusted) return Number.POSITIVE_INFINITY;
     const limits = this.#inFlight.free();
     this.#isClaiming = true;
     const { claims, nextDueAt, nextScheduleAt } = await this.#claim(limits).finally(() => {
       this.#isClaiming = false;
     });
-    if (!this.#mayStart()) {
+    this.#noteSchedule(nextScheduleAt);
+    if (!this.#isTrusted) {
       await this.#release(claims);
       return 0;
     }
     this.#start(claims);
-    const scheduleInMs = await this.#fireSchedules(nextScheduleAt);
-    const waitMs = Math.min(upkeepInMs, scheduleInMs);
     // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
-    if (nextDueAt === null || claims.length >= limits.slots) return waitMs;
-    return Math.min(waitMs, Math.max(0, nextDueAt - world.clock.now()));
+    if (nextDueAt === null || claims.length >= limits.slots) return Number.POSITIVE_INFINITY;
+    return Math.max(0, nextDueAt - clock.now());
   }
 
   #claim(limits: ClaimLimits): Promise<ClaimAnswer> {
@@ -164,80 +183,39 @@ export class Engine {
   /** While a claim is under way, what is leased without being asked for need not wait for its answer. */
   async #handOut(): Promise<void> {
     this.#isHandingOut = false;
-    if (!this.#isClaiming || this.#isStopping || !this.#mayStart()) return;
+    if (!this.#isClaiming || this.#isStopping || !this.#isTrusted) return;
     const { claims } = await this.#claim(this.#inFlight.free());
-    if (this.#mayStart()) this.#start(claims);
+    if (this.#isTrusted) this.#start(claims);
     else await this.#release(claims);
   }
 
-  /** Answers in how many milliseconds the next schedule is due. */
-  async #fireSchedules(nextAt: number | null): Promise<number> {
-    if (nextAt === null) return Number.POSITIVE_INFINITY;
-    const now = this.#options.world.clock.now();
-    if (nextAt > now) return nextAt - now;
-    try {
-      await this.#options.fireSchedules(now);
-      return 0;
-    } catch (error) {
-      this.#options.observe({ kind: 'trouble', during: 'schedules', error });
-      return STORE_PAUSE_MS;
-    }
-  }
-
-  async #runUpkeep(): Promise<number> {
-    const { sender } = this.#options;
-    const { clock } = this.#options.world;
-    for (const entry of this.#upkeep) {
-      const startedAtMs = clock.monotonicMs();
-      if (entry.dueAtMonotonicMs > startedAtMs) continue;
-      try {
-        const againMs = await entry.task.run(clock.now());
-        entry.ranAtMonotonicMs = startedAtMs;
-        if (entry.task.wireForMs !== undefined) sender.mayStartUntil(startedAtMs + entry.task.wireForMs);
-        entry.dueAtMonotonicMs = (entry.task.goodForMs === undefined ? clock.monotonicMs() : startedAtMs) + againMs;
-      } catch (error) {
-        this.#options.observe({ kind: 'trouble', during: entry.task.name, error });
-        entry.dueAtMonotonicMs = clock.monotonicMs() + STORE_PAUSE_MS;
-      }
-    }
-    const nextMs = Math.min(...this.#upkeep.map(({ dueAtMonotonicMs }) => dueAtMonotonicMs));
-    return Math.max(0, nextMs - clock.monotonicMs());
-  }
-
-  #mayStart(): boolean {
-    const nowMs = this.#options.world.clock.monotonicMs();
-    return this.#upkeep.every(
-      ({ task, ranAtMonotonicMs }) => task.goodForMs === undefined || nowMs - ranAtMonotonicMs < task.goodForMs,
-    );
-  }
-
-  /**
-   * Sleeps until woken or for `ms`. A wake-up that came while the turn was running counts. Whoever else is about to wake
-   * it does so before it looks: a turn costs the same for one message as for a hundred.
-   */
-  async #sleep(ms: number): Promise<void> {
-    const { clock } = this.#options.world;
-    if (this.#isStopping) return;
-    await new Promise<void>((resolve) => {
-      if (this.#isWoken) return clock.soon(resolve);
-      const cancel = clock.after(ms, resolve);
-      this.#wakeUp = () => {
-        this.#wakeUp = null;
-        cancel();
-        clock.soon(resolve);
-      };
-    });
-    this.#wakeUp = null;
-  }
-
   #wake(): void {
-    this.#isWoken = true;
-    this.#wakeUp?.();
+    this.#claims.wake();
     if (!this.#isClaiming || this.#isHandingOut) return;
     this.#isHandingOut = true;
     this.#options.world.clock.soon(() => {
       this.#handOut().catch((error) => this.#options.observe({ kind: 'trouble', during: 'claiming', error }));
     });
+  }
+
+  #noteSchedule(nextAt: number | null): void {
+    if (nextAt === null || (nextAt >= this.#scheduleAt && nextAt > this.#options.world.clock.now())) return;
+    this.#scheduleAt = Math.min(this.#scheduleAt, nextAt);
+    this.#schedules.wake();
+  }
+
+  async #fireSchedules(): Promise<number> {
+    const { clock } = this.#options.world;
+    const now = clock.now();
+    if (this.#scheduleAt > now) return this.#scheduleAt - now;
+    // What is noted meanwhile counts.
+    this.#scheduleAt = Number.POSITIVE_INFINITY;
+    const nextAt = await this.#options.fireSchedules(now).catch((error) => {
+      this.#scheduleAt = Number.NEGATIVE_INFINITY;
+      throw error;
+    });
+    this.#scheduleAt = Math.min(this.#scheduleAt, nextAt ?? Number.POSITIVE_INFINITY);
+    return Math.max(0, this.#scheduleAt - clock.now());
   }
 
   async #settleReports(reports: readonly SendReport[]): Promise<void> {
@@ -285,9 +263,9 @@ export class Engine {
     });
   }
 
-  /** The loop is over, nothing is leased to us that was not sent, and every attempt is settled. */
+  /** The loops are over, nothing is leased to us that was not sent, and every attempt is settled. */
   async #drain(): Promise<void> {
-    await this.#loop;
+    await Promise.all([this.#claims, this.#schedules, ...this.#upkeep].map((loop) => loop.stop()));
     await this.#releaseUnsent();
     if (this.#inFlight.count === 0) return;
     await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
@@ -317,6 +295,8 @@ export class Engine {
         return await ask();
       } catch (error) {
         this.#options.observe({ kind: 'trouble', during, error });
+        // Nobody answers any more: whoever looks after this node finds what it left.
+        if (this.#isOver) throw error;
         await new Promise<void>((resolve) => this.#options.world.clock.after(STORE_PAUSE_MS, resolve));
       }
     }

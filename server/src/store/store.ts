@@ -97,6 +97,28 @@ export interface AccountStanding extends Standing {
   readonly countedMax: number;
 }
 
+export interface DueLimits {
+  readonly schedules: number;
+  /** Of their bodies together; one that is larger comes alone. */
+  readonly bytes: number;
+  /** The account that was served last. */
+  readonly after: string;
+}
+
+export interface DueSchedules {
+  readonly due: readonly Schedule[];
+  /** When the next is due, one of these or a later one; null if none is. */
+  readonly nextAt: number | null;
+}
+
+/** A run of a schedule. */
+export interface Tick {
+  readonly schedule: Schedule;
+  readonly messages: readonly NewMessage[];
+  /** When it runs again. */
+  readonly nextAt: number | null;
+}
+
 /** How many messages stand where. Exact, but reads every row: for tests and `postrider` commands, not for requests. */
 export type Counts = Readonly<Record<Message['state'], number>>;
 
@@ -252,14 +274,13 @@ export interface Store {
   countSchedules(accountId: string): Promise<number>;
   deleteSchedule(accountId: string, id: string): Promise<boolean>;
   setScheduleNext(accountId: string, id: string, nextAt: number | null, isPaused: boolean): Promise<boolean>;
-  dueSchedules(now: number, limit: number): Promise<readonly Schedule[]>;
-  /** Takes the tick that `schedule.nextAt` names and accepts its messages; false when it was taken or paused already. */
-  fireSchedule(tick: {
-    readonly schedule: Schedule;
-    readonly messages: readonly NewMessage[];
-    readonly nextAt: number | null;
-    readonly now: number;
-  }): Promise<boolean>;
+  /** Some of those that are due, an equal part for each account, beginning with the accounts behind `limits.after`. */
+  dueSchedules(now: number, limits: DueLimits): Promise<DueSchedules>;
+  /**
+   * Takes the ticks that `schedule.nextAt` names and accepts their messages, all together or nothing. False for one that
+   * was taken or paused already, or that another node is about to take.
+   */
+  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly boolean[]>;
 
   // ——— bulk operations ———
 

@@ -17,7 +17,6 @@ const ORPHANS_PER_RUN = 500;
 
 export function heartbeat(store: Store, node: string) {
   return {
-    name: 'heartbeat',
     goodForMs: START_WITHIN_MS,
     wireForMs: WIRE_WITHIN_MS,
     async run(): Promise<number> {

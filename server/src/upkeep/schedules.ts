@@ -1,38 +1,90 @@
-// Makes the messages of schedules that are due. A tick that was missed, because nothing ran, is made once; the next one
-// is reckoned from now. However many nodes try, the store lets one of them take a tick.
+// Makes the messages of schedules that are due, some in one go. A tick that was missed, because nothing ran, is made once;
+// the next one is reckoned from now. However many nodes try, the store lets one of them take a tick.
 
 import type { Account } from '../domain/account.ts';
+import { eachMax } from '../domain/budgets.ts';
 import { nextCronTime, parseCron } from '../domain/cron.ts';
 import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Schedule } from '../domain/schedule.ts';
-import type { Store } from '../store/store.ts';
+import { type Store, StoreUnavailable, type Tick } from '../store/store.ts';
 
-const SCHEDULES_PER_RUN = 100;
+/** When all that was found due was in the hands of other nodes. */
+const LEFT_MS = 20;
 
 export type PlanTick = (
   schedule: Schedule,
   account: Account,
 ) => Promise<{ readonly messages: readonly NewMessage[] } | { readonly problem: Problem }>;
 
-/** Runs until nothing is due. A tick whose publish can no longer be planned (its topic is gone) makes no message. */
-export async function fireSchedules(
-  store: Store,
-  plan: PlanTick,
-  now: number,
-  onSkipped: (schedule: Schedule, why: string) => void,
-): Promise<void> {
-  for (;;) {
-    const due = await store.dueSchedules(now, SCHEDULES_PER_RUN);
+export interface ScheduleRunnerOptions {
+  readonly store: Store;
+  readonly plan: PlanTick;
+  /** A tick made no message: its publish can no longer be planned (its topic is gone), or not be written. */
+  readonly onSkipped: (schedule: Schedule, why: string) => void;
+}
+
+/** One go: takes some of those that are due, and answers when to come again, or null: when there is a schedule. */
+export function scheduleRunner(options: ScheduleRunnerOptions): (now: number) => Promise<number | null> {
+  const { store } = options;
+  const limits = { schedules: eachMax('dueSchedules'), bytes: eachMax('dueScheduleBytes') };
+  let after = '';
+  return async (now) => {
+    const { due, nextAt } = await store.dueSchedules(now, { ...limits, after });
+    if (due.length === 0) return nextAt;
+    after = due.at(-1)!.accountId;
+    const accounts = new Map<string, Account | null>();
+    let fired = 0;
+    let ticks: Tick[] = [];
+    let rows = 0;
     for (const schedule of due) {
-      const account = await store.getAccount(schedule.accountId);
-      const planned = account ? await plan(schedule, account) : null;
-      const messages = planned && 'messages' in planned ? planned.messages : [];
-      if (planned && 'problem' in planned) onSkipped(schedule, planned.problem.message);
-      const cron = parseCron(schedule.cron);
-      const nextAt = 'problem' in cron ? null : nextCronTime(cron, now);
-      await store.fireSchedule({ schedule, messages, nextAt, now });
+      const { accountId } = schedule;
+      if (!accounts.has(accountId)) accounts.set(accountId, await store.getAccount(accountId));
+      const tick = await planTick(options, schedule, accounts.get(accountId)!, now);
+      ticks.push(tick);
+      rows += tick.messages.length;
+      if (rows < eachMax('upkeepRows')) continue;
+      fired += await fire(options, ticks, now);
+      ticks = [];
+      rows = 0;
     }
-    if (due.length < SCHEDULES_PER_RUN) return;
+    fired += await fire(options, ticks, now);
+    return fired > 0 ? now : now + LEFT_MS;
+  };
+}
+
+async function planTick(
+  { plan, onSkipped }: ScheduleRunnerOptions,
+  schedule: Schedule,
+  account: Account | null,
+  now: number,
+): Promise<Tick> {
+  const planned = account ? await plan(schedule, account) : null;
+  if (planned && 'problem' in planned) onSkipped(schedule, planned.problem.message);
+  const cron = parseCron(schedule.cron);
+  return {
+    schedule,
+    messages: planned && 'messages' in planned ? planned.messages : [],
+    nextAt: 'problem' in cron ? null : nextCronTime(cron, now),
+  };
+}
+
+/** Answers how many were taken. One that cannot be written must not keep the others back: then each is tried alone. */
+async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[], now: number): Promise<number> {
+  if (ticks.length === 0) return 0;
+  const { store, onSkipped } = options;
+  try {
+    return (await store.fireSchedules(ticks, now)).filter(Boolean).length;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    if (ticks.length === 1) {
+      const [tick] = ticks as [Tick];
+      if (tick.messages.length === 0) throw error;
+      onSkipped(tick.schedule, error instanceof Error ? error.message : String(error));
+      return fire(options, [{ ...tick, messages: [] }], now);
+    }
   }
+  let fired = 0;
+  for (const tick of ticks) fired += await fire(options, [tick], now);
+  return fired;
 }

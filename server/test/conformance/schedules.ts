@@ -3,8 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Schedule } from '../../src/domain/schedule.ts';
+import type { DueLimits } from '../../src/store/store.ts';
 import { ACCOUNT, DAY, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
+
+/** More than any of these tests has. */
+export const DUE: DueLimits = { schedules: 10, bytes: 1_000_000, after: '' };
 
 export function schedule(some: Partial<Schedule> = {}): Schedule {
   return {
@@ -62,10 +66,51 @@ export function schedulesConformance(factory: HarnessFactory): void {
         await a.store.saveSchedule(schedule({ id, nextAt: NOW + after }));
       }
       await a.store.saveSchedule(schedule({ id: 'never', nextAt: null }));
-      const due = async (now: number, limit: number) => (await a.store.dueSchedules(now, limit)).map(({ id }) => id);
+      const due = async (now: number, schedules: number) =>
+        (await a.store.dueSchedules(now, { ...DUE, schedules })).due.map(({ id }) => id);
       assert.deepEqual(await due(NOW, 10), []);
       assert.deepEqual(await due(NOW + 3, 10), ['a', 'b', 'c']);
       assert.deepEqual(await due(NOW + 3, 2), ['a', 'b']);
+    });
+
+    test('many of one account do not keep those of another back', async ({ a }) => {
+      for (let index = 0; index < 30; index += 1) {
+        await a.store.saveSchedule(schedule({ id: `a${index}`, nextAt: NOW }));
+        await a.store.saveSchedule(schedule({ id: `b${index}`, nextAt: NOW - 1 }));
+      }
+      await a.store.saveSchedule(schedule({ id: 'lone', accountId: OTHER_ACCOUNT, nextAt: NOW }));
+      const { due } = await a.store.dueSchedules(NOW, DUE);
+      assert.deepEqual([...new Set(due.map(({ accountId }) => accountId))].toSorted(), [ACCOUNT, OTHER_ACCOUNT]);
+    });
+
+    test('the accounts take turns, also where bodies are large; one that is too large comes alone', async ({ a }) => {
+      const body = new Uint8Array(100);
+      for (const id of ['a1', 'a2', 'a3']) await a.store.saveSchedule(schedule({ id, body, nextAt: NOW }));
+      await a.store.saveSchedule(schedule({ id: 'b1', accountId: OTHER_ACCOUNT, nextAt: NOW }));
+      const due = async (bytes: number, after: string) =>
+        (await a.store.dueSchedules(NOW, { ...DUE, bytes, after })).due.map(({ id }) => id);
+      assert.deepEqual(await due(250, ''), ['a1', 'b1', 'a2']);
+      assert.deepEqual(await due(50, ''), ['a1']);
+      assert.deepEqual(await due(50, ACCOUNT), ['b1']);
+    });
+
+    test('several ticks are taken together, each with its own messages', async ({ a, b }) => {
+      const both = [schedule({ nextAt: NOW }), schedule({ id: 'scd_2', accountId: OTHER_ACCOUNT, nextAt: NOW })];
+      for (const one of both) await a.store.saveSchedule(one);
+      await a.store.setScheduleNext(OTHER_ACCOUNT, 'scd_2', NOW, false);
+      const made = both.map(({ accountId }) => messages(2, { accountId, kind: 'schedule' }));
+      const ticks = both.map((one, index) => ({ schedule: one, messages: made[index]!, nextAt: NOW + SECOND }));
+      const moved = { schedule: schedule({ id: 'scd_3', nextAt: NOW }), messages: messages(1), nextAt: null };
+      assert.deepEqual(await b.store.fireSchedules([...ticks, moved], NOW), [true, true, false]);
+      for (const [index, { accountId, id }] of both.entries()) {
+        const { nextAt, lastMessageIds } = (await a.store.getSchedule(accountId, id))!;
+        assert.equal(nextAt, NOW + SECOND);
+        assert.deepEqual(
+          lastMessageIds,
+          made[index]!.map((each) => each.id),
+        );
+      }
+      assert.equal((await a.store.counts()).pending, 4);
     });
 
     test('a claim says when the next is due, on every node', async ({ a, b }) => {
@@ -79,9 +124,9 @@ export function schedulesConformance(factory: HarnessFactory): void {
 
     test('a node without a free slot learns when the next is due, too', async ({ a }) => {
       await a.store.saveSchedule(schedule({ nextAt: NOW }));
-      await a.store.dueSchedules(NOW, 10);
-      await a.store.fireSchedule({ schedule: schedule({ nextAt: NOW }), messages: [], nextAt: NOW + 7, now: NOW });
-      await a.store.dueSchedules(NOW, 10);
+      await a.store.dueSchedules(NOW, DUE);
+      await a.store.fireSchedules([{ schedule: schedule({ nextAt: NOW }), messages: [], nextAt: NOW + 7 }], NOW);
+      await a.store.dueSchedules(NOW, DUE);
       assert.equal((await a.claimDue(NOW, { slots: 0 })).nextScheduleAt, NOW + 7);
     });
 
@@ -91,8 +136,8 @@ export function schedulesConformance(factory: HarnessFactory): void {
       const ticks = [a, b, a, b].map(({ store }) => {
         const made = messages(2, { kind: 'schedule', scheduleId: one.id });
         return store
-          .fireSchedule({ schedule: one, messages: made, nextAt: NOW + 60 * SECOND, now: NOW + 1 })
-          .then((isFired) => ({ isFired, ids: made.map(({ id }) => id) }));
+          .fireSchedules([{ schedule: one, messages: made, nextAt: NOW + 60 * SECOND }], NOW + 1)
+          .then(([isFired]) => ({ isFired, ids: made.map(({ id }) => id) }));
       });
       const fired = (await Promise.all(ticks)).filter(({ isFired }) => isFired);
       assert.equal(fired.length, 1);
@@ -109,32 +154,32 @@ export function schedulesConformance(factory: HarnessFactory): void {
 
     test('a tick of a schedule that was paused, moved or deleted meanwhile is not taken', async ({ a }) => {
       const one = schedule({ nextAt: NOW });
-      const fire = () => a.store.fireSchedule({ schedule: one, messages: [message()], nextAt: NOW + SECOND, now: NOW });
+      const fire = () => a.store.fireSchedules([{ schedule: one, messages: [message()], nextAt: NOW + SECOND }], NOW);
       await a.store.saveSchedule(one);
       await a.store.setScheduleNext(ACCOUNT, one.id, null, true);
-      assert.equal(await fire(), false);
+      assert.deepEqual(await fire(), [false]);
       await a.store.setScheduleNext(ACCOUNT, one.id, NOW + DAY, false);
-      assert.equal(await fire(), false);
+      assert.deepEqual(await fire(), [false]);
       await a.store.deleteSchedule(ACCOUNT, one.id);
-      assert.equal(await fire(), false);
+      assert.deepEqual(await fire(), [false]);
       assert.equal((await a.store.counts()).pending, 0);
     });
 
     test('paused, it is never due; resumed, it is due at the time it was given', async ({ a }) => {
       await a.store.saveSchedule(schedule({ nextAt: NOW }));
       await a.store.setScheduleNext(ACCOUNT, 'scd_1', null, true);
-      assert.deepEqual(await a.store.dueSchedules(NOW + DAY, 10), []);
+      assert.deepEqual((await a.store.dueSchedules(NOW + DAY, DUE)).due, []);
       assert.equal((await a.store.getSchedule(ACCOUNT, 'scd_1'))!.isPaused, true);
       await a.store.setScheduleNext(ACCOUNT, 'scd_1', NOW + DAY, false);
-      assert.deepEqual(await a.store.dueSchedules(NOW + DAY - 1, 10), []);
-      assert.equal((await a.store.dueSchedules(NOW + DAY, 10)).length, 1);
+      assert.deepEqual((await a.store.dueSchedules(NOW + DAY - 1, DUE)).due, []);
+      assert.equal((await a.store.dueSchedules(NOW + DAY, DUE)).due.length, 1);
     });
 
     test('a tick without messages is a tick', async ({ a }) => {
       const one = schedule({ nextAt: NOW });
       await a.store.saveSchedule(one);
-      assert.equal(await a.store.fireSchedule({ schedule: one, messages: [], nextAt: NOW + 5, now: NOW }), true);
-      assert.deepEqual(await a.store.dueSchedules(NOW, 10), []);
+      assert.deepEqual(await a.store.fireSchedules([{ schedule: one, messages: [], nextAt: NOW + 5 }], NOW), [true]);
+      assert.deepEqual((await a.store.dueSchedules(NOW, DUE)).due, []);
     });
 
     test('a tick that made only a duplicate names the message that stands for it', async ({ a }) => {
@@ -143,7 +188,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       const one = schedule({ nextAt: NOW });
       await a.store.saveSchedule(one);
       const made = [message({ deduplication: standing.deduplication })];
-      await a.store.fireSchedule({ schedule: one, messages: made, nextAt: null, now: NOW });
+      await a.store.fireSchedules([{ schedule: one, messages: made, nextAt: null }], NOW);
       assert.deepEqual((await a.store.getSchedule(ACCOUNT, one.id))!.lastMessageIds, [standing.id]);
     });
   });

@@ -86,8 +86,6 @@ export interface TokenMade {
   readonly accountId: string;
 }
 
-/** The engine is never asleep for longer: its heartbeat is the most frequent thing it does. */
-const ENGINE_SLEEP_MS_MAX = 5000;
 let ridersStarted = 0;
 
 export class Rider {
@@ -186,10 +184,7 @@ export class Rider {
 
   /** The engine has done all there is to do at this time, and sleeps. */
   async quiet(): Promise<void> {
-    await waitFor('the engine to fall asleep', () => {
-      const ms = this.clock.untilNextTimer();
-      return ms !== null && ms <= ENGINE_SLEEP_MS_MAX;
-    });
+    await waitFor('the engine to fall asleep', () => this.postrider.isAsleep());
   }
 
   /** Moves the clock, and lets everything that became due by that start. */

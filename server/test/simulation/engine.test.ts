@@ -86,8 +86,9 @@ class Node {
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Postrider-', userAgent: 'test' },
       limits: { concurrency, accountConcurrency: 100, hostConcurrency: 100, bodyBytes: 1_000_000 },
-      upkeep: () => [heartbeat(this.store, NODE)],
-      fireSchedules: async () => {},
+      heartbeat: heartbeat(this.store, NODE),
+      upkeep: () => [],
+      fireSchedules: async () => null,
       observe: () => {},
     });
   }

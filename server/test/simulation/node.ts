@@ -89,12 +89,9 @@ export class SimulatedNode {
       tiers,
       style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
       limits,
-      upkeep: (settleInterrupted) => [
-        heartbeat(store, id),
-        orphans(store, id, settleInterrupted),
-        retention(store, tiers),
-      ],
-      fireSchedules: async () => {},
+      heartbeat: heartbeat(store, id),
+      upkeep: (settleInterrupted) => [orphans(store, id, settleInterrupted), retention(store, tiers)],
+      fireSchedules: async () => null,
       observe: (event) => world.observe(this, event),
     });
     this.engine.start();

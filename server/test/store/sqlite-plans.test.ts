@@ -28,7 +28,7 @@ import {
   settlementOf,
 } from '../conformance/given.ts';
 import { job } from '../conformance/jobs.ts';
-import { schedule } from '../conformance/schedules.ts';
+import { DUE, schedule } from '../conformance/schedules.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { FILTERS } from './filters.ts';
 import { RecordingDatabase } from './recording-database.ts';
@@ -204,8 +204,8 @@ async function useLists(store: Store): Promise<void> {
 async function useSchedulesAndJobs(store: Store): Promise<void> {
   const due = schedule({ nextAt: NOW });
   await store.saveSchedule(due);
-  assert.equal((await store.dueSchedules(NOW, 10)).length, 1);
-  await store.fireSchedule({ schedule: due, messages: [message()], nextAt: NOW + DAY, now: NOW });
+  assert.equal((await store.dueSchedules(NOW, DUE)).due.length, 1);
+  await store.fireSchedules([{ schedule: due, messages: [message()], nextAt: NOW + DAY }], NOW);
   await store.setScheduleNext(ACCOUNT, due.id, null, true);
   await Promise.all([store.getSchedule(ACCOUNT, due.id), store.listSchedules(ACCOUNT), store.countSchedules(ACCOUNT)]);
   await store.deleteSchedule(ACCOUNT, due.id);

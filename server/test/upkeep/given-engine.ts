@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { Engine } from '../../src/delivery/engine.ts';
+import { Engine, type Upkeep } from '../../src/delivery/engine.ts';
 import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
 import { idMaker } from '../../src/domain/id.ts';
 import type { Schedule } from '../../src/domain/schedule.ts';
@@ -11,7 +11,7 @@ import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { type Executor, inlineExecutor } from '../../src/store/sqlite/executor.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fireSchedules, type PlanTick } from '../../src/upkeep/schedules.ts';
+import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ACCOUNT, KEYS, message, NOW, OK } from '../conformance/given.ts';
 import { type ManualWorld, manualWorld } from '../manual-clock.ts';
 
@@ -58,6 +58,14 @@ class AnsweringSender implements Sender {
   async close(): Promise<void> {}
 }
 
+export interface EngineChoices {
+  readonly plan?: PlanTick;
+  readonly concurrency?: number;
+  /** In place of one of its own. */
+  readonly store?: Store;
+  readonly upkeep?: (store: Store) => readonly Upkeep[];
+}
+
 /** A database and the time; engines come and go over it. */
 export class Site {
   readonly world = manualWorld({ now: NOW });
@@ -90,8 +98,8 @@ export class Site {
     });
   }
 
-  engine(node: string, options: { readonly plan?: PlanTick; readonly concurrency?: number } = {}) {
-    const store = this.store(node);
+  engine(node: string, options: EngineChoices = {}) {
+    const store = options.store ?? this.store(node);
     const sender = new AnsweringSender(this.world);
     const skipped: string[] = [];
     const plan = options.plan ?? (async (schedule) => ({ messages: [this.tickOf(schedule)] }));
@@ -109,8 +117,9 @@ export class Site {
         hostConcurrency: 100,
         bodyBytes: 1_000_000,
       },
-      upkeep: () => [{ name: 'nothing', run: async () => 24 * 60 * MINUTE }],
-      fireSchedules: (now) => fireSchedules(store, plan, now, ({ id }) => skipped.push(id)),
+      heartbeat: null,
+      upkeep: () => options.upkeep?.(store) ?? [],
+      fireSchedules: scheduleRunner({ store, plan, onSkipped: ({ id }) => skipped.push(id) }),
       observe: (event) => {
         if (event.kind === 'trouble') throw event.error;
       },

@@ -1,10 +1,12 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
-// it moved already makes nothing. Of nodes that take it at once, one moves it and the others wait, to find it moved.
+// it moved already makes nothing. Of nodes that take it at once, one moves it and the others pass over it.
 
-import type { NewMessage } from '../../domain/message.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { type ScheduleRow, toSchedule } from '../rows.ts';
-import { accept } from './accept.ts';
+import { earlier } from '../standing-offer.ts';
+import type { DueLimits, DueSchedules, Tick } from '../store.ts';
+import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
@@ -79,18 +81,67 @@ export async function setScheduleNext(
   return changes > 0;
 }
 
-/** With it when the next is due, one of these or a later one. */
+/**
+ * Steps from one account with something due to the next, earliest first, and reads an equal part of each: the accounts
+ * at one time, at most $2. In the order of the index.
+ */
+const DUE_LANES = `WITH RECURSIVE lane (next_at, account_id) AS (
+    (SELECT next_at, account_id FROM schedules WHERE next_at <= $1 ORDER BY next_at, account_id, id LIMIT 1)
+    UNION ALL
+    SELECT s.next_at, s.account_id FROM lane CROSS JOIN LATERAL
+      (SELECT next_at, account_id FROM schedules
+         WHERE next_at <= $1 AND (next_at, account_id) > (lane.next_at, lane.account_id)
+         ORDER BY next_at, account_id, id LIMIT 1) AS s)
+  SELECT next_at, account_id FROM lane LIMIT $2`;
+
+interface DueLane {
+  readonly next_at: number;
+  readonly account_id: string;
+}
+
+/** $3 of each lane, without the first $4. */
+const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
+  FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS g (next_at, account_id, at)
+  CROSS JOIN LATERAL
+    (SELECT account_id, id, octet_length(body) AS bytes FROM schedules
+       WHERE next_at = g.next_at AND account_id = g.account_id ORDER BY id LIMIT $3 OFFSET $4) AS s
+  ORDER BY g.at, s.id`;
+
+/** `start` is another number for every node, or for most: of many, each node begins with others. */
 export async function dueSchedules(
   database: Database,
   now: number,
-  limit: number,
-): Promise<{ due: Schedule[]; nextAt: number | null }> {
+  limits: DueLimits,
+  start: number,
+): Promise<DueSchedules> {
+  const lanes = await database.all<DueLane>(DUE_LANES, now, limits.schedules);
+  const part = Math.ceil(limits.schedules / Math.max(1, lanes.length));
+  const laneOf = ({ next_at, account_id }: DueLane) => `${next_at} ${account_id}`;
+  const readKeys = async (some: readonly DueLane[], offset: number) =>
+    Map.groupBy(
+      await database.all<DueKey & DueLane>(
+        DUE_KEYS,
+        some.map(({ next_at }) => next_at),
+        some.map(({ account_id }) => account_id),
+        part,
+        offset,
+      ),
+      laneOf,
+    );
+  const first = await readKeys(lanes, 0);
+  const long = start > 0 ? lanes.filter((lane) => first.get(laneOf(lane))?.length === part) : [];
+  const others = await readKeys(long, start * part);
+  const keys = [...first].flatMap(([lane, own]) => others.get(lane) ?? own);
+  const chosen = chooseDue(keys, limits);
   const rows = await database.all<ScheduleRow>(
-    `SELECT ${COLUMNS} FROM schedules WHERE next_at <= $1 ORDER BY next_at LIMIT $2`,
-    now,
-    limit,
+    `SELECT ${COLUMNS} FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, id, at)
+       JOIN schedules USING (account_id, id) ORDER BY g.at`,
+    chosen.map(({ account_id }) => account_id),
+    chosen.map(({ id }) => id),
   );
-  return { due: rows.map(toSchedule), nextAt: await nextScheduleAt(database) };
+  // One that was taken or paused since it was found is not due any more.
+  const due = rows.map(toSchedule).filter(({ nextAt }) => nextAt !== null && nextAt <= now);
+  return { due, nextAt: await nextScheduleAt(database) };
 }
 
 /** When the next schedule is due; null if none is. */
@@ -101,42 +152,41 @@ export async function nextScheduleAt(database: Database): Promise<number | null>
   return row?.at ?? null;
 }
 
-export interface Tick {
-  readonly schedule: Schedule;
-  readonly messages: readonly NewMessage[];
-  readonly nextAt: number | null;
-  readonly now: number;
-}
-
-/** Takes the tick and accepts its messages, or neither. */
-export async function fireSchedule(
+/** Takes each tick and accepts its messages, or neither. One that another node has in hand is left to it. */
+export async function fireSchedules(
   database: Database,
-  tick: Tick,
-): Promise<{ isFired: boolean; dueAt: number | null }> {
-  const { schedule, messages, nextAt, now } = tick;
-  const taken = await database.run(
-    `UPDATE schedules SET next_at = $1, last_at = $2
-       WHERE account_id = $3 AND id = $4 AND next_at = $5 AND NOT is_paused`,
-    nextAt,
-    now,
-    schedule.accountId,
-    schedule.id,
-    schedule.nextAt,
+  ticks: readonly Tick[],
+  now: number,
+): Promise<{ isFired: boolean[]; dueAt: number | null }> {
+  const rows = await database.all<{ index: number }>(
+    `SELECT (g.at - 1)::int AS index
+       FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS g (account_id, id, next_at, at)
+       JOIN schedules s ON s.account_id = g.account_id AND s.id = g.id AND s.next_at = g.next_at AND NOT s.is_paused
+       ORDER BY g.at FOR UPDATE OF s SKIP LOCKED`,
+    ticks.map(({ schedule }) => schedule.accountId),
+    ticks.map(({ schedule }) => schedule.id),
+    ticks.map(({ schedule }) => schedule.nextAt),
   );
-  if (taken === 0) return { isFired: false, dueAt: null };
-  const { duplicates, dueAt } = await accept(database, {
-    messages,
-    leases: [],
-    node: '',
-    now,
-    dayMax: null,
-    shard: 0,
-  });
+  const taken = rows.map(({ index }) => ticks[index]!);
+  const replies = await acceptAll(
+    database,
+    taken.map(({ messages }) => ({ messages, leases: [], node: '', now, dayMax: null, shard: 0 })),
+  );
   await database.run(
-    'UPDATE schedules SET last_message_ids = $1 WHERE account_id = $2 AND id = $3',
-    JSON.stringify(messages.map(({ id }, index) => duplicates[index] ?? id)),
-    schedule.accountId,
-    schedule.id,
+    `UPDATE schedules s SET next_at = g.next_at, last_at = $5, last_message_ids = g.last_message_ids
+       FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS g (account_id, id, next_at, last_message_ids)
+       WHERE s.account_id = g.account_id AND s.id = g.id`,
+    taken.map(({ schedule }) => schedule.accountId),
+    taken.map(({ schedule }) => schedule.id),
+    taken.map(({ nextAt }) => nextAt),
+    taken.map(({ messages }, index) =>
+      JSON.stringify(messages.map(({ id }, at) => replies[index]!.duplicates[at] ?? id)),
+    ),
+    now,
   );
-  return { isFired: true, dueAt };
+  const fired = new Set(rows.map(({ index }) => index));
+  return {
+    isFired: ticks.map((_, index) => fired.has(index)),
+    dueAt: replies.reduce<number | null>((at, reply) => earlier(at, reply.dueAt), null),
+  };
 }

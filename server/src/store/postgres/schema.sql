@@ -205,7 +205,7 @@ CREATE TABLE schedules (
   body             bytea NOT NULL,
   CONSTRAINT schedules_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX schedules_next ON schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
+CREATE INDEX schedules_due ON schedules USING btree (next_at, account_id, id) WHERE (next_at IS NOT NULL);
 
 CREATE TABLE schema_version (
   version integer NOT NULL
@@ -249,4 +249,4 @@ CREATE TABLE usage (
 
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (2);
+INSERT INTO schema_version (version) VALUES (3);

@@ -313,14 +313,14 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       hints.work();
       return isKnown;
     },
-    async dueSchedules(now, limit) {
-      const { due, nextAt } = await reading(schedules.dueSchedules)(now, limit);
-      offer.setSchedule(nextAt);
-      return due;
+    async dueSchedules(now, limits) {
+      const answer = await reading(schedules.dueSchedules)(now, limits, shard);
+      offer.setSchedule(answer.nextAt);
+      return answer;
     },
-    async fireSchedule(tick) {
-      const { isFired, dueAt } = await writing(schedules.fireSchedule)(tick);
-      noteDue(dueAt, tick.now);
+    async fireSchedules(ticks, now) {
+      const { isFired, dueAt } = await writing(schedules.fireSchedules)(ticks, now);
+      noteDue(dueAt, now);
       noteJournal();
       return isFired;
     },

@@ -143,7 +143,7 @@ const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set([
   'resetFlowRate',
   'saveSchedule',
   'setScheduleNext',
-  'fireSchedule',
+  'fireSchedules',
 ]);
 
 /** The stores that share an executor: each plans by what it knows to be due, so it must hear of what others write. */

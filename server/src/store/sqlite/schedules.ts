@@ -1,9 +1,11 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
 // it moved already makes nothing.
 
-import type { NewMessage } from '../../domain/message.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { type ScheduleRow, toSchedule } from '../rows.ts';
+import { earlier } from '../standing-offer.ts';
+import type { DueLimits, DueSchedules, Tick } from '../store.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
@@ -67,16 +69,39 @@ export function setScheduleNext(
   );
 }
 
-/** With it when the next is due, one of these or a later one. */
-export function dueSchedules(
-  database: Database,
-  now: number,
-  limit: number,
-): { due: Schedule[]; nextAt: number | null } {
-  const due = database
-    .all<ScheduleRow>('SELECT * FROM schedules WHERE next_at <= ? ORDER BY next_at LIMIT ?', now, limit)
-    .map(toSchedule);
+export function dueSchedules(database: Database, now: number, limits: DueLimits): DueSchedules {
+  const lanes = dueLanes(database, now, limits.schedules);
+  const part = Math.ceil(limits.schedules / Math.max(1, lanes.length));
+  const keys = lanes.flatMap((lane) =>
+    database.all<DueKey>(
+      `SELECT account_id, id, length(body) AS bytes FROM schedules WHERE next_at = ? AND account_id = ?
+         ORDER BY id LIMIT ?`,
+      lane.next_at,
+      lane.account_id,
+      part,
+    ),
+  );
+  const due = chooseDue(keys, limits).map(({ account_id, id }) => getSchedule(database, account_id, id)!);
   return { due, nextAt: nextScheduleAt(database) };
+}
+
+/** The accounts of what is due, earliest first: steps from one to the next, however many schedules each has. */
+function dueLanes(database: Database, now: number, limit: number): { next_at: number; account_id: string }[] {
+  const lanes: { next_at: number; account_id: string }[] = [];
+  let at = { next_at: Number.MIN_SAFE_INTEGER, account_id: '' };
+  while (lanes.length < limit) {
+    const next = database.get<{ next_at: number; account_id: string }>(
+      `SELECT next_at, account_id FROM schedules WHERE next_at <= ? AND (next_at, account_id) > (?, ?)
+         ORDER BY next_at, account_id LIMIT 1`,
+      now,
+      at.next_at,
+      at.account_id,
+    );
+    if (!next) break;
+    lanes.push(next);
+    at = next;
+  }
+  return lanes;
 }
 
 /** When the next schedule is due; null if none is. */
@@ -87,32 +112,34 @@ export function nextScheduleAt(database: Database): number | null {
   return row?.at ?? null;
 }
 
-export interface Tick {
-  readonly schedule: Schedule;
-  readonly messages: readonly NewMessage[];
-  readonly nextAt: number | null;
-  readonly now: number;
-}
-
-/** Takes the tick and accepts its messages, or neither. */
-export function fireSchedule(database: Database, books: Books, tick: Tick): { isFired: boolean; dueAt: number | null } {
-  const { schedule, messages, nextAt, now } = tick;
-  const taken = database.run(
-    `UPDATE schedules SET next_at = ?, last_at = ?
-       WHERE account_id = ? AND id = ? AND next_at = ? AND is_paused = 0`,
-    nextAt,
-    now,
-    schedule.accountId,
-    schedule.id,
-    schedule.nextAt,
-  );
-  if (taken === 0) return { isFired: false, dueAt: null };
-  const { duplicates, dueAt } = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
-  database.run(
-    'UPDATE schedules SET last_message_ids = ? WHERE account_id = ? AND id = ?',
-    JSON.stringify(messages.map(({ id }, index) => duplicates[index] ?? id)),
-    schedule.accountId,
-    schedule.id,
-  );
-  return { isFired: true, dueAt };
+/** Takes each tick and accepts its messages, or neither. */
+export function fireSchedules(
+  database: Database,
+  books: Books,
+  ticks: readonly Tick[],
+  now: number,
+): { isFired: boolean[]; dueAt: number | null } {
+  let dueAt: number | null = null;
+  const isFired = ticks.map(({ schedule, messages, nextAt }) => {
+    const taken = database.run(
+      `UPDATE schedules SET next_at = ?, last_at = ?
+         WHERE account_id = ? AND id = ? AND next_at = ? AND is_paused = 0`,
+      nextAt,
+      now,
+      schedule.accountId,
+      schedule.id,
+      schedule.nextAt,
+    );
+    if (taken === 0) return false;
+    const accepted = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
+    dueAt = earlier(dueAt, accepted.dueAt);
+    database.run(
+      'UPDATE schedules SET last_message_ids = ? WHERE account_id = ? AND id = ?',
+      JSON.stringify(messages.map(({ id }, index) => accepted.duplicates[index] ?? id)),
+      schedule.accountId,
+      schedule.id,
+    );
+    return true;
+  });
+  return { isFired, dueAt };
 }

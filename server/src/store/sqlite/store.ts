@@ -171,13 +171,13 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       offer.noteSchedule(nextAt);
       return isKnown;
     },
-    async dueSchedules(now, limit) {
-      const { due, nextAt } = await call('dueSchedules', now, limit);
-      offer.setSchedule(nextAt);
-      return due;
+    async dueSchedules(now, limits) {
+      const answer = await call('dueSchedules', now, limits);
+      offer.setSchedule(answer.nextAt);
+      return answer;
     },
-    async fireSchedule(tick) {
-      const { isFired, dueAt } = await call('fireSchedule', tick);
+    async fireSchedules(ticks, now) {
+      const { isFired, dueAt } = await call('fireSchedules', ticks, now);
       noteDue(dueAt);
       noteJournal();
       return isFired;

@@ -94,7 +94,7 @@ export function createVerbs(database: Database) {
     deleteSchedule: on(schedules.deleteSchedule),
     setScheduleNext: on(schedules.setScheduleNext),
     dueSchedules: on(schedules.dueSchedules),
-    fireSchedule: writing(schedules.fireSchedule),
+    fireSchedules: writing(schedules.fireSchedules),
     createJob: on(jobs.createJob),
     getJob: on(jobs.getJob),
     listJobs: on(jobs.listJobs),
