@@ -48,33 +48,65 @@ export function shownState(message: Pick<Message, 'state' | 'attempts'>): ShownS
   }
 }
 
-export function isMeant(filter: MessageFilter, message: Message): boolean {
-  const is = <T>(wanted: readonly T[] | undefined, value: T | null) =>
-    wanted === undefined || (value !== null && wanted.includes(value));
-  return (
-    is(filter.messageIds, message.id) &&
-    is(filter.states, shownState(message)) &&
-    is(filter.urls, message.url) &&
-    (filter.hosts === undefined || filter.hosts.some((host) => isHost(message.host, host))) &&
-    (filter.paths === undefined || filter.paths.includes(pathOf(message.url))) &&
-    is(filter.queueNames, message.queueName) &&
-    is(filter.topicNames, message.topicName) &&
-    is(filter.scheduleIds, message.scheduleId) &&
-    is(filter.sourceMessageIds, message.sourceMessageId) &&
-    (filter.labels === undefined || message.labels.some((label) => filter.labels!.includes(label))) &&
-    is(filter.flowKeys, message.flow?.key ?? null) &&
-    is(filter.callerIps, message.callerIp) &&
-    is(filter.statuses, message.lastStatus) &&
-    is(filter.failures, message.failure) &&
-    (filter.fromAt === undefined || message.createdAt >= filter.fromAt) &&
-    (filter.toAt === undefined || message.createdAt <= filter.toAt) &&
-    (filter.text === undefined || hasText(message, filter.text.toLowerCase()))
-  );
+/**
+ * A filter made ready for many messages: what one of them costs does not depend on how many values the filter has.
+ */
+export class Matcher {
+  readonly #tests: readonly ((message: Message) => boolean)[];
+  readonly #text: string | null;
+
+  constructor(filter: MessageFilter) {
+    const { fromAt, toAt, text } = filter;
+    this.#text = text === undefined ? null : text.toLowerCase();
+    this.#tests = [
+      among(filter.messageIds, ({ id }) => id),
+      among(filter.states, shownState),
+      among(filter.urls, ({ url }) => url),
+      // A host may be asked for with its port or without.
+      amongAny(filter.hosts, ({ host }) => [host, host.slice(0, host.lastIndexOf(':'))]),
+      among(filter.paths, ({ url }) => pathOf(url)),
+      among(filter.queueNames, ({ queueName }) => queueName),
+      among(filter.topicNames, ({ topicName }) => topicName),
+      among(filter.scheduleIds, ({ scheduleId }) => scheduleId),
+      among(filter.sourceMessageIds, ({ sourceMessageId }) => sourceMessageId),
+      amongAny(filter.labels, ({ labels }) => labels),
+      among(filter.flowKeys, ({ flow }) => flow?.key ?? null),
+      among(filter.callerIps, ({ callerIp }) => callerIp),
+      among(filter.statuses, ({ lastStatus }) => lastStatus),
+      among(filter.failures, ({ failure }) => failure),
+      fromAt === undefined ? null : ({ createdAt }: Message) => createdAt >= fromAt,
+      toAt === undefined ? null : ({ createdAt }: Message) => createdAt <= toAt,
+    ].filter((test) => test !== null);
+  }
+
+  /** Whether it takes the bodies of messages to judge them. */
+  get hasText(): boolean {
+    return this.#text !== null;
+  }
+
+  isMeant(message: Message): boolean {
+    return this.mayBeMeant(message) && (this.#text === null || hasText(message, this.#text));
+  }
+
+  /** Meant, if the text of the filter is in its body. For messages that were read without. */
+  mayBeMeant(message: Message): boolean {
+    return this.#tests.every((test) => test(message));
+  }
 }
 
-/** A host may be asked for with its port or without. */
-function isHost(host: string, wanted: string): boolean {
-  return host === wanted || host.slice(0, host.lastIndexOf(':')) === wanted;
+function among<T>(wanted: readonly T[] | undefined, read: (message: Message) => T | null) {
+  if (wanted === undefined) return null;
+  const values = new Set<T | null>(wanted);
+  return (message: Message) => {
+    const value = read(message);
+    return value !== null && values.has(value);
+  };
+}
+
+function amongAny<T>(wanted: readonly T[] | undefined, read: (message: Message) => readonly T[]) {
+  if (wanted === undefined) return null;
+  const values = new Set(wanted);
+  return (message: Message) => read(message).some((value) => values.has(value));
 }
 
 /** The path without its query. */

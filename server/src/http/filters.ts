@@ -2,6 +2,7 @@
 // A name that is not known is refused: a filter that is silently ignored cancels what nobody meant.
 
 import Type from 'typebox';
+import { eachMax } from '../domain/budgets.ts';
 import { messageIdOf } from '../domain/callback.ts';
 import type { MessageFilter, ShownState } from '../domain/message-filter.ts';
 import type { PageRequest } from '../store/store.ts';
@@ -67,11 +68,15 @@ export function given(query: unknown, body: unknown, names: readonly string[]): 
   const merged: Record<string, unknown> = Object.create(null);
   for (const source of [query, body]) {
     for (const [name, value] of Object.entries((source ?? {}) as Record<string, unknown>)) {
-      if (!names.includes(name)) throw new ApiError('bad_filter', `${name}: there is no such filter here`);
+      if (!names.includes(name)) throw new ApiError('bad_filter', `${shortened(name)}: there is no such filter here`);
       if (value !== null && value !== '' && value !== undefined) merged[name] = value;
     }
   }
   return merged;
+}
+
+function shortened(name: string): string {
+  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
 }
 
 /**
@@ -94,11 +99,25 @@ export function saysAll(value: unknown): boolean {
 
 const NOT_FILTERS: ReadonlySet<string> = new Set([...PAGE_NAMES, 'all']);
 
+const ID_NAMES: readonly FilterName[] = ['messageId', 'messageIds', 'dlqIds'];
+
 export function parseMessageFilter(values: Given): MessageFilter {
-  const list = (name: FilterName) => (values[name] === undefined ? undefined : texts(name, values[name]));
+  let characters = 0;
+  const list = (name: FilterName) => {
+    if (values[name] === undefined) return undefined;
+    const given = texts(name, values[name], eachMax(ID_NAMES.includes(name) ? 'filterIds' : 'filterValues'));
+    characters = given.reduce((sum, { length }) => sum + length, characters);
+    if (characters > eachMax('filterCharacters')) {
+      throw new ApiError('bad_filter', `${name}: the filter has over ${eachMax('filterCharacters')} characters`);
+    }
+    return given;
+  };
   const ids = [...(list('messageId') ?? []), ...(list('messageIds') ?? []), ...(list('dlqIds') ?? []).map(messageIdOf)];
+  if (ids.length > eachMax('filterIds')) {
+    throw new ApiError('bad_filter', `messageIds, dlqIds: at most ${eachMax('filterIds')} together in one call`);
+  }
   const filter: { -readonly [K in keyof MessageFilter]: MessageFilter[K] | undefined } = {
-    messageIds: ['messageId', 'messageIds', 'dlqIds'].some((name) => values[name] !== undefined) ? ids : undefined,
+    messageIds: ID_NAMES.some((name) => values[name] !== undefined) ? ids : undefined,
     states: list('state')?.flatMap(statesOf),
     urls: list('url'),
     hosts: list('host')?.map((host) => host.toLowerCase()),
@@ -114,9 +133,17 @@ export function parseMessageFilter(values: Given): MessageFilter {
     failures: list('failure'),
     fromAt: values.fromDate === undefined ? undefined : instant('fromDate', values.fromDate),
     toAt: values.toDate === undefined ? undefined : instant('toDate', values.toDate),
-    text: list('text')?.[0],
+    text: searched(list('text')?.[0]),
   };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+}
+
+function searched(text: string | undefined): string | undefined {
+  const max = eachMax('searchCharacters');
+  if (text !== undefined && text.length > max) {
+    throw new ApiError('bad_filter', `text: at most ${max} characters can be searched for`);
+  }
+  return text;
 }
 
 export function parsePage(values: Given, countDefault: number, countMax: number, withBodies: boolean): PageRequest {
@@ -151,8 +178,9 @@ export function stateName(text: string): string {
   return name === 'CANCELED' ? 'CANCELLED' : name;
 }
 
-function texts(name: string, value: unknown): string[] {
+export function texts(name: string, value: unknown, countMax = eachMax('filterValues')): string[] {
   const all = Array.isArray(value) ? value : [value];
+  if (all.length > countMax) throw new ApiError('bad_filter', `${name}: at most ${countMax} values in one call`);
   return all.map((each) => {
     if (typeof each === 'string' || typeof each === 'number') return String(each);
     throw new ApiError('bad_filter', `${name}: must be a text or a list of texts`);

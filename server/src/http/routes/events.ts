@@ -2,7 +2,7 @@
 
 import type { MessageEvent } from '../../domain/event.ts';
 import { EVENT_STATES, type EventState, messageEvents } from '../../domain/event.ts';
-import { isMeant } from '../../domain/message-filter.ts';
+import { Matcher } from '../../domain/message-filter.ts';
 import type { EventFilter, EventPage, PageRequest, Principal } from '../../store/store.ts';
 import { EventsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
@@ -17,6 +17,7 @@ import {
   parsePage,
   querySchema,
   stateName,
+  texts,
 } from '../filters.ts';
 import { eventView } from '../message-view.ts';
 
@@ -87,7 +88,8 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
       const stored = await store.getMessage(principal.account.id, id);
       if (stored) events.push(...messageEvents(stored.message, stored.attempts));
     }
-    const wanted = events.filter((event) => isWanted(filter, event));
+    const matcher = new Matcher(filter.messages);
+    const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
     wanted.sort((a, b) => a.at - b.at);
     if (page.order === 'newestFirst') {
       const end = Math.min(page.cursor ?? wanted.length, wanted.length);
@@ -116,12 +118,9 @@ function qstashEventView(event: MessageEvent) {
   return { ...view, state: view.state === 'CANCELLED' ? ('CANCELED' as const) : view.state };
 }
 
-function isWanted({ messages, states, fromAt, toAt }: EventFilter, { state, at, message }: MessageEvent): boolean {
+function isWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {
   return (
-    isMeant(messages, message) &&
-    (!states || states.includes(state)) &&
-    (fromAt === undefined || at >= fromAt) &&
-    (toAt === undefined || at <= toAt)
+    (!states || states.includes(state)) && (fromAt === undefined || at >= fromAt) && (toAt === undefined || at <= toAt)
   );
 }
 
@@ -137,8 +136,8 @@ function parseEventFilter(values: ReturnType<typeof given>): EventFilter {
 }
 
 function parseStates(value: unknown): EventState[] {
-  return (Array.isArray(value) ? value : [value]).flatMap((each) => {
-    const text = stateName(String(each));
+  return texts('state', value).flatMap((each) => {
+    const text = stateName(each);
     if (text === 'IN_PROGRESS') return ['ACTIVE', 'RETRY', 'ERROR'] as const;
     const state = EVENT_STATES.find((known) => known === text);
     if (!state) throw new ApiError('bad_filter', `state: must be one of ${EVENT_STATES.join(', ')}, IN_PROGRESS`);

@@ -4,7 +4,7 @@
 
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { Message } from '../../domain/message.ts';
-import { isMeant, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import { Matcher, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import type { Database, Value } from './database.ts';
@@ -87,13 +87,13 @@ export async function countMatching(
 export class Judge {
   readonly #database: Database;
   readonly #accountId: string;
-  readonly #filter: MessageFilter;
+  readonly #matcher: Matcher;
   readonly #withBodies: boolean;
 
   constructor(database: Database, accountId: string, filter: MessageFilter, withBodies: boolean) {
     this.#database = database;
     this.#accountId = accountId;
-    this.#filter = filter;
+    this.#matcher = new Matcher(filter);
     this.#withBodies = withBodies;
   }
 
@@ -102,15 +102,14 @@ export class Judge {
    * be read at once, and no further than `limit` messages that are meant whatever their bodies say.
    */
   async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
-    const { text, ...rest } = this.#filter;
     const judged: (Message | null)[] = [];
     const toRead = new Map<number, number>();
     let bytes = 0;
     let meant = 0;
     for (const [index, row] of rows.entries()) {
       const bare = toMessage(row);
-      const isMeantBare = isMeant(this.#filter, bare);
-      const mayBeMeant = isMeantBare || (text !== undefined && isMeant(rest, bare));
+      const mayBeMeant = this.#matcher.mayBeMeant(bare);
+      const isMeantBare = mayBeMeant && this.#matcher.isMeant(bare);
       if (mayBeMeant && (this.#withBodies || !isMeantBare)) {
         if (toRead.size > 0 && bytes + row.body_bytes > BODIES_BYTES_MAX) break;
         toRead.set(index, row.seq);
@@ -125,7 +124,7 @@ export class Judge {
       const bare = judged[index]!;
       const body = bodies.get(seq);
       const whole = body && { ...bare, body };
-      judged[index] = whole && isMeant(this.#filter, whole) ? (this.#withBodies ? whole : bare) : null;
+      judged[index] = whole && this.#matcher.isMeant(whole) ? (this.#withBodies ? whole : bare) : null;
     }
     return judged;
   }

@@ -4,7 +4,7 @@
 
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { Message } from '../../domain/message.ts';
-import { isMeant, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import { Matcher, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
@@ -17,12 +17,13 @@ const LOOKED_AT_MAX = 20_000;
 /** Bodies in one page; the last may go over. */
 export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
 
-/** One way to candidates, in order of `seq`: what comes after SELECT, and the column that holds the order. */
-interface Way {
-  readonly from: string;
-  readonly values: readonly string[];
-  readonly seq?: string;
-}
+/**
+ * One way to candidates, in order of `seq`: what comes after SELECT, and the column that holds the order; or their places
+ * themselves, where those are known, the lowest first.
+ */
+type Way =
+  | { readonly from: string; readonly values: readonly string[]; readonly seq?: string }
+  | { readonly seqs: readonly number[] };
 
 export function searchMessages(
   database: Database,
@@ -31,12 +32,13 @@ export function searchMessages(
   page: PageRequest,
 ): MessagePage {
   const walk = new Walk(database, waysTo(database, accountId, filter), page);
+  const matcher = new Matcher(filter);
   const messages: Message[] = [];
   let lookedAt = 0;
   let bytes = 0;
   for (let row = walk.next(); row; row = walk.next()) {
     lookedAt += 1;
-    const message = meantMessage(database, filter, row, page.withBodies);
+    const message = meantMessage(database, matcher, row, page.withBodies);
     if (message) {
       messages.push(message);
       bytes += message.body.length;
@@ -51,26 +53,21 @@ export function searchMessages(
 /** How many messages are meant; stops counting at `max`. */
 export function countMatching(database: Database, accountId: string, filter: MessageFilter, max: number): number {
   const walk = new Walk(database, waysTo(database, accountId, filter), { cursor: null, order: 'newestFirst' });
+  const matcher = new Matcher(filter);
   let count = 0;
   for (let row = walk.next(); row && count < max; row = walk.next()) {
-    if (meantMessage(database, filter, row, false)) count += 1;
+    if (meantMessage(database, matcher, row, false)) count += 1;
   }
   return count;
 }
 
 /** The message of a row that was read without its body, if it is meant. The body is read where it is asked for. */
-export function meantMessage(
-  database: Database,
-  filter: MessageFilter,
-  row: MessageRow,
-  withBody: boolean,
-): Message | null {
+export function meantMessage(database: Database, matcher: Matcher, row: MessageRow, withBody: boolean): Message | null {
   const bare = toMessage(row);
-  const { text, ...rest } = filter;
-  if (!isMeant(rest, bare)) return null;
-  if (text === undefined && !withBody) return bare;
+  if (!matcher.mayBeMeant(bare)) return null;
+  if (!matcher.hasText && !withBody) return bare;
   const whole = { ...bare, body: readBody(database, row.seq) };
-  if (!isMeant(filter, whole)) return null;
+  if (!matcher.isMeant(whole)) return null;
   return withBody ? whole : bare;
 }
 
@@ -115,12 +112,22 @@ class Walk {
 
   #fill(head: { way: Way; rows: MessageRow[]; at: number | null }): void {
     const isDown = this.#order === 'newestFirst';
-    const end = isDown ? Number.MAX_SAFE_INTEGER : 0;
-    const { from, values, seq = 'm.seq' } = head.way;
+    const at = head.at ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
+    head.rows = 'seqs' in head.way ? this.#named(head.way.seqs, at, isDown) : this.#behind(head.way, at, isDown);
+    head.at = head.rows.at(-1)?.seq ?? (isDown ? 0 : Number.MAX_SAFE_INTEGER);
+  }
+
+  #behind({ from, values, seq = 'm.seq' }: Exclude<Way, { seqs: unknown }>, at: number, isDown: boolean): MessageRow[] {
     const sql = `SELECT ${ALL_BUT_BODY} FROM ${from} AND ${seq} ${isDown ? '< ?' : '> ?'}
       ORDER BY ${seq} ${isDown ? 'DESC' : 'ASC'} LIMIT ?`;
-    head.rows = this.#database.all<MessageRow>(sql, ...values, head.at ?? end, CHUNK);
-    head.at = head.rows.at(-1)?.seq ?? (isDown ? 0 : Number.MAX_SAFE_INTEGER);
+    return this.#database.all<MessageRow>(sql, ...values, at, CHUNK);
+  }
+
+  #named(seqs: readonly number[], at: number, isDown: boolean): MessageRow[] {
+    const rest = isDown ? seqs.filter((seq) => seq < at).reverse() : seqs.filter((seq) => seq > at);
+    return rest
+      .slice(0, CHUNK)
+      .flatMap((seq) => this.#database.all<MessageRow>(`SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.seq = ?`, seq));
   }
 }
 
@@ -132,10 +139,10 @@ function waysTo(database: Database, accountId: string, filter: MessageFilter): W
       values: [accountId, value],
     }));
   if (filter.messageIds) {
-    return unique(filter.messageIds).map((id) => ({
-      from: 'messages m WHERE m.id = ? AND m.account_id = ?',
-      values: [id, accountId],
-    }));
+    const seqs = unique(filter.messageIds).flatMap((id) =>
+      database.all<{ seq: number }>('SELECT seq FROM messages WHERE id = ? AND account_id = ?', id, accountId),
+    );
+    return [{ seqs: seqs.map(({ seq }) => seq).sort((a, b) => a - b) }];
   }
   if (filter.labels) {
     return unique(filter.labels).map((label) => ({
