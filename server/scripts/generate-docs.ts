@@ -28,7 +28,7 @@ function generatedFrom(source: string): string {
 function configurationPage(): string {
   const rows = SETTING_KEYS.map((key) => {
     const setting: Setting<unknown> = SETTINGS[key];
-    const { flag, kind, description, commands, inMove } = setting;
+    const { flag, kind, description, commands, meanings = {} } = setting;
     const shown = commands.map((command) => {
       const isRequired = command === 'migrate-store' && key === 'store';
       return { command, value: isRequired ? 'required' : kind.show(defaultOf(setting, command)) };
@@ -37,7 +37,8 @@ function configurationPage(): string {
     const defaultText = isSame
       ? `\`${shown[0]!.value}\``
       : shown.map(({ command, value }) => `${command}: \`${value}\``).join('<br>');
-    const meaning = inMove === undefined ? description : `${description}<br>migrate-store: ${inMove}`;
+    const others = Object.entries(meanings).map(([command, meant]) => `<br>${command}: ${meant}`);
+    const meaning = `${description}${others.join('')}`;
     const flagText = `\`--${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}\``;
     return [flagText, `\`${environmentName(flag)}\``, defaultText, commands.join(', '), meaning];
   });

@@ -1,6 +1,7 @@
 // The one table of settings. The Config type, the parsing of flags and environment, `--help`, the start-up summary
 // and docs/configuration.md are all made from it. No other file reads the environment.
 
+import { SCOPES, type Scope } from './domain/account.ts';
 import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from './domain/headers.ts';
 import { nearestName } from './domain/nearest-name.ts';
 import { NODE_ROLES, type NodeRole } from './domain/node.ts';
@@ -11,17 +12,21 @@ import {
   duration,
   integer,
   type Kind,
+  name,
+  nullable,
   oneOf,
   onOff,
   port,
+  scopes,
   storeUrl,
   text,
   tiers,
 } from './setting-kind.ts';
 
-/** Those that run the service, and one that moves its data. */
+/** Those that run the service, and those that work on its store. */
 export type ServiceCommand = 'dev' | 'serve';
-export type Command = ServiceCommand | 'migrate-store';
+export const COMMANDS = ['dev', 'serve', 'migrate-store', 'token create'] as const;
+export type Command = (typeof COMMANDS)[number];
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
@@ -33,8 +38,8 @@ export interface Setting<T> {
   readonly defaults: Readonly<Record<ServiceCommand, T>>;
   readonly description: string;
   readonly commands: readonly Command[];
-  /** What it means to `migrate-store`, if it is one of the commands. */
-  readonly inMove?: string;
+  /** Where it means something else than `description` says. */
+  readonly meanings?: Partial<Readonly<Record<Command, string>>>;
   /** Its value is never printed: not in the summary, not in a problem. */
   readonly isSecret: boolean;
 }
@@ -56,11 +61,16 @@ function both<T>(value: T): Readonly<Record<ServiceCommand, T>> {
   return { dev: value, serve: value };
 }
 
-function alsoInMove<T>(of: Setting<T>, inMove: string): Setting<T> {
-  return { ...of, commands: [...of.commands, 'migrate-store'], inMove };
+/** A setting that other commands have, too, where it means something else. */
+function alsoIn<T>(meanings: NonNullable<Setting<T>['meanings']>, of: Setting<T>): Setting<T> {
+  return { ...of, commands: COMMANDS.filter((each) => of.commands.includes(each) || each in meanings), meanings };
 }
 
-/** A move is made from where `serve` would look. */
+function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {
+  return { ...of, commands: [command] };
+}
+
+/** Other commands look where `serve` would. */
 export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
   return defaults[command === 'dev' ? 'dev' : 'serve'];
 }
@@ -73,27 +83,43 @@ export const SETTINGS = {
     { dev: '127.0.0.1', serve: '0.0.0.0' },
     'Address to listen on. dev prints its token and may call loopback addresses, so it stays on this machine; serve runs in a container or behind a proxy, where loopback could not be reached.',
   ),
-  data: alsoInMove(
+  data: alsoIn(
+    {
+      'migrate-store': 'Directory to move from. No service may run on it meanwhile; it is left as it is.',
+      'token create': 'Directory of the service. It may run meanwhile, on this machine. Not used with --store.',
+    },
     setting(
       'data',
       text('<directory>', /^[^\0]+$/, 'must be the path of a directory'),
       { dev: '.postrider', serve: 'postrider-data' },
       'Directory of the database. It is created when missing, and belongs to one running process. Not used with --store.',
     ),
-    'Directory to move from. No service may run on it meanwhile; it is left as it is.',
   ),
   store: {
-    ...alsoInMove(
+    ...alsoIn(
+      {
+        'migrate-store':
+          'Database to move into: postgres://user:password@host:5432/database. Empty, or with an unfinished move of the same directory.',
+        'token create': 'Database of the service: postgres://user:password@host:5432/database.',
+      },
       setting(
         'store',
         storeUrl,
         both<string | null>(null),
         'PostgreSQL in place of a file, for any number of nodes: postgres://user:password@host:5432/database.',
       ),
-      'Database to move into: postgres://user:password@host:5432/database. Empty, or with an unfinished move of the same directory.',
     ),
     isSecret: true,
   },
+  takeOverDev: onlyIn(
+    'serve',
+    setting(
+      'take-over-dev',
+      onOff,
+      both(false),
+      'Take over a store that dev has used, which is refused otherwise: the well-known tokens are revoked, the signing keys of their accounts replaced, and a new token is printed.',
+    ),
+  ),
   role: setting(
     'role',
     oneOf('<role>', NODE_ROLES),
@@ -112,9 +138,12 @@ export const SETTINGS = {
     both<readonly string[]>([]),
     'Private address ranges that destinations may resolve to, separated by commas; the flag may be repeated. All other private, loopback and link-local addresses are refused; dev allows loopback.',
   ),
-  json: alsoInMove(
+  json: alsoIn(
+    {
+      'migrate-store': 'Print one line of JSON at the end, for scripts, and no progress.',
+      'token create': 'Print one line of JSON, for scripts, in place of the token alone.',
+    },
     setting('json', onOff, both(false), 'Print one line of JSON when ready, for scripts, in place of the greeting.'),
-    'Print one line of JSON at the end, for scripts, and no progress.',
   ),
   logLevel: setting(
     'log-level',
@@ -179,6 +208,29 @@ export const SETTINGS = {
     both(64 * MIB),
     'Free space on the disk of the data directory under which publishing is refused. Deliveries go on.',
   ),
+  admin: onlyIn('token create', setting('admin', onOff, both(false), 'Make a token that may do everything.')),
+  scope: onlyIn(
+    'token create',
+    setting(
+      'scope',
+      scopes,
+      both<readonly Scope[]>([]),
+      `What the token may do, in place of --admin: ${SCOPES.join(', ')}, separated by commas; the flag may be repeated.`,
+    ),
+  ),
+  account: onlyIn(
+    'token create',
+    setting(
+      'account',
+      nullable(name, 'the only account, or the one called default'),
+      both<string | null>(null),
+      'Name of the account that the token is for.',
+    ),
+  ),
+  tokenName: onlyIn(
+    'token create',
+    setting('name', name, both('command-line'), 'Name of the token, by which lists of tokens show it.'),
+  ),
 };
 
 export type SettingKey = keyof typeof SETTINGS;
@@ -223,6 +275,11 @@ export function parseConfig(
   }
   if ((values.role === 'api' || values.role === 'deliver') && values.store === null) {
     problems.push('--role api and --role deliver need --store: over a file there is one node, which does all');
+  }
+  // A value that could not be read has its own problem.
+  const { admin, scope } = values as { readonly admin?: boolean; readonly scope?: readonly Scope[] };
+  if (command === 'token create' && scope && admin === scope.length > 0) {
+    problems.push('give either --admin, for a token that may do everything, or --scope with what it may do');
   }
   if (command === 'migrate-store' && values.store === null) {
     problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');
@@ -296,26 +353,32 @@ export function configSummary(config: Config): Readonly<Record<SettingKey, strin
 
 function helpText(command: Command): string {
   const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
-  const isMove = command === 'migrate-store';
   const entries = keys.map((key) => {
     const setting: Setting<unknown> = SETTINGS[key];
-    const { flag, kind, description, inMove } = setting;
+    const { flag, kind, description, meanings } = setting;
     const head = `  --${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}`;
-    const byDefault = isMove && key === 'store' ? 'Required.' : `Default: ${kind.show(defaultOf(setting, command))}.`;
-    const about = `${isMove ? inMove : description} ${byDefault} Environment: ${environmentName(flag)}.`;
+    const isRequired = command === 'migrate-store' && key === 'store';
+    const byDefault = isRequired ? 'Required.' : `Default: ${kind.show(defaultOf(setting, command))}.`;
+    const about = `${meanings?.[command] ?? description} ${byDefault} Environment: ${environmentName(flag)}.`;
     return `${head}\n${wrap(about, 88)
       .map((line) => `      ${line}\n`)
       .join('')}`;
   });
-  const purpose = isMove ? MOVE_PURPOSE : '';
-  return `Usage: postrider ${command} [settings]\n\n${purpose}A flag wins over the environment.\n\n${entries.join('\n')}`;
+  return `Usage: postrider ${command} [settings]\n\n${PURPOSES[command] ?? ''}A flag wins over the environment.\n\n${entries.join('\n')}`;
 }
 
-const MOVE_PURPOSE = `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all
+const PURPOSES: Partial<Readonly<Record<Command, string>>> = {
+  'migrate-store': `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all
 else. Stop the service first. It can be killed at any time and run again: it goes on where it
 was. At the end both sides are compared, and only then may a service start on the database.
 
-`;
+`,
+  'token create': `Makes a token straight in the store and prints it: the way back in when no token is left that
+may administer. It needs no token, but must be able to read and write the store. The service may run
+or be stopped.
+
+`,
+};
 
 function wrap(prose: string, width: number): string[] {
   const lines = [''];

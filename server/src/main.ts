@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { Accounts } from './accounts/accounts.ts';
+import { admitDev, shutOutDev } from './accounts/well-known.ts';
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { EgressPolicy } from './delivery/egress.ts';
@@ -38,7 +39,7 @@ import { statisticsRoutes } from './http/routes/statistics.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
-import { openStore } from './open-store.ts';
+import { openStore, storePlace } from './open-store.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
@@ -49,25 +50,13 @@ import { retention } from './upkeep/retention.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
 
-export { migrateStore, storePlace } from './open-store.ts';
+export { migrateStore, openStoreBeside, storePlace } from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 /** What `npm run build` makes of the console. */
 const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
 export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
-
-/** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
-export const DEV_TOKEN = 'dev_postrider';
-
-/**
- * What the public QStash clients use when they are told to use a local server (`QSTASH_DEV=true`): they take a server
- * for one only if it knows this token and these keys, which are printed in their sources.
- */
-const QSTASH_DEV = {
-  token: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
-  keys: { current: 'sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r', next: 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs' },
-};
 
 /** Bodies of messages whose attempts are under way. */
 const IN_FLIGHT_BYTES_MAX = 256 * 1024 * 1024;
@@ -245,13 +234,15 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     onFault,
   });
   let bound: Awaited<ReturnType<typeof listener.listen>>;
-  let token: string | null;
+  let token: string | null = null;
   try {
+    const place = storePlace(config);
+    const takeOver = { place, isTakeOver: config.takeOverDev, now: world.clock.now() };
+    const takenOver = isDev ? null : await shutOutDev(store, accounts, takeOver);
+    if (isDev) token = await admitDev(store, accounts, place, isForQstashClients);
     bound = await listener.listen(config.host, config.port);
     // Only now: made before a start that fails, the first token would never be shown to anybody.
-    token = isDev ? DEV_TOKEN : await accounts.createFirst('default');
-    if (isDev) await accounts.ensureKnown('dev', DEV_TOKEN);
-    if (isDev && isForQstashClients) await accounts.ensureKnown('dev', QSTASH_DEV.token, QSTASH_DEV.keys);
+    token ??= await accounts.createFirst('default', takenOver);
   } catch (error) {
     await listener.close();
     await store.close();

@@ -7,7 +7,7 @@ import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { prepareDirectory } from './store/sqlite/directory.ts';
-import { threadExecutor } from './store/sqlite/executor.ts';
+import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { readerExecutor } from './store/sqlite/reader.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
@@ -58,6 +58,22 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
       }
     },
   });
+}
+
+/**
+ * The same store for a command that changes a little in it and leaves, beside a service that may run on it. Neither made nor
+ * brought up to date: that is for the service to do.
+ */
+export async function openStoreBeside(config: Config): Promise<Store> {
+  const { clock } = systemWorld();
+  const node = 'nod_beside';
+  if (config.store !== null) {
+    return openPostgresStore({ url: config.store, node, timers: clock, log: () => {}, isBeside: true });
+  }
+  const onBroken = (error: Error) => {
+    throw error;
+  };
+  return createSqliteStore({ executor: besideExecutor(config.data), clock, node, onBroken });
 }
 
 /** Where it keeps what it accepts, in words. */

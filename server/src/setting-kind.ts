@@ -2,8 +2,10 @@
 // setting; those are in config.ts.
 
 import ipaddr from 'ipaddr.js';
+import { SCOPES, type Scope } from './domain/account.ts';
 import { formatByteSize, parseByteSize } from './domain/byte-size.ts';
 import { formatDurationMs, parseDurationMs } from './domain/duration.ts';
+import { isName, NAME_RULE } from './domain/name.ts';
 import { DEFAULT_TIERS, type Tiers, tiersWith } from './domain/tier.ts';
 
 /** `rule` is what the text as a whole must be; `problems` names the parts of it that are wrong. */
@@ -100,6 +102,30 @@ export function text(placeholder: string, pattern: RegExp, rule: string): Kind<s
     show: String,
   };
 }
+
+export const name: Kind<string> = {
+  placeholder: '<name>',
+  isList: false,
+  parse: (value) => (isName(value) ? { value } : { rule: `must be ${NAME_RULE}` }),
+  show: String,
+};
+
+/** The same, or nothing, which is then shown in these words. */
+export function nullable<T>(kind: Kind<T>, nothing: string): Kind<T | null> {
+  return { ...kind, show: (value) => (value === null ? nothing : kind.show(value)) };
+}
+
+export const scopes: Kind<readonly Scope[]> = {
+  placeholder: '<scope,…>',
+  isList: true,
+  parse(list) {
+    const parts = [...new Set(list.split(',').map((part) => part.trim()))];
+    const unknown = parts.filter((part) => !SCOPES.some((scope) => scope === part));
+    if (unknown.length === 0) return { value: SCOPES.filter((scope) => parts.includes(scope)) };
+    return { problems: unknown.map((part) => `"${part}" is not one of ${SCOPES.join(', ')}`) };
+  },
+  show: (value) => (value.length === 0 ? 'none' : value.join(',')),
+};
 
 export function oneOf<T extends string>(placeholder: string, values: readonly T[]): Kind<T> {
   return {

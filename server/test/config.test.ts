@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import {
+  COMMANDS,
   type Command,
   type Config,
   configSummary,
@@ -26,8 +27,8 @@ function configOf(argv: readonly string[], env: Environment = {}, command: Comma
   return result.config;
 }
 
-function problemsOf(argv: readonly string[], env: Environment = {}): string[] {
-  const result = parseConfig('serve', argv, env);
+function problemsOf(argv: readonly string[], env: Environment = {}, command: Command = 'serve'): string[] {
+  const result = parseConfig(command, argv, env);
   assert.ok('problems' in result, 'expected problems');
   return result.problems;
 }
@@ -59,7 +60,19 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
     bad: '{"gold":{}}',
   },
   minFreeDiskBytes: { text: '1024', value: 1024, bad: '-1' },
+  takeOverDev: { text: 'true', value: true, bad: 'maybe' },
+  admin: { text: 'true', value: true, bad: 'everything' },
+  scope: { text: 'read, publish', value: ['publish', 'read'], bad: 'read,write' },
+  account: { text: 'shop', value: 'shop', bad: 'two words' },
+  tokenName: { text: 'laptop', value: 'laptop', bad: 'a/b' },
 };
+
+/** A command that has the setting, and what else it needs. */
+function useOf(key: SettingKey): { readonly command: Command; readonly rest: readonly string[] } {
+  const { commands } = SETTINGS[key];
+  const command = commands.find((each) => each === 'serve') ?? commands[0]!;
+  return { command, rest: command === 'token create' && key !== 'admin' && key !== 'scope' ? ['--admin'] : [] };
+}
 
 for (const key of SETTING_KEYS) {
   const { flag } = SETTINGS[key];
@@ -67,26 +80,30 @@ for (const key of SETTING_KEYS) {
   const { text, value, bad } = EXAMPLES[key];
 
   suite(`the setting ${key}`, () => {
+    const { command, rest } = useOf(key);
+
     test(`is read from --${flag} and from ${variable}`, () => {
       const attached = `--${flag}=${text}`;
-      assert.deepEqual(configOf([attached])[key], value);
-      assert.deepEqual(configOf([], { [variable]: text })[key], value);
-      if (key !== 'json') assert.deepEqual(configOf([`--${flag}`, text])[key], value);
+      assert.deepEqual(configOf([...rest, attached], {}, command)[key], value);
+      assert.deepEqual(configOf(rest, { [variable]: text }, command)[key], value);
+      if (SETTINGS[key].kind.placeholder !== null)
+        assert.deepEqual(configOf([...rest, `--${flag}`, text], {}, command)[key], value);
     });
 
     test('is refused when it cannot be used, naming where the value came from', () => {
-      const byFlag = problemsOf([`--${flag}=${bad}`]);
+      const byFlag = problemsOf([...rest, `--${flag}=${bad}`], {}, command);
       assert.deepEqual([byFlag.length, byFlag[0]!.split(/[ :]/, 1)[0]], [1, `--${flag}`]);
-      const byVariable = problemsOf([], { [variable]: bad });
+      const byVariable = problemsOf(rest, { [variable]: bad }, command);
       assert.deepEqual([byVariable.length, byVariable[0]!.split(/[ :]/, 1)[0]], [1, variable]);
     });
 
     test('has defaults that it would accept itself', () => {
-      for (const command of ['dev', 'serve'] as const) {
+      for (const service of ['dev', 'serve'] as const) {
         const { kind, defaults }: Setting<unknown> = SETTINGS[key];
-        const byDefault = configOf([], {}, command)[key];
-        assert.deepEqual(byDefault, defaults[command]);
-        if (key === 'tiers' || key === 'allowCidr' || key === 'store') continue; // shown as words: nothing to give
+        const byDefault = configOf([], {}, service)[key];
+        assert.deepEqual(byDefault, defaults[service]);
+        // Shown as words: nothing to give.
+        if (['tiers', 'allowCidr', 'store', 'scope', 'account'].includes(key)) continue;
         assert.deepEqual(kind.parse(kind.show(byDefault)), { value: byDefault });
       }
     });
@@ -179,6 +196,21 @@ test('a setting given twice is a problem, except for a list, which grows', () =>
   assert.deepEqual(allowCidr, ['10.0.0.0/8', '192.168.0.0/16', 'fd00::/8']);
 });
 
+test('token create wants to know what the token may do, in one way', () => {
+  const either = 'give either --admin, for a token that may do everything, or --scope with what it may do';
+  for (const argv of [[], ['--admin', '--scope', 'read'], ['--admin=false']]) {
+    assert.deepEqual(problemsOf(argv, {}, 'token create'), [either]);
+  }
+  assert.deepEqual(problemsOf(['--scope', 'write,own'], {}, 'token create').slice(0, 2), [
+    '--scope: "write" is not one of publish, read, manage, admin',
+    '--scope: "own" is not one of publish, read, manage, admin',
+  ]);
+  assert.deepEqual(configOf(['--scope=admin', '--scope=read'], {}, 'token create').scope, ['read', 'admin']);
+  assert.deepEqual(problemsOf(['--admin', '--port', '1'], {}, 'token create'), [
+    'unknown flag --port; --help lists all',
+  ]);
+});
+
 test('a range that a person and the library could read differently is refused', () => {
   for (const cidr of ['10.1.2.3/8', '0x0a.0.0.0/8', '010.0.0.0/8', '10/8', 'fd00::1/8', 'fe80::%eth0/64']) {
     assert.equal(problemsOf(['--allow-cidr', cidr]).length, 1, cidr);
@@ -192,14 +224,18 @@ test('a range that a person and the library could read differently is refused', 
 });
 
 test('help is shown wherever it is asked for, and lists every setting', () => {
-  for (const argv of [['--help'], ['--port', 'x', '-h']]) {
-    const result = parseConfig('dev', argv, {});
-    assert.ok('help' in result);
-    for (const key of SETTING_KEYS) {
-      assert.ok(result.help.includes(`\n  --${SETTINGS[key].flag}`), key);
-      assert.ok(result.help.includes(environmentName(SETTINGS[key].flag)), key);
+  for (const command of COMMANDS) {
+    for (const argv of [['--help'], ['--port', 'x', '-h']]) {
+      const result = parseConfig(command, argv, {});
+      assert.ok('help' in result);
+      for (const key of SETTING_KEYS) {
+        const isIts = SETTINGS[key].commands.includes(command);
+        const entry = new RegExp(`\n  --${SETTINGS[key].flag}[ \n]`);
+        assert.equal(entry.test(result.help), isIts, `${command}: ${key}`);
+        assert.equal(result.help.includes(`${environmentName(SETTINGS[key].flag)}.`), isIts, `${command}: ${key}`);
+      }
+      assert.ok(result.help.split('\n').every((line) => line.length <= 100));
     }
-    assert.ok(result.help.split('\n').every((line) => line.length <= 100));
   }
 });
 

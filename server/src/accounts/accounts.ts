@@ -1,7 +1,7 @@
 // Accounts and who acts for them. Answers of the store are kept for a moment, so that a busy client costs one look-up
 // every few seconds; what this process changes is forgotten at once.
 
-import type { Account, Scope, SigningKeys, Token } from '../domain/account.ts';
+import type { Account, Revocation, Scope, SigningKeys, Token } from '../domain/account.ts';
 import { SCOPES } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
 import type { TierName } from '../domain/tier.ts';
@@ -74,10 +74,8 @@ export class Accounts {
   }
 
   async createAccount(name: string, tier: TierName): Promise<Account | 'nameTaken'> {
-    const { clock, random } = this.#world;
-    const account: Account = { id: this.#newId('acc'), name, tier, createdAt: clock.now() };
-    const keys = { current: newSecret('sig', random), next: newSecret('sig', random) };
-    const result = await this.#store.createAccount(account, keys);
+    const account: Account = { id: this.#newId('acc'), name, tier, createdAt: this.#world.clock.now() };
+    const result = await this.#store.createAccount(account, this.#freshKeys());
     return result === 'created' ? account : result;
   }
 
@@ -94,25 +92,16 @@ export class Accounts {
     scopes: readonly Scope[],
     text = newSecret('pr', this.#world.random),
   ): Promise<{ token: Token; text: string }> {
-    const createdAt = this.#world.clock.now();
-    const token: Token = {
-      id: this.#newId('tok'),
-      accountId,
-      name,
-      scopes,
-      createdAt,
-      revokedAt: null,
-      lastUsedAt: null,
-    };
+    const token: Token = { ...this.#newToken(name, scopes), accountId };
     await this.#store.createToken(token, hashToken(text));
     this.#forget();
     return { token, text };
   }
 
-  async revokeToken(accountId: string, tokenId: string): Promise<boolean> {
-    const isRevoked = await this.#store.revokeToken(accountId, tokenId, this.#world.clock.now());
+  async revokeToken(accountId: string, tokenId: string): Promise<Revocation> {
+    const result = await this.#store.revokeToken(accountId, tokenId, this.#world.clock.now());
     this.#forget();
-    return isRevoked;
+    return result;
   }
 
   async rotateKeys(accountId: string): Promise<SigningKeys> {
@@ -121,12 +110,32 @@ export class Accounts {
     return (await this.#store.rotateSigningKeys(accountId, before!.next, fresh))!;
   }
 
-  /** On an empty store: an account and a token that may do everything. Null when there are accounts already. */
-  async createFirst(name: string): Promise<string | null> {
-    if ((await this.#store.listAccounts()).length > 0) return null;
-    const account = await this.createAccount(name, 'free');
-    if (account === 'nameTaken') return null;
-    return (await this.createToken(account.id, 'first', SCOPES)).text;
+  /**
+   * A token that may do everything: for an account that was taken over; else where there is none, which is so on an empty
+   * store and where taking over was cut off. Null where somebody has one.
+   */
+  async createFirst(name: string, takenOver: string | null): Promise<string | null> {
+    if (takenOver !== null) return (await this.createToken(takenOver, 'first', SCOPES)).text;
+    const { clock, random } = this.#world;
+    const account: Account = { id: this.#newId('acc'), name, tier: 'free', createdAt: clock.now() };
+    const text = newSecret('pr', random);
+    const isMade = await this.#store.createFirstAdmin({
+      account,
+      keys: this.#freshKeys(),
+      token: this.#newToken('first', SCOPES),
+      hash: hashToken(text),
+    });
+    return isMade ? text : null;
+  }
+
+  #newToken(name: string, scopes: readonly Scope[]): Omit<Token, 'accountId'> {
+    const createdAt = this.#world.clock.now();
+    return { id: this.#newId('tok'), name, scopes, createdAt, revokedAt: null, lastUsedAt: null };
+  }
+
+  #freshKeys(): SigningKeys {
+    const { random } = this.#world;
+    return { current: newSecret('sig', random), next: newSecret('sig', random) };
   }
 
   /** For development: the account and a well-known token, whatever the store holds; with the token come its keys. */
@@ -137,10 +146,19 @@ export class Accounts {
       made === 'nameTaken' ? (await this.#store.listAccounts()).find((each) => each.name === name)! : made;
     await this.createToken(account.id, name, SCOPES, text);
     if (!keys) return;
-    // Two rotations: the second makes the key of the first the current one.
-    for (const fresh of [keys.current, keys.next]) {
-      const before = await this.#store.getSigningKeys(account.id);
-      await this.#store.rotateSigningKeys(account.id, before!.next, fresh);
+    await this.#setKeys(account.id, keys);
+  }
+
+  /** Nobody who knew the keys of the account knows those it has now. */
+  async replaceKeys(accountId: string): Promise<void> {
+    await this.#setKeys(accountId, this.#freshKeys());
+  }
+
+  /** Two rotations: the second makes the key of the first the current one. */
+  async #setKeys(accountId: string, { current, next }: SigningKeys): Promise<void> {
+    for (const fresh of [current, next]) {
+      const before = await this.#store.getSigningKeys(accountId);
+      await this.#store.rotateSigningKeys(accountId, before!.next, fresh);
     }
   }
 }

@@ -1,24 +1,31 @@
-// The command line: `postrider dev`, `postrider serve` and `postrider migrate-store`. Reads the arguments and hands over
-// to the command.
+// The command line: `postrider dev`, `postrider serve` and the commands that work on a store. Reads the arguments and hands
+// over to the command.
 
-import { type Command, parseConfig } from '../config.ts';
+import { COMMANDS, type Command, type Config, parseConfig } from '../config.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { VERSION } from '../main.ts';
 import { runMove } from './migrate-store.ts';
 import { run } from './run.ts';
+import { runTokenCreate } from './token-create.ts';
 
 const USAGE = `postrider ${VERSION}: accepts messages over HTTP and delivers each one later, as an HTTP request
 
   postrider dev             on this machine, to try it out and to develop against
   postrider serve           in production
   postrider migrate-store   moves everything from a data directory into PostgreSQL
+  postrider token create    makes a token, straight in the store: the way back in
   postrider help            this page;  postrider dev --help  lists the settings
 `;
 
-const COMMANDS: readonly Command[] = ['dev', 'serve', 'migrate-store'];
+const RUN: Readonly<Record<Command, (config: Config) => Promise<number>>> = {
+  dev: run,
+  serve: run,
+  'migrate-store': runMove,
+  'token create': runTokenCreate,
+};
 
 async function main(argv: readonly string[]): Promise<number> {
-  const [name, ...rest] = argv;
+  const { name, rest } = readCommand(argv);
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     process.stdout.write(USAGE);
     return name === undefined ? 1 : 0;
@@ -46,7 +53,15 @@ async function main(argv: readonly string[]): Promise<number> {
     );
     return 1;
   }
-  return command === 'migrate-store' ? runMove(parsed.config) : run(parsed.config);
+  return RUN[command](parsed.config);
+}
+
+/** Its name is one word, or two where the first one alone says nothing. */
+function readCommand([first, second, ...others]: readonly string[]) {
+  const isPair =
+    second !== undefined && !second.startsWith('-') && COMMANDS.some((each) => each.startsWith(`${first} `));
+  if (isPair) return { name: `${first} ${second}`, rest: others };
+  return { name: first, rest: second === undefined ? [] : [second, ...others] };
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -24,6 +24,15 @@ export interface Token {
   readonly lastUsedAt: number | null;
 }
 
+/** `lastAdmin`: it stays, because without it nobody could make a token any more. */
+export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
+
+/** What becomes of a token that is to be revoked; `hasOtherAdmin`: another one that counts may administer. */
+export function judgeRevocation(token: Pick<Token, 'scopes'> | null, hasOtherAdmin: () => boolean): Revocation {
+  if (!token) return 'unknown';
+  return token.scopes.includes('admin') && !hasOtherAdmin() ? 'lastAdmin' : 'revoked';
+}
+
 export interface SigningKeys {
   readonly current: string;
   readonly next: string;

@@ -29,6 +29,7 @@ export const PROBLEMS = {
   job_not_found: [404, 'There is no such bulk operation, or it has ended.'],
   method_not_allowed: [405, 'The path exists, but not with this method.'],
   conflict: [409, 'Something with that name exists already.'],
+  last_admin_token: [409, 'The token is the last one that may administer, so it cannot be revoked.'],
   topic_empty: [409, 'The topic has no endpoints, so there is nowhere to deliver to.'],
   queue_not_empty: [409, 'The queue has messages that have not ended; cancel them first, or say force=true.'],
   limit_exceeded: [412, "The request is over one of the limits of the account's tier."],

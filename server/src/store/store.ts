@@ -2,7 +2,7 @@
 // transaction; when its promise resolves, what it wrote is on disk. `now` is always an argument. The account is an
 // argument of every verb that touches what an account owns: a foreign id answers like a missing one.
 
-import type { Account, SigningKeys, Token, UsageRow } from '../domain/account.ts';
+import type { Account, Revocation, SigningKeys, Token, UsageRow } from '../domain/account.ts';
 import type { Activity } from '../domain/activity.ts';
 import type { EventState, MessageEvent } from '../domain/event.ts';
 import type { FailureGroup } from '../domain/failure-group.ts';
@@ -86,6 +86,13 @@ export interface StoredMessage {
 export interface Principal {
   readonly token: Token;
   readonly account: Account;
+}
+
+export interface FirstAdmin {
+  readonly account: Account;
+  readonly keys: SigningKeys;
+  readonly token: Omit<Token, 'accountId'>;
+  readonly hash: Uint8Array;
 }
 
 /** Where an account's messages stand. A count that has reached `countedMax` means that many or more. */
@@ -313,6 +320,10 @@ export interface Store {
   getAccount(accountId: string): Promise<Account | null>;
   listAccounts(): Promise<readonly Account[]>;
   setTier(accountId: string, tier: TierName): Promise<boolean>;
+  /** The accounts that have a token with one of these hashes, not revoked, or one of these signing keys. */
+  accountsKnownBy(hashes: readonly Uint8Array[], keys: readonly string[]): Promise<readonly string[]>;
+  /** Revokes the tokens with these hashes, whatever they may do. */
+  revokeHashes(hashes: readonly Uint8Array[], now: number): Promise<void>;
   getSigningKeys(accountId: string): Promise<SigningKeys | null>;
   /** Makes `next` the current key and `fresh` the next one, if `next` is still the next; answers what then stands. */
   rotateSigningKeys(accountId: string, next: string, fresh: string): Promise<SigningKeys | null>;
@@ -321,7 +332,13 @@ export interface Store {
   /** The token with that hash and its account, unless revoked. */
   findToken(hash: Uint8Array): Promise<Principal | null>;
   listTokens(accountId: string): Promise<readonly Token[]>;
-  revokeToken(accountId: string, tokenId: string, now: number): Promise<boolean>;
+  /** However many are revoked at once, on however many nodes: one that may administer is left. */
+  revokeToken(accountId: string, tokenId: string, now: number): Promise<Revocation>;
+  /**
+   * Makes the token where there is none that may administer: for the oldest account, or for `account`, which is made with
+   * it, where there is none. However many nodes ask at once, one is answered true.
+   */
+  createFirstAdmin(first: FirstAdmin): Promise<boolean>;
   /** Notes that a token was shown. */
   touchToken(tokenId: string, now: number): Promise<void>;
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SCOPES } from '../../src/domain/account.ts';
 import { refusal, startRider } from '../http/harness.ts';
 import { startReceiver } from '../http/receiver.ts';
 
@@ -126,4 +127,37 @@ test('GET /v2/keys: a token that may only read does not see what signatures are 
   const keys = (await rider.call('GET', '/v2/keys', { token })).text;
   assert.match(keys, /sig_/);
   assert.equal((await rider.call('GET', '/v2/keys', { token: manager.token })).text, keys);
+});
+
+test('/v2/admin/tokens: of all admin tokens, revoked at once by each other, one is left and still gets in', async (t) => {
+  const rider = await startRider(t);
+  const own = await rider.manage<{ accountId: string; token: { tokenId: string } }>('GET', '/v2/account');
+  const tokens = [{ token: rider.token!, tokenId: own.token.tokenId }];
+  for (let n = 0; n < 5; n += 1) tokens.push(await rider.tokenFor(own.accountId, n % 2 === 0 ? ['admin'] : SCOPES));
+  const path = ({ tokenId }: { tokenId: string }) => `/v2/admin/accounts/${own.accountId}/tokens/${tokenId}`;
+  // Each revokes the next one, so that nobody is refused for having been revoked before it asked for itself.
+  const answers = await Promise.all(
+    tokens.map((each, n) => rider.call('DELETE', path(tokens[(n + 1) % tokens.length]!), { token: each.token })),
+  );
+  const left: string[] = [];
+  for (const { token } of tokens) {
+    const answer = await rider.call('GET', '/v2/admin/accounts', { token });
+    if (answer.status === 200) left.push(token);
+    else refusal(answer, 401, 'unauthorized');
+  }
+  assert.ok(left.length > 0, answers.map(({ status, text }) => `${status} ${text}`).join('\n'));
+  // And the way on is open: with one more, the one before can go.
+  const before = tokens.find(({ token }) => token === left[0])!;
+  for (const each of tokens.filter(({ token }) => left.slice(1).includes(token))) {
+    assert.equal((await rider.call('DELETE', path(each), { token: left[0]! })).status, 200);
+  }
+  assert.match(
+    refusal(await rider.call('DELETE', path(before), { token: left[0]! }), 409, 'last_admin_token'),
+    /make one first/,
+  );
+  const body = JSON.stringify({ accountId: own.accountId, name: 'next', scopes: ['admin'] });
+  const made = await rider.call('POST', '/v2/admin/tokens', { token: left[0]!, body });
+  const next = made.json<{ token: string }>().token;
+  assert.equal((await rider.call('DELETE', path(before), { token: next })).status, 200);
+  refusal(await rider.call('GET', '/v2/admin/accounts', { token: left[0]! }), 401, 'unauthorized');
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { Token } from '../../src/domain/account.ts';
+import { SCOPES, type Token } from '../../src/domain/account.ts';
 import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
@@ -108,7 +108,7 @@ export function accountsConformance(factory: HarnessFactory): void {
     test('a revoked token is no longer found, but still listed', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', name: 'kept' }), hashOf(2));
-      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), true);
+      assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), 'revoked');
       assert.equal(await a.store.findToken(hashOf(1)), null);
       assert.equal((await a.store.findToken(hashOf(2)))!.token.id, 'tok_2');
       assert.deepEqual(await a.store.listTokens(ACCOUNT), [
@@ -119,11 +119,74 @@ export function accountsConformance(factory: HarnessFactory): void {
 
     test('a token is revoked once, and only by its account', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
-      assert.equal(await a.store.revokeToken(OTHER_ACCOUNT, 'tok_1', NOW), false);
+      assert.equal(await a.store.revokeToken(OTHER_ACCOUNT, 'tok_1', NOW), 'unknown');
       assert.deepEqual(await a.store.listTokens(OTHER_ACCOUNT), []);
-      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 1), true);
-      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 2), false);
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 1), 'revoked');
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 2), 'unknown');
       assert.equal((await a.store.listTokens(ACCOUNT))[0]!.revokedAt, NOW + 1);
+    });
+
+    test('the last token that may administer is not revoked; any other one is', async ({ a, b }) => {
+      await a.store.createToken(token({ id: 'tok_1', scopes: ['admin'] }), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2', scopes: ['publish', 'read', 'manage'] }), hashOf(2));
+      await a.store.createToken(token({ id: 'tok_3', accountId: OTHER_ACCOUNT, scopes: SCOPES }), hashOf(3));
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW), 'revoked');
+      assert.equal(await b.store.revokeToken(OTHER_ACCOUNT, 'tok_3', NOW), 'lastAdmin');
+      assert.equal((await a.store.findToken(hashOf(3)))!.token.id, 'tok_3');
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_3', NOW), 'unknown');
+      assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked');
+    });
+
+    test('of all tokens that may administer, revoked at once on two nodes, one is left', async ({ a, b }) => {
+      const ids = Array.from({ length: 8 }, (_, n) => `tok_${n}`);
+      for (const [n, id] of ids.entries()) await a.store.createToken(token({ id, scopes: SCOPES }), hashOf(n));
+      const revoking = ids.map((id, n) => (n % 2 === 0 ? a : b).store.revokeToken(ACCOUNT, id, NOW));
+      const results = await Promise.all(revoking);
+      assert.deepEqual(results.toSorted(), ['lastAdmin', ...Array<string>(7).fill('revoked')]);
+      const left = (await a.store.listTokens(ACCOUNT)).filter(({ revokedAt }) => revokedAt === null);
+      assert.equal(left.length, 1);
+    });
+
+    test('the first token that may administer is made once, for the oldest account', async ({ a, b }) => {
+      await a.store.createToken(token({ id: 'tok_9', scopes: ['publish', 'read', 'manage'] }), hashOf(9));
+      const first = (n: number) => ({
+        account: { id: `acc_${n}`, name: `first-${n}`, tier: 'free', createdAt: NOW } as const,
+        keys: KEYS,
+        token: { ...token({ id: `tok_${n}`, scopes: SCOPES }), accountId: undefined },
+        hash: hashOf(n),
+      });
+      const answers = await Promise.all([1, 2, 3, 4].map((n) => (n % 2 ? a : b).store.createFirstAdmin(first(n))));
+      assert.deepEqual(answers.toSorted(), [false, false, false, true]);
+      const made = answers.indexOf(true) + 1;
+      assert.equal((await a.store.findToken(hashOf(made)))!.account.id, ACCOUNT);
+      assert.equal((await a.store.listAccounts()).length, 2, 'no account was made beside those that are there');
+      await a.store.revokeHashes([hashOf(made)], NOW);
+      assert.equal(await b.store.createFirstAdmin(first(5)), true, 'and again where none is left');
+    });
+
+    test('tokens are revoked by hash, the last that may administer too', async ({ a }) => {
+      await a.store.createToken(token({ scopes: SCOPES }), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
+      await a.store.revokeHashes([hashOf(1), hashOf(9)], NOW + 1);
+      await a.store.revokeHashes([hashOf(1)], NOW + 2);
+      assert.deepEqual(
+        (await a.store.listTokens(ACCOUNT)).map(({ revokedAt }) => revokedAt),
+        [NOW + 1, null],
+      );
+    });
+
+    test('the accounts behind some tokens and keys are found, once each', async ({ a }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2', accountId: OTHER_ACCOUNT }), hashOf(2));
+      const { current, next } = { current: 'sig_a', next: 'sig_b' };
+      await a.store.createAccount({ id: 'acc_3', name: 'third', tier: 'free', createdAt: NOW }, { current, next });
+      assert.deepEqual(await a.store.accountsKnownBy([hashOf(1), hashOf(9)], []), [ACCOUNT]);
+      assert.deepEqual(await a.store.accountsKnownBy([], [current]), ['acc_3']);
+      assert.deepEqual(await a.store.accountsKnownBy([], [next, 'sig_none']), ['acc_3']);
+      const all = await a.store.accountsKnownBy([hashOf(1), hashOf(2)], [current, next]);
+      assert.deepEqual(all.toSorted(), [ACCOUNT, OTHER_ACCOUNT, 'acc_3'].toSorted());
+      await a.store.revokeHashes([hashOf(1)], NOW);
+      assert.deepEqual(await a.store.accountsKnownBy([hashOf(1)], []), []);
     });
 
     test('two tokens cannot share a hash', async ({ a }) => {

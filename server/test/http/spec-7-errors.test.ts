@@ -126,6 +126,15 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
     [(rider) => rider.call('POST', '/v2/keys'), /use GET/],
   ],
   conflict: [[(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'dev' })), /^name: .*"dev"/]],
+  last_admin_token: [
+    [
+      async (rider) => {
+        const own = await rider.manage<{ accountId: string; token: { tokenId: string } }>('GET', '/v2/account');
+        return rider.call('DELETE', `/v2/admin/accounts/${own.accountId}/tokens/${own.token.tokenId}`);
+      },
+      /last token with the scope "admin".*make one first/,
+    ],
+  ],
   queue_not_empty: [
     [
       async (rider) => {

@@ -32,6 +32,15 @@ test('three nodes that start at once on an empty database make its schema once, 
   }
 });
 
+test('token create does not make a store in an empty database', async (t) => {
+  const { url } = await newDatabase(t, 'empty');
+  const command = startProcess(t, ['token', 'create', '--admin', '--store', url]);
+  assert.equal(await command.exit, 1);
+  assert.equal(command.stderr, 'postrider token create: there is no store in this database\n');
+  const tables = await new StoreTables(url).query("SELECT 1 FROM pg_tables WHERE schemaname = 'public'");
+  assert.deepEqual(tables, []);
+});
+
 test('a database that a newer program has migrated is refused', async (t) => {
   const { url } = await newDatabase(t, 'present');
   await new StoreTables(url).query('UPDATE schema_version SET version = 999');

@@ -82,7 +82,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
     id: 'tok_1',
     accountId: ACCOUNT,
     name: 'ci',
-    scopes: [],
+    scopes: ['admin' as const],
     createdAt: NOW,
     revokedAt: null,
     lastUsedAt: null,
@@ -90,6 +90,10 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.createToken(token, new Uint8Array(32));
   await Promise.all([store.findToken(new Uint8Array(32)), store.listTokens(ACCOUNT)]);
   await store.touchToken('tok_1', NOW);
+  await store.accountsKnownBy([new Uint8Array(32)], [KEYS.current]);
+  await store.revokeHashes([new Uint8Array(32)], NOW);
+  const second = { account: { id: 'acc_9', name: 'nine', tier: 'free', createdAt: NOW } as const, keys: KEYS };
+  await store.createFirstAdmin({ ...second, token: { ...token, id: 'tok_2' }, hash: new Uint8Array(32).fill(2) });
   await store.revokeToken(ACCOUNT, 'tok_1', NOW);
 
   const endpoints = [{ name: null, url: 'https://a.example/' }];

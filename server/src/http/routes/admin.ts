@@ -106,7 +106,14 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     answer: NothingAnswer,
     params: Type.Object({ accountId: Type.String(), tokenId: Type.String() }),
     handle: async ({ params }) => {
-      if (await accounts.revokeToken(params.accountId, params.tokenId)) return {};
+      const result = await accounts.revokeToken(params.accountId, params.tokenId);
+      if (result === 'revoked') return {};
+      if (result === 'lastAdmin') {
+        throw new ApiError(
+          'last_admin_token',
+          'this is the last token with the scope "admin": without it nobody could make another; make one first',
+        );
+      }
       throw new ApiError('token_not_found', `there is no token "${params.tokenId}" to revoke in that account`);
     },
   });

@@ -1,9 +1,16 @@
 // Accounts, their signing keys and tokens, and their usage.
 
-import type { Account, SigningKeys, Token, UsageRow } from '../../domain/account.ts';
+import {
+  type Account,
+  judgeRevocation,
+  type Revocation,
+  type SigningKeys,
+  type Token,
+  type UsageRow,
+} from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
 import { type TokenRow, toToken } from '../rows.ts';
-import type { Principal } from '../store.ts';
+import type { FirstAdmin, Principal } from '../store.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
@@ -96,19 +103,70 @@ export async function touchToken(database: Database, tokenId: string, now: numbe
   await database.run('UPDATE tokens SET last_used_at = $2 WHERE id = $1', tokenId, now);
 }
 
+/** A scan, of which the first such token is the end. */
+const ADMIN = `SELECT id FROM tokens
+  WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> $1 LIMIT 1`;
+
+/** Until the end of the transaction, for all nodes. */
+async function oneAtATime(database: Database): Promise<void> {
+  await database.get("SELECT pg_advisory_xact_lock(hashtextextended('postrider tokens ' || current_schema(), 8411))");
+}
+
 export async function revokeToken(
   database: Database,
   accountId: string,
   tokenId: string,
   now: number,
-): Promise<boolean> {
-  const changes = await database.run(
-    'UPDATE tokens SET revoked_at = $1 WHERE id = $2 AND account_id = $3 AND revoked_at IS NULL',
-    now,
+): Promise<Revocation> {
+  // Two that are revoked at once would each count the other as the one that is left.
+  await oneAtATime(database);
+  const row = await database.get<TokenRow>(
+    `SELECT ${TOKEN} FROM tokens WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL`,
     sought(tokenId),
     sought(accountId),
   );
-  return changes > 0;
+  const other = await database.get(ADMIN, sought(tokenId));
+  const result = judgeRevocation(row ? toToken(row) : null, () => other !== undefined);
+  if (result === 'revoked') await database.run('UPDATE tokens SET revoked_at = $1 WHERE id = $2', now, tokenId);
+  return result;
+}
+
+export async function createFirstAdmin(
+  database: Database,
+  { account, keys, token, hash }: FirstAdmin,
+): Promise<boolean> {
+  await oneAtATime(database);
+  if (await database.get(ADMIN, '')) return false;
+  const oldest = await database.get<{ id: string }>('SELECT id FROM accounts ORDER BY id LIMIT 1');
+  if (!oldest) await createAccount(database, account, keys);
+  await createToken(database, { ...token, accountId: oldest?.id ?? account.id }, hash);
+  return true;
+}
+
+export async function accountsKnownBy(
+  database: Database,
+  hashes: readonly Uint8Array[],
+  keys: readonly string[],
+): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const hash of hashes) {
+    const row = await database.get<{ id: string }>(
+      'SELECT account_id AS id FROM tokens WHERE hash = $1 AND revoked_at IS NULL',
+      hash,
+    );
+    if (row) ids.add(row.id);
+  }
+  const rows = await database.all<{ id: string }>(
+    'SELECT id FROM accounts WHERE current_key = ANY($1) OR next_key = ANY($1)',
+    keys,
+  );
+  for (const { id } of rows) ids.add(id);
+  return [...ids];
+}
+
+export async function revokeHashes(database: Database, hashes: readonly Uint8Array[], now: number): Promise<void> {
+  for (const hash of hashes)
+    await database.run('UPDATE tokens SET revoked_at = $1 WHERE hash = $2 AND revoked_at IS NULL', now, hash);
 }
 
 export function usage(database: Database, accountId: string, fromDay: string, toDay: string): Promise<UsageRow[]> {

@@ -25,6 +25,8 @@ export interface OpenOptions {
   readonly log: Note;
   /** See PostgresStoreOptions. */
   readonly knownForMs?: number;
+  /** For a command beside the service: the schema is neither made nor brought up to date. */
+  readonly isBeside?: boolean;
   /** What people want to know of this node: its role, version and address. */
   readonly about?: NodeAbout;
 }
@@ -54,7 +56,7 @@ async function prepare(options: OpenOptions): Promise<{ channel: string }> {
     const database = new Database(client);
     await requireDurability(database, options.log);
     await underSchemaLock(database, async () => {
-      await migrate(database);
+      await (options.isBeside ? requireUpToDate(database) : migrate(database));
       await requireNoMove(database);
     });
     const row = await database.get<{ schema: string }>('SELECT current_schema() AS schema');
@@ -173,6 +175,16 @@ async function migrate(database: Database): Promise<void> {
   else if (pending.length > 0) await database.run('UPDATE schema_version SET version = $1', migrations.length);
 }
 
+async function requireUpToDate(database: Database): Promise<void> {
+  const isThere = await hasTable(database, 'schema_version');
+  const row = isThere ? await database.get<{ version: number }>('SELECT version FROM schema_version') : undefined;
+  if (!row) throw new Error('there is no store in this database');
+  if (pendingMigrations(readMigrations(MIGRATIONS), row.version).length === 0) return;
+  throw new Error(
+    'the store in this database was written by an older postrider: start this one on it once, so that it is brought up to date',
+  );
+}
+
 /** Half of what was elsewhere is no store to deliver from. */
 async function requireNoMove(database: Database): Promise<void> {
   if (await hasUnfinishedMove(database)) {
@@ -181,9 +193,14 @@ async function requireNoMove(database: Database): Promise<void> {
 }
 
 /** The table is made when a move begins and dropped when it is finished: move.ts. */
-export async function hasUnfinishedMove(database: Database): Promise<boolean> {
+export function hasUnfinishedMove(database: Database): Promise<boolean> {
+  return hasTable(database, 'store_move');
+}
+
+async function hasTable(database: Database, name: string): Promise<boolean> {
   const row = await database.get<{ is: boolean }>(
-    "SELECT to_regclass(quote_ident(current_schema()) || '.store_move') IS NOT NULL AS is",
+    "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1::text) IS NOT NULL AS is",
+    name,
   );
   return row!.is;
 }

@@ -9,7 +9,7 @@ import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
-import * as accounts from './accounts.ts';
+import { accountVerbs, type Rest } from './account-verbs.ts';
 import { Claimer, lookAround, orphanedClaims, release } from './claim.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
@@ -105,9 +105,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     }
   };
 
-  type Rest<F> = F extends (database: Database, ...rest: infer R) => Promise<infer T>
-    ? (...rest: R) => Promise<T>
-    : never;
   const reading = <F extends (database: Database, ...rest: never[]) => Promise<unknown>>(verb: F) =>
     ((...rest: never[]) => told(pool.read((database) => verb(database, ...rest)))) as unknown as Rest<F>;
   const writing = <F extends (database: Database, ...rest: never[]) => Promise<unknown>>(verb: F) =>
@@ -340,18 +337,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     getTopic: reading(topics.getTopic),
     listTopics: reading(topics.listTopics),
     saveTopic: writing(topics.saveTopic),
-    createAccount: writing(accounts.createAccount),
-    getAccount: reading(accounts.getAccount),
-    listAccounts: reading(accounts.listAccounts),
-    setTier: writing(accounts.setTier),
-    getSigningKeys: reading(accounts.getSigningKeys),
-    rotateSigningKeys: writing(accounts.rotateSigningKeys),
-    createToken: writing(accounts.createToken),
-    findToken: reading(accounts.findToken),
-    listTokens: reading(accounts.listTokens),
-    revokeToken: writing(accounts.revokeToken),
-    touchToken: writing(accounts.touchToken),
-    usage: reading(accounts.usage),
+    ...accountVerbs(reading, writing),
     listNodes: reading(listNodes),
     async close() {
       await Promise.all([accepting.close(), acceptingInLine.close(), settling.close()]);

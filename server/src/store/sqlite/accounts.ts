@@ -1,10 +1,10 @@
 // Accounts, their signing keys and tokens.
 
-import type { Account, SigningKeys, Token } from '../../domain/account.ts';
+import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
 import { type TokenRow, toToken } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
-import type { Principal } from '../store.ts';
+import type { FirstAdmin, Principal } from '../store.ts';
 import type { Database } from './database.ts';
 
 const ACCOUNT = 'id, name, tier, created_at AS createdAt';
@@ -75,15 +75,49 @@ export function listTokens(database: Database, accountId: string): Token[] {
   return database.all<TokenRow>('SELECT * FROM tokens WHERE account_id = ? ORDER BY id', accountId).map(toToken);
 }
 
-export function revokeToken(database: Database, accountId: string, tokenId: string, now: number): boolean {
-  return (
-    database.run(
-      'UPDATE tokens SET revoked_at = ? WHERE id = ? AND account_id = ? AND revoked_at IS NULL',
-      now,
-      tokenId,
-      accountId,
-    ) > 0
+/** A scan, of which the first such token is the end. */
+const ADMIN =
+  "SELECT id FROM tokens WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> ? LIMIT 1";
+
+export function revokeToken(database: Database, accountId: string, tokenId: string, now: number): Revocation {
+  const row = database.get<TokenRow>(
+    'SELECT * FROM tokens WHERE id = ? AND account_id = ? AND revoked_at IS NULL',
+    tokenId,
+    accountId,
   );
+  const hasOtherAdmin = () => database.get(ADMIN, tokenId) !== undefined;
+  const result = judgeRevocation(row ? toToken(row) : null, hasOtherAdmin);
+  if (result === 'revoked') database.run('UPDATE tokens SET revoked_at = ? WHERE id = ?', now, tokenId);
+  return result;
+}
+
+export function createFirstAdmin(database: Database, { account, keys, token, hash }: FirstAdmin): boolean {
+  if (database.get(ADMIN, '')) return false;
+  const oldest = database.get<{ id: string }>('SELECT id FROM accounts ORDER BY id LIMIT 1');
+  if (!oldest) createAccount(database, account, keys);
+  createToken(database, { ...token, accountId: oldest?.id ?? account.id }, hash);
+  return true;
+}
+
+export function accountsKnownBy(database: Database, hashes: readonly Uint8Array[], keys: readonly string[]): string[] {
+  const ids = new Set<string>();
+  for (const hash of hashes) {
+    const row = database.get<{ id: string }>(
+      'SELECT account_id AS id FROM tokens WHERE hash = ? AND revoked_at IS NULL',
+      hash,
+    );
+    if (row) ids.add(row.id);
+  }
+  for (const key of keys) {
+    const rows = database.all<{ id: string }>('SELECT id FROM accounts WHERE current_key = ?1 OR next_key = ?1', key);
+    for (const { id } of rows) ids.add(id);
+  }
+  return [...ids];
+}
+
+export function revokeHashes(database: Database, hashes: readonly Uint8Array[], now: number): void {
+  for (const hash of hashes)
+    database.run('UPDATE tokens SET revoked_at = ? WHERE hash = ? AND revoked_at IS NULL', now, hash);
 }
 
 export function touchToken(database: Database, tokenId: string, now: number): void {

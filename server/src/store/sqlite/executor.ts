@@ -2,7 +2,8 @@
 // right here for the simulation and small tools. Either way one batch is one transaction.
 
 import { Worker } from 'node:worker_threads';
-import { openDatabase } from './open.ts';
+import type { Database } from './database.ts';
+import { openBeside, openDatabase } from './open.ts';
 import { type Command, createVerbs, failedReply, type Reply, runBatch } from './verbs.ts';
 import { notCrossing, type Packed, packCommands, unpackReplies } from './wire.ts';
 
@@ -19,7 +20,15 @@ export interface Executor {
 
 /** In the caller's thread. Several stores may share one database by sharing one of these. */
 export function inlineExecutor(path: string): Executor {
-  const database = openDatabase(path);
+  return executorOver(openDatabase(path));
+}
+
+/** In the caller's thread, on the file of a service that may run meanwhile. */
+export function besideExecutor(directory: string): Executor {
+  return executorOver(openBeside(directory));
+}
+
+function executorOver(database: Database): Executor {
   const verbs = createVerbs(database);
   const neighbours = new Neighbours();
   return {

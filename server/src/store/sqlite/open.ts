@@ -1,6 +1,6 @@
 // Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
 
-import { existsSync, statfsSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import { Database } from './database.ts';
@@ -50,16 +50,11 @@ export function openReader(directory: string): OpenedFile {
 
 /** The store of a service that does not run, to be read as it is: taken for this process alone, and not changed. */
 export function openStopped(directory: string): OpenedFile {
-  if (!existsSync(join(directory, FILE))) throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
+  requireFile(directory);
   const lock = lockDirectory(directory);
   try {
     const { database, close } = openReader(directory);
-    const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
-    if (pendingMigrations(readMigrations(MIGRATIONS), version).length > 0) {
-      throw new Error(
-        `the store in ${directory} was written by an older postrider: start this one on it once, so that it is brought up to date`,
-      );
-    }
+    requireUpToDate(database, directory);
     return {
       database,
       close() {
@@ -71,6 +66,44 @@ export function openStopped(directory: string): OpenedFile {
     lock.close();
     throw error;
   }
+}
+
+/**
+ * A connection that writes a little beside a service that may run, without its lock: SQLite lets one of the two write at a
+ * time. As it is only for what no running service keeps in memory, such as a new token.
+ */
+export function openBeside(directory: string): Database {
+  requireFile(directory);
+  const database = new Database(join(directory, FILE));
+  try {
+    requireVersion(database);
+    database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');
+    requireUpToDate(database, directory);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function requireFile(directory: string): void {
+  const path = join(directory, FILE);
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
+    throw new Error(`${path} may not be read and written by this user (${code}): run this as the user of the service`);
+  }
+}
+
+function requireUpToDate(database: Database, directory: string): void {
+  const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
+  if (pendingMigrations(readMigrations(MIGRATIONS), version).length === 0) return;
+  throw new Error(
+    `the store in ${directory} was written by an older postrider: start this one on it once, so that it is brought up to date`,
+  );
 }
 
 function openOrExplain(directory: string): Database {

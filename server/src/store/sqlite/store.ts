@@ -208,6 +208,9 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     findToken: (hash) => call('findToken', hash),
     listTokens: (accountId) => call('listTokens', accountId),
     revokeToken: (accountId, tokenId, now) => call('revokeToken', accountId, tokenId, now),
+    createFirstAdmin: (first) => call('createFirstAdmin', first),
+    accountsKnownBy: (hashes, keys) => call('accountsKnownBy', hashes, keys),
+    revokeHashes: (hashes, now) => call('revokeHashes', hashes, now),
     touchToken: (tokenId, now) => call('touchToken', tokenId, now),
     usage: (accountId, fromDay, toDay) => call('usage', accountId, fromDay, toDay),
     async close() {

@@ -121,6 +121,9 @@ export function createVerbs(database: Database) {
     findToken: on(accounts.findToken),
     listTokens: on(accounts.listTokens),
     revokeToken: on(accounts.revokeToken),
+    createFirstAdmin: on(accounts.createFirstAdmin),
+    accountsKnownBy: on(accounts.accountsKnownBy),
+    revokeHashes: on(accounts.revokeHashes),
     touchToken: on(accounts.touchToken),
     usage: (accountId: string, fromDay: string, toDay: string) => books.usage.list(accountId, fromDay, toDay),
   };

@@ -1,0 +1,61 @@
+// The tokens and keys that everybody knows, because they stand in documentation and in the sources of public clients, and
+// the line between them and a service that is meant for others: `dev` makes them, `serve` does not run with them.
+
+import type { Store } from '../store/store.ts';
+import type { Accounts } from './accounts.ts';
+import { hashToken } from './tokens.ts';
+
+/** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
+export const DEV_TOKEN = 'dev_postrider';
+
+/**
+ * What the public QStash clients use when they are told to use a local server (`QSTASH_DEV=true`): they take a server
+ * for one only if it knows this token and these keys, which are printed in their sources.
+ */
+const QSTASH_DEV = {
+  token: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
+  keys: { current: 'sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r', next: 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs' },
+};
+
+const DEV_ACCOUNT = 'dev';
+const DEV_HASH = hashToken(DEV_TOKEN);
+const KNOWN_HASHES = [DEV_HASH, hashToken(QSTASH_DEV.token)];
+const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
+
+/** The token of `dev`, in a store of its own. Throws where a service for others has its accounts. */
+export async function admitDev(store: Store, accounts: Accounts, place: string, isForQstash: boolean): Promise<string> {
+  const isDevStore = (await store.findToken(DEV_HASH)) !== null;
+  if (!isDevStore && (await store.listAccounts()).length > 0) {
+    throw new Error(
+      `${place} holds accounts that were not made by postrider dev, which would let everybody in with its well-known ` +
+        'token. Give dev a store of its own, with --data or --store.',
+    );
+  }
+  await accounts.ensureKnown(DEV_ACCOUNT, DEV_TOKEN);
+  if (isForQstash) await accounts.ensureKnown(DEV_ACCOUNT, QSTASH_DEV.token, QSTASH_DEV.keys);
+  return DEV_TOKEN;
+}
+
+/**
+ * Before `serve` listens: nobody may get in with what everybody knows. With `isTakeOver` the well-known tokens are revoked
+ * and the signing keys of their accounts replaced, and the account is answered that is left without its token; without, a
+ * store that knows them is refused.
+ */
+export async function shutOutDev(
+  store: Store,
+  accounts: Accounts,
+  { place, isTakeOver, now }: { readonly place: string; readonly isTakeOver: boolean; readonly now: number },
+): Promise<string | null> {
+  const accountIds = await store.accountsKnownBy(KNOWN_HASHES, KNOWN_KEYS);
+  if (accountIds.length === 0) return null;
+  if (!isTakeOver) {
+    throw new Error(
+      `${place} was used by postrider dev: it lets everybody in with a well-known token. Give serve a store of its own, ` +
+        'with --data or --store; or start it with --take-over-dev, which revokes the well-known tokens, replaces the ' +
+        'signing keys and prints a new token.',
+    );
+  }
+  for (const accountId of accountIds) await accounts.replaceKeys(accountId);
+  await store.revokeHashes(KNOWN_HASHES, now);
+  return accountIds[0]!;
+}

@@ -1,0 +1,60 @@
+// `postrider token create`: makes a token straight in the store, for whoever runs the machine and has no other way in. The
+// token alone goes to standard output, so that a script can take it; what else there is to say goes beside it.
+
+import { Accounts } from '../accounts/accounts.ts';
+import type { Config } from '../config.ts';
+import { type Account, SCOPES } from '../domain/account.ts';
+import { idMaker } from '../domain/id.ts';
+import { openStoreBeside, storePlace } from '../main.ts';
+import type { Store } from '../store/store.ts';
+import { systemWorld } from '../world.ts';
+
+const NAMES_SHOWN_MAX = 10;
+
+export async function runTokenCreate(config: Config): Promise<number> {
+  let store: Store | null = null;
+  try {
+    store = await openStoreBeside(config);
+    const made = await createToken(store, config);
+    process.stdout.write(config.json ? `${JSON.stringify(made)}\n` : `${made.token}\n`);
+    if (!config.json) {
+      process.stderr.write(
+        `A token of the account "${made.account}" in ${storePlace(config)}, with the scopes ${made.scopes.join(', ')}. ` +
+          'It is shown only this once: keep it.\n',
+      );
+    }
+    return 0;
+  } catch (error) {
+    process.stderr.write(`postrider token create: ${(error as Error).message}\n`);
+    return 1;
+  } finally {
+    await store?.close();
+  }
+}
+
+async function createToken(store: Store, config: Config) {
+  const world = systemWorld();
+  const newId = idMaker(
+    () => world.clock.now(),
+    (length) => world.random.bytes(length),
+  );
+  const account = chooseAccount(await store.listAccounts(), config);
+  const scopes = config.admin ? SCOPES : config.scope;
+  const { token, text } = await new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes);
+  return { token: text, tokenId: token.id, account: account.name, scopes };
+}
+
+function chooseAccount(accounts: readonly Account[], config: Config): Account {
+  if (accounts.length === 0) {
+    throw new Error(
+      `${storePlace(config)} has no account yet; start postrider serve on it, which prints the first token`,
+    );
+  }
+  const wanted = config.account ?? (accounts.length === 1 ? accounts[0]!.name : 'default');
+  const found = accounts.find(({ name }) => name === wanted);
+  if (found) return found;
+  const names = accounts.slice(0, NAMES_SHOWN_MAX).map(({ name }) => name);
+  const more = accounts.length > names.length ? ` and ${accounts.length - names.length} more` : '';
+  const missing = config.account === null ? 'there are several accounts' : `there is no account "${wanted}"`;
+  throw new Error(`${missing}; say which one with --account: ${names.join(', ')}${more}`);
+}
