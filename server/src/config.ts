@@ -63,7 +63,11 @@ function both<T>(value: T): Readonly<Record<ServiceCommand, T>> {
 
 /** A setting that other commands have, too, where it means something else. */
 function alsoIn<T>(meanings: NonNullable<Setting<T>['meanings']>, of: Setting<T>): Setting<T> {
-  return { ...of, commands: COMMANDS.filter((each) => of.commands.includes(each) || each in meanings), meanings };
+  return {
+    ...of,
+    commands: COMMANDS.filter((each) => of.commands.includes(each) || Object.hasOwn(meanings, each)),
+    meanings,
+  };
 }
 
 function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {

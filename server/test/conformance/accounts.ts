@@ -138,11 +138,11 @@ export function accountsConformance(factory: HarnessFactory): void {
     });
 
     test('of all tokens that may administer, revoked at once on two nodes, one is left', async ({ a, b }) => {
-      const ids = Array.from({ length: 8 }, (_, n) => `tok_${n}`);
+      const ids = ['tok_0', 'tok_1', 'tok_2'];
       for (const [n, id] of ids.entries()) await a.store.createToken(token({ id, scopes: SCOPES }), hashOf(n));
       const revoking = ids.map((id, n) => (n % 2 === 0 ? a : b).store.revokeToken(ACCOUNT, id, NOW));
       const results = await Promise.all(revoking);
-      assert.deepEqual(results.toSorted(), ['lastAdmin', ...Array<string>(7).fill('revoked')]);
+      assert.deepEqual(results.toSorted(), ['lastAdmin', 'revoked', 'revoked']);
       const left = (await a.store.listTokens(ACCOUNT)).filter(({ revokedAt }) => revokedAt === null);
       assert.equal(left.length, 1);
     });
@@ -155,8 +155,8 @@ export function accountsConformance(factory: HarnessFactory): void {
         token: { ...token({ id: `tok_${n}`, scopes: SCOPES }), accountId: undefined },
         hash: hashOf(n),
       });
-      const answers = await Promise.all([1, 2, 3, 4].map((n) => (n % 2 ? a : b).store.createFirstAdmin(first(n))));
-      assert.deepEqual(answers.toSorted(), [false, false, false, true]);
+      const answers = await Promise.all([1, 2, 3].map((n) => (n % 2 ? a : b).store.createFirstAdmin(first(n))));
+      assert.deepEqual(answers.toSorted(), [false, false, true]);
       const made = answers.indexOf(true) + 1;
       assert.equal((await a.store.findToken(hashOf(made)))!.account.id, ACCOUNT);
       assert.equal((await a.store.listAccounts()).length, 2, 'no account was made beside those that are there');
