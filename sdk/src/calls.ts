@@ -99,7 +99,7 @@ export const calls = {
     call<wire.Topic | object>('DELETE', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
   changeTopic: (
     name: string,
-    change: { readonly endpoints?: readonly wire.Endpoint[]; readonly headers?: Readonly<Record<string, string>> },
+    change: { readonly endpoints?: readonly wire.Endpoint[]; readonly headers?: NonNullable<wire.Topic['headers']> },
   ) => call<wire.Topic>('PATCH', `/v2/topics/${part(name)}`, change),
   deleteTopic: (name: string) => call<object>('DELETE', `/v2/topics/${part(name)}`),
 

@@ -160,7 +160,8 @@ export interface Topic {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endpoints: readonly Endpoint[];
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Default settings of its messages; one value as text, several as a list. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
 export interface Schedule {

@@ -13,6 +13,7 @@ import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { idMaker } from './domain/id.ts';
+import { isForQstashClients } from './domain/qstash.ts';
 import { requestSizeLimits } from './domain/request-size.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
@@ -114,7 +115,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   );
   const node = newId('nod');
   const { headerPrefix, tiers } = config;
-  const isForQstashClients = headerPrefix.toLowerCase() === 'upstash-';
+  const isForQstash = isForQstashClients(headerPrefix);
 
   const metrics = new Metrics();
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
@@ -194,7 +195,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     tiers,
     publications,
     rules: config,
-    isForQstashClients,
+    isForQstashClients: isForQstash,
     service: { version: VERSION, headerPrefix, isDev },
     concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
     isServing: () => isServing,
@@ -231,6 +232,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     api,
     webConsole: new Console(accounts, CONSOLE),
     sink,
+    isForQstashClients: isForQstash,
     onFault,
   });
   let bound: Awaited<ReturnType<typeof listener.listen>>;
@@ -239,7 +241,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     const place = storePlace(config);
     const takeOver = { place, isTakeOver: config.takeOverDev, now: world.clock.now() };
     const takenOver = isDev ? null : await shutOutDev(store, accounts, takeOver);
-    if (isDev) token = await admitDev(store, accounts, place, isForQstashClients);
+    if (isDev) token = await admitDev(store, accounts, place, isForQstash);
     bound = await listener.listen(config.host, config.port);
     // Only now: made before a start that fails, the first token would never be shown to anybody.
     token ??= await accounts.createFirst('default', takenOver);

@@ -112,13 +112,17 @@ function TestMessage({ topic }: { readonly topic: Topic }) {
 function Defaults({ topic }: { readonly topic: Topic }) {
   const { headerPrefix } = useSession().account.service;
   const lower = headerPrefix.toLowerCase();
-  const given = Object.entries(topic.headers ?? {}).map(([name, value]): [string, string] => [
-    name.toLowerCase().startsWith(lower) ? name.slice(headerPrefix.length) : name,
-    value,
-  ]);
+  const given = Object.entries(topic.headers ?? {}).flatMap(([name, values]) => {
+    const bare = name.toLowerCase().startsWith(lower) ? name.slice(headerPrefix.length) : name;
+    return [values].flat().map((value): [string, string] => [bare, value]);
+  });
   const [rows, setRows] = useState<readonly (readonly [string, string])[]>(given);
+  const named = Map.groupBy(
+    rows.filter(([name]) => name !== ''),
+    ([name]) => name,
+  );
   const headers = Object.fromEntries(
-    rows.filter(([name]) => name !== '').map(([name, value]) => [headerPrefix + name, value]),
+    [...named].map(([name, list]) => [headerPrefix + name, list.map(([, value]) => value)]),
   );
   return (
     <Section title="Default settings">

@@ -44,7 +44,7 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   if (!TOKEN.test(name)) return `${shown(name)} is not a valid header name`;
 
   const lowerName = name.toLowerCase();
-  if (REFUSED.has(lowerName) || lowerName.startsWith('proxy-')) {
+  if (isOfConnection(lowerName)) {
     return `"${name}" cannot be forwarded: it is set by the service or belongs to a single connection`;
   }
   if (lowerName.startsWith(ownPrefix.toLowerCase())) {
@@ -54,6 +54,16 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
     return `the value of "${name}" has a character that no header can carry: a control character or one beyond Latin-1`;
   }
   return null;
+}
+
+/** Whether a header is not the user's to set: it is ours, or belongs to a single connection. */
+export function isOwned(name: string, ownPrefix: string): boolean {
+  const lowerName = name.toLowerCase();
+  return isOfConnection(lowerName) || lowerName.startsWith(ownPrefix.toLowerCase());
+}
+
+function isOfConnection(lowerName: string): boolean {
+  return REFUSED.has(lowerName) || lowerName.startsWith('proxy-');
 }
 
 export interface HeaderLimits {

@@ -11,3 +11,11 @@ const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${NAME_LENGTH_MAX}}$`);
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
+
+/** What the public QStash clients may call an endpoint of a topic. Nobody has to write it into a path or a header. */
+export const TEXT_NAME_RULE = `1 to ${NAME_LENGTH_MAX} characters, none of them a control character`;
+
+export function isTextName(text: string): boolean {
+  // Whole characters only: a half of one cannot be stored.
+  return text.isWellFormed() && !/\p{Cc}/u.test(text) && text !== '' && [...text].length <= NAME_LENGTH_MAX;
+}

@@ -12,11 +12,13 @@ import {
   forwardedHeadersProblem,
   forwardHeaderProblem,
   type HeaderLimits,
+  isOwned,
 } from './headers.ts';
 import { parseLabels } from './labels.ts';
 import { type HeaderList, METHODS, type Method, type NewMessage } from './message.ts';
 import { type Problem, type ProblemCode, problem } from './problem.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
+import { isForQstashClients } from './qstash.ts';
 import { parseRedaction } from './redact.ts';
 import { parseRetryDelay } from './retry-delay.ts';
 
@@ -292,7 +294,10 @@ class HeaderReader {
       if (!lowerName.startsWith(lowerGroup)) continue;
       const bare = name.slice(headerPrefix.length + group.length);
       const wrong = forwardHeaderProblem(bare, value, headerPrefix);
-      if (wrong !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
+      if (wrong !== null) {
+        if (isForQstashClients(headerPrefix) && isOwned(bare, headerPrefix)) continue;
+        throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
+      }
       forward.push([bare, value]);
     }
     const tooMuch = forwardedHeadersProblem(forward, headerLimits(this.#rules));

@@ -148,7 +148,7 @@ export const TopicAnswer = open({
   createdAt: Ms,
   updatedAt: Ms,
   endpoints: Type.Array(open({ name: optional(Type.String()), url: Type.String() })),
-  headers: optional(Type.Record(Type.String(), Type.String())),
+  headers: optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())]))),
 });
 export const TopicOrNothing = Type.Union([TopicAnswer, NothingAnswer]);
 export const ScheduleIdAnswer = open({ scheduleId: Type.String() });

@@ -41,7 +41,10 @@ function parseElement(element: unknown): BatchElement {
   if (!isObject(element)) throw new ApiError('bad_body', 'an element of a batch is an object with a destination');
   const { destination, queue, headers, body, bodyBase64 } = element;
   if (typeof destination !== 'string' || destination === '') {
-    throw new ApiError('bad_destination', 'destination: must be a string, a URL or the name or id of a topic');
+    throw new ApiError(
+      'bad_destination',
+      'destination: a non-empty destination must be provided: a URL, or the name or id of a topic',
+    );
   }
   return {
     destination,

@@ -9,6 +9,7 @@ import { internalProblem } from './api.ts';
 import type { Console } from './console.ts';
 import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { PublishLane } from './publish-lane.ts';
+import { takeQstashRequest } from './qstash-request.ts';
 import type { Sink } from './sink.ts';
 
 /** Room for a destination of 2 KiB and forwarded headers of 16 KiB, and no more than is needed. */
@@ -24,6 +25,7 @@ export interface ListenerOptions {
   readonly api: Api;
   readonly webConsole: Console;
   readonly sink: Sink | null;
+  readonly isForQstashClients: boolean;
   /** Logs a fault of ours and answers the id it is logged under. */
   readonly onFault: (error: unknown) => string;
 }
@@ -90,6 +92,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (options.isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');

@@ -95,7 +95,7 @@ export class Publications {
     if (!topic) {
       return problem(
         'topic_not_found',
-        `destination: there is no topic "${nameOrId}"; a URL starts with http:// or https://`,
+        `destination: topic ${nameOrId} not found; a URL starts with http:// or https://`,
       );
     }
     const redactFields = `${this.#options.rules.headerPrefix}Redact-Fields`;

@@ -7,6 +7,7 @@ import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { PublishRequest } from '../domain/publish.ts';
 import { SETTING_NAMES } from '../domain/publish-settings.ts';
+import { isForQstashClients } from '../domain/qstash.ts';
 import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
@@ -15,7 +16,7 @@ import { authenticate } from './authenticate.ts';
 import { parseBatch } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
-import { ANSWER_HEADERS, ApiError } from './errors.ts';
+import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from './publications.ts';
 import { quotaHeaders } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
@@ -37,6 +38,9 @@ export interface PublishLaneOptions {
   /** Why nothing may be accepted now (draining, disk nearly full), or null. */
   readonly refusal: () => ApiError | null;
 }
+
+/** Of a batch without a good element, so many are told why. */
+const REASONS_MAX = 10;
 
 type Slot = readonly NewMessage[] | ApiError;
 
@@ -116,7 +120,7 @@ export class PublishLane {
   }
 
   async #batch(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
-    const { bodies, requestBytesMax, batchMax, publications } = this.#options;
+    const { bodies, requestBytesMax, batchMax, publications, headerPrefix } = this.#options;
     const { account } = principal;
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
     await bodies.withBody(request, limit, async (body) => {
@@ -147,7 +151,9 @@ export class PublishLane {
       // Nothing accepted of something asked is a refusal, even though each element has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
       const isNew = results.some((result) => !result.deduplicated);
-      sendJson(response, isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202, batchEntries(slots, results));
+      const status = isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202;
+      const isOneRefusal = isRefused && isForQstashClients(headerPrefix);
+      sendJson(response, status, isOneRefusal ? refusedBatch(slots) : batchEntries(slots, results));
     });
   }
 
@@ -200,6 +206,16 @@ function batchEntries(slots: readonly Slot[], results: readonly Result[]): unkno
     const { url: _url, ...rest } = own[0]!;
     return rest;
   });
+}
+
+/** The reasons as one object: the public clients take no array for an error. */
+function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
+  const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
+  const [first] = problems;
+  if (problems.length === 1) return { error: first!.message, code: first!.code };
+  const told = problems.slice(0, REASONS_MAX).map(({ message }, index) => `[${index}] ${message}`);
+  const more = problems.length > REASONS_MAX ? `; and ${problems.length - REASONS_MAX} more` : '';
+  return { error: told.join('; ') + more, code: first!.code };
 }
 
 function requestTooLarge(bytesMax: number): ApiError {

@@ -52,7 +52,8 @@ export function parsePublishTarget(
 function missingDestination(example: string) {
   return problem(
     'bad_destination',
-    `destination: missing; put a URL or a topic name at the end of the path, as in ${example}`,
+    // In the words that the public clients look for.
+    `destination: a non-empty destination must be provided; put a URL or a topic name at the end of the path, as in ${example}`,
   );
 }
 

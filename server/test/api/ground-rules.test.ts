@@ -22,6 +22,24 @@ test('Header prefix: one setting renames every own header in and out, and the is
   assert.equal((JSON.parse(claims) as { iss: string }).iss, 'Acme');
 });
 
+test('Header prefix: what the public clients expect beside our contract is for their prefix alone', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t);
+  const withToken = `${receiver.url}/a?qstash_token=${rider.token}`;
+  refusal(await rider.publish(withToken, { token: null }), 401, 'unauthorized');
+  assert.equal((await rider.publish(withToken)).json<Published>().url, withToken);
+  for (const path of ['/v2/Queues', '/v2/queues/', '/V2/queues']) {
+    assert.equal((await rider.call('GET', path)).status, 404, path);
+  }
+  const body = JSON.stringify({ endpoints: [{ url: URL_, name: 'First endpoint' }] });
+  refusal(await rider.call('POST', '/v2/topics/news/endpoints', { body }), 400, 'bad_body');
+  await rider.enqueue('q', URL_, { headers: LATER });
+  refusal(await rider.call('DELETE', '/v2/queues/q'), 409, 'queue_not_empty');
+  const owned = { 'Service-Forward-Host': 'x' };
+  refusal(await rider.publish(URL_, { headers: owned }), 400, 'bad_forward_header');
+  assert.ok(Array.isArray((await rider.batch([{ destination: 'nobody' }])).json()));
+});
+
 test('Success codes: 201 for a new message, 202 for a duplicate, 200 for reads and updates', async (t) => {
   const rider = await startRider(t);
   const headers = { ...LATER, 'Service-Deduplication-Id': 'a' };

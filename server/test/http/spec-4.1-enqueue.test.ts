@@ -59,7 +59,7 @@ test('4.1 enqueue: a topic is found by its name and by its id, and both answer t
 test('4.1 enqueue: an unknown topic is refused with 404 and says what a URL starts with', async (t) => {
   const rider = await startRider(t);
   const error = refusal(await rider.enqueue('q', 'no-such-topic'), 404, 'topic_not_found');
-  assert.match(error, /destination: there is no topic "no-such-topic".*http:\/\/ or https:\/\//);
+  assert.match(error, /destination: topic no-such-topic not found; .*http:\/\/ or https:\/\//);
 });
 
 test('4.1 enqueue: every endpoint of a topic gets the message, with the topic named', async (t) => {
@@ -122,7 +122,10 @@ test('4.1 destination: it is required', async (t) => {
   const rider = await startRider(t);
   for (const path of ['/v2/enqueue/q', '/v2/enqueue/q/']) {
     const error = refusal(await rider.call('POST', path), 400, 'bad_destination');
-    assert.match(error, /^destination: missing; .*\/v2\/enqueue\/q\/https:\/\/example\.com/);
+    assert.match(
+      error,
+      /^destination: a non-empty destination must be provided; .*\/v2\/enqueue\/q\/https:\/\/example\.com/,
+    );
   }
 });
 

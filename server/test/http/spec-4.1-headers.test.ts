@@ -152,7 +152,7 @@ test('4.1 Service-Delay: seconds, and the units ms, m, h and d, alone or togethe
 });
 
 test('4.1 Service-Delay: what is no duration is refused with 400', async () => {
-  const values = ['soon', '10x', '-5s', 's', '10 s 3', '1m30', '1s,2s', '1e3s', 'Infinity', '99999999999999999999d'];
+  const values = ['soon', '10x', '-5s', 's', '10 s 3', '1m30', '1s,2s', '1e3s', 'Infinity', '9e99d'];
   await requireRefused('Service-Delay', values);
 });
 

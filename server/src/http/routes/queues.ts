@@ -10,8 +10,9 @@ import { ApiError } from '../errors.ts';
 
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;
+const DELETE_TRIES_MAX = 10;
 
-export function queueRoutes(api: Api, { store, world, tiers }: ApiContext): void {
+export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients }: ApiContext): void {
   api.add({
     method: 'POST',
     path: '/v2/queues',
@@ -68,8 +69,14 @@ export function queueRoutes(api: Api, { store, world, tiers }: ApiContext): void
     summary: 'Delete a queue; with force=true, cancel its messages first',
     answer: NothingAnswer,
     handle: async ({ principal, params, query }) => {
-      if (query.force === 'true') await cancelAll(principal, params.queueName);
-      const open = await store.deleteQueue(principal.account.id, params.queueName);
+      const isForced = query.force === 'true' || isForQstashClients;
+      let open: number | null = null;
+      // Others may enqueue between the cancelling and the deleting.
+      for (let tries = 0; tries < (isForced ? DELETE_TRIES_MAX : 1) && open !== 0; tries += 1) {
+        if (isForced) await cancelAll(principal, params.queueName);
+        open = await store.deleteQueue(principal.account.id, params.queueName);
+        if (open === null) break;
+      }
       if (open === null) throw unknownQueue(params.queueName);
       if (open > 0) {
         throw new ApiError(
@@ -114,10 +121,11 @@ export function queueRoutes(api: Api, { store, world, tiers }: ApiContext): void
 
   async function cancelAll({ account }: Principal, name: string): Promise<void> {
     const filter = { queueNames: [name], states: ['CREATED', 'ACTIVE', 'RETRY'] } as const;
-    for (;;) {
-      const page = { limit: CANCEL_CHUNK, cursor: null, order: 'newestFirst', withBodies: false } as const;
-      const { messages } = await store.searchMessages(account.id, filter, page);
-      if (messages.length === 0) return;
+    for (let cursor: number | null = null; ; ) {
+      const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', withBodies: false } as const;
+      const { messages, cursor: next } = await store.searchMessages(account.id, filter, page);
+      if (messages.length === 0 && next === null) return;
+      cursor = messages.length === 0 ? next : null;
       const now = world.clock.now();
       const ids = messages.map(({ id }) => id);
       await store.cancel(account.id, ids, now, now + tiers[account.tier].retentionMs);

@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox';
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { HeaderList } from '../../domain/message.ts';
-import { isName, NAME_RULE } from '../../domain/name.ts';
+import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name.ts';
 import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Tier } from '../../domain/tier.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
@@ -18,7 +18,7 @@ const EndpointBody = Type.Object(
 const ChangeBody = Type.Object(
   {
     endpoints: Type.Optional(Type.Array(EndpointBody, { minItems: 1 })),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    headers: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())]))),
   },
   { additionalProperties: false, minProperties: 1 },
 );
@@ -77,7 +77,7 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     body: EndpointsBody,
     handle: async ({ principal, params, body }) => {
       if (!isName(params.name)) throw new ApiError('bad_parameter', `topic name: ${NAME_RULE}`);
-      const added = parseEndpoints(body.endpoints);
+      const added = parseEndpoints(body.endpoints, context);
       return edit(principal.account, params.name, (topic) => ({
         endpoints: withEndpoints(topic?.endpoints ?? [], added),
       }));
@@ -108,7 +108,7 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     summary: 'Set the endpoints of a topic anew, or its default headers',
     answer: TopicAnswer,
     handle: async ({ principal, params, body }) => {
-      const endpoints = body.endpoints && parseEndpoints(body.endpoints);
+      const endpoints = body.endpoints && parseEndpoints(body.endpoints, context);
       if (endpoints) refuseRepeats(endpoints);
       const defaults = body.headers && parseDefaults(body.headers, context.rules);
       return edit(principal.account, params.name, (topic) => {
@@ -164,20 +164,27 @@ export function topicRoutes(api: Api, context: ApiContext): void {
   }
 }
 
-function parseEndpoints(given: Static<typeof EndpointsBody>['endpoints']): Endpoint[] {
+function parseEndpoints(
+  given: Static<typeof EndpointsBody>['endpoints'],
+  { isForQstashClients }: ApiContext,
+): Endpoint[] {
+  const [isGood, rule] = isForQstashClients ? [isTextName, TEXT_NAME_RULE] : [isName, NAME_RULE];
   return given.map(({ url, name }, index) => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new ApiError('bad_body', `endpoints[${index}].url: ${target.problem}`);
-    if (name !== undefined && name !== '' && !isName(name)) {
-      throw new ApiError('bad_body', `endpoints[${index}].name: ${NAME_RULE}`);
+    if (name !== undefined && name !== '' && !isGood(name)) {
+      throw new ApiError('bad_body', `endpoints[${index}].name: ${rule}`);
     }
     return { name: name || null, url };
   });
 }
 
 /** Judged as the headers of a publish are, so that no message to the topic can fail because of them. */
-function parseDefaults(headers: Readonly<Record<string, string>>, rules: HeaderRules): HeaderList {
-  const defaults: HeaderList = Object.entries(headers).filter(([, value]) => value !== '');
+function parseDefaults(headers: Readonly<Record<string, string | string[]>>, rules: HeaderRules): HeaderList {
+  const given = Object.entries(headers).flatMap(([name, values]) =>
+    [values].flat().map((value) => [name, value] as const),
+  );
+  const defaults: HeaderList = given.filter(([, value]) => value !== '');
   const settings = parsePublishSettings(defaults, rules);
   const wrong = 'problem' in settings ? settings : cronProblem(settings, rules);
   if (wrong) throw new ApiError(wrong.problem.code, `headers: ${wrong.problem.message}`);
@@ -191,7 +198,7 @@ function refuseRepeats(endpoints: readonly Endpoint[]): void {
 }
 
 function unknownTopic(nameOrId: string): ApiError {
-  return new ApiError('topic_not_found', `there is no topic "${nameOrId}"`);
+  return new ApiError('topic_not_found', `topic ${nameOrId} not found`);
 }
 
 function shown(topic: Topic) {
@@ -201,6 +208,14 @@ function shown(topic: Topic) {
     createdAt: topic.createdAt,
     updatedAt: topic.updatedAt,
     endpoints: topic.endpoints.map(({ name, url }) => ({ ...(name !== null && { name }), url })),
-    ...(topic.defaults.length > 0 && { headers: Object.fromEntries(topic.defaults) }),
+    ...(topic.defaults.length > 0 && { headers: shownDefaults(topic.defaults) }),
   };
+}
+
+/** As they were given: one value as text, several as a list. */
+function shownDefaults(defaults: HeaderList): Record<string, string | string[]> {
+  const byName = Map.groupBy(defaults, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, list]) => [name, list.length === 1 ? list[0]![1] : list.map(([, value]) => value)]),
+  );
 }
