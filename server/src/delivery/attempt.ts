@@ -2,18 +2,18 @@
 // the outcome is a success and what comes next is for others to decide. Nothing is followed, unpacked or retried.
 
 import type { Dispatcher } from 'undici';
+import { eachMax } from '../domain/budgets.ts';
 import type { TargetUrl } from '../domain/destination.ts';
 import type { HeaderList, Method, Outcome } from '../domain/message.ts';
+import type { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
-import { type Connection, type Connections, RESPONSE_HEADER_BYTES_MAX } from './connections.ts';
+import { AnswerTooLargeError } from './answer-guard.ts';
+import type { Connection, Connections } from './connections.ts';
 import { RefusedError } from './dial.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
 import { NoLookupError, UnreachableError } from './lookups.ts';
 import type { WireWindow } from './wire-window.ts';
-
-/** What is kept of an answer's body; the rest is not even read. */
-export const RESPONSE_BODY_BYTES_MAX = 64 * 1_024;
 
 export interface Exchange {
   readonly accountId: string;
@@ -33,11 +33,22 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
 ]);
 
 const NOTHING = Buffer.alloc(0);
+/** What is kept of an answer's body; the rest is not even read. */
+const BODY_BYTES_MAX = eachMax('answerBodyBytes');
+
+export interface AttemptWorld {
+  readonly clock: Clock;
+  readonly connections: Connections;
+  readonly wire: WireWindow;
+  /** Memory for answers as they come in. */
+  readonly answers: Pool;
+}
 
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #clock: Clock;
   readonly #connections: Connections;
   readonly #wire: WireWindow;
+  readonly #answers: Pool;
   readonly #onEnd: (outcome: Outcome | 'unsent') => void;
   #cancelDeadline: () => void = () => {};
   #cancelWaiting: () => void = () => {};
@@ -46,21 +57,23 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #isOver = false;
   #status: number | null = null;
   #headers: HeaderList = [];
+  #accountId = '';
+  /** Taken from the memory for answers. */
+  #takenBytes = 0;
   #body: Buffer = NOTHING;
   #bodyBytes = 0;
 
-  constructor(
-    world: { readonly clock: Clock; readonly connections: Connections; readonly wire: WireWindow },
-    onEnd: (outcome: Outcome | 'unsent') => void,
-  ) {
+  constructor(world: AttemptWorld, onEnd: (outcome: Outcome | 'unsent') => void) {
     this.#clock = world.clock;
     this.#connections = world.connections;
     this.#wire = world.wire;
+    this.#answers = world.answers;
     this.#onEnd = onEnd;
   }
 
   /** To be called once. `onEnd` is then called exactly once, possibly before this returns. */
   start({ accountId, target, method, headers, body, timeoutMs }: Exchange): void {
+    this.#accountId = accountId;
     // Waiting for a connection counts: the engine's lease is reckoned from here.
     this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
     this.#cancelWaiting = this.#connections.acquire(target, accountId, (connection) => {
@@ -87,20 +100,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
       return;
     }
     this.#isSent = true;
-    this.#connection?.requestStarts();
+    this.#connection?.requestStarts((bytes) => this.#takeBytes(bytes));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return;
     this.#status = status;
     this.#headers = readHeaders(controller.rawHeaders as readonly Buffer[]);
+    // undici would keep them, two objects for each header, for as long as the body takes.
+    controller.rawHeaders = null;
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
-    const kept = chunk.subarray(0, RESPONSE_BODY_BYTES_MAX - this.#bodyBytes);
-    this.#append(kept);
-    if (kept.length < chunk.length) this.#endAnswered(true);
+    const kept = chunk.subarray(0, BODY_BYTES_MAX - this.#bodyBytes);
+    if (!this.#append(kept) || kept.length < chunk.length) this.#endAnswered(true);
   }
 
   onResponseEnd(): void {
@@ -108,7 +122,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error & { code?: string }): void {
-    if (error instanceof TooLateError || error instanceof NoLookupError) {
+    if (error instanceof AnswerTooLargeError && this.#status !== null) {
+      this.#endAnswered(true);
+    } else if (error instanceof TooLateError || error instanceof NoLookupError) {
       this.#end('unsent');
     } else if (error instanceof RefusedError) {
       this.#end({ kind: 'refusedByPolicy', reason: error.message });
@@ -120,23 +136,32 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #reasonOf(error: Error & { code?: string }): string {
-    if (error instanceof UnreachableError) return error.message;
-    if (error.code === 'UND_ERR_HEADERS_OVERFLOW') {
-      return `answer headers are larger than ${RESPONSE_HEADER_BYTES_MAX / 1_024} KiB`;
-    }
+    if (error instanceof UnreachableError || error instanceof AnswerTooLargeError) return error.message;
     return exchangeWords(error, this.#status !== null);
   }
 
-  /** One growing buffer: a list of chunks, each a byte long, would cost a hundred times what it holds. */
-  #append(bytes: Buffer): void {
+  #takeBytes(bytes: number): boolean {
+    if (this.#isOver || this.#answers.take(this.#accountId, bytes) !== null) return false;
+    this.#takenBytes += bytes;
+    return true;
+  }
+
+  /**
+   * One growing buffer: a list of chunks, each a byte long, would cost a hundred times what it holds. False when there is
+   * no memory left for it.
+   */
+  #append(bytes: Buffer): boolean {
     const needed = this.#bodyBytes + bytes.length;
     if (needed > this.#body.length) {
-      const grown = Buffer.alloc(Math.min(Math.max(needed, 2 * this.#body.length), RESPONSE_BODY_BYTES_MAX));
+      const size = Math.min(Math.max(needed, 2 * this.#body.length), BODY_BYTES_MAX);
+      if (!this.#takeBytes(size - this.#body.length)) return false;
+      const grown = Buffer.alloc(size);
       this.#body.copy(grown, 0, 0, this.#bodyBytes);
       this.#body = grown;
     }
     bytes.copy(this.#body, this.#bodyBytes);
     this.#bodyBytes = needed;
+    return true;
   }
 
   #endAnswered(isBodyCut: boolean): void {
@@ -150,6 +175,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#isOver = true;
     this.#cancelDeadline();
     this.#cancelWaiting();
+    this.#answers.give(this.#accountId, this.#takenBytes);
     if (this.#connection !== null) {
       const isWhole = outcome !== 'unsent' && outcome.kind === 'answered' && !outcome.isBodyCut;
       this.#connections.release(this.#connection, isWhole);
@@ -158,14 +184,19 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
+/** Those that fit into what is kept, in their order. */
 function readHeaders(raw: readonly Buffer[]): HeaderList {
   const headers: [string, string][] = [];
-  for (let i = 0; i + 1 < raw.length; i += 2) {
+  let leftBytes = eachMax('answerHeaderBytes');
+  for (let i = 0; i + 1 < raw.length && headers.length < eachMax('keptHeaders'); i += 2) {
+    const name = raw[i]!;
     const value = raw[i + 1]!;
     // The blanks before a value undici takes off, those after it not.
     let end = value.length;
     while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x09)) end -= 1;
-    headers.push([raw[i]!.toString('latin1'), value.toString('latin1', 0, end)]);
+    if (name.length + end > leftBytes) continue;
+    leftBytes -= name.length + end;
+    headers.push([name.toString('latin1'), value.toString('latin1', 0, end)]);
   }
   return headers;
 }

@@ -4,22 +4,18 @@
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
+import { eachMax, nodeMax } from '../domain/budgets.ts';
 import type { Clock } from '../world.ts';
+import { guardAnswer, type TakeBytes } from './answer-guard.ts';
 import type { Dial, DialTarget } from './dial.ts';
 import { guardFirstWrite } from './first-write.ts';
-import { hideContinue } from './interim-answer.ts';
 import type { WireWindow } from './wire-window.ts';
-
-export const RESPONSE_HEADER_BYTES_MAX = 64 * 1_024;
 
 /** Less than the usual 5 s of servers, or we would write into connections they are just closing. */
 const IDLE_MS_MAX = 4_000;
 
 /** So that a busy connection does not outlive a change of DNS for ever. */
 const AGE_MS_MAX = 60_000;
-
-/** Bounds file handles when the messages go to ever new hosts. */
-const IDLE_CONNECTIONS_MAX = 1_024;
 
 interface Origin {
   readonly key: string;
@@ -40,8 +36,8 @@ export interface Connection {
   readonly openedAtMs: number;
   /** Whose attempt it is lent to: look-ups for it are on that account. */
   accountId: string;
-  /** To be told of each request as it starts. */
-  requestStarts: () => void;
+  /** To be told of each request as it starts, and where the memory for its answer comes from. */
+  requestStarts: (takeBytes: TakeBytes) => void;
   readonly dialling: AbortController;
 }
 
@@ -69,7 +65,7 @@ export class Connections {
     this.#dial = options.dial;
     this.#wire = options.wire;
     this.#hostConnectionsMax = options.hostConnectionsMax;
-    this.#idleConnectionsMax = options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX;
+    this.#idleConnectionsMax = options.idleConnectionsMax ?? nodeMax('idleConnections');
   }
 
   get openCount(): number {
@@ -145,10 +141,10 @@ export class Connections {
       connect: (_options, done) => {
         this.#dial(target, connection.accountId, dialling.signal).then(
           (socket: Socket) => {
-            const expectAnswer = hideContinue(socket);
+            const expectAnswer = guardAnswer(socket);
             const expectWrite = guardFirstWrite(socket, this.#wire);
-            connection.requestStarts = () => {
-              expectAnswer();
+            connection.requestStarts = (takeBytes) => {
+              expectAnswer(takeBytes);
               expectWrite();
             };
             done(null, socket);
@@ -160,7 +156,7 @@ export class Connections {
       allowH2: false,
       keepAliveTimeout: IDLE_MS_MAX,
       keepAliveMaxTimeout: IDLE_MS_MAX,
-      maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
+      maxHeaderSize: eachMax('answerHeadBytes'),
       // Both are idle timers; what counts is the attempt's deadline over everything.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -1,9 +1,10 @@
 // The Sender that really sends, in the thread it is made in: signs each job, makes its attempt, and reports what came
 // of it, all that ended at about the same time together. It decides nothing about retries.
 
+import { nodeMax } from '../domain/budgets.ts';
 import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
 import type { HeaderList } from '../domain/message.ts';
-import type { Pool } from '../domain/pool.ts';
+import { Pool } from '../domain/pool.ts';
 import type { World } from '../world.ts';
 import { Attempt } from './attempt.ts';
 import { Connections } from './connections.ts';
@@ -26,7 +27,7 @@ export interface UndiciSenderOptions {
 
 export interface UndiciSender extends Sender {
   /** What accounts share here, by its name in the table of budgets. */
-  readonly pools: Readonly<Record<'lookups', Pool>>;
+  readonly pools: Readonly<Record<'lookups' | 'answers', Pool>>;
 }
 
 export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
@@ -37,6 +38,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   const issuer = headerPrefix.replace(/-$/, '');
   const wire = new WireWindow(clock);
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax });
+  const answers = new Pool(nodeMax('answers'));
   const running = new Set<Attempt>();
   /** Not begun: what is called is reported as unsent. */
   const waiting = new Set<() => void>();
@@ -91,7 +93,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     const headers = ['Host', target.hostHeader];
     for (const [name, value] of job.headers) headers.push(name, value);
     for (const [name, value] of signatures(job, startedAt)) headers.push(name, value);
-    const attempt = new Attempt({ clock, connections, wire }, (outcome) => {
+    const attempt = new Attempt({ clock, connections, wire, answers }, (outcome) => {
       running.delete(attempt);
       report(job, startedAt, outcome);
     });
@@ -108,7 +110,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   }
 
   return {
-    pools: { lookups: lookups.pool },
+    pools: { lookups: lookups.pool, answers },
     send(jobs) {
       for (const job of jobs) start(job);
     },

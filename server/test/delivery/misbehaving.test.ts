@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { RESPONSE_BODY_BYTES_MAX } from '../../src/delivery/attempt.ts';
+import { eachMax } from '../../src/domain/budgets.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
 import { startSender, until } from './senders.ts';
 
@@ -143,7 +143,7 @@ for (const [what, head] of [
     assert.ok(answer.kind === 'answered');
     assert.equal(answer.status, 200);
     assert.equal(answer.isBodyCut, true);
-    assert.deepEqual(Buffer.from(answer.body), Buffer.alloc(RESPONSE_BODY_BYTES_MAX, 'x'));
+    assert.deepEqual(Buffer.from(answer.body), Buffer.alloc(eachMax('answerBodyBytes'), 'x'));
     await until(() => isGone);
     assert.ok(sentBytes < 64 * 1_024 * 1_024, `the receiver could send ${sentBytes} bytes`);
   });
@@ -155,14 +155,14 @@ test('a body of exactly the limit is whole, one byte more is cut', async (t) => 
     [0, false],
     [1, true],
   ] as const) {
-    const length = RESPONSE_BODY_BYTES_MAX + extra;
+    const length = eachMax('answerBodyBytes') + extra;
     const receiver = await startReceiver(
       t,
       answerWith(`${HEAD}Content-Length: ${length}\r\n\r\n`, Buffer.alloc(length, 'x')),
     );
     const answer = await outcome({ url: receiver.url });
     assert.ok(answer.kind === 'answered');
-    assert.equal(answer.body.length, RESPONSE_BODY_BYTES_MAX);
+    assert.equal(answer.body.length, eachMax('answerBodyBytes'));
     assert.equal(answer.isBodyCut, isCut);
   }
 });
@@ -176,7 +176,7 @@ test('sends a gzip bomb: it stays packed', async (t) => {
   const { outcome } = startSender(t);
   const answer = await outcome({ url: receiver.url });
   assert.ok(answer.kind === 'answered');
-  assert.deepEqual(Buffer.from(answer.body), bomb.subarray(0, RESPONSE_BODY_BYTES_MAX));
+  assert.deepEqual(Buffer.from(answer.body), bomb.subarray(0, eachMax('answerBodyBytes')));
 });
 
 test('sends 10,000 headers', async (t) => {

@@ -7,8 +7,10 @@ import { Attempt } from '../../src/delivery/attempt.ts';
 import { Connections } from '../../src/delivery/connections.ts';
 import { createDial } from '../../src/delivery/dial.ts';
 import { WireWindow } from '../../src/delivery/wire-window.ts';
+import { nodeMax } from '../../src/domain/budgets.ts';
 import { parseTargetUrl } from '../../src/domain/destination.ts';
 import type { Outcome } from '../../src/domain/message.ts';
+import { Pool } from '../../src/domain/pool.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
 import { manualClock, policyOf, startSender, until } from './senders.ts';
 
@@ -189,6 +191,7 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
     lookups: { find: anyName.lookup },
   });
   const wire = new WireWindow(clock);
+  const answers = new Pool(nodeMax('answers'));
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8, ...options });
   const attempt = (url: string): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
@@ -202,7 +205,7 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
         body: Buffer.from('x'),
         timeoutMs: 30_000,
       } as const;
-      new Attempt({ clock, connections, wire }, done).start(exchange);
+      new Attempt({ clock, connections, wire, answers }, done).start(exchange);
     });
   };
   return { clock, connections, attempt };

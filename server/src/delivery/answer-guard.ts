@@ -1,0 +1,222 @@
+// Stands between a socket and undici, and bounds what a receiver can make us hold and do before its answer has ended:
+// interim answers, the head, chunk extensions, trailers. A head is handed on when it is whole, so that one that comes
+// byte by byte costs what it holds and no more. Interim answers and trailers are not handed on: nobody here wants them.
+
+import type { Socket } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
+import { ChunkFollower } from './chunk-follower.ts';
+
+/** The answer is more than is taken. The message is for people. */
+export class AnswerTooLargeError extends Error {}
+
+/** Memory for what has come of an answer; false when there is none left. */
+export type TakeBytes = (bytes: number) => boolean;
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const STATUS = /^HTTP\/\d\.\d (\d{3})/;
+/** What a status line starts with; a digit stands for any. */
+const START = 'HTTP/0.0 ';
+const SWITCHING_PROTOCOLS = 101;
+
+/** Call the result whenever a request goes out on the socket: an answer then starts with the next byte read. */
+export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
+  const read = socket.read;
+  let answer: Answer | null = null;
+
+  const cutOff = (error: Error) => {
+    answer = null;
+    socket.destroy(error);
+    return null;
+  };
+
+  socket.read = (size?: number): Buffer | null => {
+    // What came before it has been read by now.
+    if (answer?.failure) return cutOff(answer.failure);
+    const chunk: Buffer | null = read.call(socket, size);
+    if (answer === null || chunk === null) return chunk;
+    try {
+      const passedOn = answer.pass(chunk);
+      return passedOn.length === 0 && answer.failure === null ? null : passedOn;
+    } catch (error) {
+      return cutOff(error as Error);
+    }
+  };
+
+  return (takeBytes) => {
+    answer = new Answer(takeBytes);
+  };
+}
+
+/** One answer, from its first byte. */
+class Answer {
+  /** Why nothing behind what was passed on shall be read. */
+  failure: AnswerTooLargeError | null = null;
+  readonly #held: HeldBytes;
+  #interimCount = 0;
+  #headBytes = 0;
+  /** What has the rest once the head has ended; null until then. */
+  #rest: ((bytes: Buffer) => Buffer) | null = null;
+
+  constructor(takeBytes: TakeBytes) {
+    this.#held = new HeldBytes(takeBytes);
+  }
+
+  /** What undici shall read of it now. Throws an AnswerTooLargeError. */
+  pass(chunk: Buffer): Buffer {
+    if (this.#rest !== null) return this.#rest(chunk);
+    this.#headBytes += chunk.length;
+    let bytes = this.#held.with(chunk);
+    // Of what was held before, all but the end has been looked at.
+    let from = Math.max(0, bytes.length - chunk.length - HEAD_END.length);
+    for (;;) {
+      const start = firstNonBreak(bytes);
+      bytes = bytes.subarray(start);
+      from = Math.max(0, from - start);
+      const headEnd = bytes.indexOf(HEAD_END, from);
+      if (!looksLikeAnswer(bytes) || (headEnd === -1 && hasBareLineFeed(bytes, from))) return this.#giveUp(bytes);
+      if (headEnd === -1) return this.#hold(bytes);
+      const restBytes = bytes.length - headEnd - HEAD_END.length;
+      if (this.#headBytes - restBytes > eachMax('answerHeadBytes')) throw headTooLarge();
+      const status = Number(STATUS.exec(bytes.toString('latin1', 0, START.length + 3))?.[1] ?? 0);
+      if (status < 100 || status >= 200 || status === SWITCHING_PROTOCOLS) return this.#passHead(bytes, headEnd);
+      this.#interimCount += 1;
+      if (this.#interimCount > eachMax('interimAnswers')) {
+        throw new AnswerTooLargeError(`more than ${eachMax('interimAnswers')} interim answers`);
+      }
+      bytes = bytes.subarray(headEnd + HEAD_END.length);
+      from = 0;
+    }
+  }
+
+  #hold(bytes: Buffer): Buffer {
+    if (this.#headBytes > eachMax('answerHeadBytes')) throw headTooLarge();
+    this.#held.set(bytes);
+    return NOTHING;
+  }
+
+  #passHead(bytes: Buffer, headEnd: number): Buffer {
+    const head = bytes.toString('latin1', 0, headEnd);
+    const lines = head.split('\r\n', eachMax('answerHeaders') + 2);
+    if (lines.length > eachMax('answerHeaders') + 1) {
+      throw new AnswerTooLargeError(`answer has more than ${eachMax('answerHeaders')} headers`);
+    }
+    this.#held.drop();
+    const bodyAt = headEnd + HEAD_END.length;
+    if (!isChunked(lines)) {
+      this.#rest = (rest) => rest;
+      return bytes;
+    }
+    const chunks = new ChunkFollower(eachMax('answerFramingBytes'));
+    this.#rest = (rest) => {
+      const passedOn = chunks.pass(rest);
+      if (chunks.isOverLimit) {
+        const words = `chunk extensions and trailers are larger than ${kib('answerFramingBytes')}`;
+        this.failure = new AnswerTooLargeError(words);
+      }
+      return passedOn;
+    };
+    const body = bytes.subarray(bodyAt);
+    const passedOn = this.#rest(body);
+    return passedOn === body ? bytes : Buffer.concat([bytes.subarray(0, bodyAt), passedOn]);
+  }
+
+  /** undici finds out by itself that this is no answer, or almost: it gets as much as a head may have. */
+  #giveUp(bytes: Buffer): Buffer {
+    let leftBytes = eachMax('answerHeadBytes');
+    this.#held.drop();
+    this.#rest = (rest) => {
+      leftBytes -= rest.length;
+      if (leftBytes < 0) throw headTooLarge();
+      return rest;
+    };
+    return this.#rest(bytes);
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** One growing buffer: many chunks, each a byte long, would cost a hundred times what they hold. */
+class HeldBytes {
+  readonly #takeBytes: TakeBytes;
+  #buffer: Buffer = NOTHING;
+  #length = 0;
+
+  constructor(takeBytes: TakeBytes) {
+    this.#takeBytes = takeBytes;
+  }
+
+  /** All that is held, and the chunk behind it. */
+  with(chunk: Buffer): Buffer {
+    if (this.#length === 0) return chunk;
+    this.#append(chunk);
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  /** Holds these bytes only; they may be the end of what is held. */
+  set(bytes: Buffer): void {
+    if (bytes.buffer === this.#buffer.buffer) {
+      this.#buffer.copyWithin(0, this.#length - bytes.length, this.#length);
+      this.#length = bytes.length;
+      return;
+    }
+    this.#length = 0;
+    this.#append(bytes);
+  }
+
+  drop(): void {
+    this.#buffer = NOTHING;
+    this.#length = 0;
+  }
+
+  #append(bytes: Buffer): void {
+    const neededBytes = this.#length + bytes.length;
+    if (neededBytes > this.#buffer.length) {
+      const size = Math.max(neededBytes, 2 * this.#buffer.length, 512);
+      if (!this.#takeBytes(size - this.#buffer.length)) {
+        throw new AnswerTooLargeError('this server holds as many unfinished answers as it may');
+      }
+      const grown = Buffer.allocUnsafeSlow(size);
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
+    }
+    bytes.copy(this.#buffer, this.#length);
+    this.#length = neededBytes;
+  }
+}
+
+/** Line breaks before an answer are passed over, as undici's parser does. */
+function firstNonBreak(bytes: Buffer): number {
+  let at = 0;
+  while (at < bytes.length && (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED)) at += 1;
+  return at;
+}
+
+/** As far as can be told from what has come. */
+function looksLikeAnswer(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, START.length).replaceAll(/\d/g, '0');
+  return START.startsWith(start);
+}
+
+/** No answer: undici's parser refuses it at once, while the end of such a head may never come. */
+function hasBareLineFeed(bytes: Buffer, from: number): boolean {
+  for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
+    if (at === 0 || bytes[at - 1] !== CARRIAGE_RETURN) return true;
+  }
+  return false;
+}
+
+/** Whether a body in chunks follows: the last coding of the last such header decides. */
+function isChunked(lines: readonly string[]): boolean {
+  const codings = lines.findLast((line) => /^transfer-encoding:/i.test(line));
+  return codings !== undefined && /[:,\s]chunked\s*$/i.test(codings);
+}
+
+function headTooLarge(): AnswerTooLargeError {
+  return new AnswerTooLargeError(`answer headers are larger than ${kib('answerHeadBytes')}`);
+}
+
+function kib(key: 'answerHeadBytes' | 'answerFramingBytes'): string {
+  return `${eachMax(key) / 1_024} KiB`;
+}
