@@ -72,7 +72,8 @@ export class Matcher {
       amongAny(filter.labels, ({ labels }) => labels),
       among(filter.flowKeys, ({ flow }) => flow?.key ?? null),
       among(filter.callerIps, ({ callerIp }) => callerIp),
-      among(filter.statuses, ({ lastStatus }) => lastStatus),
+      // What was tried and got no answer has the status 0.
+      among(filter.statuses, ({ lastStatus, attempts }) => lastStatus ?? (attempts > 0 ? 0 : null)),
       among(filter.failures, ({ failure }) => failure),
       fromAt === undefined ? null : ({ createdAt }: Message) => createdAt >= fromAt,
       toAt === undefined ? null : ({ createdAt }: Message) => createdAt <= toAt,

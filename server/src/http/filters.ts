@@ -64,10 +64,16 @@ export function querySchema(names: readonly string[]) {
 }
 
 /** What is given in the query and, for calls that take one, in the body; null and "" count as absent. */
-export function given(query: unknown, body: unknown, names: readonly string[]): Given {
+export function given(
+  query: unknown,
+  body: unknown,
+  names: readonly string[],
+  isForQstashClients: boolean = false,
+): Given {
   const merged: Record<string, unknown> = Object.create(null);
   for (const source of [query, body]) {
-    for (const [name, value] of Object.entries((source ?? {}) as Record<string, unknown>)) {
+    const filters = (source ?? {}) as Given;
+    for (const [name, value] of Object.entries(isForQstashClients ? qstashFilters(filters) : filters)) {
       if (!names.includes(name)) throw new ApiError('bad_filter', `${shortened(name)}: there is no such filter here`);
       if (value !== null && value !== '' && value !== undefined) merged[name] = value;
     }
@@ -77,6 +83,25 @@ export function given(query: unknown, body: unknown, names: readonly string[]): 
 
 function shortened(name: string): string {
   return name.length > 60 ? `${name.slice(0, 60)}…` : name;
+}
+
+/**
+ * The filters of the public clients in our names: `urlGroup` is a topic, several labels may stand in one text. No message
+ * goes to an `api` here, and those that ask for it want to see what there is; `refuseEmptyFilters` keeps it from meaning all.
+ */
+function qstashFilters({ urlGroup, topicName, api: _api, label, ...rest }: Given): Given {
+  const topicNames = [topicName ?? [], urlGroup ?? []].flat().filter((each) => each !== '');
+  const labels = [label ?? []].flat().flatMap(commaList);
+  return {
+    ...rest,
+    ...(topicNames.length > 0 && { topicName: topicNames }),
+    ...(labels.length > 0 && { label: labels }),
+  };
+}
+
+function commaList(value: unknown): unknown[] {
+  if (typeof value !== 'string') return [value];
+  return value.split(',').flatMap((each) => (each.trim() === '' ? [] : each.trim()));
 }
 
 /**

@@ -123,10 +123,19 @@ function shownAnswer(attempt: Attempt) {
   };
 }
 
-function shownCallback(name: 'callback' | 'failureCallback', { redaction, [name]: target }: Message) {
+type CallbackName = 'callback' | 'failureCallback';
+
+function shownCallback(name: CallbackName, message: Message) {
+  const target = message[name];
   if (!target) return {};
-  const headers = redaction ? redactHeaders(redaction, target.headers, sha256) : target.headers;
-  return { [name]: target.url, ...(headers.length > 0 && { [`${name}Header`]: headerMap(headers) }) };
+  const header = shownCallbackHeader(name, message);
+  return { [name]: target.url, ...(header && { [`${name}Header`]: header }) };
+}
+
+/** The headers that its callback forwards, as a read may show them; null when there are none. */
+export function shownCallbackHeader(name: CallbackName, { redaction, [name]: target }: Message) {
+  if (!target || target.headers.length === 0) return null;
+  return headerMap(redaction ? redactHeaders(redaction, target.headers, sha256) : target.headers);
 }
 
 /** In both spellings: the public clients do not agree on one. */
@@ -134,13 +143,15 @@ export function shownCaller(callerIp: string | null) {
   return callerIp === null ? {} : { callerIP: callerIp, callerIp };
 }
 
-function shownFlow(flow: Message['flow']) {
+/** The period goes with the rate; the public clients want it with every key. */
+export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   if (!flow) return {};
   const { parallelism, rate, periodMs } = flow.limits;
   return {
     flowControlKey: flow.key,
     ...(parallelism !== null && { parallelism }),
-    ...(rate !== null && { rate, period: periodMs / 1000 }),
+    ...(rate !== null && { rate }),
+    ...((rate !== null || hasPeriodAlways) && { period: periodMs / 1000 }),
   };
 }
 

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask as askAnybody } from '../http/client.ts';
 import { startReceiver } from '../http/receiver.ts';
-import { refused, startOracle } from './oracle.ts';
+import { waitFor } from '../http/wait.ts';
+import { DEAD_URL, type OracleAccount, refused, startOracle } from './oracle.ts';
 
 const oracle = await startOracle();
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -183,3 +184,123 @@ test('publish: the words for a missing topic and for an empty destination', asyn
     assert.match(answer.json<{ error: string }>().error, /a non-empty destination must be provided/, path);
   }
 });
+
+test('dlq: one without an answer has responseStatus 0, in the list, by itself and as a filter', async (t) => {
+  const { client, ask } = await oracle.account();
+  const receiver = await startReceiver(t, () => 500);
+  await client.batchJSON([
+    { url: DEAD_URL, retries: 0, label: 'unreachable' },
+    { url: receiver.url, retries: 0 },
+  ]);
+  const letters = await waitFor('two dead letters', async () => {
+    const { messages } = await client.dlq.listMessages();
+    return messages.length === 2 && messages;
+  });
+  assert.deepEqual(letters.map(({ responseStatus }) => responseStatus).sort(), [0, 500]);
+  const { dlqId } = letters.find(({ responseStatus }) => responseStatus === 0)!;
+  assert.equal((await ask('GET', `/v2/dlq/${dlqId}`)).json<{ responseStatus: number }>().responseStatus, 0);
+  const { messages } = await client.dlq.listMessages({ filter: { responseStatus: 0 } });
+  assert.deepEqual(
+    messages.map((letter) => letter.dlqId),
+    [dlqId],
+  );
+});
+
+test('messages, schedules and logs: period is there whenever a flow-control key is', async () => {
+  const { client, logOf } = await oracle.account();
+  const flowControl = { key: 'k', parallelism: 2 };
+  const { messageId } = await client.publishJSON({ url: URL_, delay: '1h', flowControl });
+  const message = await client.messages.get(messageId);
+  assert.deepEqual([message.flowControlKey, message.parallelism, message.period], ['k', 2, 1]);
+  const { scheduleId } = await client.schedules.create({ destination: URL_, cron: '0 0 29 2 *', flowControl });
+  assert.equal((await client.schedules.get(scheduleId)).period, 1);
+  const [entry] = (await logOf(messageId, 'CREATED')) as unknown as Record<string, unknown>[];
+  assert.deepEqual([entry!.flowControlKey, entry!.parallelism, entry!.period], ['k', 2, 1]);
+});
+
+test('logs: an entry has timeout, callbacks with their headers, flow control, retryDelayExpr and responseHeader', async (t) => {
+  const { client, ask } = await oracle.account();
+  const receiver = await startReceiver(t, () => ({ status: 500, headers: { 'X-Why': 'because' }, body: 'no' }));
+  const { messageId } = await client.publishJSON({
+    url: receiver.url,
+    retries: 0,
+    retryDelay: '7000 * retried',
+    timeout: 90,
+    callback: `${URL_}callback`,
+    failureCallback: `${URL_}failed`,
+    headers: { 'Upstash-Callback-Forward-X-Key': 'a', 'Upstash-Failure-Callback-Forward-X-Key': 'b' },
+    flowControl: { key: 'k', parallelism: 3, rate: 10, period: '1m' },
+  });
+  const entries = await waitFor('FAILED in the log', async () => {
+    const answer = await ask('GET', `/v2/events?messageId=${messageId}`);
+    const { events } = answer.json<{ events: Record<string, unknown>[] }>();
+    return events.some(({ state }) => state === 'FAILED') && events;
+  });
+  const shared = {
+    timeout: 90_000,
+    callback: `${URL_}callback`,
+    callbackHeaders: { 'X-Key': ['a'] },
+    failureCallback: `${URL_}failed`,
+    failureCallbackHeaders: { 'X-Key': ['b'] },
+    flowControlKey: 'k',
+    parallelism: 3,
+    rate: 10,
+    period: 60,
+    retryDelayExpr: '7000 * retried',
+  };
+  for (const entry of entries) {
+    assert.deepEqual(Object.fromEntries(Object.keys(shared).map((name) => [name, entry[name]])), shared);
+  }
+  const failed = entries.find(({ state }) => state === 'ERROR')!;
+  assert.equal(failed.responseStatus, 500);
+  assert.deepEqual((failed.responseHeader as Record<string, string[]>)['X-Why'], ['because']);
+});
+
+test('logs: /v2/events has a thousand entries on a page, and filters by urlGroup, api and several labels', async () => {
+  const account = await oracle.account();
+  const { client, ask } = account;
+  await client.urlGroups.addEndpoints({ name: 'group', endpoints: [{ url: URL_ }] });
+  await client.batchJSON([
+    { urlGroup: 'group', delay: '1h', label: 'a' },
+    { url: URL_, delay: '1h', label: 'b' },
+    { url: URL_, delay: '1h', label: 'c' },
+  ]);
+  const count = async (path: string) => (await ask('GET', path)).json<{ events: object[] }>().events.length;
+  assert.equal(await count('/v2/events?urlGroup=group'), 1);
+  assert.equal(await count('/v2/events?urlGroup=group&topicName=group'), 1);
+  assert.equal(await count('/v2/events?api=llm'), 3);
+  assert.equal(await count('/v2/events?label=a,b'), 2);
+  assert.equal(await count('/v2/events?label=a,%20b&label=c'), 3);
+  assert.equal((await ask('GET', '/v2/dlq?api=llm&urlGroup=group&label=a,b')).status, 200);
+  await fill(account, 1000);
+  assert.equal(await count('/v2/events'), 1000);
+});
+
+test('bulk calls: urlGroup and several labels are heeded; api alone never comes to mean all', async () => {
+  const { client, ask } = await oracle.account();
+  await client.urlGroups.addEndpoints({ name: 'group', endpoints: [{ url: URL_ }] });
+  await client.batchJSON([
+    { urlGroup: 'group', delay: '1h' },
+    { url: URL_, delay: '1h', label: 'a' },
+    { url: URL_, delay: '1h', label: 'b' },
+    { url: URL_, delay: '1h' },
+  ]);
+  for (const [method, path] of [
+    ['DELETE', '/v2/messages?api=llm'],
+    ['DELETE', '/v2/dlq?api=llm'],
+    ['POST', '/v2/dlq/retry?api=llm'],
+    ['DELETE', '/v2/messages?urlGroup='],
+    ['DELETE', '/v2/messages?label=,'],
+  ] as const) {
+    assert.equal((await ask(method, path)).status, 400, path);
+  }
+  const cancelled = async (path: string, body?: string) =>
+    (await ask('DELETE', path, body === undefined ? {} : { headers: JSON_TYPE, body })).json();
+  assert.deepEqual(await cancelled('/v2/messages?urlGroup=group'), { cancelled: 1 });
+  assert.deepEqual(await cancelled('/v2/messages', '{"label":"a,b"}'), { cancelled: 2 });
+  assert.deepEqual(await cancelled('/v2/messages'), { cancelled: 1 });
+});
+
+async function fill({ client }: OracleAccount, count: number): Promise<void> {
+  await client.batchJSON(Array.from({ length: count }, () => ({ url: URL_, delay: '1h' }) as const));
+}

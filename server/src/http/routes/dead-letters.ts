@@ -23,8 +23,8 @@ import {
   refuseEmptyFilters,
   saysAll,
 } from '../filters.ts';
-import { deadLetterView } from '../message-view.ts';
 import { withDefaults } from '../publications.ts';
+import { viewsFor } from '../qstash-view.ts';
 import { rawHeaders } from '../raw-headers.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
@@ -50,6 +50,7 @@ interface Overriding {
 
 export function deadLetterRoutes(api: Api, context: ApiContext): void {
   const { store, world, newId, publications, rules } = context;
+  const views = viewsFor(context.isForQstashClients);
 
   api.add({
     method: 'GET',
@@ -59,7 +60,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     summary: 'List dead letters',
     answer: DeadLettersAnswer,
     handle: async ({ principal, query }) => {
-      const { messages, cursor } = await search(principal, given(query, null, NAMES), true);
+      const { messages, cursor } = await search(principal, given(query, null, NAMES, context.isForQstashClients), true);
       const shown = await Promise.all(messages.map((message) => view(principal, message)));
       return { messages: shown, ...(cursor !== null && { cursor: String(cursor) }) };
     },
@@ -75,7 +76,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     handle: async ({ principal, params }) => {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
       if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
-      return deadLetterView(stored.message, stored.attempts.at(-1));
+      return views.deadLetter(stored.message, stored.attempts.at(-1));
     },
   });
 
@@ -169,7 +170,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
   }
 
   function bulk(query: unknown, body: unknown): ReturnType<typeof given> {
-    const { all, ...values } = given(query, body, BULK_NAMES);
+    const { all, ...values } = given(query, body, BULK_NAMES, context.isForQstashClients);
     if (Object.keys(parseMessageFilter(values)).length === 0 && !saysAll(all)) {
       refuseEmptyFilters(query, body);
       if (!context.isForQstashClients) {
@@ -181,7 +182,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
 
   async function view(principal: Principal, message: Message) {
     const stored = await store.getMessage(principal.account.id, message.id);
-    return deadLetterView(message, stored?.attempts.at(-1));
+    return views.deadLetter(message, stored?.attempts.at(-1));
   }
 
   async function isDead(principal: Principal, messageId: string): Promise<boolean> {

@@ -19,13 +19,14 @@ import {
   stateName,
   texts,
 } from '../filters.ts';
-import { eventView } from '../message-view.ts';
+import { viewsFor } from '../qstash-view.ts';
 
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;
 
 export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams): void {
-  const { store } = context;
+  const { store, isForQstashClients } = context;
+  const views = viewsFor(isForQstashClients);
 
   for (const path of ['/v2/events', '/v2/logs']) {
     api.add({
@@ -36,11 +37,12 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
       summary: 'List what happened to messages',
       answer: EventsAnswer,
       handle: async ({ principal, query }) => {
-        const values = given(query, null, [...NAMES, ...PAGE_NAMES]);
-        const asked = { filter: parseEventFilter(values), page: parsePage(values, 100, COUNT_MAX, true) };
-        const { filter, page } = context.isForQstashClients ? withTimeForCursor(asked) : asked;
+        const values = given(query, null, [...NAMES, ...PAGE_NAMES], isForQstashClients);
+        const countDefault = isForQstashClients && path === '/v2/events' ? COUNT_MAX : 100;
+        const asked = { filter: parseEventFilter(values), page: parsePage(values, countDefault, COUNT_MAX, true) };
+        const { filter, page } = isForQstashClients ? withTimeForCursor(asked) : asked;
         const { events, cursor } = await list(principal, filter, page);
-        const shown = events.map((event) => (context.isForQstashClients ? qstashEventView(event) : eventView(event)));
+        const shown = events.map(views.event);
         return { events: shown, logs: shown, ...(cursor !== null && { cursor: String(cursor) }) };
       },
     });
@@ -54,7 +56,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     summary: 'What happens, live, as Server-Sent Events; goes on behind the event named by Last-Event-ID',
     mediaType: 'text/event-stream',
     handle: async ({ principal, query, reply }) => {
-      const filter = parseEventFilter(given(query, null, NAMES));
+      const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
       let isTaken = false;
       try {
         await streams.open({
@@ -110,12 +112,6 @@ function withTimeForCursor(asked: { readonly filter: EventFilter; readonly page:
   if (page.cursor === null || page.cursor < 1e12 || page.cursor >= 1e14) return asked;
   const toAt = Math.min(filter.toAt ?? page.cursor, page.cursor);
   return { filter: { ...filter, toAt }, page: { ...page, cursor: null } };
-}
-
-/** The one word that the public clients spell in another way; those in Python break on what they do not know. */
-function qstashEventView(event: MessageEvent) {
-  const view = eventView(event);
-  return { ...view, state: view.state === 'CANCELLED' ? ('CANCELED' as const) : view.state };
 }
 
 function isWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {

@@ -16,7 +16,8 @@ import {
   refuseEmptyFilters,
   saysAll,
 } from '../filters.ts';
-import { attemptView, messageView } from '../message-view.ts';
+import { attemptView } from '../message-view.ts';
+import { viewsFor } from '../qstash-view.ts';
 
 const MessageId = Type.Object({ messageId: Type.String() });
 const LIST_MAX = 1000;
@@ -32,6 +33,7 @@ const CANCEL_NAMES = [
 
 export function messageRoutes(api: Api, context: ApiContext): void {
   const { store, world, tiers } = context;
+  const views = viewsFor(context.isForQstashClients);
 
   api.add({
     method: 'GET',
@@ -43,7 +45,7 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     handle: async ({ principal, params }) => {
       const stored = await store.getMessage(principal.account.id, params.messageId);
       if (!stored) throw unknownMessage(params.messageId);
-      return { ...messageView(stored.message), attempts: stored.attempts.map(attemptView) };
+      return { ...views.message(stored.message), attempts: stored.attempts.map(attemptView) };
     },
   });
 
@@ -70,10 +72,10 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     summary: 'List and search messages',
     answer: MessagesAnswer,
     handle: async ({ principal, query }) => {
-      const values = given(query, null, [...FILTER_NAMES.messages, ...PAGE_NAMES]);
+      const values = given(query, null, [...FILTER_NAMES.messages, ...PAGE_NAMES], context.isForQstashClients);
       const page = parsePage(values, 100, LIST_MAX, false);
       const { messages, cursor } = await store.searchMessages(principal.account.id, parseMessageFilter(values), page);
-      return { messages: messages.map(messageView), ...(cursor !== null && { cursor: String(cursor) }) };
+      return { messages: messages.map(views.message), ...(cursor !== null && { cursor: String(cursor) }) };
     },
   });
 
@@ -101,7 +103,7 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     summary: 'Cancel messages by id or by filter',
     answer: CancelledAnswer,
     handle: async ({ principal, query, body }) => {
-      const values = given(query, body, CANCEL_NAMES);
+      const values = given(query, body, CANCEL_NAMES, context.isForQstashClients);
       const filter = parseMessageFilter(values);
       if (Object.keys(filter).length === 0 && !saysAll(values.all)) {
         refuseEmptyFilters(query, body);

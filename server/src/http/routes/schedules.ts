@@ -11,7 +11,7 @@ import type { Principal } from '../../store/store.ts';
 import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
-import { shownBody, shownCaller, shownContent } from '../message-view.ts';
+import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
 import { standingUrl } from '../standing-message.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
@@ -162,9 +162,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       isPaused: schedule.isPaused,
       ...(schedule.queueName !== null && { queueName: schedule.queueName }),
       ...(labels.length > 0 && { label: labels[0], labels }),
-      ...(flow && { flowControlKey: flow.key }),
-      ...(flow?.limits.parallelism != null && { parallelism: flow.limits.parallelism }),
-      ...(flow?.limits.rate != null && { rate: flow.limits.rate, period: flow.limits.periodMs / 1000 }),
+      ...shownFlow(flow, context.isForQstashClients),
       ...(schedule.nextAt !== null && { nextScheduleTime: schedule.nextAt }),
       ...(schedule.lastAt !== null && { lastScheduleTime: schedule.lastAt }),
       ...(schedule.lastMessageIds.length > 0 && { lastScheduleStates: await lastStates(schedule) }),

@@ -1,0 +1,50 @@
+// Messages, dead letters and log entries as the public QStash clients expect them, where that differs from our own
+// views; and the choice between the two.
+
+import { headerMap } from '../domain/callback.ts';
+import type { MessageEvent } from '../domain/event.ts';
+import type { Attempt, Message } from '../domain/message.ts';
+import { deadLetterView, eventView, messageView, shownCallbackHeader, shownFlow } from './message-view.ts';
+
+interface Views {
+  readonly message: (message: Message) => object;
+  readonly deadLetter: (message: Message, last: Attempt | undefined) => object;
+  readonly event: (event: MessageEvent) => object;
+}
+
+const OWN: Views = { message: messageView, deadLetter: deadLetterView, event: eventView };
+
+const QSTASH: Views = {
+  message: (message) => ({ ...messageView(message), ...shownFlow(message.flow, true) }),
+  // They take a dead letter without a status for a broken one.
+  deadLetter: (message, last) => ({
+    responseStatus: 0,
+    ...deadLetterView(message, last),
+    ...shownFlow(message.flow, true),
+  }),
+  event: qstashEventView,
+};
+
+export function viewsFor(isForQstashClients: boolean): Views {
+  return isForQstashClients ? QSTASH : OWN;
+}
+
+function qstashEventView(event: MessageEvent) {
+  const { message, attempt, state } = event;
+  const view = eventView(event);
+  const callbackHeaders = shownCallbackHeader('callback', message);
+  const failureCallbackHeaders = shownCallbackHeader('failureCallback', message);
+  return {
+    ...view,
+    // The one word that they spell in another way; those in Python break on what they do not know.
+    state: state === 'CANCELLED' ? ('CANCELED' as const) : state,
+    timeout: message.timeoutMs,
+    ...(message.callback && { callback: message.callback.url }),
+    ...(callbackHeaders && { callbackHeaders }),
+    ...(message.failureCallback && { failureCallback: message.failureCallback.url }),
+    ...(failureCallbackHeaders && { failureCallbackHeaders }),
+    ...shownFlow(message.flow, true),
+    ...(message.retryDelay !== null && { retryDelayExpr: message.retryDelay }),
+    ...('responseHeaders' in view && attempt && { responseHeader: headerMap(attempt.responseHeaders) }),
+  };
+}
