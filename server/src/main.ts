@@ -12,7 +12,9 @@ import type { EgressPolicy } from './delivery/egress.ts';
 import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
+import { nodeMax } from './domain/budgets.ts';
 import { idMaker } from './domain/id.ts';
+import { Pool } from './domain/pool.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { requestSizeLimits } from './domain/request-size.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
@@ -187,6 +189,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     log.error({ err: error instanceof Error ? error : new Error(String(error)), fault }, 'a fault of the server');
     return fault;
   };
+  const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
+  metrics.pool('uploads', uploads);
   const context: ApiContext = {
     store,
     accounts,
@@ -194,6 +198,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     newId,
     tiers,
     publications,
+    bodies: new BodyReader(uploads, world.clock),
     rules: config,
     isForQstashClients: isForQstash,
     service: { version: VERSION, headerPrefix, isDev },
@@ -217,7 +222,6 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     headerPrefix,
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,
-    bodies: new BodyReader(),
     refusal: () => {
       if (!isServing) return new ApiError('draining', 'this node is shutting down; nothing was accepted');
       if (config.role === 'deliver') return new ApiError('deliver_only', 'this node only delivers; publish to another');

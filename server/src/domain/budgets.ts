@@ -43,7 +43,8 @@ export const BUDGETS = budgets({
     each: null,
     account: 'share',
     node: 208 * MIB,
-    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+    beyond:
+      '429 `share_used` for the account, 503 `overloaded` when the node is full; a body that brings less than 16 KiB in 10 seconds is cut off with 408 `body_too_slow`',
   },
   plannedMessages: {
     what: 'Messages that one request makes: elements of a batch, one for each endpoint of a topic',

@@ -28,6 +28,7 @@ export const PROBLEMS = {
   flow_key_not_found: [404, 'There is no flow-control key of that name.'],
   job_not_found: [404, 'There is no such bulk operation, or it has ended.'],
   method_not_allowed: [405, 'The path exists, but not with this method.'],
+  body_too_slow: [408, 'The body of the request came too slowly. The connection was closed.'],
   conflict: [409, 'Something with that name exists already.'],
   last_admin_token: [409, 'The token is the last one that may administer, so it cannot be revoked.'],
   topic_empty: [409, 'The topic has no endpoints, so there is nowhere to deliver to.'],

@@ -11,8 +11,10 @@ import type { Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authenticate.ts';
-import { parseJson } from './batch.ts';
+import type { BodyReader } from './body.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
+import { parseManagementJson } from './json.ts';
 import type { Publications } from './publications.ts';
 
 export interface ApiContext {
@@ -22,6 +24,7 @@ export interface ApiContext {
   readonly newId: NewId;
   readonly tiers: Tiers;
   readonly publications: Publications;
+  readonly bodies: BodyReader;
   readonly rules: HeaderRules;
   /**
    * Whether the prefix is that of the public QStash clients, and they get what they expect: a bulk call without any
@@ -83,6 +86,10 @@ export interface OpenRoute extends Pick<RouteEntry, 'path' | 'summary' | 'answer
 
 /** Management bodies are small; message bodies take the other lane. */
 const BODY_BYTES_MAX = 1024 * 1024;
+const BODY_LIMIT = {
+  bytesMax: BODY_BYTES_MAX,
+  error: () => new ApiError('request_too_large', `the request body is over ${BODY_BYTES_MAX} bytes`),
+};
 const PARAMETER_LENGTH_MAX = 512;
 
 export class Api {
@@ -93,7 +100,6 @@ export class Api {
   constructor(context: ApiContext) {
     this.#context = context;
     this.fastify = Fastify({
-      bodyLimit: BODY_BYTES_MAX,
       routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
       ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false } },
       // What the router itself cannot read, before any route is found.
@@ -102,13 +108,7 @@ export class Api {
       },
     });
     this.fastify.removeAllContentTypeParsers();
-    this.fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
-      try {
-        done(null, body.length === 0 ? undefined : parseJson(body as Buffer));
-      } catch (error) {
-        done(error as Error);
-      }
-    });
+    this.fastify.addContentTypeParser('*', async (request: FastifyRequest) => this.#readBody(request));
     this.fastify.addHook('onRequest', async (_request, reply) => {
       reply.headers(ANSWER_HEADERS);
     });
@@ -137,7 +137,8 @@ export class Api {
         ...(route.body && { body: Type.IsOptional(route.body) ? Type.Union([route.body, Type.Null()]) : route.body }),
       },
       // Before the body is read: who may not call learns nothing else.
-      onRequest: async (request) => {
+      onRequest: async (request, reply) => {
+        reply.raw.once('close', () => request.releaseBody?.());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
       },
       handler: async (request, reply) =>
@@ -154,6 +155,18 @@ export class Api {
   addOpen({ handle, ...entry }: OpenRoute): void {
     this.#routes.push({ ...entry, method: 'GET', scope: null, pattern: patternOf(entry.path) });
     this.fastify.get(entry.path, handle);
+  }
+
+  /** It counts as being processed until the call is answered. */
+  async #readBody(request: FastifyRequest): Promise<unknown> {
+    const whole = new GrowingBytes();
+    const { principal, raw } = request;
+    // Nobody but a known caller gets this far; an open route has no body.
+    if (!principal) return undefined;
+    request.releaseBody = await this.#context.bodies.receive(raw, principal.account.id, BODY_LIMIT, (piece) =>
+      whole.add(piece),
+    );
+    return whole.length === 0 ? undefined : parseManagementJson(whole.view());
   }
 
   #unknown(request: FastifyRequest, reply: FastifyReply): ApiError {
@@ -174,6 +187,7 @@ export class Api {
 declare module 'fastify' {
   interface FastifyRequest {
     principal?: Principal;
+    releaseBody?: () => void;
   }
 }
 
@@ -223,9 +237,6 @@ function fastifyProblem(error: unknown) {
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return { code: 'bad_request' as const, message: 'Content-Type: not a media type; use application/json' };
-  }
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return { code: 'request_too_large' as const, message: `the request body is over ${BODY_BYTES_MAX} bytes` };
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return { code: 'bad_request' as const, message };

@@ -3,6 +3,7 @@
 import type { HeaderList } from '../domain/message.ts';
 import { isName, NAME_RULE } from '../domain/name.ts';
 import { ApiError } from './errors.ts';
+import { JsonArrayReader } from './json-array.ts';
 
 export interface BatchElement {
   readonly destination: string;
@@ -13,27 +14,55 @@ export interface BatchElement {
 
 const UTF8 = new TextEncoder();
 
-export function parseBatch(body: Uint8Array, elementsMax: number): (BatchElement | ApiError)[] {
-  const batch = parseJson(body);
-  if (!Array.isArray(batch)) throw new ApiError('bad_body', 'the body of a batch is a JSON array of messages');
-  if (batch.length > elementsMax) {
-    throw new ApiError('batch_too_long', `the batch has ${batch.length} elements; at most ${elementsMax} are taken`);
-  }
-  return batch.map((element: unknown) => {
-    try {
-      return parseElement(element);
-    } catch (error) {
-      if (error instanceof ApiError) return error;
-      throw error;
-    }
-  });
+/** More than an element needs: 64 forwarded headers and all settings are some hundred keys and values. */
+const ELEMENT_SHAPE = { depthMax: 64, valuesMax: 2000 };
+/** A character of a body may be written as \u0041, six bytes; the headers of a delivery and of its callbacks come beside it. */
+const BYTES_A_CHARACTER_MAX = 6;
+const BESIDE_BODY_BYTES_MAX = 512 * 1024;
+
+export interface BatchLimits {
+  readonly elementsMax: number;
+  readonly bodyBytesMax: number;
 }
 
-export function parseJson(body: Uint8Array): unknown {
+/** The elements of a batch, each as soon as it has arrived. */
+export class BatchReader {
+  readonly elements: (BatchElement | ApiError)[] = [];
+  readonly #reader: JsonArrayReader;
+
+  constructor({ elementsMax, bodyBytesMax }: BatchLimits) {
+    const bytesMax = bodyBytesMax * BYTES_A_CHARACTER_MAX + BESIDE_BODY_BYTES_MAX;
+    this.#reader = new JsonArrayReader(
+      { ...ELEMENT_SHAPE, bytesMax },
+      {
+        begins(index) {
+          if (index < elementsMax) return;
+          throw new ApiError(
+            'batch_too_long',
+            `the batch has more than ${elementsMax} elements; at most ${elementsMax} are taken`,
+          );
+        },
+        element: (value) => this.elements.push(judged(value)),
+        tooMuch: (why) => this.elements.push(new ApiError('bad_body', `the element is too much: ${why}`)),
+      },
+    );
+  }
+
+  push(piece: Uint8Array): void {
+    this.#reader.push(piece);
+  }
+
+  end(): void {
+    this.#reader.end();
+  }
+}
+
+function judged(element: unknown): BatchElement | ApiError {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return parseElement(element);
   } catch (error) {
-    throw new ApiError('bad_json', `the body is not valid JSON: ${(error as Error).message}`);
+    if (error instanceof ApiError) return error;
+    throw error;
   }
 }
 

@@ -1,10 +1,11 @@
-// Reads request bodies into memory, within a limit for each and a budget for all of them together.
+// Receives request bodies, within a limit for each, a share for each account and a budget for all of them together. What
+// is announced is taken from the budget before any of it is read; who sends next to nothing is cut off.
 
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from './errors.ts';
-
-/** Bodies that are being read or processed at the same moment. Past it, new requests are refused, not buffered. */
-const BYTES_MAX = 512 * 1024 * 1024;
+import type { Pool } from '../domain/pool.ts';
+import type { Clock } from '../world.ts';
+import { ApiError, poolError } from './errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
 
 export interface BodyLimit {
   readonly bytesMax: number;
@@ -12,80 +13,149 @@ export interface BodyLimit {
   readonly error: () => ApiError;
 }
 
-export class BodyReader {
-  readonly #bytesMax: number;
-  #bytesHeld = 0;
+/** A body brings at least this much, or its end, in every window of this length. */
+const WINDOW_MS = 10_000;
+const WINDOW_BYTES_MIN = 16 * 1024;
 
-  constructor(bytesMax = BYTES_MAX) {
-    this.#bytesMax = bytesMax;
+/** What a caller is sending now. */
+interface Upload {
+  bytes: number;
+  /** What it had brought when it was last looked at; null before. */
+  lookedAt: number | null;
+  readonly cutOff: () => void;
+}
+
+export class BodyReader {
+  readonly #pool: Pool;
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #uploads = new Set<Upload>();
+  #cancelLook: (() => void) | null = null;
+
+  constructor(pool: Pool, clock: Pick<Clock, 'after'>) {
+    this.#pool = pool;
+    this.#clock = clock;
   }
 
   /** Runs `use` with the whole body, which counts against the budget until `use` has ended. */
-  async withBody<T>(request: IncomingMessage, limit: BodyLimit, use: (body: Uint8Array) => Promise<T>): Promise<T> {
-    refuseEncoding(request);
-    // Said in advance, so that a body that will be refused anyway is not read first.
-    if (Number(request.headers['content-length'] ?? 0) > limit.bytesMax) throw limit.error();
-    const chunks: Buffer[] = [];
-    const bytes = await this.#read(request, limit, chunks);
+  async withBody<T>(
+    request: IncomingMessage,
+    accountId: string,
+    limit: BodyLimit,
+    use: (body: Uint8Array) => Promise<T>,
+  ): Promise<T> {
+    const whole = new GrowingBytes(announcedBytes(request) ?? 0);
+    const release = await this.receive(request, accountId, limit, (piece) => whole.add(piece));
     try {
-      return await use(joined(chunks, bytes));
+      return await use(whole.whole());
     } finally {
-      this.#bytesHeld -= bytes;
+      release();
     }
   }
 
   /**
-   * Answers how many bytes there are, which then count against the budget; when it fails, none do. By events, which
-   * allocate less than `for await`. A refused body goes on flowing, to nobody, until the refusal
-   * is answered: destroyed, the request could not be answered; paused, nobody would read it to its end.
+   * Hands over the pieces of a body as they come; what throws there refuses the body. Its bytes count against the budget
+   * until whoever asked calls the answer; when it fails, none do. By events, which allocate less than `for await`. A
+   * refused body goes on flowing, to nobody, until the refusal is answered: destroyed, the request could not be
+   * answered; paused, nobody would read it to its end.
    */
-  #read(request: IncomingMessage, limit: BodyLimit, chunks: Buffer[]): Promise<number> {
+  receive(
+    request: IncomingMessage,
+    accountId: string,
+    limit: BodyLimit,
+    take: (piece: Uint8Array) => void,
+  ): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      let bytes = 0;
-      let isSettled = false;
-      const fail = (error: Error) => {
-        isSettled = true;
-        this.#bytesHeld -= bytes;
-        reject(error);
-      };
-      const onClose = () => {
-        if (!isSettled) fail(new ApiError('bad_request', 'the connection was closed within the body'));
-      };
+      refuseEncoding(request);
+      const announced = announcedBytes(request);
+      // Said in advance, so that a body that will be refused anyway is not read first.
+      if (announced !== null && announced > limit.bytesMax) throw limit.error();
       // It may have been closed while the token was looked up; then there is no event left to come.
-      if (request.destroyed) return onClose();
+      if (request.destroyed) throw brokenOff();
+      let held = 0;
+      const hold = (bytes: number) => {
+        const why = bytes > 0 ? this.#pool.take(accountId, bytes) : null;
+        if (why) throw poolError(why, 'as many bytes of requests under way');
+        held += bytes;
+      };
+      const release = () => {
+        if (held > 0) this.#pool.give(accountId, held);
+        held = 0;
+      };
+      hold(announced ?? 0);
+      let isSettled = false;
+      const settle = (end: () => void) => {
+        isSettled = true;
+        this.#forget(upload);
+        end();
+      };
+      const fail = (error: unknown) =>
+        settle(() => {
+          release();
+          reject(error);
+        });
+      const upload: Upload = { bytes: 0, lookedAt: null, cutOff: () => fail(tooSlow()) };
+      this.#watch(upload);
       request.on('data', (chunk: Buffer) => {
         if (isSettled) return;
-        bytes += chunk.length;
-        this.#bytesHeld += chunk.length;
-        if (bytes > limit.bytesMax) fail(limit.error());
-        else if (this.#bytesHeld > this.#bytesMax) {
-          fail(new ApiError('overloaded', 'the server is reading as many bodies as it may hold; try again shortly'));
-        } else chunks.push(chunk);
+        upload.bytes += chunk.length;
+        try {
+          if (upload.bytes > limit.bytesMax) throw limit.error();
+          hold(Math.max(0, upload.bytes - held));
+          take(chunk);
+        } catch (error) {
+          fail(error);
+        }
       });
       request.on('end', () => {
-        if (isSettled) return;
-        isSettled = true;
-        resolve(bytes);
+        if (!isSettled) settle(() => resolve(release));
       });
       // Comes after every request, once it is answered; before the end, the caller went away. So does an error.
+      const onClose = () => {
+        if (!isSettled) fail(brokenOff());
+      };
       request.on('close', onClose);
       request.on('error', onClose);
     });
   }
+
+  #watch(upload: Upload): void {
+    this.#uploads.add(upload);
+    this.#cancelLook ??= this.#clock.after(WINDOW_MS, () => this.#look());
+  }
+
+  #forget(upload: Upload): void {
+    this.#uploads.delete(upload);
+    if (this.#uploads.size > 0) return;
+    this.#cancelLook?.();
+    this.#cancelLook = null;
+  }
+
+  /** One look for all of them: what came since the last one was there for a whole window. */
+  #look(): void {
+    this.#cancelLook = null;
+    for (const upload of [...this.#uploads]) {
+      if (upload.lookedAt !== null && upload.bytes - upload.lookedAt < WINDOW_BYTES_MIN) upload.cutOff();
+      else upload.lookedAt = upload.bytes;
+    }
+    if (this.#uploads.size > 0) this.#cancelLook ??= this.#clock.after(WINDOW_MS, () => this.#look());
+  }
 }
 
-/**
- * In memory of its own. A chunk is a view of a larger buffer, and a body goes to the store's thread by structured clone,
- * which copies the whole of what a view looks at: 64 KiB for a message of one.
- */
-function joined(chunks: readonly Buffer[], bytes: number): Uint8Array {
-  const body = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
+/** What `Content-Length` says; null for a body that comes in chunks. */
+function announcedBytes(request: IncomingMessage): number | null {
+  const text = request.headers['content-length'];
+  return text === undefined ? null : Number(text);
+}
+
+function brokenOff(): ApiError {
+  return new ApiError('bad_request', 'the connection was closed within the body');
+}
+
+function tooSlow(): ApiError {
+  return new ApiError(
+    'body_too_slow',
+    `the body came too slowly: less than ${WINDOW_BYTES_MIN} bytes in ${WINDOW_MS / 1000} seconds`,
+  );
 }
 
 function refuseEncoding(request: IncomingMessage): void {

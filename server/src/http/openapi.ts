@@ -82,7 +82,7 @@ function operationOf(route: RouteEntry): Operation {
       requestBody: { required: !isOptional(route.body), content: { 'application/json': { schema: route.body } } },
     }),
     responses: {
-      ...errorsOf(scope === null ? [500, 503] : [400, 401, 403, 404, 409, 412, 413, 429, 500, 503]),
+      ...errorsOf(scope === null ? [500, 503] : [400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
       ...Object.fromEntries((route.statuses ?? [200]).map((status) => [status, answerOf(route)])),
     },
   };
@@ -217,7 +217,7 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
     parameters,
     requestBody,
     responses: {
-      ...errorsOf([400, 401, 403, 404, 409, 412, 413, 415, 429, 500, 503]),
+      ...errorsOf([400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
       201: answerOf({ answer }),
       ...(id === 'post-schedule' ? {} : { 202: { ...answerOf({ answer }), description: 'It was accepted before.' } }),
       ...(id === 'post-batch' ? BATCH_ANSWERS : {}),

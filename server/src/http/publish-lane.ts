@@ -13,7 +13,7 @@ import type { Tier, Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authenticate.ts';
-import { parseBatch } from './batch.ts';
+import { type BatchElement, BatchReader } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
@@ -22,6 +22,7 @@ import { quotaHeaders } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
+import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
 
 export interface PublishLaneOptions {
@@ -90,7 +91,7 @@ export class PublishLane {
   ): Promise<void> {
     const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
     const tier = tiers[principal.account.tier];
-    await bodies.withBody(request, this.#bodyLimit(tier), async (body) => {
+    await bodies.withBody(request, principal.account.id, this.#bodyLimit(tier), async (body) => {
       const taken = takeSettings(target.destination, headerPrefix, SETTING_NAMES);
       const publication: Publication = {
         destination: taken.destination,
@@ -120,32 +121,16 @@ export class PublishLane {
   }
 
   async #batch(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
-    const { bodies, requestBytesMax, batchMax, publications, headerPrefix } = this.#options;
-    const { account } = principal;
+    const { bodies, requestBytesMax, batchMax, tiers, headerPrefix } = this.#options;
+    const { id, tier } = principal.account;
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
-    await bodies.withBody(request, limit, async (body) => {
-      const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
-      const caller = callerIp(request);
-      const topics: NamedTopics = new Map();
-      const drafts: (PublishRequest | ApiError)[] = [];
-      for (const element of parseBatch(body, batchMax)) {
-        if (element instanceof ApiError) {
-          drafts.push(element);
-          continue;
-        }
-        const headers = withDefaults(element.headers, trace);
-        const publication = { ...element, headers, callerIp: caller, scheduleId: null };
-        // Only for a topic: to wait for each of a hundred URLs costs more than to read them.
-        const reading = publications.read(publication, account, topics);
-        const draft = reading instanceof Promise ? await reading : reading;
-        drafts.push('problem' in draft ? apiError(draft) : draft);
-      }
-      // Counted before any message is made: elements times endpoints is what a request could make at most.
-      const tooMuch = publications.sizeProblem(drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft])));
-      if (tooMuch) throw apiError(tooMuch);
-      const slots = drafts.map(
-        (draft): Slot => (draft instanceof ApiError ? draft : publications.make(draft, account)),
-      );
+    const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
+    const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
+    // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
+    const release = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
+    try {
+      batch.end();
+      const slots = await this.#makeBatch(batch.elements, request, principal);
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
       // Nothing accepted of something asked is a refusal, even though each element has its own reason.
@@ -154,7 +139,47 @@ export class PublishLane {
       const status = isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202;
       const isOneRefusal = isRefused && isForQstashClients(headerPrefix);
       sendJson(response, status, isOneRefusal ? refusedBatch(slots) : batchEntries(slots, results));
-    });
+    } finally {
+      release();
+    }
+  }
+
+  async #makeBatch(
+    elements: readonly (BatchElement | ApiError)[],
+    request: IncomingMessage,
+    { account }: Principal,
+  ): Promise<Slot[]> {
+    const { publications, world } = this.#options;
+    const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
+    const caller = callerIp(request);
+    const topics: NamedTopics = new Map();
+    const pieces = new ShortPieces(world.clock);
+    const drafts: (PublishRequest | ApiError)[] = [];
+    for (const element of elements) {
+      if (element instanceof ApiError) {
+        drafts.push(element);
+        continue;
+      }
+      const headers = withDefaults(element.headers, trace);
+      // Only for a topic: to wait for each of a hundred URLs costs more than to read them.
+      const reading = publications.read({ ...element, headers, callerIp: caller, scheduleId: null }, account, topics);
+      const draft = reading instanceof Promise ? await reading : reading;
+      drafts.push('problem' in draft ? apiError(draft) : draft);
+      if (pieces.isEnough(1, 0)) await pieces.next();
+    }
+    // Counted before any message is made: elements times endpoints is what a request could make at most.
+    const tooMuch = publications.sizeProblem(drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft])));
+    if (tooMuch) throw apiError(tooMuch);
+    const slots: Slot[] = [];
+    for (const draft of drafts) {
+      if (draft instanceof ApiError) slots.push(draft);
+      else {
+        const messages = publications.make(draft, account);
+        slots.push(messages);
+        if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
+      }
+    }
+    return slots;
   }
 
   async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {

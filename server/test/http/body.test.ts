@@ -6,17 +6,22 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { Pool } from '../../src/domain/pool.ts';
 import { BodyReader } from '../../src/http/body.ts';
 import { ApiError } from '../../src/http/errors.ts';
+import { type ManualClock, manualWorld } from '../manual-clock.ts';
+import { waitFor } from './wait.ts';
 
-const BUDGET_BYTES = 100;
+const ACCOUNT = 'acc_1';
+/** Of which one account alone gets half. */
+const BUDGET_BYTES = 200;
 const LIMIT = { bytesMax: 80, error: () => new ApiError('request_too_large', 'over 80 bytes') };
 
 test('body: it is whole however it was cut, and in memory of its own', async (t) => {
   const site = await startSite(t);
   for (const pieces of [[], ['one'], ['one ', 'two ', 'three']]) {
     const { request } = await site.post(pieces);
-    const body = await site.reader.withBody(request, LIMIT, async (bytes) => bytes);
+    const body = await site.reader.withBody(request, ACCOUNT, LIMIT, async (bytes) => bytes);
     assert.equal(Buffer.from(body).toString(), pieces.join(''));
     assert.equal(body.buffer.byteLength, body.length);
   }
@@ -25,39 +30,41 @@ test('body: it is whole however it was cut, and in memory of its own', async (t)
 test('body: one over its limit is refused while it still comes, and what follows is let go', async (t) => {
   const site = await startSite(t);
   const { request, socket } = await site.post(['x'.repeat(81)], 'open');
-  await assert.rejects(site.reader.withBody(request, LIMIT, unused), hasCode('request_too_large'));
+  await assert.rejects(site.reader.withBody(request, ACCOUNT, LIMIT, unused), hasCode('request_too_large'));
   assert.equal(request.destroyed, false);
   socket.write(`${chunk('x'.repeat(81))}0\r\n\r\n`);
   await once(request, 'end');
-  await requireWholeBudget(site);
+  requireWholeBudget(site);
 });
 
-test('body: one for which the budget has no room is refused, until another has ended', async (t) => {
+test('body: one that is over the share of its account is refused, until another has ended; other accounts have theirs', async (t) => {
   const site = await startSite(t);
   const first = await site.post(['x'.repeat(60)]);
   const second = await site.post(['x'.repeat(60)]);
-  await site.reader.withBody(first.request, LIMIT, async () => {
-    await assert.rejects(site.reader.withBody(second.request, LIMIT, unused), hasCode('overloaded'));
+  await site.reader.withBody(first.request, ACCOUNT, LIMIT, async () => {
+    await assert.rejects(site.reader.withBody(second.request, ACCOUNT, LIMIT, unused), hasCode('share_used'));
+    const other = await site.post(['x'.repeat(40)]);
+    assert.equal(await site.reader.withBody(other.request, 'acc_2', LIMIT, async ({ length }) => length), 40);
   });
-  await requireWholeBudget(site);
+  requireWholeBudget(site);
 });
 
 test('body: one whose use fails counts no longer', async (t) => {
   const site = await startSite(t);
   const { request } = await site.post(['x'.repeat(60)]);
-  const failing = site.reader.withBody(request, LIMIT, () => Promise.reject(new Error('broken')));
+  const failing = site.reader.withBody(request, ACCOUNT, LIMIT, () => Promise.reject(new Error('broken')));
   await assert.rejects(failing, { message: 'broken' });
-  await requireWholeBudget(site);
+  requireWholeBudget(site);
 });
 
 test('body: one that the caller breaks off is given up, and used for nothing', async (t) => {
   const site = await startSite(t);
   const { request, socket } = await site.post(['x'.repeat(60)], 'open');
-  const reading = site.reader.withBody(request, LIMIT, unused);
+  const reading = site.reader.withBody(request, ACCOUNT, LIMIT, unused);
   await once(request, 'data');
   socket.destroy();
   await assert.rejects(reading, hasCode('bad_request'));
-  await requireWholeBudget(site);
+  requireWholeBudget(site);
 });
 
 test('body: one whose caller went away before it was asked for is given up at once', async (t) => {
@@ -66,11 +73,61 @@ test('body: one whose caller went away before it was asked for is given up at on
   const isClosed = new Promise((resolve) => request.once('close', resolve));
   socket.destroy();
   await isClosed;
-  await assert.rejects(site.reader.withBody(request, LIMIT, unused), hasCode('bad_request'));
+  await assert.rejects(site.reader.withBody(request, ACCOUNT, LIMIT, unused), hasCode('bad_request'));
+});
+
+test('body: what is announced counts before any of it has come, and what has no room is not read', async (t) => {
+  const site = await startSite(t);
+  const first = await site.announce(70);
+  const reading = site.reader.withBody(first.request, ACCOUNT, LIMIT, async ({ length }) => length);
+  assert.equal(site.pool.used, 70);
+  const second = await site.announce(70);
+  await assert.rejects(site.reader.withBody(second.request, ACCOUNT, LIMIT, unused), hasCode('share_used'));
+  assert.equal(second.request.readableFlowing, null);
+  first.socket.write('x'.repeat(70));
+  assert.equal(await reading, 70);
+  requireWholeBudget(site);
+});
+
+test('body: pieces of one byte are put together, not kept', async (t) => {
+  const site = await startSite(t);
+  const pieces = Array.from({ length: 60 }, (_, index) => String(index % 10));
+  const { request } = await site.post(pieces);
+  const body = await site.reader.withBody(request, ACCOUNT, LIMIT, async (bytes) => bytes);
+  assert.equal(Buffer.from(body).toString(), pieces.join(''));
+  assert.equal(body.buffer.byteLength, 60);
+});
+
+test('body: one that brings next to nothing in a whole window is cut off, one that goes on is not', async (t) => {
+  const pool = new Pool(10_000_000);
+  const { clock } = manualWorld();
+  const site = { ...(await startSite(t)), reader: new BodyReader(pool, clock) };
+  const limit = { ...LIMIT, bytesMax: 1_000_000 };
+  const [slow, steady] = [await site.post(['x'], 'open'), await site.post(['x'], 'open')];
+  const cutOff = assert.rejects(site.reader.withBody(slow.request, ACCOUNT, limit, unused), hasCode('body_too_slow'));
+  const whole = site.reader.withBody(steady.request, ACCOUNT, limit, async ({ length }) => length);
+  const come = { slow: 0, steady: 0 };
+  slow.request.on('data', (piece: Buffer) => (come.slow += piece.length));
+  steady.request.on('data', (piece: Buffer) => (come.steady += piece.length));
+  await waitFor('the first byte of both', () => come.slow === 1 && come.steady === 1);
+  clock.advance(10_000);
+  slow.socket.write(chunk('x'));
+  steady.socket.write(chunk('x'.repeat(20_000)));
+  await waitFor('more of both', () => come.slow === 2 && come.steady === 20_001);
+  clock.advance(10_000);
+  await cutOff;
+  steady.socket.write('0\r\n\r\n');
+  assert.equal(await whole, 20_001);
+  assert.equal(pool.used, 0);
+  assert.equal(clock.untilNextTimer(), null);
 });
 
 interface Site {
+  readonly pool: Pool;
+  readonly clock: ManualClock;
   readonly reader: BodyReader;
+  /** A request of which nothing but the length of its body has come. */
+  announce(bytes: number): Promise<{ readonly request: IncomingMessage; readonly socket: Socket }>;
   /** A request that has these pieces for a body, left unfinished when it is `open`. */
   post(
     pieces: readonly string[],
@@ -83,12 +140,23 @@ async function startSite(t: TestContext): Promise<Site> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const pool = new Pool(BUDGET_BYTES);
+  const { clock } = manualWorld();
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
   return {
-    reader: new BodyReader(BUDGET_BYTES),
+    pool,
+    clock,
+    reader: new BodyReader(pool, clock),
+    async announce(bytes) {
+      const socket = connect(port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
+      const [request] = (await once(server, 'request')) as [IncomingMessage];
+      return { request, socket };
+    },
     async post(pieces, end) {
       const socket = connect(port, '127.0.0.1');
       t.after(() => socket.destroy());
@@ -105,13 +173,9 @@ function chunk(text: string): string {
   return `${text.length.toString(16)}\r\n${text}\r\n`;
 }
 
-/** Only when nothing else is held is there room for this much in two bodies at once. */
-async function requireWholeBudget(site: Site): Promise<void> {
-  const [first, second] = [await site.post(['x'.repeat(50)]), await site.post(['x'.repeat(50)])];
-  const held = await site.reader.withBody(first.request, LIMIT, async (body) => {
-    return body.length + (await site.reader.withBody(second.request, LIMIT, async ({ length }) => length));
-  });
-  assert.equal(held, BUDGET_BYTES);
+function requireWholeBudget(site: Site): void {
+  assert.equal(site.pool.used, 0);
+  assert.equal(site.clock.untilNextTimer(), null);
 }
 
 function hasCode(code: string) {

@@ -91,7 +91,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
       /is in a queue/,
     ],
   ],
-  batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /1001 elements/]],
+  batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /more than 1000 elements/]],
   loop_detected: [[(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Hops': '6' } }), /come back.* 6 times/]],
   unauthorized: [[(rider) => rider.enqueue('q', URL_, { token: 'wrong' }), /^Authorization: /]],
   forbidden: [
@@ -171,6 +171,8 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
 
 /** Not to be had by asking; each is shown elsewhere, or would be a fault. */
 const NOT_PROVOKED: readonly ProblemCode[] = [
+  'share_used', // in ../isolation/
+  'body_too_slow', // in ../isolation/uploads.test.ts
   'topic_empty', // a topic goes with its last endpoint
   'internal',
   'overloaded',

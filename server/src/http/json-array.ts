@@ -1,0 +1,155 @@
+// Reads the elements of a JSON array one by one while it arrives, so that neither its text nor its value is ever held
+// whole. What is more than an element may be is told so and not parsed.
+
+import { ApiError } from './errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
+import { badJson, parseJsonPart } from './json.ts';
+import {
+  ARRAY_END,
+  ARRAY_START,
+  ELEMENT_END,
+  isBlank,
+  JsonScanner,
+  type JsonShape,
+  shapeProblem,
+} from './json-scanner.ts';
+
+export interface ElementLimits extends JsonShape {
+  readonly bytesMax: number;
+}
+
+export interface ArrayListener {
+  /** Called before the element is read whole; to stop the reading, it throws. */
+  begins(index: number): void;
+  /** What it is, or why it was not parsed. */
+  element(value: unknown): void;
+  tooMuch(why: string): void;
+}
+
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+/** Of something that is no array, this much is read to say whether it is JSON at all. */
+const OTHER_BYTES_MAX = 64 * 1024;
+
+export class JsonArrayReader {
+  readonly #limits: ElementLimits;
+  readonly #listener: ArrayListener;
+  readonly #scanner = new JsonScanner();
+  readonly #kept = new GrowingBytes();
+  #state: 'before' | 'inside' | 'after' | 'other' = 'before';
+  /** Bytes before the array, and how many of them were a byte order mark. */
+  #seen = 0;
+  #marksSeen = 0;
+  #count = 0;
+  /** Something other than blanks was seen of the element that is being read. */
+  #hasBegun = false;
+  #elementBytes = 0;
+
+  constructor(limits: ElementLimits, listener: ArrayListener) {
+    this.#limits = limits;
+    this.#listener = listener;
+  }
+
+  /** Throws an ApiError as soon as it is known that there is none but a bad answer. Keeps nothing of the piece. */
+  push(piece: Uint8Array): void {
+    let at = 0;
+    if (this.#state === 'before') at = this.#open(piece);
+    if (this.#state === 'inside') at = this.#readElements(piece, at);
+    if (this.#state === 'after') requireBlank(piece, at);
+    if (this.#state === 'other' && this.#kept.length < OTHER_BYTES_MAX) this.#kept.add(piece.subarray(at));
+  }
+
+  /** Once all of it was pushed. */
+  end(): void {
+    if (this.#state === 'after') return;
+    if (this.#state === 'inside') {
+      throw badJson(this.#scanner.isInString ? 'a string has no end' : 'the array has no end');
+    }
+    if (this.#kept.length < OTHER_BYTES_MAX) parseJsonPart(this.#kept.view());
+    throw new ApiError('bad_body', 'the body of a batch is a JSON array of messages');
+  }
+
+  /** To the bracket that opens the array: blanks may stand before it, and before them a byte order mark. */
+  #open(piece: Uint8Array): number {
+    for (let at = 0; at < piece.length; at += 1) {
+      const byte = piece[at]!;
+      if (this.#seen === this.#marksSeen && byte === BYTE_ORDER_MARK[this.#seen]) this.#marksSeen += 1;
+      else if (this.#marksSeen > 0 && this.#marksSeen < BYTE_ORDER_MARK.length) throw badJson('it is no UTF-8');
+      else if (byte === ARRAY_START) {
+        this.#scanner.depth = 1;
+        this.#state = 'inside';
+        return at + 1;
+      } else if (!isBlank(byte)) {
+        this.#state = 'other';
+        return at;
+      }
+      this.#seen += 1;
+    }
+    return piece.length;
+  }
+
+  #readElements(piece: Uint8Array, from: number): number {
+    let start = from;
+    while (start < piece.length) {
+      this.#noteBeginning(piece, start);
+      const end = this.#scanner.next(piece, start, 1);
+      const part = piece.subarray(start, end);
+      this.#elementBytes += part.length;
+      if (end === piece.length) {
+        this.#keep(part);
+        return end;
+      }
+      const isLast = piece[end] !== ELEMENT_END;
+      if (isLast && piece[end] !== ARRAY_END) throw badJson('a bracket is closed that was not opened');
+      if (this.#hasBegun) this.#finish(part);
+      else if (!isLast || this.#count > 0) throw badJson('an element is missing');
+      if (isLast) {
+        this.#state = 'after';
+        return end + 1;
+      }
+      start = end + 1;
+    }
+    return start;
+  }
+
+  #noteBeginning(piece: Uint8Array, from: number): void {
+    if (this.#hasBegun) return;
+    let at = from;
+    while (at < piece.length && isBlank(piece[at]!)) at += 1;
+    const byte = piece[at];
+    if (byte === undefined || byte === ELEMENT_END || byte === ARRAY_END) return;
+    this.#hasBegun = true;
+    this.#count += 1;
+    this.#listener.begins(this.#count - 1);
+  }
+
+  #keep(part: Uint8Array): void {
+    if (this.#elementBytes > this.#limits.bytesMax) this.#kept.clear();
+    else this.#kept.add(part);
+  }
+
+  #finish(last: Uint8Array): void {
+    const { deepest, values } = this.#scanner;
+    const tooLong = this.#elementBytes > this.#limits.bytesMax;
+    // The array itself is one of the brackets.
+    const wrong = tooLong
+      ? `it has ${this.#elementBytes} bytes; at most ${this.#limits.bytesMax} are taken`
+      : shapeProblem(deepest - 1, values, this.#limits);
+    if (wrong !== null) this.#listener.tooMuch(wrong);
+    else if (this.#kept.length === 0) this.#listener.element(parseJsonPart(last));
+    else {
+      this.#kept.add(last);
+      this.#listener.element(parseJsonPart(this.#kept.view()));
+    }
+    this.#kept.clear();
+    this.#elementBytes = 0;
+    this.#hasBegun = false;
+    this.#scanner.deepest = 0;
+    this.#scanner.values = 0;
+  }
+}
+
+function requireBlank(piece: Uint8Array, from: number): void {
+  for (let at = from; at < piece.length; at += 1) {
+    if (!isBlank(piece[at]!)) throw badJson('there is something behind the array');
+  }
+}

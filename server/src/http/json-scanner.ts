@@ -1,0 +1,102 @@
+// Looks at JSON as bytes, before any of it is parsed: how deep it nests, how many values it has, and where the elements of
+// an array begin and end. It knows strings and brackets and leaves the rest of the grammar to JSON.parse.
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** What one JSON value may be made of: nested so deep, and of so many values. */
+export interface JsonShape {
+  readonly depthMax: number;
+  readonly valuesMax: number;
+}
+
+/** May be fed in pieces, cut anywhere. */
+export class JsonScanner {
+  /** How many brackets are open. */
+  depth = 0;
+  /** Set back by whoever counts. */
+  deepest = 0;
+  /** Keys and values, but for the first of each object or array. */
+  values = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  get isInString(): boolean {
+    return this.#isInString;
+  }
+
+  /**
+   * Goes on from `from` to the next comma in `level` brackets, or to the bracket that closes them, and answers where it
+   * stands; the length of the piece when there is none.
+   */
+  next(piece: Uint8Array, from: number, level: number): number {
+    const { length } = piece;
+    let at = from;
+    while (at < length) {
+      if (this.#isInString) {
+        at = this.#skipString(piece, at);
+        continue;
+      }
+      const byte = piece[at]!;
+      if (byte === QUOTE) this.#isInString = true;
+      else if (byte === COMMA) {
+        if (this.depth === level) return at;
+        this.values += 1;
+      } else if (byte === COLON) this.values += 1;
+      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+        this.values += 1;
+        this.depth += 1;
+        if (this.depth > this.deepest) this.deepest = this.depth;
+      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+        this.depth -= 1;
+        if (this.depth < level) return at;
+      }
+      at += 1;
+    }
+    return length;
+  }
+
+  /** Answers where the string is over, or the end of the piece. */
+  #skipString(piece: Uint8Array, from: number): number {
+    const { length } = piece;
+    let at = from;
+    if (this.#isEscaped && at < length) {
+      this.#isEscaped = false;
+      at += 1;
+    }
+    while (at < length) {
+      const byte = piece[at]!;
+      if (byte === QUOTE) {
+        this.#isInString = false;
+        return at + 1;
+      }
+      if (byte === BACKSLASH) {
+        at += 1;
+        if (at === length) this.#isEscaped = true;
+      }
+      at += 1;
+    }
+    return length;
+  }
+}
+
+/** Why this is more than JSON.parse should be given, or null. */
+export function shapeProblem(deepest: number, values: number, { depthMax, valuesMax }: JsonShape): string | null {
+  if (deepest > depthMax) return `it is nested ${deepest} deep; at most ${depthMax} are taken`;
+  if (values > valuesMax) return `it has ${values} keys and values; at most ${valuesMax} are taken`;
+  return null;
+}
+
+export function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+export const ARRAY_START = OPEN_ARRAY;
+export const ARRAY_END = CLOSE_ARRAY;
+export const ELEMENT_END = COMMA;

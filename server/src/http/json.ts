@@ -1,0 +1,37 @@
+// Bytes to JSON, for callers who may send anything: valid UTF-8, valid JSON, and no more values than a small body needs.
+
+import { ApiError } from './errors.ts';
+import { JsonScanner, type JsonShape, shapeProblem } from './json-scanner.ts';
+
+/** `ignoreBOM` leaves a byte order mark in, where JSON.parse then finds it. */
+const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const LENIENT = new TextDecoder('utf-8', { fatal: true });
+
+/** A body of a management call: some thousand ids or endpoints, and no more. */
+const MANAGEMENT: JsonShape = { depthMax: 64, valuesMax: 50_000 };
+
+/** Counted before it is parsed: a mebibyte of brackets would otherwise become hundreds of thousands of objects. */
+export function parseManagementJson(body: Uint8Array): unknown {
+  const scanner = new JsonScanner();
+  scanner.next(body, 0, Number.NEGATIVE_INFINITY);
+  const wrong = shapeProblem(scanner.deepest, scanner.values, MANAGEMENT);
+  if (wrong !== null) throw new ApiError('bad_body', `the JSON body is too much: ${wrong}`);
+  return parseJson(body, LENIENT);
+}
+
+/** A part of a larger text: a byte order mark may not stand before it. */
+export function parseJsonPart(bytes: Uint8Array): unknown {
+  return parseJson(bytes, STRICT);
+}
+
+function parseJson(bytes: Uint8Array, decoder: TextDecoder): unknown {
+  try {
+    return JSON.parse(decoder.decode(bytes));
+  } catch (error) {
+    throw badJson((error as Error).message);
+  }
+}
+
+export function badJson(why: string): ApiError {
+  return new ApiError('bad_json', `the body is not valid JSON: ${why}`);
+}
