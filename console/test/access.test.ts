@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openPage, sharedBrowser } from './browser.ts';
-import { sharedService } from './service.ts';
+import { sharedService, startService } from './service.ts';
 
 const browser = sharedBrowser();
 const service = sharedService();
@@ -36,9 +36,13 @@ suite('access', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Failures' }).waitFor();
     assert.match(page.url(), /failures\?x=1$/);
+    const copied = await context.cookies();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').waitFor();
     assert.deepEqual(await context.cookies(), []);
+    await page.reload();
+    await page.getByLabel('Token').waitFor();
+    await context.addCookies(copied);
     await page.reload();
     await page.getByLabel('Token').waitFor();
     await context.close();
@@ -93,5 +97,56 @@ suite('access', () => {
       .getByText(/may not read/)
       .waitFor();
     await context.close();
+  });
+
+  test('a link does not change who is signed in without asking, also in a page that is open', async () => {
+    const { url, link, client } = service();
+    const other = await client.createAccount({ name: 'sender-of-the-link' });
+    const made = await client.createToken({ accountId: other.id, name: 'bait', scopes: ['publish', 'read'] });
+    const { page, context } = await openPage(browser(), link);
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    const before = await context.cookies();
+    const accountNow = async () => {
+      const answer = await page.evaluate(
+        "fetch('/v2/account', { headers: { 'X-Postrider-Console': '1' } }).then((answer) => answer.json())",
+      );
+      return (answer as { name: string }).name;
+    };
+    await page.goto(`${url}/console#t=${made.token}`);
+    await page.getByRole('heading', { name: 'Change who is signed in?' }).waitFor();
+    assert.doesNotMatch(page.url(), /#/);
+    await page.getByText('sender-of-the-link').waitFor();
+    assert.deepEqual(await context.cookies(), before);
+    await page.getByRole('button', { name: 'Stay signed in' }).click();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    assert.equal(await accountNow(), 'dev');
+    // In the open page only what stands behind # changes.
+    await page.evaluate(`location.hash = '#t=${made.token}'`);
+    await page.getByRole('heading', { name: 'Change who is signed in?' }).waitFor();
+    await page.getByRole('button', { name: 'Change', exact: true }).click();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    assert.equal(await accountNow(), 'sender-of-the-link');
+    await context.close();
+  });
+
+  test('in production a link signs nobody in without asking', async () => {
+    const production = await startService({ command: 'serve' });
+    try {
+      const { url, link } = production;
+      const { page, context } = await openPage(browser(), link);
+      await page.getByRole('heading', { name: 'Sign in with this link?' }).waitFor();
+      assert.deepEqual(await context.cookies(), []);
+      await page.getByText('default').waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByLabel('Token').waitFor();
+      await page.goto(`${url}/console/failures#t=${production.token}`);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Failures' }).waitFor();
+      await page.goto(`${url}/console#t=${production.token}`);
+      await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+      await context.close();
+    } finally {
+      await production.close();
+    }
   });
 });

@@ -34,12 +34,13 @@ export interface ServiceOptions {
   readonly data?: string;
   /** A free one unless given. */
   readonly port?: string;
+  readonly command?: 'dev' | 'serve';
 }
 
-export async function startService({ data: kept, port = '0' }: ServiceOptions = {}): Promise<Service> {
+export async function startService({ data: kept, port = '0', command = 'dev' }: ServiceOptions = {}): Promise<Service> {
   const data = kept ?? mkdtempSync(join(tmpdir(), 'postrider-console-'));
   const flags = ['--host', '127.0.0.1', '--port', port, '--data', data, '--log-level', 'silent'];
-  const parsed = parseConfig('dev', flags, {});
+  const parsed = parseConfig(command, flags, {});
   if (!('config' in parsed)) throw new Error(JSON.stringify(parsed));
   const postrider: Postrider = await startPostrider(parsed.config);
   const token = postrider.token!;

@@ -17,6 +17,7 @@ import { idMaker } from './domain/id.ts';
 import { Pool } from './domain/pool.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { requestSizeLimits } from './domain/request-size.ts';
+import { AccessWatch } from './http/access-watch.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { Console } from './http/console.ts';
@@ -210,7 +211,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);
   for (const routes of ROUTES) routes(api, context);
-  eventRoutes(api, context, streams);
+  eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
   docsRoutes(api, VERSION, headerPrefix);
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
   metrics.gauge('postrider_ready', '1 while the node serves, 0 while it drains.', () => (isServing ? 1 : 0));

@@ -4,12 +4,16 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider } from '@tanstack/react-router';
 import type { OwnAccount } from 'postrider-sdk';
 import { useEffect, useMemo, useState } from 'react';
+import { Invitation } from './invitation.tsx';
 import { createConsoleRouter } from './router.tsx';
 import {
+  accountOfToken,
   clientFor,
   isSignedOut,
+  reloadForTokens,
   type Session,
   SessionContext,
+  signedInAccount,
   signIn,
   signOut,
   takeTokenFromAddress,
@@ -19,29 +23,69 @@ import { SignIn } from './sign-in.tsx';
 type State =
   | { readonly kind: 'asking' }
   | { readonly kind: 'signedOut'; readonly message: string | null }
+  | { readonly kind: 'invited'; readonly token: string; readonly to: OwnAccount; readonly from: OwnAccount | null }
   | { readonly kind: 'signedIn'; readonly account: OwnAccount };
 
 const EXPIRED = 'You were signed out: the token was revoked, or the session has ended.';
 
+/**
+ * What a link with a token leads to. It may come from anybody, so it changes nobody's session, and signs nobody in, without
+ * being asked about; but in development, where the printed link is to open the console and everybody knows the token.
+ */
+async function followLink(token: string): Promise<State> {
+  const [from, to] = await Promise.allSettled([signedInAccount(), accountOfToken(token)]);
+  if (from.status === 'rejected') throw from.reason;
+  const account = from.value;
+  if (to.status === 'rejected') {
+    if (account) return { kind: 'signedIn', account };
+    throw to.reason;
+  }
+  if (account?.token.tokenId === to.value.token.tokenId) return { kind: 'signedIn', account };
+  if (account || !to.value.service.isDev) return { kind: 'invited', token, to: to.value, from: account };
+  return enter(token, false);
+}
+
+async function enter(token: string, isSwitch: boolean): Promise<State> {
+  await signIn(token, isSwitch);
+  return { kind: 'signedIn', account: await clientFor().getAccount() };
+}
+
+async function open(): Promise<State> {
+  const token = takeTokenFromAddress();
+  if (token !== null) return followLink(token);
+  const account = await signedInAccount();
+  return account ? { kind: 'signedIn', account } : { kind: 'signedOut', message: null };
+}
+
 export function App() {
   const [state, setState] = useState<State>({ kind: 'asking' });
 
-  const enter = async (token: string | null) => {
-    if (token !== null) await signIn(token);
-    setState({ kind: 'signedIn', account: await clientFor().getAccount() });
-  };
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page opens
   useEffect(() => {
-    const token = takeTokenFromAddress();
-    enter(token).catch((error: Error) => {
-      setState({ kind: 'signedOut', message: token === null && isSignedOut(error) ? null : error.message });
-    });
+    open().then(setState, (error: Error) => setState({ kind: 'signedOut', message: error.message }));
+    return reloadForTokens();
   }, []);
 
-  if (state.kind === 'asking') return null;
-  if (state.kind === 'signedOut') return <SignIn message={state.message} onToken={enter} />;
-  return <SignedIn account={state.account} onSignedOut={(message) => setState({ kind: 'signedOut', message })} />;
+  const signInAs = async (token: string) => setState(await enter(token, true));
+
+  switch (state.kind) {
+    case 'asking':
+      return null;
+    case 'signedOut':
+      return <SignIn message={state.message} onToken={signInAs} />;
+    case 'invited':
+      return (
+        <Invitation
+          to={state.to}
+          from={state.from}
+          onAccept={() => signInAs(state.token)}
+          onDecline={() =>
+            setState(state.from ? { kind: 'signedIn', account: state.from } : { kind: 'signedOut', message: null })
+          }
+        />
+      );
+    case 'signedIn':
+      return <SignedIn account={state.account} onSignedOut={(message) => setState({ kind: 'signedOut', message })} />;
+  }
 }
 
 function SignedIn({

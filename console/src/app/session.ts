@@ -1,4 +1,5 @@
-// Who is signed in. The token itself lives in a cookie that no script can read; here is only what the API says of it.
+// Who is signed in. The secret of the session lives in a cookie that no script can read; here is only what the API says
+// of it.
 
 import { type Client, createClient, type OwnAccount, PostriderError, type Scope } from 'postrider-sdk';
 import { createContext, use } from 'react';
@@ -22,7 +23,9 @@ async function session(method: 'POST' | 'DELETE', body?: string): Promise<void> 
   throw new PostriderError(response.status, code ?? '', error ?? `the service answered ${response.status}`);
 }
 
-export const signIn = (token: string) => session('POST', JSON.stringify({ token }));
+/** Where somebody is signed in with another token already, only with `isSwitch`. */
+export const signIn = (token: string, isSwitch: boolean) =>
+  session('POST', JSON.stringify({ token, switch: isSwitch }));
 export const signOut = () => session('DELETE');
 
 /** The token of a link such as `…/console#t=…`; it is taken out of the address bar and the history at once. */
@@ -31,6 +34,33 @@ export function takeTokenFromAddress(): string | null {
   if (!match) return null;
   history.replaceState(history.state, '', location.pathname + location.search);
   return decodeURIComponent(match[1]!);
+}
+
+/** Whoever opens such a link while the page is open would see nothing happen, and the token would stay in the address. */
+export function reloadForTokens(): () => void {
+  const onChange = () => location.hash.startsWith('#t=') && location.reload();
+  addEventListener('hashchange', onChange);
+  return () => removeEventListener('hashchange', onChange);
+}
+
+/** Whom a token stands for, without signing in with it. */
+export async function accountOfToken(token: string): Promise<OwnAccount> {
+  try {
+    return await createClient({ baseUrl: API_URL, token }).getAccount();
+  } catch (error) {
+    const mayNotRead = error instanceof PostriderError && error.status === 403;
+    throw mayNotRead ? new Error('this token may not read, and the console shows; sign in with one that may') : error;
+  }
+}
+
+/** Null when nobody is signed in. */
+export async function signedInAccount(): Promise<OwnAccount | null> {
+  try {
+    return await clientFor().getAccount();
+  } catch (error) {
+    if (isSignedOut(error)) return null;
+    throw error;
+  }
 }
 
 export interface Session {

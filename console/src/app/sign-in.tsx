@@ -1,6 +1,6 @@
 // The way in: a token, nothing else.
 
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 import { Mark } from '../ui/icon.tsx';
 
 export function SignIn({
@@ -26,12 +26,8 @@ export function SignIn({
   };
 
   return (
-    <main className="grid h-full place-items-center overflow-auto bg-side p-4">
-      <form className="card w-full max-w-sm p-6" onSubmit={submit}>
-        <div className="mb-6 flex items-center gap-2.5">
-          <Mark className="size-7" />
-          <h1 className="text-base font-semibold">Postrider</h1>
-        </div>
+    <Entrance>
+      <form onSubmit={submit}>
         <label className="label" htmlFor="token">
           Token
         </label>
@@ -58,10 +54,25 @@ export function SignIn({
           first start prints a token, and whoever has one with the scope <em>admin</em> can make more.
         </p>
       </form>
+    </Entrance>
+  );
+}
+
+/** The card that stands where the console will be. */
+export function Entrance({ children }: { readonly children: ReactNode }) {
+  return (
+    <main className="grid h-full place-items-center overflow-auto bg-side p-4">
+      <div className="card w-full max-w-sm p-6">
+        <div className="mb-6 flex items-center gap-2.5">
+          <Mark className="size-7" />
+          <h1 className="text-base font-semibold">Postrider</h1>
+        </div>
+        {children}
+      </div>
     </main>
   );
 }
 
-function sentence(text: string): string {
+export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 }

@@ -3,17 +3,22 @@
 
 import type { Account, Revocation, Scope, SigningKeys, Token } from '../domain/account.ts';
 import { SCOPES } from '../domain/account.ts';
+import { eachMax } from '../domain/budgets.ts';
 import type { NewId } from '../domain/id.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { hashText, hashToken, newSecret } from './tokens.ts';
 
-/** How long a token revoked by another node may still work here. */
+/** How long a token or session that another node has ended may still work here. */
 const REMEMBER_MS = 5000;
 const REMEMBERED_MAX = 10_000;
+/** How long somebody stays signed in to the console. */
+const SESSION_MS = 7 * 24 * 60 * 60 * 1000;
 /** How often the use of a token is written down. */
 const TOUCH_EVERY_MS = 60_000;
+
+export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string };
 
 export class Accounts {
   readonly #store: Store;
@@ -22,6 +27,8 @@ export class Accounts {
   readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
   /** Whom the store is being asked for: all who come meanwhile wait for the one answer. */
   readonly #asked = new Map<string, Promise<Principal | null>>();
+
+  readonly #endListeners: ((ended: EndedAccess) => void)[] = [];
 
   constructor(store: Store, world: World, newId: NewId) {
     this.#store = store;
@@ -32,17 +39,27 @@ export class Accounts {
   /** At once for whoever is remembered, which nearly everybody is; a promise where the store has to be asked. */
   authenticate(token: string): Principal | Promise<Principal | null> {
     const key = hashText(token);
-    const nowMs = this.#world.clock.monotonicMs();
-    const known = this.#remembered.get(key);
-    if (known && known.untilMs > nowMs) return known.principal;
-    return this.#asked.get(key) ?? this.#ask(token, key, nowMs);
+    return this.#known(key) ?? this.#ask(key, () => this.#store.findToken(hashToken(token)));
   }
 
-  #ask(token: string, key: string, nowMs: number): Promise<Principal | null> {
+  /** The same for the secret of a session: neither of the two is taken for the other. */
+  authenticateSession(secret: string): Principal | Promise<Principal | null> {
+    const sessionId = hashText(secret);
+    const key = sessionKey(sessionId);
+    return this.#known(key) ?? this.#ask(key, () => this.#store.findSession(sessionId, this.#world.clock.now()));
+  }
+
+  #known(key: string): Principal | Promise<Principal | null> | undefined {
+    const known = this.#remembered.get(key);
+    if (known && known.untilMs > this.#world.clock.monotonicMs()) return known.principal;
+    return this.#asked.get(key);
+  }
+
+  #ask(key: string, find: () => Promise<Principal | null>): Promise<Principal | null> {
+    const nowMs = this.#world.clock.monotonicMs();
     // No longer, if something was changed meanwhile: the answer may be older.
     const isCurrent = () => this.#asked.get(key) === asked;
-    const asked = this.#store
-      .findToken(hashToken(token))
+    const asked = find()
       .then((principal) => {
         if (isCurrent()) this.#remember(key, principal, nowMs);
         if (principal) this.#touch(principal.token);
@@ -101,7 +118,42 @@ export class Accounts {
   async revokeToken(accountId: string, tokenId: string): Promise<Revocation> {
     const result = await this.#store.revokeToken(accountId, tokenId, this.#world.clock.now());
     this.#forget();
+    if (result === 'revoked') this.#tellOfEnd({ tokenId });
     return result;
+  }
+
+  /** Signs somebody in, and answers the secret by which the session is known: it is stored nowhere. */
+  async createSession(tokenId: string): Promise<string> {
+    const secret = newSecret('ses', this.#world.random);
+    const createdAt = this.#world.clock.now();
+    const session = { id: hashText(secret), tokenId, createdAt, expiresAt: createdAt + SESSION_MS };
+    await this.#store.createSession(session, eachMax('sessions'));
+    return secret;
+  }
+
+  async endSession(secret: string): Promise<void> {
+    const sessionId = hashText(secret);
+    await this.#store.endSession(sessionId);
+    // It alone: whoever signs in and out all day costs nobody else a look-up.
+    const key = sessionKey(sessionId);
+    this.#remembered.delete(key);
+    this.#asked.delete(key);
+    this.#tellOfEnd({ sessionId });
+  }
+
+  /** Beside each of them whether its token and its session still count: asked of the store, never remembered. */
+  areAdmitted(principals: readonly Principal[]): Promise<readonly boolean[]> {
+    const credentials = principals.map(({ token, sessionId = null }) => ({ tokenId: token.id, sessionId }));
+    return this.#store.areAdmitted(credentials, this.#world.clock.now());
+  }
+
+  /** Calls `listener` when this process has ended a token or a session. */
+  onEnd(listener: (ended: EndedAccess) => void): void {
+    this.#endListeners.push(listener);
+  }
+
+  #tellOfEnd(ended: EndedAccess): void {
+    for (const listener of this.#endListeners) listener(ended);
   }
 
   async rotateKeys(accountId: string): Promise<SigningKeys> {
@@ -161,4 +213,9 @@ export class Accounts {
       await this.#store.rotateSigningKeys(accountId, before!.next, fresh);
     }
   }
+}
+
+/** No hash of a token looks like this. */
+function sessionKey(sessionId: string): string {
+  return `session ${sessionId}`;
 }

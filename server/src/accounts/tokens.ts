@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import type { Random } from '../world.ts';
 
 /** A token or key: its prefix says what it is, the rest is 192 random bits. */
-export function newSecret(prefix: 'pr' | 'sig', random: Random): string {
+export function newSecret(prefix: 'pr' | 'sig' | 'ses', random: Random): string {
   return `${prefix}_${Buffer.from(random.bytes(24)).toString('base64url')}`;
 }
 

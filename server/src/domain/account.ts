@@ -24,6 +24,15 @@ export interface Token {
   readonly lastUsedAt: number | null;
 }
 
+/** Somebody is signed in to the console with a token. */
+export interface Session {
+  /** The hash of the secret that the browser shows. */
+  readonly id: string;
+  readonly tokenId: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
 /** `lastAdmin`: it stays, because without it nobody could make a token any more. */
 export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
 

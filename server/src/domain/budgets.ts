@@ -199,6 +199,14 @@ export const BUDGETS = budgets({
     node: null,
     beyond: 'they follow in the next transaction; deliveries do not wait for it',
   },
+  sessions: {
+    what: 'Console sessions of one token',
+    unit: 'sessions',
+    each: 100,
+    account: null,
+    node: null,
+    beyond: 'the oldest one ends',
+  },
   lookups: {
     what: 'Names of destinations that are being looked up',
     unit: 'lookups',

@@ -31,6 +31,7 @@ export const PROBLEMS = {
   body_too_slow: [408, 'The body of the request came too slowly. The connection was closed.'],
   conflict: [409, 'Something with that name exists already.'],
   last_admin_token: [409, 'The token is the last one that may administer, so it cannot be revoked.'],
+  session_active: [409, 'Somebody is signed in to the console already, with another token.'],
   topic_empty: [409, 'The topic has no endpoints, so there is nowhere to deliver to.'],
   queue_not_empty: [409, 'The queue has messages that have not ended; cancel them first, or say force=true.'],
   limit_exceeded: [412, "The request is over one of the limits of the account's tier."],

@@ -6,7 +6,7 @@ import { tokenFromHeader } from '../accounts/tokens.ts';
 import type { Scope } from '../domain/account.ts';
 import type { Principal } from '../store/store.ts';
 import { ApiError } from './errors.ts';
-import { tokenFromSession } from './session.ts';
+import { sessionSecret } from './session.ts';
 
 /** Not async: a caller that is remembered is known at once, and each publish would pay for the wait. */
 export function authenticate(
@@ -14,13 +14,21 @@ export function authenticate(
   headers: IncomingHttpHeaders,
   scope: Scope,
 ): Principal | Promise<Principal> {
-  const token =
-    headers.authorization === undefined ? tokenFromSession(headers) : tokenFromHeader(headers.authorization);
-  if (token === null) {
+  const found = find(accounts, headers);
+  if (found === null) {
     throw new ApiError('unauthorized', 'Authorization: missing or unreadable; send "Authorization: Bearer <token>"');
   }
-  const found = accounts.authenticate(token);
   return found instanceof Promise ? found.then((each) => requireScope(each, scope)) : requireScope(found, scope);
+}
+
+/** Null where nothing was shown at all. */
+function find(accounts: Accounts, headers: IncomingHttpHeaders): Principal | Promise<Principal | null> | null {
+  if (headers.authorization !== undefined) {
+    const token = tokenFromHeader(headers.authorization);
+    return token === null ? null : accounts.authenticate(token);
+  }
+  const secret = sessionSecret(headers);
+  return secret === null ? null : accounts.authenticateSession(secret);
 }
 
 function requireScope(principal: Principal | null, scope: Scope): Principal {

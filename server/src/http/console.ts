@@ -8,7 +8,7 @@ import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../accounts/accounts.ts';
 import { ApiError } from './errors.ts';
-import { isFromConsole, noSessionCookie, sessionCookie } from './session.ts';
+import { isFromConsole, noSessionCookie, sessionCookie, sessionSecret } from './session.ts';
 
 const ROOT = '/console';
 const PAGE = 'index.html';
@@ -75,19 +75,35 @@ export class Console {
     if (!isFromConsole(request.headers)) {
       throw new ApiError('forbidden', 'sessions are for the console itself; other programs send Authorization');
     }
+    const before = sessionSecret(request.headers);
     if (request.method === 'DELETE') {
+      if (before !== null) await this.#accounts.endSession(before);
       response.setHeader('Set-Cookie', noSessionCookie(request.headers));
-      sendNothing(response);
-      return;
+    } else {
+      const asked = await readSignIn(request);
+      response.setHeader('Set-Cookie', sessionCookie(await this.#signIn(asked, before), request.headers));
     }
-    const token = await readToken(request);
+    sendNothing(response);
+  }
+
+  /** Answers the secret of the new session. The one before it ends, if the caller knows that there is one. */
+  async #signIn({ token, isSwitch }: SignIn, before: string | null): Promise<string> {
     const principal = await this.#accounts.authenticate(token);
     if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
     if (!principal.token.scopes.includes('read')) {
       throw new ApiError('forbidden', 'this token may not read, and the console shows; sign in with one that may');
     }
-    response.setHeader('Set-Cookie', sessionCookie(token, request.headers));
-    sendNothing(response);
+    const current = before === null ? null : await this.#accounts.authenticateSession(before);
+    if (current && current.token.id !== principal.token.id && !isSwitch) {
+      throw new ApiError(
+        'session_active',
+        `the console is signed in with the token "${current.token.name}" of the account "${current.account.name}"; ` +
+          'sign out first, or say {"switch": true}',
+      );
+    }
+    const secret = await this.#accounts.createSession(principal.token.id);
+    if (before !== null) await this.#accounts.endSession(before);
+    return secret;
   }
 
   #serve(path: string, request: IncomingMessage, response: ServerResponse): void {
@@ -164,14 +180,22 @@ function staticFile(name: string, bytes: Buffer): StaticFile {
   return { bytes, mediaType, etag, gzipped: null };
 }
 
-async function readToken(request: IncomingMessage): Promise<string> {
+interface SignIn {
+  readonly token: string;
+  /** Whoever asks knows that somebody is signed in already. */
+  readonly isSwitch: boolean;
+}
+
+async function readSignIn(request: IncomingMessage): Promise<SignIn> {
   try {
-    const { token } = JSON.parse(await readText(request)) as { token?: unknown };
-    if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token;
+    const body = JSON.parse(await readText(request)) as { token?: unknown; switch?: unknown };
+    const { token, switch: isSwitch = false } = body;
+    if (typeof token === 'string' && /^[!-~]+$/.test(token) && typeof isSwitch === 'boolean')
+      return { token, isSwitch };
   } catch (error) {
     if (error instanceof ApiError) throw error;
   }
-  throw new ApiError('bad_body', 'send {"token": "…"}');
+  throw new ApiError('bad_body', 'send {"token": "…"}, and {"switch": true} to change who is signed in');
 }
 
 /** By events: leaving a `for await` early would close the connection, and nobody could be told why. */

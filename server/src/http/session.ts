@@ -1,5 +1,5 @@
-// The console's session: a cookie that holds the caller's token, so that any node can serve it and a revoked token ends
-// it at once. A cookie is sent by a browser whoever made it ask, so it counts only for requests of our own page.
+// The console's session: a cookie with a secret that the store knows, so that any node can serve it and signing out ends it
+// for good. A cookie is sent by a browser whoever made it ask, so it counts only for requests of our own page.
 
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -11,12 +11,12 @@ const COOKIE = 'postrider_session';
  */
 const OWN_HEADER = 'x-postrider-console';
 
-/** The token of a session, or null when there is none or the request was not made by the console itself. */
-export function tokenFromSession(headers: IncomingHttpHeaders): string | null {
+/** The secret of a session, or null when there is none or the request was not made by the console itself. */
+export function sessionSecret(headers: IncomingHttpHeaders): string | null {
   if (headers.cookie === undefined || !isFromConsole(headers)) return null;
   for (const part of headers.cookie.split(';')) {
     const [name, value] = part.trim().split('=', 2);
-    if (name === COOKIE && value) return Buffer.from(value, 'base64url').toString('utf8');
+    if (name === COOKIE && value) return value;
   }
   return null;
 }
@@ -34,8 +34,8 @@ export function isFromConsole(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Lasts as long as the browser runs; `Secure` wherever the page came over HTTPS. */
-export function sessionCookie(token: string, { origin }: IncomingHttpHeaders): string {
-  return `${COOKIE}=${Buffer.from(token, 'utf8').toString('base64url')}${attributes(origin)}`;
+export function sessionCookie(secret: string, { origin }: IncomingHttpHeaders): string {
+  return `${COOKIE}=${secret}${attributes(origin)}`;
 }
 
 export function noSessionCookie({ origin }: IncomingHttpHeaders): string {

@@ -7,6 +7,7 @@ import { TableDigest } from './row-digest.ts';
 export const MOVED_TABLES = [
   'accounts',
   'tokens',
+  'sessions',
   'usage',
   'topics',
   'queues',

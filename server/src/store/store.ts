@@ -2,7 +2,7 @@
 // transaction; when its promise resolves, what it wrote is on disk. `now` is always an argument. The account is an
 // argument of every verb that touches what an account owns: a foreign id answers like a missing one.
 
-import type { Account, Revocation, SigningKeys, Token, UsageRow } from '../domain/account.ts';
+import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../domain/account.ts';
 import type { Activity } from '../domain/activity.ts';
 import type { EventState, MessageEvent } from '../domain/event.ts';
 import type { FailureGroup } from '../domain/failure-group.ts';
@@ -86,6 +86,14 @@ export interface StoredMessage {
 export interface Principal {
   readonly token: Token;
   readonly account: Account;
+  /** Where it was not the token itself that was shown. */
+  readonly sessionId?: string;
+}
+
+/** What something stays open for, such as a live stream. */
+export interface Credential {
+  readonly tokenId: string;
+  readonly sessionId: string | null;
 }
 
 export interface FirstAdmin {
@@ -341,6 +349,15 @@ export interface Store {
   createFirstAdmin(first: FirstAdmin): Promise<boolean>;
   /** Notes that a token was shown. */
   touchToken(tokenId: string, now: number): Promise<void>;
+
+  /** Makes room for it: of the sessions of its token, the newest `keptMax` stay, itself included. */
+  createSession(session: Session, keptMax: number): Promise<void>;
+  /** The token and account behind a session, unless it has ended or expired or its token was revoked. */
+  findSession(sessionId: string, now: number): Promise<Principal | null>;
+  /** From then on it is not found any more. */
+  endSession(sessionId: string): Promise<void>;
+  /** Beside each credential whether its token, and its session if it has one, are still good. */
+  areAdmitted(credentials: readonly Credential[], now: number): Promise<readonly boolean[]>;
 
   /** Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included. */
   usage(accountId: string, fromDay: string, toDay: string): Promise<readonly UsageRow[]>;

@@ -15,6 +15,8 @@ export interface TailOptions {
   readonly query?: string;
   readonly token?: string;
   readonly lastEventId?: string;
+  /** In place of the token. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export class Tail {
@@ -73,10 +75,15 @@ function parseEvent(block: string): TailEvent {
 
 /** Connected: what happens from now on is for this reader. Not reading yet. */
 export function openTail(t: Cleanup, rider: Rider, options: TailOptions = {}): Promise<Tail> {
-  const { query = '', token = rider.token!, lastEventId } = options;
+  const {
+    query = '',
+    token = rider.token!,
+    lastEventId,
+    headers: shown = { Authorization: `Bearer ${token}` },
+  } = options;
   return new Promise((resolve, reject) => {
     const headers = {
-      Authorization: `Bearer ${token}`,
+      ...shown,
       ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
     };
     const request = httpRequest(`${rider.url}/v2/events/stream${query}`, { headers }, (response) => {

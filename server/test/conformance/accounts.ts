@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { SCOPES, type Token } from '../../src/domain/account.ts';
+import { SCOPES, type Session, type Token } from '../../src/domain/account.ts';
 import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
@@ -192,6 +192,76 @@ export function accountsConformance(factory: HarnessFactory): void {
     test('two tokens cannot share a hash', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
       await assert.rejects(a.store.createToken(token({ id: 'tok_2' }), hashOf(1)));
+    });
+  });
+  describe('sessions', () => {
+    const session = (some: Partial<Session> = {}): Session => ({
+      id: 'hash_1',
+      tokenId: 'tok_1',
+      createdAt: NOW,
+      expiresAt: NOW + 1000,
+      ...some,
+    });
+
+    test('a session stands for its token until it ends, expires, or its token is revoked', async ({ a, b }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
+      await a.store.createSession(session(), 10);
+      await a.store.createSession(session({ id: 'hash_2' }), 10);
+      await a.store.createSession(session({ id: 'hash_3', tokenId: 'tok_2' }), 10);
+      assert.deepEqual(await b.store.findSession('hash_1', NOW + 999), {
+        token: token(),
+        account: { id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW },
+        sessionId: 'hash_1',
+      });
+      assert.equal(await b.store.findSession('hash_1', NOW + 1000), null);
+      assert.equal(await b.store.findSession('hash_9', NOW), null);
+      assert.equal(await b.store.findSession('tok_1', NOW), null);
+      await b.store.endSession('hash_1');
+      await b.store.endSession('hash_1');
+      assert.equal(await a.store.findSession('hash_1', NOW), null);
+      assert.equal((await a.store.findSession('hash_2', NOW))!.sessionId, 'hash_2');
+      await a.store.revokeToken(ACCOUNT, 'tok_1', NOW);
+      assert.equal(await b.store.findSession('hash_2', NOW), null);
+      await a.store.revokeHashes([hashOf(2)], NOW);
+      assert.equal(await b.store.findSession('hash_3', NOW), null);
+    });
+
+    test('of the sessions of a token the newest stay, and those of other tokens do not count', async ({ a }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
+      await a.store.createSession(session({ id: 'other', tokenId: 'tok_2' }), 3);
+      for (let n = 0; n < 6; n += 1) await a.store.createSession(session({ id: `hash_${n}`, createdAt: NOW + n }), 3);
+      const found = await Promise.all(
+        ['other', ...Array.from({ length: 6 }, (_, n) => `hash_${n}`)].map((id) => a.store.findSession(id, NOW)),
+      );
+      assert.deepEqual(
+        found.flatMap((each) => each?.sessionId ?? []),
+        ['other', 'hash_3', 'hash_4', 'hash_5'],
+      );
+    });
+
+    test('what is open for a token or a session is told from what is no longer', async ({ a, b }) => {
+      await a.store.createToken(token(), hashOf(1));
+      await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
+      await a.store.createSession(session(), 10);
+      await a.store.createSession(session({ id: 'hash_2', expiresAt: NOW + 5 }), 10);
+      const credentials = [
+        { tokenId: 'tok_1', sessionId: null },
+        { tokenId: 'tok_1', sessionId: 'hash_1' },
+        { tokenId: 'tok_1', sessionId: 'hash_2' },
+        { tokenId: 'tok_1', sessionId: 'hash_9' },
+        { tokenId: 'tok_2', sessionId: null },
+        { tokenId: 'tok_9', sessionId: null },
+      ];
+      assert.deepEqual(await b.store.areAdmitted([], NOW), []);
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW), [true, true, true, false, true, false]);
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW + 5), [true, true, false, false, true, false]);
+      await a.store.endSession('hash_1');
+      await a.store.revokeToken(ACCOUNT, 'tok_2', NOW);
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW), [true, false, true, false, false, false]);
+      await a.store.revokeToken(ACCOUNT, 'tok_1', NOW);
+      assert.deepEqual(await b.store.areAdmitted(credentials, NOW), Array(6).fill(false));
     });
   });
 }

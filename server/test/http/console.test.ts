@@ -99,7 +99,7 @@ test('what is no token, or may not read, does not sign in', async () => {
   refusal(await signIn(rider(), 'w rong'), 400, 'bad_body');
   refusal(await signIn(rider(), 'x'.repeat(5000)), 413, 'request_too_large');
   const { url } = rider();
-  for (const body of ['', '[]', 'null', '{"token":1}', '{']) {
+  for (const body of ['', '[]', 'null', '{"token":1}', '{', '{"token":"x","switch":1}']) {
     refusal(await ask(url, '/console/session', { method: 'POST', headers: OWN, body }), 400, 'bad_body');
   }
   const writer = await rider().account('writer', 'free', ['publish']);

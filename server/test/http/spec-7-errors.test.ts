@@ -6,7 +6,7 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { PROBLEMS, type ProblemCode } from '../../src/domain/problem.ts';
-import { type Answered, exchange } from './client.ts';
+import { type Answered, ask, exchange } from './client.ts';
 import { type Rider, refusal, sharedRider, startRider } from './harness.ts';
 import { onlySqlite } from './store-under-test.ts';
 
@@ -128,11 +128,28 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
   conflict: [[(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'dev' })), /^name: .*"dev"/]],
   last_admin_token: [
     [
+      // No other test here makes a token that may administer.
       async (rider) => {
         const own = await rider.manage<{ accountId: string; token: { tokenId: string } }>('GET', '/v2/account');
         return rider.call('DELETE', `/v2/admin/accounts/${own.accountId}/tokens/${own.token.tokenId}`);
       },
       /last token with the scope "admin".*make one first/,
+    ],
+  ],
+  session_active: [
+    [
+      async (rider) => {
+        const { token } = await rider.account('other', 'free', ['read']);
+        const sign = (each: string, more: Record<string, string> = {}) =>
+          ask(rider.url, '/console/session', {
+            method: 'POST',
+            headers: { 'X-Postrider-Console': '1', ...more },
+            body: JSON.stringify({ token: each }),
+          });
+        const [cookie] = (await sign(token)).headers['set-cookie']!;
+        return sign(rider.token!, { Cookie: cookie!.split(';')[0]! });
+      },
+      /signed in with the token "test" of the account "other".*sign out first/,
     ],
   ],
   queue_not_empty: [

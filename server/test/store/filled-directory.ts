@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ask } from '../http/client.ts';
 import { type Rider, startRider, temporaryFolder } from '../http/harness.ts';
 import { type Arrival, type Cleanup, type Receiver, type Reply, startReceiver } from '../http/receiver.ts';
 import { waitFor } from '../http/wait.ts';
@@ -22,6 +23,8 @@ export interface Filled {
   readonly tokens: readonly string[];
   readonly publishOnly: string;
   readonly revoked: string;
+  /** The cookie of somebody who is signed in to the console. */
+  readonly session: string;
   /** The message whose attempt was under way. */
   readonly claimed: string;
   readonly delayed: string;
@@ -50,6 +53,12 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
   const { token: publishOnly } = await rider.tokenFor(acme.accountId, ['publish']);
   const gone = await rider.tokenFor(acme.accountId, ['read']);
   await rider.manage('DELETE', `/v2/admin/accounts/${acme.accountId}/tokens/${gone.tokenId}`);
+  const signedIn = await ask(rider.url, '/console/session', {
+    method: 'POST',
+    headers: { 'X-Postrider-Console': '1' },
+    body: JSON.stringify({ token: acme.token }),
+  });
+  const session = signedIn.headers['set-cookie']![0]!.split(';')[0]!;
   ended.push(await rider.published(to('acme'), { token: acme.token, body: 'for acme' }));
   await rider.ended(ended[0]!, acme.token);
 
@@ -166,6 +175,7 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
     tokens: [rider.token!, acme.token],
     publishOnly,
     revoked: gone.token,
+    session,
     claimed,
     delayed,
     retrying,

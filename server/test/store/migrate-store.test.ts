@@ -71,6 +71,8 @@ test('after a move the service on PostgreSQL answers what the one on the file di
   assert.equal((await next.publish(`${receiver.url}/ok`, { token: filled.publishOnly })).status, 201);
   assert.equal((await next.call('GET', '/v2/messages', { token: filled.publishOnly })).status, 403);
   assert.equal((await next.call('GET', '/v2/messages', { token: filled.revoked })).status, 401);
+  const signedIn = { token: null, headers: { Cookie: filled.session, 'X-Postrider-Console': '1' } };
+  assert.equal((await next.call('GET', '/v2/account', signedIn)).json<{ name: string }>().name, 'acme');
   const again = await next.publish(`${receiver.url}/ok?a=1`, { headers: { 'Service-Deduplication-Id': 'once' } });
   assert.deepEqual([again.status, again.json<{ messageId: string }>().messageId], [202, filled.onceId]);
 

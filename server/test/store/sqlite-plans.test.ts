@@ -90,6 +90,10 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.createToken(token, new Uint8Array(32));
   await Promise.all([store.findToken(new Uint8Array(32)), store.listTokens(ACCOUNT)]);
   await store.touchToken('tok_1', NOW);
+  await store.createSession({ id: 'hash', tokenId: 'tok_1', createdAt: NOW, expiresAt: NOW + 1 }, 1);
+  await store.findSession('hash', NOW);
+  await store.areAdmitted([{ tokenId: 'tok_1', sessionId: 'hash' }], NOW);
+  await store.endSession('hash');
   await store.accountsKnownBy([new Uint8Array(32)], [KEYS.current]);
   await store.revokeHashes([new Uint8Array(32)], NOW);
   const second = { account: { id: 'acc_9', name: 'nine', tier: 'free', createdAt: NOW } as const, keys: KEYS };

@@ -4,6 +4,7 @@ import type { MessageEvent } from '../../domain/event.ts';
 import { EVENT_STATES, type EventState, messageEvents } from '../../domain/event.ts';
 import { Matcher } from '../../domain/message-filter.ts';
 import type { EventFilter, EventPage, PageRequest, Principal } from '../../store/store.ts';
+import type { AccessWatch } from '../access-watch.ts';
 import { EventsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -24,7 +25,7 @@ import { viewsFor } from '../qstash-view.ts';
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;
 
-export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams): void {
+export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams, access: AccessWatch): void {
   const { store, isForQstashClients } = context;
   const views = viewsFor(isForQstashClients);
 
@@ -58,6 +59,11 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     handle: async ({ principal, query, reply }) => {
       const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
       let isTaken = false;
+      // The caller may have gone away meanwhile: then no event of its end is left to come.
+      if (!reply.raw.destroyed) {
+        const letGo = access.add(principal, () => reply.raw.destroy());
+        reply.raw.on('close', letGo);
+      }
       try {
         await streams.open({
           accountId: principal.account.id,

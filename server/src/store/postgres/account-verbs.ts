@@ -1,8 +1,9 @@
-// The verbs of accounts, tokens and keys, as the store has them: which of them read and which of them write.
+// The verbs of accounts, tokens, keys and sessions, as the store has them: which of them read and which of them write.
 
 import type { Store } from '../store.ts';
 import * as accounts from './accounts.ts';
 import type { Database } from './database.ts';
+import * as sessions from './sessions.ts';
 
 type Verb = (database: Database, ...rest: never[]) => Promise<unknown>;
 export type Rest<F> = F extends (database: Database, ...rest: infer R) => Promise<infer T>
@@ -27,6 +28,10 @@ export function accountVerbs(reading: Over, writing: Over) {
     revokeHashes: writing(accounts.revokeHashes),
     createFirstAdmin: writing(accounts.createFirstAdmin),
     touchToken: writing(accounts.touchToken),
+    createSession: writing(sessions.createSession),
+    findSession: reading(sessions.findSession),
+    endSession: writing(sessions.endSession),
+    areAdmitted: reading(sessions.areAdmitted),
     usage: reading(accounts.usage),
   } satisfies Partial<Store>;
 }

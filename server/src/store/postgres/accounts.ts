@@ -127,7 +127,9 @@ export async function revokeToken(
   );
   const other = await database.get(ADMIN, sought(tokenId));
   const result = judgeRevocation(row ? toToken(row) : null, () => other !== undefined);
-  if (result === 'revoked') await database.run('UPDATE tokens SET revoked_at = $1 WHERE id = $2', now, tokenId);
+  if (result !== 'revoked') return result;
+  await database.run('UPDATE tokens SET revoked_at = $1 WHERE id = $2', now, tokenId);
+  await database.run('DELETE FROM sessions WHERE token_id = $1', tokenId);
   return result;
 }
 

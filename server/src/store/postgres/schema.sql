@@ -211,6 +211,16 @@ CREATE TABLE schema_version (
   version integer NOT NULL
 );
 
+CREATE TABLE sessions (
+  id         text COLLATE "C" NOT NULL,
+  token_id   text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  CONSTRAINT sessions_pkey PRIMARY KEY (id)
+);
+CREATE INDEX sessions_by_expiry ON sessions USING btree (expires_at, id);
+CREATE INDEX sessions_of_token ON sessions USING btree (token_id, created_at, id);
+
 CREATE TABLE tokens (
   id           text COLLATE "C" NOT NULL,
   account_id   text COLLATE "C" NOT NULL,
@@ -247,6 +257,7 @@ CREATE TABLE usage (
   CONSTRAINT usage_pkey PRIMARY KEY (account_id, day, kind, shard)
 ) WITH (fillfactor = 50);
 
+ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (3);
+INSERT INTO schema_version (version) VALUES (4);

@@ -87,7 +87,9 @@ export function revokeToken(database: Database, accountId: string, tokenId: stri
   );
   const hasOtherAdmin = () => database.get(ADMIN, tokenId) !== undefined;
   const result = judgeRevocation(row ? toToken(row) : null, hasOtherAdmin);
-  if (result === 'revoked') database.run('UPDATE tokens SET revoked_at = ? WHERE id = ?', now, tokenId);
+  if (result !== 'revoked') return result;
+  database.run('UPDATE tokens SET revoked_at = ? WHERE id = ?', now, tokenId);
+  database.run('DELETE FROM sessions WHERE token_id = ?', tokenId);
   return result;
 }
 

@@ -18,6 +18,7 @@ interface Reading {
 const READINGS: Readonly<Record<MovedTable, Reading>> = {
   accounts: { key: ['id'] },
   tokens: { key: ['id'] },
+  sessions: { key: ['id'] },
   usage: { more: '0 AS shard', key: ['account_id', 'day', 'kind'] },
   topics: { key: ['id'] },
   queues: {
@@ -47,6 +48,7 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
 const SIGNS = [
   "SELECT group_concat(id || ' ' || tier || ' ' || current_key ORDER BY id) FROM accounts",
   'SELECT sum(created_at), sum(revoked_at), hex(min(hash)), hex(max(hash)) FROM tokens',
+  'SELECT sum(created_at), min(id), max(id) FROM sessions',
   'SELECT sum(count) FROM usage',
   'SELECT sum(updated_at), sum(version) FROM topics',
   'SELECT sum(updated_at), sum(is_paused), sum(parallelism), sum(next_start_at) FROM queues',

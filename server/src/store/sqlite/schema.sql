@@ -255,4 +255,14 @@ CREATE TABLE journal (
 CREATE INDEX journal_of_message ON journal (message_seq);
 CREATE INDEX messages_of_source ON messages (account_id, source_message_id, seq) WHERE source_message_id IS NOT NULL;
 
-PRAGMA user_version = 2;
+CREATE TABLE sessions (
+  id         TEXT PRIMARY KEY,
+  token_id   TEXT NOT NULL REFERENCES tokens (id),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sessions_of_token ON sessions (token_id, created_at, id);
+CREATE INDEX sessions_by_expiry ON sessions (expires_at, id);
+
+PRAGMA user_version = 3;

@@ -212,6 +212,10 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     accountsKnownBy: (hashes, keys) => call('accountsKnownBy', hashes, keys),
     revokeHashes: (hashes, now) => call('revokeHashes', hashes, now),
     touchToken: (tokenId, now) => call('touchToken', tokenId, now),
+    createSession: (session, keptMax) => call('createSession', session, keptMax),
+    findSession: (sessionId, now) => call('findSession', sessionId, now),
+    endSession: (sessionId) => call('endSession', sessionId),
+    areAdmitted: (credentials, now) => call('areAdmitted', credentials, now),
     usage: (accountId, fromDay, toDay) => call('usage', accountId, fromDay, toDay),
     async close() {
       if (readers !== committer) await readers.close();

@@ -18,6 +18,7 @@ import * as messages from './messages.ts';
 import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
+import * as sessions from './sessions.ts';
 import { cancel, deliverNow, settle } from './settle.ts';
 import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
@@ -125,6 +126,10 @@ export function createVerbs(database: Database) {
     accountsKnownBy: on(accounts.accountsKnownBy),
     revokeHashes: on(accounts.revokeHashes),
     touchToken: on(accounts.touchToken),
+    createSession: on(sessions.createSession),
+    findSession: on(sessions.findSession),
+    endSession: on(sessions.endSession),
+    areAdmitted: on(sessions.areAdmitted),
     usage: (accountId: string, fromDay: string, toDay: string) => books.usage.list(accountId, fromDay, toDay),
   };
 }

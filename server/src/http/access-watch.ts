@@ -1,0 +1,74 @@
+// Ends what stays open for somebody, such as a live stream, when the token or the session it was opened with no longer
+// counts: at once where this process ended it, else when the store is asked next.
+
+import type { Accounts, EndedAccess } from '../accounts/accounts.ts';
+import type { Principal } from '../store/store.ts';
+import type { Clock } from '../world.ts';
+
+/** How long something may stay open after another node has revoked its token. */
+const ASK_EVERY_MS = 5000;
+
+interface Watched {
+  readonly principal: Principal;
+  readonly end: () => void;
+}
+
+export class AccessWatch {
+  readonly #accounts: Accounts;
+  readonly #clock: Clock;
+  readonly #watched = new Set<Watched>();
+  #cancel: (() => void) | null = null;
+  #isAsking = false;
+
+  constructor(accounts: Accounts, clock: Clock) {
+    this.#accounts = accounts;
+    this.#clock = clock;
+    accounts.onEnd((ended) => this.#endAll((watched) => isMeant(watched, ended)));
+  }
+
+  /** Calls `end`, at most once, when `principal` is no longer admitted. Answers a function that lets go of it. */
+  add(principal: Principal, end: () => void): () => void {
+    const watched = { principal, end };
+    this.#watched.add(watched);
+    this.#cancel ??= this.#clock.after(ASK_EVERY_MS, () => this.#tick());
+    return () => {
+      this.#watched.delete(watched);
+      if (this.#watched.size > 0) return;
+      this.#cancel?.();
+      this.#cancel = null;
+    };
+  }
+
+  #tick(): void {
+    this.#cancel = this.#clock.after(ASK_EVERY_MS, () => this.#tick());
+    // A store that has not answered yet is not asked twice.
+    if (!this.#isAsking) void this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    try {
+      // Once for all that somebody has open.
+      const principals = new Map([...this.#watched].map(({ principal }) => [keyOf(principal), principal]));
+      const admitted = await this.#accounts.areAdmitted([...principals.values()]);
+      const ended = new Set([...principals.keys()].filter((_, index) => !admitted[index]));
+      this.#endAll(({ principal }) => ended.has(keyOf(principal)));
+    } catch {
+      // The store is away, and nothing can be read from it meanwhile; it is asked again at the next tick.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #endAll(isMeant: (watched: Watched) => boolean): void {
+    for (const watched of [...this.#watched].filter(isMeant)) if (this.#watched.delete(watched)) watched.end();
+  }
+}
+
+function keyOf({ token, sessionId }: Principal): string {
+  return `${token.id} ${sessionId ?? ''}`;
+}
+
+function isMeant({ principal }: Watched, ended: EndedAccess): boolean {
+  return 'tokenId' in ended ? principal.token.id === ended.tokenId : principal.sessionId === ended.sessionId;
+}
