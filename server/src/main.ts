@@ -44,6 +44,7 @@ import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
 import { openStore, storePlace } from './open-store.ts';
+import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
@@ -121,9 +122,17 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const isForQstash = isForQstashClients(headerPrefix);
 
   const metrics = new Metrics();
+  const sizeLimits = requestSizeLimits(config.batchMax, config.requestBytesMax);
+  // An account alone gets half: what one request may make always fits into that.
+  const inbox = new Inbox(
+    Math.max(nodeMax('inboxMessages'), 2 * sizeLimits.messagesMax),
+    Math.max(nodeMax('inboxBytes'), 2 * sizeLimits.bytesMax),
+  );
+  metrics.pool('inboxMessages', inbox.messages);
+  metrics.pool('inboxBytes', inbox.bytes);
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const store = countingStore(
-    await openStore(config, { node, about, world, log, onBroken: options.onBroken }),
+    await openStore(config, { node, about, world, log, inbox, onBroken: options.onBroken }),
     metrics,
   );
   const accounts = new Accounts(store, world, newId);
@@ -136,7 +145,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     tiers,
     rules: config,
     deduplicationWindowMs: config.deduplicationWindowMs,
-    sizeLimits: requestSizeLimits(config.batchMax, config.requestBytesMax),
+    sizeLimits,
   });
   const noteInLog = logEngine(log);
   const noteInMetrics = countEngine(metrics);

@@ -3,6 +3,7 @@
 
 import type { Config } from './config.ts';
 import type { NodeAbout } from './domain/node.ts';
+import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
@@ -20,12 +21,13 @@ export interface OpenStoreOptions {
   readonly about: NodeAbout;
   readonly world: World;
   readonly log: Log;
+  readonly inbox: Inbox;
   /** The store is gone for good: there is nothing left to do but end the process. */
   readonly onBroken?: ((error: Error) => void) | undefined;
 }
 
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<Store> {
-  const { node, about, world, log, onBroken } = options;
+  const { node, about, world, log, inbox, onBroken } = options;
   // A disk or a database answers in real time, whatever time a test has for the messages.
   const timers = systemWorld().clock;
   if (config.store !== null) {
@@ -34,6 +36,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
       node,
       timers,
       log: (level, fields, text) => log[level](fields, text),
+      inbox,
       about,
     });
   }
@@ -48,6 +51,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     clock: world.clock,
     timers,
     node,
+    inbox,
     about,
     onBroken: (error) => {
       try {

@@ -70,6 +70,14 @@ export const BUDGETS = budgets({
     node: 20_000,
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
+  inboxBytes: {
+    what: 'Their bodies and headers; a body that is shared by a fan-out counts once',
+    unit: 'bytes',
+    each: null,
+    account: 'share',
+    node: 256 * MIB,
+    beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+  },
   headerBytes: {
     what: 'Headers of a delivery, names and values together, whichever way they came',
     unit: 'bytes',

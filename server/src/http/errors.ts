@@ -54,6 +54,12 @@ export function problemOf(error: unknown): Problem | null {
     switch (error.reason) {
       case 'overloaded':
         return { code: 'overloaded', message: 'the server has too much waiting to be written; try again shortly' };
+      case 'share':
+        return {
+          code: 'share_used',
+          message:
+            'the account has as much waiting to be written as is its share; try again when some of it is written',
+        };
       case 'full':
         return { code: 'disk_full', message: 'the disk of the server is full; nothing was accepted' };
       case 'unavailable':

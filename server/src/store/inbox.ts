@@ -1,28 +1,56 @@
-// What was asked to be accepted and waits for its transaction. Past a limit publishing is refused: memory is bounded.
+// What was asked to be accepted and waits for its transaction. An account may have its share waiting; past that, or when
+// all of it is used, publishing is refused: memory is bounded, and one account does not fill it.
 
+import { nodeMax } from '../domain/budgets.ts';
+import { headerBytes } from '../domain/headers.ts';
 import type { NewMessage } from '../domain/message.ts';
+import { Pool, type PoolRefusal } from '../domain/pool.ts';
 import { StoreUnavailable } from './store.ts';
 
-const MESSAGES_MAX = 20_000;
-const BYTES_MAX = 256 * 1024 * 1024;
-
 export class Inbox {
-  #messages = 0;
-  #bytes = 0;
+  readonly messages: Pool;
+  readonly bytes: Pool;
 
-  /** Counts these until they are written, or refuses them. */
+  constructor(messagesMax = nodeMax('inboxMessages'), bytesMax = nodeMax('inboxBytes')) {
+    this.messages = new Pool(messagesMax);
+    this.bytes = new Pool(bytesMax);
+  }
+
+  /** Counts these until they are written, or refuses them. All are of one account. */
   async hold<T>(messages: readonly NewMessage[], write: () => Promise<T>): Promise<T> {
-    if (this.#messages > MESSAGES_MAX || this.#bytes > BYTES_MAX) {
-      throw new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
+    const accountId = messages[0]?.accountId;
+    if (accountId === undefined) return write();
+    const bytes = waitingBytes(messages);
+    const noPlace = this.messages.take(accountId, messages.length);
+    if (noPlace) throw refusal(noPlace);
+    const noMemory = this.bytes.take(accountId, bytes);
+    if (noMemory) {
+      this.messages.give(accountId, messages.length);
+      throw refusal(noMemory);
     }
-    const bytes = messages.reduce((sum, message) => sum + message.body.length, 0);
-    this.#messages += messages.length;
-    this.#bytes += bytes;
     try {
       return await write();
     } finally {
-      this.#messages -= messages.length;
-      this.#bytes -= bytes;
+      this.messages.give(accountId, messages.length);
+      this.bytes.give(accountId, bytes);
     }
   }
+}
+
+/** A body that many messages share counts once; their headers are written for each. */
+export function waitingBytes(messages: readonly NewMessage[]): number {
+  let bytes = 0;
+  let body: Uint8Array | null = null;
+  for (const message of messages) {
+    if (message.body !== body) bytes += message.body.length;
+    body = message.body;
+    bytes += headerBytes(message.headers);
+  }
+  return bytes;
+}
+
+function refusal(why: PoolRefusal): StoreUnavailable {
+  return why === 'account'
+    ? new StoreUnavailable('share', 'As much of the account as is its share is waiting to be written.')
+    : new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
 }

@@ -371,7 +371,7 @@ export interface Store {
  * before it confirmed, and nobody can tell.
  */
 export class StoreUnavailable extends Error {
-  readonly reason: 'overloaded' | 'full' | 'unavailable' | 'doubtful';
+  readonly reason: 'overloaded' | 'share' | 'full' | 'unavailable' | 'doubtful';
   constructor(reason: StoreUnavailable['reason'], message: string) {
     super(message);
     this.name = 'StoreUnavailable';

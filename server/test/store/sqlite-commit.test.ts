@@ -266,33 +266,28 @@ test('a damaged file breaks the store, also on its thread, and closing it lets t
   openDirectory(directory).close();
 });
 
-test('past its bound of messages the store refuses to accept, but goes on delivering', async (t) => {
+test('past its share of messages an account is refused; others are accepted, and deliveries go on', async (t) => {
   const { store, executor } = await openWatched(t);
+  await store.createAccount({ id: 'acc_2', name: 'two', tier: 'free', createdAt: NOW }, KEYS);
   await store.accept([message()], NOW);
   const { claims } = await claim(store, 1);
   const letGo = executor.hold();
-  const waiting = Array.from({ length: 21 }, () => store.accept(messages(1000), NOW));
-  await assert.rejects(store.accept([message()], NOW), isUnavailable('overloaded'));
+  const waiting = Array.from({ length: 10 }, () => store.accept(messages(1000), NOW));
+  await assert.rejects(store.accept([message()], NOW), isUnavailable('share'));
+  const other = store.accept([message({ accountId: 'acc_2' })], NOW);
   const settled = store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
+  executor.batches.length = 0;
   letGo();
   assert.deepEqual(await settled, ['settled']);
+  await other;
+  // The first was on its way already; then two thousand messages, and what is small and what settles goes with them.
+  assert.deepEqual(executor.batches.slice(0, 2), [
+    ['accept', 'accept'],
+    ['accept', 'accept', 'accept', 'settle'],
+  ]);
   await Promise.all(waiting);
   await store.accept([message()], NOW);
-  assert.equal((await store.counts()).pending, 21_001);
-});
-
-test('past its bound of bytes the store refuses to accept', async (t) => {
-  const { store, executor } = await openWatched(t);
-  const letGo = executor.hold();
-  // One body for all: they are counted while they wait, and never written.
-  const body = new Uint8Array(64 * 1024 * 1024);
-  const waiting = Array.from({ length: 5 }, () => store.accept([message({ body })], NOW));
-  await assert.rejects(store.accept([message()], NOW), isUnavailable('overloaded'));
-  executor.spoil = ({ verb }) => (verb === 'accept' ? { error: 'not now', reason: null } : null);
-  letGo();
-  await Promise.allSettled(waiting);
-  executor.spoil = () => null;
-  await store.accept([message()], NOW);
+  assert.equal((await store.counts()).pending, 10_002);
 });
 
 test('closing finishes what was asked and refuses what comes after', async (t) => {

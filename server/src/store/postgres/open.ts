@@ -4,6 +4,7 @@
 import pg from 'pg';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
+import type { Inbox } from '../inbox.ts';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import type { Store } from '../store.ts';
 import { Database } from './database.ts';
@@ -27,6 +28,8 @@ export interface OpenOptions {
   readonly knownForMs?: number;
   /** For a command beside the service: the schema is neither made nor brought up to date. */
   readonly isBeside?: boolean;
+  /** See PostgresStoreOptions. */
+  readonly inbox?: Inbox;
   /** What people want to know of this node: its role, version and address. */
   readonly about?: NodeAbout;
 }
@@ -44,7 +47,14 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     onBack: () => opened?.cameBack(),
   });
   const { knownForMs } = options;
-  opened = createPostgresStore({ pool, timers, node, about, ...(knownForMs !== undefined && { knownForMs }) });
+  opened = createPostgresStore({
+    pool,
+    timers,
+    node,
+    about,
+    ...(knownForMs !== undefined && { knownForMs }),
+    ...(options.inbox && { inbox: options.inbox }),
+  });
   await pool.start();
   return opened.store;
 }

@@ -59,6 +59,8 @@ export interface PostgresStoreOptions {
   readonly node: string;
   /** What a node knows of the database is taken for true for this long; 0 to look every time. */
   readonly knownForMs?: number;
+  /** What waits to be accepted; one of its own unless given. */
+  readonly inbox?: Inbox;
   /** What people want to know of this node. */
   readonly about: NodeAbout;
 }
@@ -77,7 +79,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const hints = new Hints(node, timers, (payload) => pool.notify(payload));
   const doubts = new Doubts();
   const shard = shardOf(node);
-  const inbox = new Inbox();
+  const inbox = options.inbox ?? new Inbox();
   const journalListeners = new Set<() => void>();
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   /** By our own clock, reckoned from when the last sign of life was sent. Without any, nobody asks. */
@@ -251,7 +253,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     journalEnd: reading(events.journalEnd),
     deleteDeadLetters: writing(deadLetters.deleteDeadLetters),
     async retryDeadLetters(retries, now) {
-      const { isRetried, dueAt } = await writing(deadLetters.retryDeadLetters)(retries, now);
+      const fresh = retries.map(({ message }) => message);
+      const retrying = () => writing(deadLetters.retryDeadLetters)(retries, now);
+      const { isRetried, dueAt } = await inbox.hold(fresh, retrying);
       noteDue(dueAt, now);
       noteJournal();
       return isRetried;

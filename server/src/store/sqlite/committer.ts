@@ -3,12 +3,24 @@
 // cannot.
 
 import type { Clock } from '../../world.ts';
+import { waitingBytes } from '../inbox.ts';
 import { StoreUnavailable } from '../store.ts';
+import type { AcceptCommand } from './accept.ts';
 import type { Executor } from './executor.ts';
 import type { Command, FailedReply, Reply, Verbs } from './verbs.ts';
 
 /** How long what can wait is kept back, if nothing else is asked meanwhile. */
 const LINGER_MS = 5;
+
+/**
+ * One transaction accepts no more than this, but for one command that is larger by itself: what crosses to the writer is
+ * in memory twice, and as long as it takes nobody is answered. What is small goes with it all the same: whoever publishes a
+ * message waits for one transaction, not for all that another account has waiting.
+ */
+const BATCH_MESSAGES_MAX = 2000;
+const BATCH_BYTES_MAX = 32 * 1024 * 1024;
+const SMALL_MESSAGES_MAX = 100;
+const SMALL_BYTES_MAX = 256 * 1024;
 
 interface Waiting {
   readonly command: Command;
@@ -79,9 +91,8 @@ export class Committer {
     // Lets everything that is asked in this turn of the loop into the first batch.
     await null;
     while (this.#isUrgent && this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      this.#isUrgent = false;
+      const batch = this.#nextBatch();
+      this.#isUrgent = this.#waiting.length > 0;
       this.#cancelLinger?.();
       this.#cancelLinger = null;
       try {
@@ -98,6 +109,26 @@ export class Committer {
     if (this.#waiting.length > 0) this.#linger();
   }
 
+  #nextBatch(): Waiting[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    let room = { messages: BATCH_MESSAGES_MAX, bytes: BATCH_BYTES_MAX };
+    /** Accounts that have something left: what they asked later stays behind it. */
+    const behind = new Set<string>();
+    return waiting.filter((each, index) => {
+      const size = acceptSize(each.command);
+      if (size === null) return true;
+      const fits = size.messages <= room.messages && size.bytes <= room.bytes;
+      if (behind.has(size.accountId) || !(fits || size.isSmall || index === 0)) {
+        behind.add(size.accountId);
+        this.#waiting.push(each);
+        return false;
+      }
+      room = { messages: room.messages - size.messages, bytes: room.bytes - size.bytes };
+      return true;
+    });
+  }
+
   #break(error: Error, batch: readonly Waiting[]): void {
     this.#closed = error;
     for (const waiting of [...batch, ...this.#waiting]) {
@@ -106,6 +137,15 @@ export class Committer {
     this.#waiting = [];
     this.#onBroken(error);
   }
+}
+
+/** Null for what accepts nothing. */
+function acceptSize({ verb, args }: Command) {
+  if (verb !== 'accept') return null;
+  const { messages } = args[0] as AcceptCommand;
+  const bytes = waitingBytes(messages);
+  const isSmall = messages.length <= SMALL_MESSAGES_MAX && bytes <= SMALL_BYTES_MAX;
+  return { accountId: messages[0]?.accountId ?? '', messages: messages.length, bytes, isSmall };
 }
 
 function answer(waiting: Waiting, reply: Reply): void {

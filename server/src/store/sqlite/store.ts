@@ -22,6 +22,8 @@ export interface SqliteStoreOptions {
   readonly timers?: Clock;
   /** Names this process's claims; a new one for every start. */
   readonly node: string;
+  /** What waits to be accepted; one of its own unless given. */
+  readonly inbox?: Inbox;
   /** What people want to know of it. */
   readonly about?: NodeAbout;
   /** The file can no longer be written: the process must end. */
@@ -38,7 +40,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   const read = readers.call.bind(readers);
   const offer = new StandingOffer(node);
   const noteDue = offer.noteDue.bind(offer);
-  const inbox = new Inbox();
+  const inbox = options.inbox ?? new Inbox();
   const journalListeners = new Set<() => void>();
   const noteJournal = () => {
     for (const listener of journalListeners) listener();
@@ -121,7 +123,8 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     journalEnd: (accountId) => read('journalEnd', accountId),
     deleteDeadLetters: (accountId, ids) => call('deleteDeadLetters', accountId, ids),
     async retryDeadLetters(retries, now) {
-      const { isRetried, dueAt } = await call('retryDeadLetters', retries, now);
+      const fresh = retries.map(({ message }) => message);
+      const { isRetried, dueAt } = await inbox.hold(fresh, () => call('retryDeadLetters', retries, now));
       noteDue(dueAt);
       noteJournal();
       return isRetried;
