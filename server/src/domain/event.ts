@@ -31,6 +31,9 @@ export type Step =
   | { readonly kind: 'attempt'; readonly attempt: Attempt }
   | { readonly kind: 'cancelled' };
 
+/** The most that are told of one step. */
+export const STEP_EVENTS_MAX = 3;
+
 export function stepEvents(message: Message, step: Step): MessageEvent[] {
   switch (step.kind) {
     case 'accepted':

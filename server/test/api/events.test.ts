@@ -138,6 +138,37 @@ for (const which of ['', 'messageIds']) {
   }
 }
 
+for (const order of ['latestFirst', 'earliestFirst']) {
+  test(`GET /v2/events: ${order}, a page has as many as were asked for, and no step is lost between two`, async (t) => {
+    const rider = await startRider(t);
+    const receiver = await startReceiver(t, (_arrival, index) => (index < 2 ? 500 : 200));
+    const retried = await rider.published(receiver.url, { headers: { 'Service-Retry-Delay': '1000' } });
+    await rider.attempted(retried, 1);
+    const dead = await rider.published(receiver.url, { headers: { 'Service-Retries': '0' } });
+    await rider.ended(dead);
+    await rider.advance(1000);
+    await rider.ended(retried);
+    const cancelled = await rider.published(receiver.url, { headers: { 'Service-Delay': '1h' } });
+    await rider.manage('DELETE', `/v2/messages/${cancelled}`);
+    const whole = (await list(rider, `order=${order}`)).events;
+    assert.equal(whole.length, 13);
+    for (const count of [1, 2, 3, 13]) {
+      const seen: EventView[] = [];
+      let cursor: string | undefined;
+      do {
+        const page: Page = await list(rider, `order=${order}&count=${count}${cursor ? `&cursor=${cursor}` : ''}`);
+        assert.ok(page.events.length <= count, `${page.events.length} of ${count}`);
+        assert.ok(page.events.length === count || page.cursor === undefined);
+        seen.push(...page.events);
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      assert.deepEqual(seen, whole, String(count));
+    }
+    refusal(await rider.call('GET', '/v2/events?cursor=1.x'), 400, 'bad_parameter');
+    refusal(await rider.call('GET', '/v2/events?cursor=99999999999999999'), 400, 'bad_parameter');
+  });
+}
+
 test('GET /v2/events: at most 1000 at once; what it does not know is refused', async (t) => {
   const rider = await startRider(t);
   assert.equal((await rider.call('GET', '/v2/events?count=1000')).status, 200);

@@ -3,11 +3,12 @@
 import type { MessageEvent } from '../../domain/event.ts';
 import { EVENT_STATES, type EventState, messageEvents } from '../../domain/event.ts';
 import { Matcher } from '../../domain/message-filter.ts';
-import type { EventFilter, EventPage, PageRequest, Principal } from '../../store/store.ts';
+import type { EventFilter, PageRequest, Principal } from '../../store/store.ts';
 import type { AccessWatch } from '../access-watch.ts';
 import { EventsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
+import { cutPage, type EventCursor, pageToAsk, parseEventCursor } from '../event-pages.ts';
 import type { EventStreams } from '../event-streams.ts';
 import {
   FILTER_NAMES,
@@ -17,6 +18,7 @@ import {
   parseMessageFilter,
   parsePage,
   querySchema,
+  single,
   stateName,
   texts,
 } from '../filters.ts';
@@ -40,11 +42,16 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
       handle: async ({ principal, query }) => {
         const values = given(query, null, [...NAMES, ...PAGE_NAMES], isForQstashClients);
         const countDefault = isForQstashClients && path === '/v2/events' ? COUNT_MAX : 100;
-        const asked = { filter: parseEventFilter(values), page: parsePage(values, countDefault, COUNT_MAX, true) };
-        const { filter, page } = isForQstashClients ? withTimeForCursor(asked) : asked;
-        const { events, cursor } = await list(principal, filter, page);
+        const { cursor: goesOnFrom, ...rest } = values;
+        const filter = parseEventFilter(rest);
+        const page = parsePage(rest, countDefault, COUNT_MAX, true);
+        const place = goesOnFrom === undefined ? null : parseEventCursor(single('cursor', goesOnFrom));
+        const { events, cursor } =
+          isForQstashClients && isTime(place)
+            ? await list(principal, { ...filter, toAt: Math.min(filter.toAt ?? place.place, place.place) }, page, null)
+            : await list(principal, filter, page, place);
         const shown = events.map(views.event);
-        return { events: shown, logs: shown, ...(cursor !== null && { cursor: String(cursor) }) };
+        return { events: shown, logs: shown, ...(cursor !== null && { cursor }) };
       },
     });
   }
@@ -88,9 +95,11 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
    * From the journal or, of messages that are named, from themselves. Told oldest first, the latter only ever grow at
    * the end: a place in that order is their cursor.
    */
-  async function list(principal: Principal, filter: EventFilter, page: PageRequest): Promise<EventPage> {
+  async function list(principal: Principal, filter: EventFilter, page: PageRequest, from: EventCursor | null) {
     const ids = filter.messages.messageIds;
-    if (!ids) return store.listEvents(principal.account.id, filter, page);
+    if (!ids) {
+      return cutPage(await store.listEvents(principal.account.id, filter, pageToAsk(page, from)), page.limit, from);
+    }
     const events: MessageEvent[] = [];
     for (const id of new Set(ids)) {
       const stored = await store.getMessage(principal.account.id, id);
@@ -100,12 +109,12 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
     wanted.sort((a, b) => a.at - b.at);
     if (page.order === 'newestFirst') {
-      const end = Math.min(page.cursor ?? wanted.length, wanted.length);
+      const end = Math.min(from?.place ?? wanted.length, wanted.length);
       const start = Math.max(0, end - page.limit);
-      return { events: wanted.slice(start, end).reverse(), cursor: start > 0 ? start : null, endedAt: 0 };
+      return { events: wanted.slice(start, end).reverse(), cursor: start > 0 ? String(start) : null };
     }
-    const end = (page.cursor ?? 0) + page.limit;
-    return { events: wanted.slice(page.cursor ?? 0, end), cursor: end < wanted.length ? end : null, endedAt: 0 };
+    const end = (from?.place ?? 0) + page.limit;
+    return { events: wanted.slice(from?.place ?? 0, end), cursor: end < wanted.length ? String(end) : null };
   }
 }
 
@@ -113,11 +122,8 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
  * The documentation of the public clients begins a walk through the log with the time of day for a cursor. No cursor
  * of ours looks like one: places in the journal are larger, those among the events of named messages smaller.
  */
-function withTimeForCursor(asked: { readonly filter: EventFilter; readonly page: PageRequest }) {
-  const { filter, page } = asked;
-  if (page.cursor === null || page.cursor < 1e12 || page.cursor >= 1e14) return asked;
-  const toAt = Math.min(filter.toAt ?? page.cursor, page.cursor);
-  return { filter: { ...filter, toAt }, page: { ...page, cursor: null } };
+function isTime(cursor: EventCursor | null): cursor is EventCursor {
+  return cursor !== null && cursor.place >= 1e12 && cursor.place < 1e14;
 }
 
 function isWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {
