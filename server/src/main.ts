@@ -63,9 +63,6 @@ const PACKAGE = new URL('../package.json', import.meta.url);
 const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
 export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
 
-/** Bodies of messages whose attempts are under way. */
-const IN_FLIGHT_BYTES_MAX = 256 * 1024 * 1024;
-
 /** How long a stopping node waits for callers who are still sending their request. */
 const SENDING_MS_MAX = 5000;
 
@@ -170,7 +167,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       concurrency: config.role === 'api' ? 0 : config.concurrency,
       accountConcurrency: config.accountConcurrency,
       hostConcurrency: config.hostConcurrency,
-      bodyBytes: IN_FLIGHT_BYTES_MAX,
+      bodyBytes: nodeMax('inFlightBytes'),
     },
     heartbeat: heartbeat(store, node),
     upkeep: (settleInterrupted) => [
@@ -223,6 +220,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
   docsRoutes(api, VERSION, headerPrefix);
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
+  for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
   metrics.gauge('postrider_ready', '1 while the node serves, 0 while it drains.', () => (isServing ? 1 : 0));
   metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
   metricsRoutes(api, () => metrics.text());

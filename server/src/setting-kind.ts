@@ -35,6 +35,21 @@ export function integer(min: number, max: number): Kind<number> {
   };
 }
 
+/** Null is no limit. */
+export function integerOrNone(min: number, max: number): Kind<number | null> {
+  const { parse } = integer(min, max);
+  return {
+    placeholder: '<number>',
+    isList: false,
+    parse(text) {
+      if (text === 'none') return { value: null };
+      const parsed = parse(text);
+      return 'rule' in parsed ? { rule: `${parsed.rule}, or none` } : parsed;
+    },
+    show: (value) => (value === null ? 'none' : String(value)),
+  };
+}
+
 export const port: Kind<number> = {
   ...integer(0, 65_535),
   parse(text) {

@@ -2,7 +2,7 @@
 // the outcome is a success and what comes next is for others to decide. Nothing is followed, unpacked or retried.
 
 import type { Dispatcher } from 'undici';
-import { eachMax } from '../domain/budgets.ts';
+import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
 import type { TargetUrl } from '../domain/destination.ts';
 import type { HeaderList, Method, Outcome } from '../domain/message.ts';
 import type { Pool } from '../domain/pool.ts';
@@ -12,6 +12,7 @@ import type { Connection, Connections } from './connections.ts';
 import { RefusedError } from './dial.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
+import { LargeBody } from './large-body.ts';
 import { NoLookupError, UnreachableError } from './lookups.ts';
 import type { WireWindow } from './wire-window.ts';
 
@@ -50,6 +51,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly #wire: WireWindow;
   readonly #answers: Pool;
   readonly #onEnd: (outcome: Outcome | 'unsent') => void;
+  readonly #onWritten: () => void;
   #cancelDeadline: () => void = () => {};
   #cancelWaiting: () => void = () => {};
   #connection: Connection | null = null;
@@ -63,22 +65,37 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #body: Buffer = NOTHING;
   #bodyBytes = 0;
 
-  constructor(world: AttemptWorld, onEnd: (outcome: Outcome | 'unsent') => void) {
+  constructor(world: AttemptWorld, onEnd: (outcome: Outcome | 'unsent') => void, onWritten: () => void) {
     this.#clock = world.clock;
     this.#connections = world.connections;
     this.#wire = world.wire;
     this.#answers = world.answers;
     this.#onEnd = onEnd;
+    this.#onWritten = onWritten;
   }
 
-  /** To be called once. `onEnd` is then called exactly once, possibly before this returns. */
-  start({ accountId, target, method, headers, body, timeoutMs }: Exchange): void {
+  /**
+   * To be called once. `onEnd` is then called exactly once, possibly before this returns; `onWritten` before it, when a
+   * large body is written and nothing here holds it any more.
+   */
+  start(exchange: Exchange): void {
+    const { accountId, timeoutMs } = exchange;
     this.#accountId = accountId;
     // Waiting for a connection counts: the engine's lease is reckoned from here.
     this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
+    this.#connect(exchange);
+  }
+
+  /** By itself: what a function's closures see together, all of them keep, and the deadline's must not keep the body. */
+  #connect({ accountId, target, method, headers, body }: Exchange): void {
+    const request = { path: target.path, method, headers: headers as string[], body: body as Uint8Array | LargeBody };
+    if (body.length > UNCOUNTED_BODY_BYTES_MAX) {
+      request.body = new LargeBody(body, this.#onWritten);
+      request.headers = [...headers, 'Content-Length', String(body.length)];
+    }
     this.#cancelWaiting = this.#connections.acquire(target, accountId, (connection) => {
       this.#connection = connection;
-      connection.client.dispatch({ path: target.path, method, headers: headers as string[], body }, this);
+      connection.client.dispatch(request as Dispatcher.DispatchOptions, this);
     });
   }
 

@@ -15,6 +15,9 @@ import { type RequestStyle, sendJob } from './request.ts';
 import type { Sender, SendReport } from './sender.ts';
 import { type Heartbeat, Trust } from './trust.ts';
 
+/** Bodies of messages that are settled together; one that is larger is settled alone. */
+const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
+
 /** A task that runs beside the claims, a piece at a time; answers in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
@@ -92,10 +95,16 @@ export class Engine {
     store.onWork(() => this.#wake());
     // It has observed its trouble.
     sender.onReports((reports) => void this.#settleReports(reports).catch(() => {}));
+    sender.onWritten((leases) => this.#letGo(leases));
   }
 
   get attemptsInFlight(): number {
     return this.#inFlight.count;
+  }
+
+  /** What accounts share here, by its name in the table of budgets. Nothing is refused: messages wait. */
+  get pools() {
+    return this.#inFlight.pools;
   }
 
   /** Every loop waits for the clock or for work. */
@@ -218,6 +227,13 @@ export class Engine {
     return Math.max(0, this.#scheduleAt - clock.now());
   }
 
+  /** Their bodies are on their way: whoever waits for bytes has room. */
+  #letGo(leases: readonly string[]): void {
+    let isRoom = false;
+    for (const lease of leases) if (this.#inFlight.wrote(lease)) isRoom = true;
+    if (isRoom) this.#wake();
+  }
+
   async #settleReports(reports: readonly SendReport[]): Promise<void> {
     const ended: [Claim, Ended][] = [];
     const unsent: Claim[] = [];
@@ -227,10 +243,38 @@ export class Engine {
       if (outcome === 'unsent') unsent.push(claim);
       else ended.push([claim, { outcome, startedAt, endedAt }]);
     }
-    await Promise.all([this.#settle(ended, !this.#isStopping), this.#release(unsent)]);
-    for (const claim of [...ended.map(([each]) => each), ...unsent]) this.#inFlight.remove(claim);
+    const settling = this.#settleSome(ended);
+    await Promise.all([settling, this.#release(unsent)]);
+    for (const claim of unsent) this.#inFlight.remove(claim);
     if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#wake();
+  }
+
+  /** In pieces: the reports of callbacks hold what was sent once more, and larger. */
+  async #settleSome(ended: readonly (readonly [Claim, Ended])[]): Promise<void> {
+    for (let at = 0; at < ended.length; ) {
+      let bytes = 0;
+      let end = at;
+      while (end < ended.length && (end === at || bytes <= SETTLE_BYTES_MAX)) {
+        bytes += ended[end]![0].message.body.length;
+        end += 1;
+      }
+      const piece = end - at === ended.length ? ended : ended.slice(at, end);
+      await this.#settle(piece, this.#isStopping ? [] : this.#passingOn(piece));
+      for (const [claim] of piece) this.#inFlight.remove(claim);
+      at = end;
+    }
+  }
+
+  /** The accounts whose messages leave their slots to the next of their queues. */
+  #passingOn(ended: readonly (readonly [Claim, Ended])[]): string[] {
+    const accounts = new Map<string, boolean>();
+    for (const [claim] of ended) {
+      const { queueName, accountId } = claim.message;
+      if (queueName === null || accounts.get(accountId) === false) continue;
+      accounts.set(accountId, this.#inFlight.mayPassOn(claim));
+    }
+    return [...accounts].filter(([, mayPassOn]) => mayPassOn).map(([accountId]) => accountId);
   }
 
   async #settleInterrupted(claims: readonly Claim[], reason: string): Promise<void> {
@@ -238,12 +282,12 @@ export class Engine {
     const outcome: Outcome = { kind: 'interrupted', reason };
     await this.#settle(
       claims.map((claim) => [claim, { outcome, startedAt: at, endedAt: at }]),
-      false,
+      [],
     );
   }
 
-  /** `takesOver`: they were sent from here, and leave their slots to the next of their queues. */
-  async #settle(ended: readonly (readonly [Claim, Ended])[], takesOver: boolean): Promise<void> {
+  /** `takesOver`: messages of these accounts were sent from here, and leave their slots to the next of their queues. */
+  async #settle(ended: readonly (readonly [Claim, Ended])[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, tiers, newId, style, observe } = this.#options;
     const settlements = ended.map(([claim, end]) =>

@@ -35,6 +35,11 @@ export interface Sender {
   /** Called with what has ended since the last call. Set once, before the first `send`. */
   onReports(listener: (reports: readonly SendReport[]) => void): void;
   /**
+   * Called with attempts whose bodies are written to their connections: nothing of them is held here any more. Only large
+   * ones are named, those that count among the bytes in flight. Set once, before the first `send`.
+   */
+  onWritten(listener: (leases: readonly string[]) => void): void;
+  /**
    * Requests may be put on the wire until this time (monotonic). What has not started when it passes is never sent, also
    * not when it is extended later: it is reported as `unsent`. Without a call, there is no end.
    */

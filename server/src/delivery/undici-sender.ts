@@ -43,11 +43,12 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   /** Not begun: what is called is reported as unsent. */
   const waiting = new Set<() => void>();
   let listener: (reports: readonly SendReport[]) => void = () => {};
+  let onWritten: (leases: readonly string[]) => void = () => {};
   let ended: SendReport[] = [];
   let isClosed = false;
 
-  function report(job: SendJob, startedAt: number, outcome: SendReport['outcome']): void {
-    ended.push({ lease: job.lease, startedAt, endedAt: clock.now(), outcome });
+  function report(lease: string, startedAt: number, outcome: SendReport['outcome']): void {
+    ended.push({ lease, startedAt, endedAt: clock.now(), outcome });
     if (ended.length === 1) clock.soon(handOver);
   }
 
@@ -61,12 +62,12 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   function start(job: SendJob): void {
     const startedAt = clock.now();
     if (isClosed) {
-      report(job, startedAt, { kind: 'interrupted', reason: 'the sender is closed' });
+      report(job.lease, startedAt, { kind: 'interrupted', reason: 'the sender is closed' });
       return;
     }
     const target = parseTargetUrl(job.url);
     if ('problem' in target) {
-      report(job, startedAt, { kind: 'refusedByPolicy', reason: target.problem });
+      report(job.lease, startedAt, { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
     if (connections.hasIdle(target)) begin(job, target);
@@ -78,7 +79,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     const giveBack = () => {
       takeBack();
       waiting.delete(giveBack);
-      report(job, clock.now(), 'unsent');
+      report(job.lease, clock.now(), 'unsent');
     };
     waiting.add(giveBack);
     const takeBack = lookups.whenFree(job.accountId, target.hostname, () => {
@@ -89,14 +90,16 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
 
   function begin(job: SendJob, target: TargetUrl): void {
     const startedAt = clock.now();
-    const { accountId, method, body, timeoutMs } = job;
+    const { lease, accountId, method, body, timeoutMs } = job;
     const headers = ['Host', target.hostHeader];
     for (const [name, value] of job.headers) headers.push(name, value);
     for (const [name, value] of signatures(job, startedAt)) headers.push(name, value);
-    const attempt = new Attempt({ clock, connections, wire, answers }, (outcome) => {
+    // None of these may see the job: they stay until the end, and its body need not.
+    const onEnd = (outcome: SendReport['outcome']) => {
       running.delete(attempt);
-      report(job, startedAt, outcome);
-    });
+      report(lease, startedAt, outcome);
+    };
+    const attempt = new Attempt({ clock, connections, wire, answers }, onEnd, () => onWritten([lease]));
     running.add(attempt);
     attempt.start({ accountId, target, method, headers, body, timeoutMs });
   }
@@ -116,6 +119,9 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     },
     onReports(report) {
       listener = report;
+    },
+    onWritten(written) {
+      onWritten = written;
     },
     mayStartUntil(untilMs) {
       if (!wire.extend(untilMs)) return;

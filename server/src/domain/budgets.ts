@@ -4,6 +4,9 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
+/** Bodies of attempts under way up to this size are not counted: they come to little, and never wait for large ones. */
+export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
+
 export interface Budget {
   /** What is held or done. */
   readonly what: string;
@@ -29,13 +32,30 @@ export const BUDGETS = budgets({
     node: '--concurrency',
     beyond: 'the message waits; messages of other accounts start',
   },
+  hostSlots: {
+    what: 'Attempts under way to one destination host',
+    unit: 'attempts',
+    each: null,
+    account: 'share',
+    node: '--host-concurrency',
+    beyond: 'the message waits; messages of other accounts, and to other hosts, start',
+  },
+  claimHosts: {
+    what: 'Hosts of one account that one claim looks at',
+    unit: 'hosts',
+    each: 128,
+    account: null,
+    node: null,
+    beyond: 'the next claim goes on from there',
+  },
   inFlightBytes: {
-    what: 'Message bodies of attempts under way, until they are written to the socket; bodies up to 16 KiB are not counted',
+    what: 'Message bodies of attempts under way, until they are written to the socket, or until the attempt ends when a callback will report them; bodies up to 16 KiB are not counted',
     unit: 'bytes',
     each: null,
     account: 'share',
     node: 96 * MIB,
-    beyond: 'the message waits; messages of other accounts start',
+    beyond:
+      'the message waits; messages of other accounts start. One that is larger than its share goes alone, beside the pool',
   },
   uploads: {
     what: 'Request bodies that are being received or processed',

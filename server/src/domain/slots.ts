@@ -1,50 +1,135 @@
 // How many attempts may start, and whose. One budget serves the claim in every adapter and the lease at acceptance,
-// so that no path can start more than the engine has room for.
+// so that no path can start more than the engine has room for, nor give one account what belongs to the others.
 
+import { UNCOUNTED_BODY_BYTES_MAX } from './budgets.ts';
+import { shareRoom } from './pool.ts';
+
+/** What is free, and what accounts have under way: of all of it an account takes at most as much as stays free after it. */
 export interface ClaimLimits {
-  /** Free places on the node. */
+  /** At most so many may start. */
   readonly slots: number;
-  /** Body bytes that may still be taken into memory. The last message taken may go over it, or none large could. */
+  /** Free places of the node, of which an account takes its share. */
+  readonly sharedSlots: number;
+  /** Free bytes for bodies that are counted, of which an account takes its share. */
   readonly bytes: number;
+  /** How many bodies may go that are larger than the share of their account. */
+  readonly oversized: number;
+  /** Who has nothing under way may take the last free place. */
+  readonly lastGoes: boolean;
   readonly accountMax: number;
-  readonly hostMax: number;
-  /** Attempts under way by account and by host. One that has at most half of its maximum may be left out. */
-  readonly accountsBusy: readonly (readonly [accountId: string, count: number])[];
-  readonly hostsBusy: readonly (readonly [host: string, count: number])[];
+  /** What is under way by account, and the bytes of it that are counted. */
+  readonly accountsBusy: readonly (readonly [accountId: string, attempts: number, bytes: number])[];
+  /** An account that is not named has at most so many under way, and none whose bytes are counted. */
+  readonly accountsOther: number;
+  /** Free places at a host; and how many an account may have under way there that is not named in `lanesBusy`. */
+  readonly hostsFree: readonly (readonly [host: string, places: number, attempts: number])[];
+  /** The same for a host that is not named: at least so many places, at most so many attempts. */
+  readonly hostsOther: readonly [places: number, attempts: number];
+  /** What is under way by account and host. */
+  readonly lanesBusy: readonly (readonly [accountId: string, host: string, attempts: number])[];
 }
 
-export const NO_SLOTS: ClaimLimits = { slots: 0, bytes: 0, accountMax: 0, hostMax: 0, accountsBusy: [], hostsBusy: [] };
+export const NO_SLOTS: ClaimLimits = {
+  slots: 0,
+  sharedSlots: 0,
+  bytes: 0,
+  oversized: 0,
+  lastGoes: false,
+  accountMax: 0,
+  accountsBusy: [],
+  accountsOther: 0,
+  hostsFree: [],
+  hostsOther: [0, 0],
+  lanesBusy: [],
+};
+
+/** What a body takes of the bytes in flight: small ones are not counted. */
+export function countedBytes(bodyBytes: number): number {
+  return bodyBytes > UNCOUNTED_BODY_BYTES_MAX ? bodyBytes : 0;
+}
+
+/** How many more places an account may take of those that are free, when it has `held` of the others. */
+export function placesRoom(free: number, held: number, lastGoes: boolean): number {
+  const room = shareRoom(free, 0, held);
+  // Else a single place would never be given to anybody.
+  return room === 0 && lastGoes && held === 0 && free > 0 ? 1 : room;
+}
+
+/** Whether a body goes into what is free, or beside it: one that is larger than its share must not wait for ever. */
+export function fitsShare(counted: number, free: number, held: number): boolean {
+  return counted === 0 || counted <= shareRoom(free, 0, held);
+}
+
+/** Of an account. */
+interface Held {
+  attempts: number;
+  bytes: number;
+}
+
+/** At a host. */
+interface Places {
+  free: number;
+  /** How many an account may have that has no entry of its own. */
+  readonly others: number;
+}
 
 export class SlotBudget {
   #slots: number;
+  #sharedSlots: number;
   #bytes: number;
-  #accounts: Rooms;
-  #hosts: Rooms;
+  #oversized: number;
+  readonly #lastGoes: boolean;
+  readonly #accountMax: number;
+  readonly #accounts = new Map<string, Held>();
+  readonly #accountsOther: number;
+  readonly #hosts = new Map<string, Places>();
+  readonly #hostsOther: ClaimLimits['hostsOther'];
+  readonly #lanes = new Map<string, number>();
 
   constructor(limits: ClaimLimits) {
     this.#slots = limits.slots;
+    this.#sharedSlots = limits.sharedSlots;
     this.#bytes = limits.bytes;
-    this.#accounts = new Rooms(limits.accountMax, limits.accountsBusy);
-    this.#hosts = new Rooms(limits.hostMax, limits.hostsBusy);
+    this.#oversized = limits.oversized;
+    this.#lastGoes = limits.lastGoes;
+    this.#accountMax = limits.accountMax;
+    for (const [accountId, attempts, bytes] of limits.accountsBusy) this.#accounts.set(accountId, { attempts, bytes });
+    this.#accountsOther = limits.accountsOther;
+    for (const [host, free, others] of limits.hostsFree) this.#hosts.set(host, { free, others });
+    this.#hostsOther = limits.hostsOther;
+    for (const [accountId, host, attempts] of limits.lanesBusy) this.#lanes.set(laneOf(accountId, host), attempts);
   }
 
   get slots(): number {
     return this.#slots;
   }
 
-  /** How many more of this account's messages to this host may start, as far as bodies allow. */
-  room(accountId: string, host: string): number {
-    return Math.min(this.#slots, this.#accounts.of(accountId), this.#hosts.of(host));
+  /** How many more of this account's messages may start, as far as their hosts and bodies allow. */
+  accountRoom(accountId: string): number {
+    const held = this.#accounts.get(accountId)?.attempts ?? this.#accountsOther;
+    const own = Math.max(0, this.#accountMax - held);
+    return Math.min(this.#slots, own, placesRoom(this.#sharedSlots, held, this.#lastGoes));
   }
 
-  /** What is left, as limits for somebody else to count down from. */
-  limits(): ClaimLimits {
-    return { slots: this.#slots, bytes: this.#bytes, ...limitsOf(this.#accounts, this.#hosts) };
+  /** How many more of this account's messages to this host may start, as far as bodies allow. */
+  room(accountId: string, host: string): number {
+    const { free, others } = this.#placesAt(host);
+    const held = this.#lanes.get(laneOf(accountId, host)) ?? others;
+    return Math.min(this.accountRoom(accountId), placesRoom(free, held, this.#lastGoes));
+  }
+
+  /** The accounts and hosts where nothing may start, of those that are named. */
+  full(): { readonly accounts: string[]; readonly hosts: string[] } {
+    return {
+      accounts: [...this.#accounts.keys()].filter((accountId) => this.accountRoom(accountId) < 1),
+      hosts: [...this.#hosts].filter(([, { free }]) => free < 1).map(([host]) => host),
+    };
   }
 
   take(accountId: string, host: string, bodyBytes: number): boolean {
     if (this.room(accountId, host) < 1) return false;
-    if (bodyBytes > 0 && this.#bytes <= 0) return false;
+    const held = this.#accounts.get(accountId)?.bytes ?? 0;
+    if (!fitsShare(countedBytes(bodyBytes), this.#bytes, held) && (held > 0 || this.#oversized < 1)) return false;
     this.use(accountId, host, bodyBytes);
     return true;
   }
@@ -52,72 +137,92 @@ export class SlotBudget {
   /** Counts one that has its place already, whether there is room or not. */
   use(accountId: string, host: string, bodyBytes: number): void {
     this.#slots -= 1;
-    this.#bytes -= bodyBytes;
-    this.#accounts.use(accountId);
-    this.#hosts.use(host);
+    this.#sharedSlots -= 1;
+    const counted = countedBytes(bodyBytes);
+    let account = this.#accounts.get(accountId);
+    if (!account) {
+      account = { attempts: this.#accountsOther, bytes: 0 };
+      this.#accounts.set(accountId, account);
+    }
+    if (fitsShare(counted, this.#bytes, account.bytes)) this.#bytes -= counted;
+    else this.#oversized -= 1;
+    account.attempts += 1;
+    account.bytes += counted;
+    const places = this.#placesAt(host);
+    places.free -= 1;
+    this.#hosts.set(host, places);
+    const lane = laneOf(accountId, host);
+    this.#lanes.set(lane, (this.#lanes.get(lane) ?? places.others) + 1);
   }
 
-  /** A part of it that somebody else may count down from: half, rounded up, and no more than `most`. */
+  /** What is left, as limits for somebody else to count down from. */
+  limits(): ClaimLimits {
+    return {
+      slots: this.#slots,
+      sharedSlots: this.#sharedSlots,
+      bytes: this.#bytes,
+      oversized: this.#oversized,
+      lastGoes: this.#lastGoes,
+      accountMax: this.#accountMax,
+      accountsBusy: [...this.#accounts].map(([id, { attempts, bytes }]) => [id, attempts, bytes] as const),
+      accountsOther: this.#accountsOther,
+      hostsFree: [...this.#hosts].map(([host, { free, others }]) => [host, free, others] as const),
+      hostsOther: this.#hostsOther,
+      lanesBusy: [...this.#lanes].map(([lane, attempts]) => [...partsOf(lane), attempts] as const),
+    };
+  }
+
+  /**
+   * A part of it that somebody else may count down from, while it is counted down here `without` that part: half of what
+   * is free, rounded up, and no more than `most`. What both give together, the whole would have given.
+   */
   half(most = Number.POSITIVE_INFINITY): SlotBudget {
-    const [accounts, hosts] = [this.#accounts.half(most), this.#hosts.half(most)];
-    const slots = Math.min(halfOf(this.#slots), most);
-    return new SlotBudget({ slots, bytes: halfOf(this.#bytes), ...limitsOf(accounts, hosts) });
+    const limits = this.limits();
+    return new SlotBudget({
+      ...limits,
+      slots: Math.min(halfOf(limits.slots), most),
+      sharedSlots: halfOf(limits.sharedSlots),
+      bytes: halfOf(limits.bytes),
+      lastGoes: false,
+      accountMax: halfOf(limits.accountMax),
+      hostsFree: limits.hostsFree.map(([host, free, others]) => [host, halfOf(free), others] as const),
+      hostsOther: [halfOf(limits.hostsOther[0]), limits.hostsOther[1]],
+    });
   }
 
   /** What is left of it if another may use up all of `part`. */
   without(part: SlotBudget): SlotBudget {
-    const left = new SlotBudget(NO_SLOTS);
-    left.#slots = this.#slots - part.#slots;
-    left.#bytes = this.#bytes - part.#bytes;
-    left.#accounts = this.#accounts.without(part.#accounts);
-    left.#hosts = this.#hosts.without(part.#hosts);
-    return left;
+    const limits = this.limits();
+    return new SlotBudget({
+      ...limits,
+      slots: limits.slots - part.#slots,
+      sharedSlots: limits.sharedSlots - part.#sharedSlots,
+      bytes: limits.bytes - part.#bytes,
+      oversized: limits.oversized - part.#oversized,
+      lastGoes: false,
+      accountMax: limits.accountMax - part.#accountMax,
+      hostsFree: limits.hostsFree.map(
+        ([host, free, others]) => [host, free - part.#placesAt(host).free, others] as const,
+      ),
+      hostsOther: [limits.hostsOther[0] - part.#hostsOther[0], limits.hostsOther[1]],
+    });
   }
-}
 
-function limitsOf(accounts: Rooms, hosts: Rooms): Omit<ClaimLimits, 'slots' | 'bytes'> {
-  return { accountMax: accounts.max, hostMax: hosts.max, accountsBusy: accounts.busy(), hostsBusy: hosts.busy() };
+  #placesAt(host: string): Places {
+    return this.#hosts.get(host) ?? { free: this.#hostsOther[0], others: this.#hostsOther[1] };
+  }
 }
 
 function halfOf(count: number): number {
   return Math.ceil(count / 2);
 }
 
-/** Counts down from a maximum per key. */
-class Rooms {
-  readonly max: number;
-  /** Of a key that was left out: it may have up to half of its maximum under way, so only the other half is sure. */
-  readonly #leftOut: number;
-  readonly #left = new Map<string, number>();
+/** Neither an account nor a host has a blank in its name. */
+function laneOf(accountId: string, host: string): string {
+  return `${accountId} ${host}`;
+}
 
-  constructor(max: number, busy: ClaimLimits['hostsBusy'], leftOut = halfOf(max)) {
-    this.max = max;
-    this.#leftOut = leftOut;
-    for (const [key, count] of busy) this.#left.set(key, Math.max(0, max - count));
-  }
-
-  of(key: string): number {
-    return this.#left.get(key) ?? this.#leftOut;
-  }
-
-  busy(): [string, number][] {
-    return [...this.#left].map(([key, left]) => [key, this.max - left]);
-  }
-
-  use(key: string): void {
-    this.#left.set(key, this.of(key) - 1);
-  }
-
-  half(most: number): Rooms {
-    // Of an even maximum, exactly half is what a key has that was left out.
-    const half = new Rooms(2 * Math.min(halfOf(this.#leftOut), most), []);
-    for (const [key, left] of this.#left) half.#left.set(key, Math.min(halfOf(left), most, half.max));
-    return half;
-  }
-
-  without(part: Rooms): Rooms {
-    const left = new Rooms(this.max, [], this.#leftOut - part.#leftOut);
-    for (const key of [...this.#left.keys(), ...part.#left.keys()]) left.#left.set(key, this.of(key) - part.of(key));
-    return left;
-  }
+function partsOf(lane: string): [accountId: string, host: string] {
+  const at = lane.indexOf(' ');
+  return [lane.slice(0, at), lane.slice(at + 1)];
 }

@@ -6,7 +6,7 @@ import type { Claim, NewMessage } from '../domain/message.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { ClaimAnswer, ClaimRequest } from './store.ts';
-import type { Heir } from './succession.ts';
+import type { Estate } from './succession.ts';
 
 /** What a claim must know of the account of its message. */
 export interface AccountAtClaim {
@@ -107,8 +107,9 @@ export class StandingOffer {
     return lease;
   }
 
-  heir(): Heir {
-    return { node: this.#node, leasePrefix: this.newLeasePrefix() };
+  /** For the next of the queues of these accounts; null if there are none. */
+  estate(accounts: readonly string[]): Estate | null {
+    return accounts.length === 0 ? null : { node: this.#node, leasePrefix: this.newLeasePrefix(), accounts };
   }
 
   /** Leased in place of those that have ended, whose slots they take: handed out at the next claim. */

@@ -139,10 +139,10 @@ export type Counts = Readonly<Record<Message['state'], number>>;
 
 export interface SettleOptions {
   /**
-   * There is a free slot for each of them that ends: the store may lease the next of its queue to the same node, and hands
-   * it out at the next claim.
+   * For each message of these accounts that ends there is a free slot: the store may lease the next of its queue to the
+   * same node, and hands it out at the next claim.
    */
-  readonly takesOver?: boolean;
+  readonly takesOver?: readonly string[];
   /** Nobody waits for it: the store may write it with what it is asked next, a moment later. */
   readonly canWait?: boolean;
 }

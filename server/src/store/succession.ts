@@ -1,6 +1,8 @@
 // The next of a queue may be leased in the transaction that ends the one before it: it takes over the slot, so that a
 // queue pays one commit for a message and not two. Which one may is decided here, for every adapter.
 
+import { UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
+import type { Settlement } from '../domain/message.ts';
 import type { MessageRow } from './rows.ts';
 
 /** To whom the next of a queue may be leased. */
@@ -10,8 +12,25 @@ export interface Heir {
   readonly leasePrefix: string;
 }
 
-/** Nobody looked whether there is room for its bytes: so many may be in memory beyond the limit, for each attempt. */
-export const HEIR_BODY_BYTES_MAX = 64 * 1024;
+/** Who leaves a slot to the next of its queue. */
+export interface Estate extends Heir {
+  /** Only messages of these accounts do: others have more than their share, and leave their slots to all. */
+  readonly accounts: readonly string[];
+}
+
+/** Of settlements that are written together: the accounts for whose messages all who sent them say that they take over. */
+export function takingOver(
+  together: readonly { readonly settlements: readonly Settlement[]; readonly takesOver: readonly string[] }[],
+): string[] {
+  const accounts = new Set(together.flatMap(({ takesOver }) => takesOver));
+  for (const { settlements, takesOver } of together) {
+    for (const { accountId } of settlements) if (!takesOver.includes(accountId)) accounts.delete(accountId);
+  }
+  return [...accounts];
+}
+
+/** Nobody looked whether there is room for its bytes: only those that are not counted take over. */
+export const HEIR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
 /** What a message takes up: a place in its queue, and a slot at its host. */
 export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;

@@ -15,7 +15,8 @@ interface Family {
 interface SharedPool {
   readonly max: number;
   readonly used: number;
-  readonly refused: Readonly<Record<'account' | 'node', number>>;
+  /** Not of a pool that refuses nothing, because what finds no room waits. */
+  readonly refused?: Readonly<Record<'account' | 'node', number>>;
 }
 
 export class Metrics {
@@ -76,10 +77,13 @@ export class Metrics {
         'postrider_pool_refused_total',
         'counter',
         'Refusals of a pool: the account had its share, or the node was full.',
-        ({ refused }) => [
-          [',why="account"', refused.account],
-          [',why="node"', refused.node],
-        ],
+        ({ refused }) =>
+          refused
+            ? [
+                [',why="account"', refused.account],
+                [',why="node"', refused.node],
+              ]
+            : [],
       ),
     ];
   }

@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { eachMax } from '../../src/domain/budgets.ts';
 import {
   ACCOUNT,
   ERROR,
+  KIB,
   message,
   messages,
   NOW,
@@ -135,47 +137,134 @@ export function claimConformance(factory: HarnessFactory): void {
         [...messages(10, { host: 'h1:80' }), ...messages(10, { host: 'h2:80' }), message({ accountId: OTHER_ACCOUNT })],
         NOW,
       );
-      const claims = await a.claims(NOW, { accountMax: 6, accountsBusy: [[ACCOUNT, 4]] });
+      const claims = await a.claims(NOW, { accountMax: 6, accountsBusy: [[ACCOUNT, 4, 0]] });
       assert.equal(claims.filter((claim) => claim.message.accountId === ACCOUNT).length, 2);
       assert.equal(claims.filter((claim) => claim.message.accountId === OTHER_ACCOUNT).length, 1);
     });
 
     test('never more for a host than it may still have under way, whichever account asks', async ({ a }) => {
       await a.store.accept([...messages(10), ...messages(10, { accountId: OTHER_ACCOUNT })], NOW);
-      const claims = await a.claims(NOW, { hostMax: 8, hostsBusy: [['a.example:443', 5]] });
-      assert.equal(claims.length, 3);
+      const claims = await a.claims(NOW, { hostsFree: [['a.example:443', 3, 0]] });
+      assert.ok(claims.length <= 3);
+      assert.equal(new Set(claims.map((claim) => claim.message.accountId)).size, 2, 'each of them got its share');
     });
 
-    test('an account or host that the request leaves out may have half of its maximum under way', async ({ a }) => {
+    test('an account takes at most as many slots as stay free after it', async ({ a }) => {
+      await a.store.accept(
+        Array.from({ length: 20 }, (_, index) => message({ host: `h${index % 4}:80` })),
+        NOW,
+      );
+      assert.equal((await a.claims(NOW, { slots: 9, sharedSlots: 9 })).length, 4);
+      await a.store.accept(messages(20, { accountId: OTHER_ACCOUNT }), NOW);
+      const claims = await a.claims(NOW, { slots: 5, sharedSlots: 5, accountsBusy: [[ACCOUNT, 4, 0]] });
+      assert.deepEqual(
+        claims.map((claim) => claim.message.accountId),
+        [OTHER_ACCOUNT, OTHER_ACCOUNT],
+      );
+    });
+
+    test('the last slot goes to one who has none', async ({ a }) => {
+      await a.store.accept([...messages(5), ...messages(5, { accountId: OTHER_ACCOUNT })], NOW);
+      const last = { slots: 1, sharedSlots: 1, accountsBusy: [[ACCOUNT, 1, 0]] } as const;
+      assert.deepEqual(
+        (await a.claims(NOW, last)).map((claim) => claim.message.accountId),
+        [OTHER_ACCOUNT],
+      );
+    });
+
+    test('an account that the request leaves out may have as many under way as it says of the others', async ({
+      a,
+    }) => {
       await a.store.accept(messages(20), NOW);
-      assert.equal((await a.claims(NOW, { hostMax: 7 })).length, 4);
-      assert.equal((await a.claims(NOW, { accountMax: 4 })).length, 2);
+      assert.equal((await a.claims(NOW, { accountMax: 4, accountsOther: 2 })).length, 2);
+      assert.equal((await a.claims(NOW, { slots: 20, sharedSlots: 20, accountsOther: 4 })).length, 8);
+    });
+
+    test('at a host that two accounts send to, one takes at most as many places as stay free after it', async ({
+      a,
+    }) => {
+      await a.store.accept(messages(20), NOW);
+      const host = 'a.example:443';
+      assert.equal((await a.claims(NOW, { hostsFree: [[host, 10, 0]] })).length, 5);
+      await a.store.accept(messages(20, { accountId: OTHER_ACCOUNT }), NOW);
+      const claims = await a.claims(NOW, { hostsFree: [[host, 5, 0]], lanesBusy: [[ACCOUNT, host, 5]] });
+      assert.deepEqual(
+        claims.map((claim) => claim.message.accountId),
+        [OTHER_ACCOUNT, OTHER_ACCOUNT],
+      );
     });
 
     test('nothing for a host or an account that has all it may', async ({ a }) => {
       await a.store.accept(messages(3), NOW);
       assert.deepEqual(await a.claimedIds(NOW, { hostMax: 4, hostsBusy: [['a.example:443', 4]] }), []);
-      assert.deepEqual(await a.claimedIds(NOW, { accountMax: 4, accountsBusy: [[ACCOUNT, 9]] }), []);
+      assert.deepEqual(await a.claimedIds(NOW, { accountMax: 4, accountsBusy: [[ACCOUNT, 9, 0]] }), []);
       assert.equal((await a.claims(NOW)).length, 3);
     });
 
-    test('bodies are taken until the bytes are used up; only the last may go over', async ({ a }) => {
-      await a.store.accept(messages(5, { body: new Uint8Array(100) }), NOW);
-      assert.equal((await a.claims(NOW, { bytes: 250 })).length, 3);
+    test('an account takes at most as many bytes as stay free after it', async ({ a }) => {
+      const body = new Uint8Array(KIB * 20);
+      await a.store.accept(messages(9, { body }), NOW);
+      assert.equal((await a.claims(NOW, { bytes: KIB * 110 })).length, 2);
       assert.equal((await a.claims(NOW, { bytes: 0 })).length, 0);
-      assert.equal((await a.claims(NOW, { bytes: 1 })).length, 1);
+      assert.equal((await a.claims(NOW, { bytes: KIB * 110, accountsBusy: [[ACCOUNT, 1, KIB * 60]] })).length, 1);
+      await a.claims(NOW, { slots: 0 });
+      await a.store.accept(messages(3, { body, accountId: OTHER_ACCOUNT }), NOW);
+      const claims = await a.claims(NOW, { bytes: KIB * 60, accountsBusy: [[ACCOUNT, 3, KIB * 60]] });
+      assert.deepEqual(
+        claims.map((claim) => claim.message.accountId),
+        [OTHER_ACCOUNT],
+      );
     });
 
-    test('a message without a body needs no bytes', async ({ a }) => {
-      const empty = message();
-      await a.store.accept([empty], NOW);
-      assert.deepEqual(await a.claimedIds(NOW, { bytes: 0 }), [empty.id]);
+    test('a small body needs no bytes, and does not wait for a large one before it', async ({ a }) => {
+      const [large, small] = [
+        message({ body: new Uint8Array(KIB * 17), dueAt: NOW - 1 }),
+        message({ body: new Uint8Array(KIB * 16) }),
+      ];
+      await a.store.accept([large, small], NOW);
+      assert.deepEqual(await a.claimedIds(NOW, { bytes: 0 }), [small.id]);
     });
 
-    test('a message larger than all bytes allowed is handed out by itself', async ({ a }) => {
-      const large = message({ body: new Uint8Array(5000), dueAt: NOW - 1 });
-      await a.store.accept([large, message({ body: new Uint8Array(1) })], NOW);
-      assert.deepEqual(await a.claimedIds(NOW, { bytes: 10 }), [large.id]);
+    test('a message larger than its share goes, one at a time, unless its account has others', async ({ a }) => {
+      const body = new Uint8Array(KIB * 50);
+      await a.store.accept([...messages(2, { body }), ...messages(2, { body, accountId: OTHER_ACCOUNT })], NOW);
+      const few = { bytes: 10, oversized: 1 };
+      assert.equal((await a.claims(NOW, few)).length, 1);
+      assert.equal((await a.claims(NOW, { ...few, oversized: 0 })).length, 0);
+      const busy = [ACCOUNT, OTHER_ACCOUNT].map((id) => [id, 1, KIB * 50] as const);
+      assert.equal((await a.claims(NOW, { ...few, accountsBusy: busy })).length, 0);
+    });
+
+    test('many hosts of one account are looked at a part at a time, and all in the end', async ({ a }) => {
+      const many = Array.from({ length: 700 }, (_, index) => message({ host: `h${index}.example:443` }));
+      await a.store.accept(many, NOW);
+      let claimed = 0;
+      while (claimed < many.length) {
+        const { claims, nextDueAt } = await a.claimDue(NOW, { slots: 2000 });
+        claimed += claims.length;
+        assert.ok(claims.length > 0, `after ${claimed}`);
+        // A call may ask twice, and each time look behind the last one served and then from the start.
+        assert.ok(claims.length <= 4 * eachMax('claimHosts'), `${claims.length} in one claim`);
+        if (claimed < many.length) assert.equal(nextDueAt, NOW, 'it goes on at once');
+      }
+    });
+
+    test('one host with room behind many without is found, although nothing else wakes the node', async ({ a }) => {
+      const many = Array.from({ length: 400 }, (_, index) => message({ host: `a${index}.example:443` }));
+      const one = message({ host: 'z.example:443' });
+      await a.store.accept([...many, one], NOW);
+      const full = { hostsOther: [0, 0], hostsFree: [['z.example:443', 5, 0]] } as const;
+      let at = NOW;
+      for (let claims = 0; claims < 20; claims += 1) {
+        const { claims: found, nextDueAt } = await a.claimDue(at, full);
+        if (found.length > 0) {
+          assert.deepEqual(idsOf(found), [one.id]);
+          return;
+        }
+        assert.ok(nextDueAt !== null && nextDueAt > at, 'it says when it goes on, and that is not at once');
+        at = nextDueAt;
+      }
+      assert.fail('it was never found');
     });
   });
 
@@ -207,7 +296,7 @@ export function claimConformance(factory: HarnessFactory): void {
 
     test('is told even while something ready must wait for room at its host', async ({ a }) => {
       await a.store.accept([...messages(3), message({ dueAt: NOW + 40 })], NOW);
-      const full = { hostMax: 2, hostsBusy: [['a.example:443', 2]] } as const;
+      const full = { hostsFree: [['a.example:443', 0, 0]] } as const;
       assert.deepEqual(await a.claimDue(NOW, full), { claims: [], nextDueAt: NOW + 40, nextScheduleAt: null });
       assert.deepEqual(await a.claimDue(NOW, full), { claims: [], nextDueAt: NOW + 40, nextScheduleAt: null });
     });

@@ -56,7 +56,7 @@ export function fairnessConformance(factory: HarnessFactory): void {
     test('an account at its cap does not hold back others', async ({ a }) => {
       const many = Array.from({ length: 40 }, (_, index) => message({ host: `h${index}.example:443` }));
       await a.store.accept([...many, ...messages(10, { accountId: OTHER_ACCOUNT })], NOW);
-      const claims = await a.claims(NOW, { slots: 10, accountMax: 20, accountsBusy: [[ACCOUNT, 20]] });
+      const claims = await a.claims(NOW, { slots: 10, accountMax: 20, accountsBusy: [[ACCOUNT, 20, 0]] });
       assert.equal(countOf(claims, OTHER_ACCOUNT), 10);
     });
 

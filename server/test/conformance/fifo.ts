@@ -49,7 +49,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       for (const [index, expected] of line.entries()) {
         assert.equal(claim!.message.id, expected.id);
         assert.deepEqual(await b.claimedIds(NOW), []);
-        await a.store.settle([settlementOf(claim!, OK, NOW)], NOW, { takesOver: true });
+        await a.store.settle([settlementOf(claim!, OK, NOW)], NOW, { takesOver: [ACCOUNT] });
         [claim] = await a.claims(NOW);
         if (index === line.length - 1) assert.equal(claim, undefined);
       }
@@ -58,9 +58,9 @@ export function fifoConformance(factory: HarnessFactory): void {
     test('what was taken over can be cancelled, or given back for another node to claim', async ({ a, b }) => {
       const line = Array.from({ length: 4 }, () => queued());
       await a.store.accept(line, NOW);
-      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: true });
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
       assert.deepEqual(await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION), [line[1]!.id]);
-      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: true });
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
       const unsent = await a.claims(NOW, NO_SLOTS);
       await a.store.release(
         unsent.map(({ lease }) => lease),
@@ -69,15 +69,22 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.equal((await b.claimOne(NOW)).message.id, line[3]!.id);
     });
 
+    test('nobody takes over in the queue of an account that has more than its share', async ({ a, b }) => {
+      await a.store.accept([queued(), queued()], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [OTHER_ACCOUNT] });
+      assert.deepEqual(await a.claimedIds(NOW, NO_SLOTS), []);
+      assert.equal((await b.claims(NOW)).length, 1);
+    });
+
     test('nobody takes over from one that will be tried again, nor in a queue that is paused', async ({ a }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
-      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW, { takesOver: true });
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW, { takesOver: [ACCOUNT] });
       assert.deepEqual(await a.claimedIds(NOW), []);
       const again = await a.claimOne(NOW + SECOND);
       assert.equal(again.message.id, head.id);
       await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW + SECOND);
-      await a.store.settle([settlementOf(again, OK, NOW + SECOND)], NOW + SECOND, { takesOver: true });
+      await a.store.settle([settlementOf(again, OK, NOW + SECOND)], NOW + SECOND, { takesOver: [ACCOUNT] });
       assert.deepEqual(await a.claimedIds(NOW + SECOND), []);
     });
 

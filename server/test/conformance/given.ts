@@ -8,6 +8,7 @@ import type { ClaimLimits } from '../../src/domain/slots.ts';
 import { seededRandom } from '../manual-clock.ts';
 
 export const NOW = Date.UTC(2026, 0, 1, 12);
+export const KIB = 1024;
 export const SECOND = 1000;
 export const DAY = 86_400_000;
 /** How long ended messages are kept, in these tests. */
@@ -69,15 +70,31 @@ export function callbackTo(url: string): CallbackTarget {
   return { url, method: 'POST', headers: [], retriesMax: 3, retryDelay: null, delayMs: 0, timeoutMs: 30_000 };
 }
 
-/** Room for a hundred, and no cap that a test could meet by accident. */
-export function limits(some: Partial<ClaimLimits> = {}): ClaimLimits {
+/** Limits as a test gives them: the places of hosts by how many there are and how many are taken. */
+export interface SomeLimits extends Partial<ClaimLimits> {
+  /** What an account takes at a host is not limited by its share, unless `lanesBusy` says what it has. */
+  readonly hostMax?: number;
+  readonly hostsBusy?: readonly (readonly [host: string, attempts: number])[];
+}
+
+const MANY = 1_000_000_000;
+
+/** Room for a hundred, and no cap or share that a test could meet by accident. */
+export function limits({ hostMax, hostsBusy = [], ...some }: SomeLimits = {}): ClaimLimits {
+  // Of twice as many places, an account that has none gets what the test means.
+  const placesOf = (attempts: number) => (hostMax === undefined ? MANY : 2 * Math.max(0, hostMax - attempts));
   return {
     slots: 100,
-    bytes: 1_000_000_000,
-    accountMax: 1_000_000,
-    hostMax: 1_000_000,
+    sharedSlots: MANY,
+    bytes: MANY,
+    oversized: 0,
+    lastGoes: true,
+    accountMax: MANY,
     accountsBusy: [],
-    hostsBusy: [],
+    accountsOther: 0,
+    hostsFree: hostsBusy.map(([host, attempts]) => [host, placesOf(attempts), 0] as const),
+    hostsOther: [placesOf(0), 0],
+    lanesBusy: [],
     ...some,
   };
 }

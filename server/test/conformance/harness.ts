@@ -2,10 +2,9 @@
 
 import { test } from 'node:test';
 import type { Claim, NewMessage } from '../../src/domain/message.ts';
-import type { ClaimLimits } from '../../src/domain/slots.ts';
 import type { ClaimAnswer, Store } from '../../src/store/store.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT } from './given.ts';
+import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT, type SomeLimits } from './given.ts';
 
 export interface StoreHarness {
   /** One more node over the same durable state. */
@@ -29,16 +28,16 @@ export class Node {
     this.store = store;
   }
 
-  claimDue(now: number, some: Partial<ClaimLimits> = {}): Promise<ClaimAnswer> {
+  claimDue(now: number, some: SomeLimits = {}): Promise<ClaimAnswer> {
     return this.store.claimDue({ node: this.name, now, limits: limits(some) });
   }
 
-  async claims(now: number, some: Partial<ClaimLimits> = {}): Promise<readonly Claim[]> {
+  async claims(now: number, some: SomeLimits = {}): Promise<readonly Claim[]> {
     return (await this.claimDue(now, some)).claims;
   }
 
   /** The ids of what was claimed, in the order it was handed out. */
-  async claimedIds(now: number, some: Partial<ClaimLimits> = {}): Promise<string[]> {
+  async claimedIds(now: number, some: SomeLimits = {}): Promise<string[]> {
     return idsOf(await this.claims(now, some));
   }
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { NO_SLOTS } from '../../src/domain/slots.ts';
-import { ACCOUNT, message, messages, NOW, OK, OTHER_ACCOUNT, queued, RETENTION, settlementOf } from './given.ts';
+import { ACCOUNT, KIB, message, messages, NOW, OK, OTHER_ACCOUNT, queued, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
 
 export function offerConformance(factory: HarnessFactory): void {
@@ -39,26 +39,37 @@ export function offerConformance(factory: HarnessFactory): void {
       await a.store.accept(messages(10), NOW);
       assert.equal((await a.claims(NOW, { slots: 4 })).length, 4);
 
-      const host = { hostMax: 4, hostsBusy: [['a.example:443', 1]] } as const;
+      const host = { hostsFree: [['a.example:443', 6, 0]] } as const;
       await a.claims(NOW, { ...host, slots: 0 });
       assert.equal((await a.claims(NOW, host)).length, 3);
-      await a.claims(NOW, { hostMax: 4, hostsBusy: [['a.example:443', 4]] });
+      await a.claims(NOW, { hostsFree: [['a.example:443', 0, 0]] });
       await a.store.accept(messages(5), NOW);
       assert.equal((await a.claims(NOW, host)).length, 3);
 
-      await a.claims(NOW, { bytes: 250, slots: 0 });
+      const bytes = 130 * KIB;
+      await a.claims(NOW, { bytes, slots: 0 });
       await a.claims(NOW);
-      await a.claims(NOW, { bytes: 250 });
-      await a.store.accept(messages(5, { body: new Uint8Array(100) }), NOW);
-      assert.equal((await a.claims(NOW, { bytes: 250 })).length, 3);
+      await a.claims(NOW, { bytes });
+      await a.store.accept(messages(5, { body: new Uint8Array(20 * KIB) }), NOW);
+      assert.equal((await a.claims(NOW, { bytes })).length, 3);
+    });
+
+    test('of it too, an account takes at most as much as stays free after it', async ({ a }) => {
+      await a.claims(NOW, { slots: 8, sharedSlots: 8 });
+      await a.store.accept(messages(10), NOW);
+      await a.store.accept(messages(10, { accountId: OTHER_ACCOUNT, host: 'b.example:443' }), NOW);
+      const claims = await a.claims(NOW, NO_SLOTS);
+      const countOf = (accountId: string) => claims.filter(({ message: { accountId: id } }) => id === accountId).length;
+      assert.deepEqual([countOf(ACCOUNT), countOf(OTHER_ACCOUNT)], [4, 2]);
     });
 
     test('the slots hold also for a claim that comes while something is still being written', async ({ a, b }) => {
-      await a.claims(NOW, { slots: 2, bytes: 150 });
+      const bytes = 60 * KIB;
+      await a.claims(NOW, { slots: 2, bytes });
       await b.store.accept(messages(5), NOW);
       await a.store.accept([message({ body: new Uint8Array(10) })], NOW);
-      const writing = a.store.accept([message({ body: new Uint8Array(200) })], NOW);
-      const first = await a.claims(NOW, { slots: 2, bytes: 150 });
+      const writing = a.store.accept([message({ body: new Uint8Array(20 * KIB) })], NOW);
+      const first = await a.claims(NOW, { slots: 2, bytes });
       await writing;
       const second = await a.claims(NOW, { slots: 2 - first.length });
       assert.equal(first.length + second.length, 2);

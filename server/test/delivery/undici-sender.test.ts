@@ -205,7 +205,7 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
         body: Buffer.from('x'),
         timeoutMs: 30_000,
       } as const;
-      new Attempt({ clock, connections, wire, answers }, done).start(exchange);
+      new Attempt({ clock, connections, wire, answers }, done, () => {}).start(exchange);
     });
   };
   return { clock, connections, attempt };

@@ -1,105 +1,177 @@
-// The budget of attempts: never over any cap, whatever is asked and in whatever order.
+// The budget of attempts: never over any cap, and never more for one account than stays free after it, whatever is asked
+// and in whatever order.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
+import { type ClaimLimits, countedBytes, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
 
-const accounts = fc.constantFrom('a1', 'a2', 'a3');
-const hosts = fc.constantFrom('h1', 'h2', 'h3');
-const takes = fc.array(fc.tuple(accounts, hosts, fc.integer({ min: 0, max: 60 })), { maxLength: 60 });
+const KIB = 1024;
+
+interface Attempt {
+  readonly account: string;
+  readonly host: string;
+  readonly bytes: number;
+}
+
+const attempts = fc.record({
+  account: fc.constantFrom('a1', 'a2', 'a3'),
+  host: fc.constantFrom('h1', 'h2', 'h3'),
+  bytes: fc.constantFrom(0, 16 * KIB, 17 * KIB, 40 * KIB, 200 * KIB),
+});
+const takes = fc.array(attempts, { maxLength: 60 });
+
+interface Caps {
+  readonly concurrency: number;
+  readonly accountMax: number;
+  readonly hostMax: number;
+  readonly bytes: number;
+}
+
+interface Situation {
+  readonly caps: Caps;
+  readonly running: readonly Attempt[];
+  readonly limits: ClaimLimits;
+}
+
+const sum = (some: readonly Attempt[]) => some.reduce((total, { bytes }) => total + countedBytes(bytes), 0);
+const of = (some: readonly Attempt[], key: Partial<Attempt>) =>
+  some.filter(
+    ({ account, host }) => (key.account ?? account) === account && (key.host === undefined || key.host === host),
+  );
 
 /** What is under way, and the limits that an engine with these caps would then ask with: only the busy ones named. */
-const situations = fc
+const situations: fc.Arbitrary<Situation> = fc
   .record({
-    underWay: fc.array(fc.tuple(accounts, hosts), { maxLength: 12 }),
-    concurrency: fc.integer({ min: 0, max: 20 }),
-    accountMax: fc.integer({ min: 1, max: 8 }),
-    hostMax: fc.integer({ min: 1, max: 8 }),
-    bytes: fc.integer({ min: -50, max: 300 }),
+    underWay: fc.array(attempts, { maxLength: 12 }),
+    caps: fc.record({
+      concurrency: fc.integer({ min: 0, max: 24 }),
+      accountMax: fc.integer({ min: 1, max: 10 }),
+      hostMax: fc.integer({ min: 1, max: 12 }),
+      bytes: fc.integer({ min: 0, max: 600 * KIB }),
+    }),
+    accountsOther: fc.integer({ min: 0, max: 2 }),
+    leavesHostsOut: fc.boolean(),
   })
-  .map(({ underWay, concurrency, accountMax, hostMax, bytes }) => {
+  .map(({ underWay, caps, accountsOther, leavesHostsOut }) => {
     // As many as the caps allow: an engine never has more.
-    const running: [string, string][] = [];
-    const count = (at: 0 | 1, key: string) => running.filter((each) => each[at] === key).length;
+    const running: Attempt[] = [];
     for (const each of underWay) {
-      const hasRoom = running.length < concurrency && count(0, each[0]) < accountMax && count(1, each[1]) < hostMax;
+      const { account, host } = each;
+      const hasRoom =
+        running.length < caps.concurrency &&
+        of(running, { account }).length < caps.accountMax &&
+        of(running, { host }).length < caps.hostMax &&
+        sum([...running, each]) <= caps.bytes;
       if (hasRoom) running.push(each);
     }
-    const busy = (at: 0 | 1, max: number) =>
-      [...new Set(running.map((each) => each[at]))]
-        .map((key) => [key, count(at, key)] as const)
-        .filter(([, n]) => n > Math.floor(max / 2));
+    const leftOut = leavesHostsOut ? Math.floor(caps.hostMax / 4) : 0;
+    const accounts = [...new Set(running.map(({ account }) => account))];
+    const hosts = [...new Set(running.map(({ host }) => host))].filter(
+      (host) => of(running, { host }).length > leftOut,
+    );
+    const slots = caps.concurrency - running.length;
     const limits: ClaimLimits = {
-      slots: concurrency - running.length,
-      bytes,
-      accountMax,
-      hostMax,
-      accountsBusy: busy(0, accountMax),
-      hostsBusy: busy(1, hostMax),
+      slots,
+      sharedSlots: slots,
+      bytes: caps.bytes - sum(running),
+      oversized: 1,
+      lastGoes: true,
+      accountMax: caps.accountMax,
+      accountsBusy: accounts
+        .map((id) => [id, of(running, { account: id }).length, sum(of(running, { account: id }))] as const)
+        .filter(([, count, bytes]) => count > accountsOther || bytes > 0),
+      accountsOther,
+      hostsFree: hosts.map((host) => [host, caps.hostMax - of(running, { host }).length, 0] as const),
+      hostsOther: [caps.hostMax - leftOut, leftOut],
+      lanesBusy: hosts.flatMap((host) =>
+        accounts.map((account) => [account, host, of(running, { account, host }).length] as const),
+      ),
     };
-    return { running, limits, concurrency };
+    return { caps, running, limits };
   });
 
-test('no sequence of takes gets over the node, an account or a host, counting what is under way but not named', () => {
+function requireCaps(all: readonly Attempt[], { concurrency, accountMax, hostMax }: Caps): void {
+  assert.ok(all.length <= concurrency);
+  for (const account of ['a1', 'a2', 'a3']) assert.ok(of(all, { account }).length <= accountMax);
+  for (const host of ['h1', 'h2', 'h3']) assert.ok(of(all, { host }).length <= hostMax);
+}
+
+/** Of those that were taken, the last one's account has no more than stays free: of places, unless it has a single one. */
+function requireShares(all: readonly Attempt[], caps: Caps): void {
+  const { account, host } = all.at(-1)!;
+  const own = of(all, { account }).length;
+  assert.ok(own === 1 || own <= caps.concurrency - all.length, `${own} of ${all.length} of ${caps.concurrency}`);
+  const there = of(all, { host });
+  const ownThere = of(there, { account }).length;
+  assert.ok(ownThere === 1 || ownThere <= caps.hostMax - there.length, `${ownThere} of ${there.length} at a host`);
+}
+
+test('no sequence of takes gets over a cap or a share, counting what is under way but not named', () => {
   fc.assert(
-    fc.property(situations, takes, ({ running, limits, concurrency }, asked) => {
+    fc.property(situations, takes, ({ running, limits, caps }, asked) => {
       const budget = new SlotBudget(limits);
       const all = [...running];
-      for (const [account, host, bytes] of asked) if (budget.take(account, host, bytes)) all.push([account, host]);
-      assert.ok(all.length <= Math.max(concurrency, running.length));
-      for (const key of ['a1', 'a2', 'a3'])
-        assert.ok(all.filter(([account]) => account === key).length <= limits.accountMax);
-      for (const key of ['h1', 'h2', 'h3']) assert.ok(all.filter(([, host]) => host === key).length <= limits.hostMax);
+      for (const each of asked) {
+        if (!budget.take(each.account, each.host, each.bytes)) continue;
+        all.push(each);
+        requireShares(all, caps);
+      }
+      requireCaps(all, { ...caps, concurrency: Math.max(caps.concurrency, running.length) });
     }),
-    { numRuns: 2000 },
+    { numRuns: 3000 },
   );
 });
 
-test('nor do the takes from a half and from the rest together, in whatever order; and where there is room for two, each gives one', () => {
+test('nor do the takes from a half and from the rest together, in whatever order', () => {
   fc.assert(
     fc.property(
       situations,
-      fc.array(fc.tuple(fc.boolean(), accounts, hosts), { maxLength: 60 }),
-      (situation, asked) => {
-        const { running, limits, concurrency } = situation;
+      fc.array(fc.tuple(attempts, fc.boolean()), { maxLength: 60 }),
+      fc.integer({ min: 1, max: 10 }),
+      ({ running, limits, caps }, asked, most) => {
         const whole = new SlotBudget(limits);
-        const half = whole.half();
+        const half = whole.half(most);
         const rest = whole.without(half);
         const all = [...running];
-        for (const [isFirst, account, host] of asked) {
-          if ((isFirst ? half : rest).take(account, host, 0)) all.push([account, host]);
+        let fromHalf = 0;
+        for (const [each, isOfHalf] of asked) {
+          const { account, host, bytes } = each;
+          if (!(isOfHalf ? half : rest).take(account, host, bytes)) continue;
+          fromHalf += isOfHalf ? 1 : 0;
+          all.push(each);
+          requireShares(all, caps);
         }
-        assert.ok(all.length <= Math.max(concurrency, running.length));
-        for (const key of ['a1', 'a2', 'a3'])
-          assert.ok(all.filter(([account]) => account === key).length <= limits.accountMax);
-        for (const key of ['h1', 'h2', 'h3'])
-          assert.ok(all.filter(([, host]) => host === key).length <= limits.hostMax);
-        const [one, other] = [whole.half(), whole.without(whole.half())];
-        assert.equal(one.room('a1', 'h1') >= 1, whole.room('a1', 'h1') >= 1);
-        assert.equal(other.room('a1', 'h1') >= 1, whole.room('a1', 'h1') >= 2);
+        assert.ok(fromHalf <= most);
+        requireCaps(all, { ...caps, concurrency: Math.max(caps.concurrency, running.length) });
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: 3000 },
   );
 });
 
-test('bodies go over the bytes by the last one at most', () => {
+test('an account takes no more bytes than stay free after it, but for one body that is larger than its share', () => {
   fc.assert(
-    fc.property(situations, takes, ({ limits }, asked) => {
+    fc.property(situations, takes, ({ limits, running, caps }, asked) => {
       const budget = new SlotBudget(limits);
-      const taken = asked
-        .filter(([account, host, bytes]) => budget.take(account, host, bytes))
-        .map(([, , bytes]) => bytes);
-      const beforeLast = taken.slice(
-        0,
-        taken.findLastIndex((bytes) => bytes > 0),
-      );
-      assert.ok(
-        taken.every((bytes) => bytes === 0) || beforeLast.reduce((sum, bytes) => sum + bytes, 0) < limits.bytes,
-      );
+      const inside = [...running];
+      const beside: Attempt[] = [];
+      for (const each of asked) {
+        const before = budget.limits().oversized;
+        if (!budget.take(each.account, each.host, each.bytes)) continue;
+        if (budget.limits().oversized < before) {
+          assert.equal(sum(of(inside, { account: each.account })), 0, 'it has no other that is counted');
+          beside.push(each);
+          continue;
+        }
+        inside.push(each);
+        if (countedBytes(each.bytes) === 0) continue;
+        const own = sum(of([...inside, ...beside], { account: each.account }));
+        assert.ok(own <= caps.bytes - sum(inside), `${own} of ${sum(inside)} of ${caps.bytes}`);
+      }
+      assert.ok(beside.length <= 1);
     }),
-    { numRuns: 2000 },
+    { numRuns: 3000 },
   );
 });
 
@@ -107,9 +179,11 @@ test('what is left, handed on as limits, allows nothing more than the budget it 
   fc.assert(
     fc.property(situations, takes, takes, ({ limits }, before, after) => {
       const budget = new SlotBudget(limits);
-      for (const take of before) budget.take(...take);
-      const copy = new SlotBudget(budget.limits());
-      for (const take of after) assert.equal(copy.take(...take), budget.take(...take));
+      for (const { account, host, bytes } of before) budget.take(account, host, bytes);
+      const copy = new SlotBudget(structuredClone(budget.limits()));
+      for (const { account, host, bytes } of after) {
+        assert.equal(copy.take(account, host, bytes), budget.take(account, host, bytes));
+      }
     }),
     { numRuns: 2000 },
   );
@@ -119,8 +193,9 @@ test('take agrees with room and slots', () => {
   fc.assert(
     fc.property(situations, takes, ({ limits }, asked) => {
       const budget = new SlotBudget(limits);
-      for (const [account, host] of asked) {
+      for (const { account, host } of asked) {
         const [room, slots] = [budget.room(account, host), budget.slots];
+        assert.ok(room <= budget.accountRoom(account));
         const isTaken = budget.take(account, host, 0);
         assert.equal(isTaken, room > 0);
         assert.equal(budget.slots, slots - (isTaken ? 1 : 0));
@@ -129,25 +204,59 @@ test('take agrees with room and slots', () => {
   );
 });
 
-test('a body larger than all the bytes still goes, alone', () => {
-  const budget = new SlotBudget({ ...NO_SLOTS, slots: 5, bytes: 10, accountMax: 5, hostMax: 5 });
-  assert.equal(budget.take('a1', 'h1', 1_000_000), true);
-  assert.equal(budget.take('a1', 'h1', 1), false);
-  assert.equal(budget.take('a1', 'h1', 0), true, 'one without a body needs no bytes');
+/** So many free places, and no other limit. */
+function free(places: number, some: Partial<ClaimLimits> = {}): SlotBudget {
+  return new SlotBudget({
+    ...NO_SLOTS,
+    slots: places,
+    sharedSlots: places,
+    lastGoes: true,
+    accountMax: 1000,
+    hostsOther: [1000, 0],
+    ...some,
+  });
+}
+
+function takeAll(budget: SlotBudget, account: string, bytes = 0): number {
+  let taken = 0;
+  while (budget.take(account, `h${taken}`, bytes)) taken += 1;
+  return taken;
+}
+
+test('an account alone gets half of the slots, and each who comes later half of what is left', () => {
+  const budget = free(1000);
+  assert.deepEqual([takeAll(budget, 'a1'), takeAll(budget, 'a2'), takeAll(budget, 'a3')], [500, 250, 125]);
 });
 
-test('a key that is not named may have half of its maximum under way', () => {
-  const budget = new SlotBudget({ ...NO_SLOTS, slots: 100, bytes: 1, accountMax: 100, hostMax: 5 });
-  assert.equal(budget.room('a1', 'h1'), 3);
-  const busy = new SlotBudget({
-    ...NO_SLOTS,
-    slots: 100,
-    bytes: 1,
-    accountMax: 100,
-    hostMax: 5,
-    hostsBusy: [['h1', 4]],
-  });
-  assert.equal(busy.room('a1', 'h1'), 1);
+test('who has nothing under way takes the last slot; nobody else does', () => {
+  const budget = free(1);
+  assert.equal(takeAll(budget, 'a1'), 1);
+  assert.equal(takeAll(free(1, { accountsBusy: [['a1', 1, 0]] }), 'a1'), 0);
+  assert.equal(takeAll(free(2), 'a1'), 1);
+});
+
+test('of the places at a host an account takes at most as many as stay free after it', () => {
+  const budget = free(1000, { hostsOther: [40, 0] });
+  const at = (account: string) => {
+    let taken = 0;
+    while (budget.take(account, 'h', 0)) taken += 1;
+    return taken;
+  };
+  assert.deepEqual([at('a1'), at('a2'), at('a3')], [20, 10, 5]);
+});
+
+test('a body larger than all the bytes still goes, one at a time; small ones need no bytes', () => {
+  const budget = free(50, { bytes: 10, oversized: 1 });
+  assert.equal(budget.take('a1', 'h1', 1_000_000), true);
+  assert.equal(budget.take('a1', 'h1', 20 * KIB), false);
+  assert.equal(budget.take('a2', 'h1', 20 * KIB), false);
+  assert.equal(budget.take('a1', 'h1', 16 * KIB), true);
+});
+
+test('a body that is larger than its share takes nothing from the others', () => {
+  const budget = free(50, { bytes: 100 * KIB, oversized: 1 });
+  assert.equal(budget.take('a1', 'h1', 80 * KIB), true);
+  assert.equal(takeAll(budget, 'a2', 25 * KIB), 2);
 });
 
 test('no slots means nothing, for anybody', () => {

@@ -111,7 +111,9 @@ export class Drafter {
   /** Unique, unless it is empty: then the URL is. */
   #body(mustBeUnique: boolean): Uint8Array {
     if (!mustBeUnique && this.#chance.isTrue(5)) return new Uint8Array(0);
-    const padding = this.#chance.bytes(this.#chance.pick([0, 1, 30, 200]));
+    // Some are large enough to be counted among the bytes in flight.
+    const isLarge = this.#chance.isTrue(25);
+    const padding = isLarge ? Buffer.alloc(20_000, 7) : this.#chance.bytes(this.#chance.pick([0, 1, 30, 200]));
     return Buffer.concat([Buffer.from(`${this.#count}:`), padding]);
   }
 

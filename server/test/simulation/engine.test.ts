@@ -35,6 +35,8 @@ class NotingSender implements Sender {
 
   mayStartUntil(): void {}
 
+  onWritten(): void {}
+
   onReports(listener: (reports: readonly SendReport[]) => void): void {
     this.#listener = listener;
   }

@@ -79,12 +79,13 @@ export class Model {
       this.#note('accepted as claimed');
       if (message.queueName !== null) this.#report(`${message.id} is in a queue, yet leased as it was accepted`);
       this.#claim(entry, lease, command.node);
+      this.#checkShare(entry, command.node);
     });
   }
 
   handedOut(command: ClaimCommand, claims: readonly Claim[]): void {
     if (claims.length > command.limits.slots) this.#report(`${claims.length} claims for ${command.limits.slots} slots`);
-    this.#claimed(claims, command.node);
+    this.#claimed(claims, command.node, (entry) => this.#checkShare(entry, command.node));
   }
 
   /** The next of a queue, leased to the node whose message has ended. */
@@ -102,7 +103,7 @@ export class Model {
     this.#claimed(claims, node);
   }
 
-  #claimed(claims: readonly Claim[], node: string): void {
+  #claimed(claims: readonly Claim[], node: string, check: (entry: Entry) => void = () => {}): void {
     for (const { lease, message } of claims) {
       const entry = this.entries.get(message.id);
       if (!entry) {
@@ -116,6 +117,7 @@ export class Model {
       this.#note(entry.retried > 0 ? 'claim of a retry' : 'claim');
       if (entry.queueName !== null) this.#note('claim from a queue');
       this.#claim(entry, lease, node);
+      check(entry);
     }
   }
 
@@ -205,11 +207,25 @@ export class Model {
       [
         entry.accountId,
         held.filter(({ accountId }) => accountId === entry.accountId).length,
-        this.#limits.accountConcurrency,
+        this.#limits.accountConcurrency ?? this.#limits.concurrency,
       ],
     ] as const;
     for (const [what, count, max] of counts) {
       if (count > max) this.#report(`${node} holds ${count} claims of ${what}, but only ${max} are allowed`);
+    }
+  }
+
+  /** Of the places of a node and of a host an account takes as many as stay free after it; of the last, one. */
+  #checkShare(entry: Entry, node: string): void {
+    const held = this.claimedBy(node);
+    const pools = [
+      ['the node', held, this.#limits.concurrency],
+      [entry.host, held.filter(({ host }) => host === entry.host), this.#limits.hostConcurrency],
+    ] as const;
+    for (const [what, all, max] of pools) {
+      const own = all.filter(({ accountId }) => accountId === entry.accountId).length;
+      if (own > 1 && own > max - all.length)
+        this.#report(`${entry.accountId} holds ${own} claims of ${what}, and ${max - all.length} are free`);
     }
   }
 

@@ -85,7 +85,7 @@ export class SimulatedNetwork {
     job: SendJob,
     clock: ProcessClock,
     wire: WireWindow,
-    report: (outcome: SendReport['outcome']) => void,
+    on: { readonly report: (outcome: SendReport['outcome']) => void; readonly written: () => void },
   ): Exchange {
     const fate = this.#fateOf(job);
     this.#log.fate(fate);
@@ -93,7 +93,7 @@ export class SimulatedNetwork {
       isOpen: () => wire.isOpen,
       arrived: () => this.#log.arrived(job),
       answer: () => this.#answer(fate),
-      report,
+      ...on,
     });
   }
 
@@ -142,6 +142,7 @@ class Exchange {
       isOpen: () => boolean;
       arrived: () => void;
       answer: () => Outcome;
+      written: () => void;
       report: (outcome: SendReport['outcome']) => void;
     },
   ) {
@@ -160,6 +161,9 @@ class Exchange {
         const isCut = clock.state === 'dead' ? chance.isTrue(50) : this.#isOver;
         if (isCut) return;
         on.arrived();
+        clock.after(0, () => {
+          if (!this.#isOver) on.written();
+        });
         if (fate === 'hang') return;
         const answer = fate === 'resetAfter' ? null : on.answer();
         const answerMs = fate === 'slow' ? chance.between(500, 40_000) : chance.between(0, 400);
@@ -183,6 +187,7 @@ export class SimulatedSender implements Sender {
   readonly #wire: WireWindow;
   readonly #running = new Set<Exchange>();
   #listener: (reports: readonly SendReport[]) => void = () => {};
+  #onWritten: (leases: readonly string[]) => void = () => {};
   #ended: SendReport[] = [];
   onSend: (jobs: readonly SendJob[]) => void = () => {};
   /** Called with what is still running when the sender is closed. */
@@ -202,10 +207,14 @@ export class SimulatedSender implements Sender {
     this.onSend(jobs);
     for (const job of jobs) {
       const startedAt = this.#clock.now();
-      const exchange = this.#network.start(job, this.#clock, this.#wire, (outcome) => {
-        this.#running.delete(exchange);
-        this.#ended.push({ lease: job.lease, startedAt, endedAt: this.#clock.now(), outcome });
-        if (this.#ended.length === 1) this.#clock.after(1, () => this.#handOver());
+      const { lease } = job;
+      const exchange = this.#network.start(job, this.#clock, this.#wire, {
+        written: () => this.#onWritten([lease]),
+        report: (outcome) => {
+          this.#running.delete(exchange);
+          this.#ended.push({ lease, startedAt, endedAt: this.#clock.now(), outcome });
+          if (this.#ended.length === 1) this.#clock.after(1, () => this.#handOver());
+        },
       });
       this.#running.add(exchange);
     }
@@ -213,6 +222,10 @@ export class SimulatedSender implements Sender {
 
   onReports(listener: (reports: readonly SendReport[]) => void): void {
     this.#listener = listener;
+  }
+
+  onWritten(listener: (leases: readonly string[]) => void): void {
+    this.#onWritten = listener;
   }
 
   mayStartUntil(untilMs: number): void {

@@ -2,6 +2,7 @@
 // misses a wake-up still delivers everything in the end, because something else wakes it; here it is seen.
 
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
+import { countedBytes, fitsShare, placesRoom } from '../../src/domain/slots.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import type { Model } from './model.ts';
 import type { SimulatedNode } from './node.ts';
@@ -14,6 +15,7 @@ interface Waiting {
   readonly id: string;
   readonly account_id: string;
   readonly host: string;
+  readonly bytes: number;
 }
 
 export class Promptness {
@@ -34,8 +36,8 @@ export class Promptness {
     this.#checkedAtMs = nowMs;
     const healthy = [...nodes].filter((node) => node.isServing && !node.isCutOff);
     const waiting = database.all<Waiting>(
-      `SELECT id, account_id, host FROM messages WHERE state = 'ready'
-         UNION ALL SELECT id, account_id, host FROM messages WHERE state = 'delayed' AND due_at <= ?`,
+      `SELECT id, account_id, host, length(body) AS bytes FROM messages WHERE state = 'ready'
+         UNION ALL SELECT id, account_id, host, length(body) AS bytes FROM messages WHERE state = 'delayed' AND due_at <= ?`,
       now,
     );
     const stillWaiting = new Set(waiting.map(({ id }) => id));
@@ -51,15 +53,23 @@ export class Promptness {
     }
   }
 
+  /** By what is surely free: a body that is written may be let go already. */
   #hasRoom(node: SimulatedNode, message: Waiting): boolean {
-    const running = node.sender.running.map(({ messageId }) => this.#model.entries.get(messageId)!);
-    const bytes = node.sender.running.reduce((sum, { body }) => sum + body.length, 0);
     const { concurrency, hostConcurrency, accountConcurrency, bodyBytes } = this.#limits;
+    const running = node.sender.running.map(({ messageId, body }) => ({
+      ...this.#model.entries.get(messageId)!,
+      bytes: countedBytes(body.length),
+    }));
+    const own = running.filter(({ accountId }) => accountId === message.account_id);
+    const there = running.filter(({ host }) => host === message.host);
+    const ownThere = there.filter(({ accountId }) => accountId === message.account_id);
+    const bytesOf = (some: typeof running) => some.reduce((sum, { bytes }) => sum + bytes, 0);
     return (
-      running.length < concurrency &&
-      running.filter(({ host }) => host === message.host).length < hostConcurrency &&
-      running.filter(({ accountId }) => accountId === message.account_id).length < accountConcurrency &&
-      bytes < bodyBytes
+      placesRoom(concurrency - running.length, own.length, true) > 0 &&
+      placesRoom(hostConcurrency - there.length, ownThere.length, true) > 0 &&
+      own.length < (accountConcurrency ?? concurrency) &&
+      (running.every(({ bytes }) => bytes === 0) ||
+        fitsShare(countedBytes(message.bytes), bodyBytes - bytesOf(running), bytesOf(own)))
     );
   }
 }

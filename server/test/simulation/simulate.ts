@@ -33,9 +33,9 @@ export async function simulate(seed: number): Promise<RunResult> {
   const chance = new Chance(seed * 4);
   const cluster = new Cluster(seed, {
     concurrency: chance.pick([1, 2, 4, 8, 20]),
-    accountConcurrency: chance.pick([1, 3, 8, 20]),
+    accountConcurrency: chance.pick([1, 3, 8, 20, null]),
     hostConcurrency: chance.pick([1, 2, 4, 20]),
-    bodyBytes: chance.pick([100, 1000, 1_000_000]),
+    bodyBytes: chance.pick([30_000, 100_000, 1_000_000]),
   });
   const { timeline } = cluster;
   const client = new Client(

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import pg from 'pg';
 import { StoreUnavailable } from '../../src/store/store.ts';
-import { message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
+import { ACCOUNT, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
 import { type Node, withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
 
@@ -54,9 +54,9 @@ test('the next of a queue, leased by a settlement whose answer was lost, is give
     await a.store.accept([head, next], NOW);
     const settlement = settlementOf(await a.claimOne(NOW), OK, NOW);
     loseAnswerTo('COMMIT');
-    await assertDoubtful(a.store.settle([settlement], NOW, { takesOver: true }));
+    await assertDoubtful(a.store.settle([settlement], NOW, { takesOver: [ACCOUNT] }));
     assert.equal(await a.stateOf(next), 'claimed');
-    assert.deepEqual(await a.store.settle([settlement], NOW, { takesOver: true }), ['lost']);
+    assert.deepEqual(await a.store.settle([settlement], NOW, { takesOver: [ACCOUNT] }), ['lost']);
     await assertGivenBack(a, b, next.id);
   }));
 

@@ -51,6 +51,8 @@ class AnsweringSender implements Sender {
 
   mayStartUntil(): void {}
 
+  onWritten(): void {}
+
   onReports(listener: (reports: readonly SendReport[]) => void): void {
     this.#report = listener;
   }

@@ -2,8 +2,10 @@
 // each account, over the hosts that have something ready, starting behind where the last claim stopped. Several nodes
 // do this at once: what one is about to take, the others pass over.
 
+import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
 import { SlotBudget } from '../../domain/slots.ts';
+import { LookingPace } from '../looking-pace.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import type { Database } from './database.ts';
@@ -42,6 +44,7 @@ const LOOK = `SELECT
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
   readonly #lanes = new Lanes();
+  readonly #pace = new LookingPace();
 
   /** `transaction` runs work on a connection and commits it. */
   async claim(
@@ -53,30 +56,39 @@ export class Claimer {
     const waiting = await look();
     if (!waiting.is_ready && !isDue(waiting, command.now))
       return { claims: [], ...later(waiting, command.now), hasMore: false };
-    const { claims, after } = await transaction(async (database) => {
+    const { claims, isCut, after } = await transaction(async (database) => {
       await makeReady(database, waiting, command.now);
-      const taken = await this.#takeReady(database, new SlotBudget(command.limits));
-      return { claims: await leaseReady(database, command, command.now, taken), after: await lookAround(database) };
+      const { taken, isCut } = await this.#takeReady(database, new SlotBudget(command.limits));
+      const claims = await leaseReady(database, command, command.now, taken);
+      return { claims, isCut, after: await lookAround(database) };
     });
+    const again = this.#pace.next(isCut, claims.length > 0);
+    const { nextDueAt, nextScheduleAt } = later(after, command.now);
     return {
       claims: await read((database) => withBodies(database, claims)),
-      ...later(after, command.now),
+      nextDueAt: earlier(nextDueAt, again === null ? null : command.now + again),
+      nextScheduleAt,
       // What is left is mostly left for want of room; what another node holds is looked at again when it lets go.
       hasMore: after.is_ready,
     };
   }
 
-  /** Locks as many ready messages as the budget allows. */
-  async #takeReady(database: Database, budget: SlotBudget): Promise<ReadyRow[]> {
+  /** Locks as many ready messages as the budget allows. `isCut`: there may be more for which it has room. */
+  async #takeReady(database: Database, budget: SlotBudget): Promise<{ taken: ReadyRow[]; isCut: boolean }> {
     const taken: ReadyRow[] = [];
+    let isWhole = false;
     for (const from of ['last', 'start'] as const) {
       if (budget.slots === 0) break;
-      const { lanes, isWhole } = await this.#lanes.read(database, budget, from);
-      await takeLanes(database, budget, lanes, taken);
+      const look = await this.#lanes.read(database, budget, from);
+      const before = taken.length;
+      await takeLanes(database, budget, look.lanes, taken);
+      this.#lanes.served(taken.slice(before));
+      // With slots left, all that was looked at is done with.
+      if (budget.slots > 0) this.#lanes.passed(look);
+      isWhole = look.isWhole;
       if (isWhole) break;
     }
-    this.#lanes.served(taken);
-    return taken;
+    return { taken, isCut: !isWhole && budget.slots > 0 };
   }
 }
 
@@ -86,14 +98,14 @@ interface Lane {
   readonly host: string;
 }
 
-/** Accounts, and hosts of one account, that are looked at in one go: as many as there are slots, within these. */
+/** Accounts that are looked at in one go: as many as there are slots, within these. And as many hosts of one account. */
 const LANES_MIN = 16;
 const LANES_MAX = 256;
 
 /**
  * Steps from one account to the next through the index, and from one host to the next: those behind $1, each account's
- * hosts behind the one that $4 and $5 name for it, without the full ones ($2, $3), at most $6 accounts and as many hosts
- * of each. In the whole order of the index: no other one can then be taken for it.
+ * hosts behind the one that $4 and $5 name for it, without the full ones ($2, $3), at most $6 accounts and $7 hosts of
+ * each. In the whole order of the index: no other one can then be taken for it. Null where an account has no host behind.
  */
 const LANES = `WITH RECURSIVE account (id) AS (
     (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1
@@ -105,7 +117,7 @@ const LANES = `WITH RECURSIVE account (id) AS (
   SELECT a.id AS account_id, h.host
     FROM (SELECT id FROM account WHERE id IS NOT NULL AND id <> ALL ($2::text[]) LIMIT $6) AS a
     LEFT JOIN unnest($4::text[], $5::text[]) AS behind (id, host) ON behind.id = a.id
-    CROSS JOIN LATERAL (
+    LEFT JOIN LATERAL (
       WITH RECURSIVE host (name) AS (
         (SELECT host FROM messages WHERE state = 'ready' AND account_id = a.id AND host > coalesce(behind.host, '')
            ORDER BY account_id, host, due_at, seq LIMIT 1)
@@ -113,7 +125,18 @@ const LANES = `WITH RECURSIVE account (id) AS (
         SELECT (SELECT m.host FROM messages m WHERE m.state = 'ready' AND m.account_id = a.id AND m.host > host.name
                   ORDER BY m.account_id, m.host, m.due_at, m.seq LIMIT 1)
           FROM host WHERE host.name IS NOT NULL)
-      SELECT name AS host FROM host WHERE name IS NOT NULL AND name <> ALL ($3::text[]) LIMIT $6) AS h`;
+      SELECT name AS host FROM host WHERE name IS NOT NULL AND name <> ALL ($3::text[]) LIMIT $7) AS h ON true`;
+
+/** What was looked at in one go. */
+interface Look {
+  readonly lanes: readonly Lane[];
+  /** There are no others. */
+  readonly isWhole: boolean;
+  /** Behind which host the next look begins, of accounts of which not all was looked at. */
+  readonly next: ReadonlyMap<string, string>;
+  /** Of these accounts, all was. */
+  readonly seenWhole: readonly string[];
+}
 
 /** The lanes that have something ready, in an order that begins behind those that were served last. */
 class Lanes {
@@ -121,51 +144,55 @@ class Lanes {
   readonly #lastHosts = new Map<string, string>();
   /** There are more than are looked at in one go: then a look begins where the last claim stopped. */
   #hasManyAccounts = false;
-  readonly #withManyHosts = new Set<string>();
+  /** Where it begins for accounts with more hosts than are looked at in one go. */
+  readonly #begin = new Map<string, string>();
 
-  /** `isWhole`: there are no others. From the start, where the first look was not whole and left slots free. */
-  async read(
-    database: Database,
-    budget: SlotBudget,
-    from: 'last' | 'start',
-  ): Promise<{ lanes: Lane[]; isWhole: boolean }> {
-    const { accountsBusy, hostsBusy, accountMax, hostMax } = budget.limits();
-    const limit = Math.max(LANES_MIN, Math.min(budget.slots, LANES_MAX));
+  /** From the start, where the first look was not whole and left slots free. */
+  async read(database: Database, budget: SlotBudget, from: 'last' | 'start'): Promise<Look> {
+    const full = budget.full();
+    const accountsMax = Math.max(LANES_MIN, Math.min(budget.slots, LANES_MAX));
+    const hostsMax = Math.min(accountsMax, eachMax('claimHosts'));
     const afterAccount = from === 'last' && this.#hasManyAccounts ? this.#lastAccount : '';
-    const afterHosts = from === 'last' ? [...this.#withManyHosts] : [];
-    const lanes = await database.all<Lane>(
+    const rows = await database.all<{ account_id: string; host: string | null }>(
       LANES,
       afterAccount,
-      accountsBusy.filter(([, count]) => count >= accountMax).map(([id]) => id),
-      hostsBusy.filter(([, count]) => count >= hostMax).map(([host]) => host),
-      afterHosts,
-      afterHosts.map((id) => this.#lastHosts.get(id) ?? ''),
-      limit,
+      full.accounts,
+      full.hosts,
+      [...this.#begin.keys()],
+      [...this.#begin.values()],
+      accountsMax,
+      hostsMax,
     );
-    const byAccount = Map.groupBy(lanes, ({ account_id }) => account_id);
-    const hasMoreAccounts = byAccount.size >= limit;
+    const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);
+    const hasMoreAccounts = byAccount.size >= accountsMax;
     if (afterAccount === '') this.#hasManyAccounts = hasMoreAccounts;
-    if (from === 'start') for (const id of byAccount.keys()) this.#withManyHosts.delete(id);
-    let isWhole = afterAccount === '' && !hasMoreAccounts && afterHosts.length === 0;
+    const next = new Map<string, string>();
+    const seenWhole: string[] = [];
     for (const [id, own] of byAccount) {
-      if (own.length < limit) continue;
-      this.#withManyHosts.add(id);
-      isWhole = false;
+      if (own.length >= hostsMax) next.set(id, own.at(-1)!.host!);
+      else if ((this.#begin.get(id) ?? '') !== '') next.set(id, '');
+      else seenWhole.push(id);
     }
-    const accounts = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id);
-    return {
-      lanes: accounts.flatMap((id) =>
-        behindFirst(byAccount.get(id)!, this.#lastHosts.get(id) ?? '', ({ host }) => host),
-      ),
-      isWhole,
-    };
+    const lanes = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id).flatMap((id) => {
+      const own = byAccount.get(id)!.filter((lane): lane is Lane => lane.host !== null);
+      const last = this.#begin.has(id) ? '' : this.#lastHosts.get(id);
+      return behindFirst(own, last ?? '', ({ host }) => host);
+    });
+    const isWhole = afterAccount === '' && !hasMoreAccounts && next.size === 0;
+    return { lanes, isWhole, next, seenWhole };
   }
 
   served(rows: readonly Lane[]): void {
     for (const { account_id, host } of rows) {
       this.#lastAccount = account_id;
       this.#lastHosts.set(account_id, host);
+      if (this.#begin.has(account_id)) this.#begin.set(account_id, host);
     }
+  }
+
+  passed({ next, seenWhole }: Look): void {
+    for (const id of seenWhole) this.#begin.delete(id);
+    for (const [id, host] of next) this.#begin.set(id, host);
   }
 }
 
@@ -206,7 +233,7 @@ async function takeLanes(
     for (const row of rows) {
       found[row.index]! += 1;
       const lane = asked[row.index]!;
-      if (full.has(lane)) continue;
+      // A small one need not wait for a large one before it.
       if (budget.take(row.account_id, row.host, row.bytes)) taken.push(row);
       else full.add(lane);
     }
@@ -232,7 +259,7 @@ function shareOut(budget: SlotBudget, lanes: readonly Lane[]): Map<Lane, number>
   let left = budget.slots;
   let accountsLeft = byAccount.size;
   for (const own of byAccount.values()) {
-    let share = Math.ceil(left / accountsLeft);
+    let share = Math.min(Math.ceil(left / accountsLeft), budget.accountRoom(own[0]!.account_id));
     accountsLeft -= 1;
     let lanesLeft = own.length;
     for (const lane of own) {

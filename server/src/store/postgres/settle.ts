@@ -4,7 +4,7 @@
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { CANCELLED } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
-import type { Heir } from '../succession.ts';
+import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
 import type { Database } from './database.ts';
 import { HELD, type Held, Lines } from './held.ts';
@@ -30,7 +30,7 @@ export async function settle(
   database: Database,
   settlements: readonly Settlement[],
   now: number,
-  heir: Heir | null = null,
+  to: Estate | null = null,
 ): Promise<SettleReply> {
   const held = isPlain(settlements) ? [] : await readHeld(database, settlements);
   const lines = await Lines.lock(database, held);
@@ -47,9 +47,9 @@ export async function settle(
   // A message that failed must not swallow the one that is sent to make up for it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
   const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending'));
-  const estate = heir && {
-    places: ended.filter(({ queue_name }) => queue_name !== null),
-    lease: (heads: readonly Head[]) => leaseHeads(database, heir, now, heads),
+  const estate = to && {
+    places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
+    lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
   };
   const heads = await lines.moveOn(database, heldOfAll(settled), now, estate);
   dueAt = earlier(dueAt, heads.dueAt);

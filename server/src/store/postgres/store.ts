@@ -8,6 +8,7 @@ import type { Clock } from '../../world.ts';
 import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
+import { takingOver } from '../succession.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import { accountVerbs, type Rest } from './account-verbs.ts';
 import { Claimer, lookAround, orphanedClaims, release } from './claim.ts';
@@ -48,7 +49,7 @@ const ALIVE_MARGIN_MS = 2000;
 interface SettleCommand {
   readonly settlements: readonly Settlement[];
   readonly now: number;
-  readonly takesOver: boolean;
+  readonly takesOver: readonly string[];
 }
 
 export interface PostgresStoreOptions {
@@ -127,7 +128,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       const now = Math.max(...commands.map((command) => command.now));
       const { results, dueAt } = isPlain(all)
         ? await pool.write((database) => settle(database, all, now))
-        : await settleInLine(all, now, mayLease() && commands.every(({ takesOver }) => takesOver));
+        : await settleInLine(all, now, mayLease() ? takingOver(commands) : []);
       let at = 0;
       return commands.map(({ settlements }) => {
         at += settlements.length;
@@ -141,15 +142,15 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   async function settleInLine(
     settlements: readonly Settlement[],
     now: number,
-    takesOver: boolean,
+    takesOver: readonly string[],
   ): Promise<SettleReply> {
-    const heir = takesOver ? offer.heir() : null;
+    const estate = offer.estate(takesOver);
     try {
-      const reply = await pool.transaction((database) => settle(database, settlements, now, heir));
+      const reply = await pool.transaction((database) => settle(database, settlements, now, estate));
       offer.inherit(reply.claims);
       return reply;
     } catch (error) {
-      if (heir) doubts.addPrefix(heir.leasePrefix, timers.monotonicMs());
+      if (estate) doubts.addPrefix(estate.leasePrefix, timers.monotonicMs());
       throw error;
     }
   }
@@ -208,7 +209,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
         }
       });
     },
-    async settle(settlements, now, { takesOver = false } = {}) {
+    async settle(settlements, now, { takesOver = [] } = {}) {
       const { results, dueAt } = await settling.call({ settlements, now, takesOver });
       noteDue(dueAt, now);
       noteJournal();

@@ -1,8 +1,10 @@
 // Hands out due messages. What is due is made ready first; then the free slots are shared over the accounts and, for
 // each account, over the hosts that have something ready, starting behind where the last claim stopped.
 
+import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
 import { SlotBudget } from '../../domain/slots.ts';
+import { LookingPace } from '../looking-pace.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
@@ -22,10 +24,18 @@ export interface ClaimCommand extends ClaimRequest {
   readonly leasePrefix: string;
 }
 
+/** Accounts that one claim looks at, and lanes of all of them together: a lane is one account's messages to one host. */
+const ACCOUNTS_MAX = 512;
+const LANES_MAX = 1024;
+
+/** In place of an account's name: there are accounts that were not looked at. */
+const ALL_ACCOUNTS = '';
+
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
   readonly #database: Database;
   readonly #accountsAtClaim: AccountsAtClaim;
+  readonly #pace = new LookingPace();
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
 
@@ -39,29 +49,40 @@ export class Claimer {
     promoteDue(database, command.now);
     startDueQueues(database, command.now, PROMOTE_MAX);
     admitDueKeys(database, command.now, PROMOTE_MAX);
-    const claims = this.#claimReady(command);
+    const claiming: Claiming = {
+      command,
+      budget: new SlotBudget(command.limits),
+      claims: [],
+      looked: new Map(),
+      cut: new Set(),
+    };
+    this.#claimReady(claiming);
+    const { claims, cut, budget } = claiming;
+    const again = this.#pace.next(cut.size > 0 && budget.slots > 0, claims.length > 0);
     return {
       claims,
-      nextDueAt: nextDueAt(database),
+      nextDueAt: earlier(nextDueAt(database), again === null ? null : command.now + again),
       nextScheduleAt: nextScheduleAt(database),
       hasMore: database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined,
     };
   }
 
-  #claimReady(command: ClaimCommand): Claim[] {
-    const claiming: Claiming = { command, budget: new SlotBudget(command.limits), claims: [] };
-    const accounts = this.#readyAccounts(claiming.budget);
-    shareOut(claiming.budget.slots, accounts, (accountId, accountShare) => {
-      const hosts = [...this.#readyHosts(accountId, claiming.budget).take(accountShare)];
-      const taken = shareOut(accountShare, hosts, (host, share) => this.#claimLane(claiming, accountId, host, share));
-      if (taken > 0) this.#lastAccount = accountId;
+  #claimReady(claiming: Claiming): void {
+    const { budget } = claiming;
+    const accounts = this.#readyAccounts(claiming);
+    const hostsMax = Math.min(eachMax('claimHosts'), Math.ceil(LANES_MAX / Math.max(1, accounts.length)));
+    shareOut(budget.slots, accounts, (accountId, share) => {
+      const most = Math.min(share, budget.accountRoom(accountId));
+      const hosts = this.#readyHosts(claiming, accountId, most, hostsMax);
+      const taken = shareOut(most, hosts, (host, count) => this.#claimLane(claiming, accountId, host, count));
+      if (taken > 0 && !claiming.cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
       return taken;
     });
-    return claiming.claims;
   }
 
   /** Those with something ready and room for it, as many as there are slots, from behind the last one served. */
-  #readyAccounts(budget: SlotBudget): string[] {
+  #readyAccounts(claiming: Claiming): string[] {
+    const { budget } = claiming;
     const accounts = around(this.#lastAccount, (after, upTo) =>
       this.#database.get<{ key: string }>(
         `SELECT account_id AS key FROM messages
@@ -70,12 +91,23 @@ export class Claimer {
         upTo,
       ),
     );
-    const hasRoom = (accountId: string) => this.#readyHosts(accountId, budget).next().done !== true;
-    return [...accounts.filter(hasRoom).take(budget.slots)];
+    const found: string[] = [];
+    let looked = 0;
+    for (const accountId of accounts) {
+      looked += 1;
+      if (budget.accountRoom(accountId) > 0) found.push(accountId);
+      if (found.length >= budget.slots) break;
+      if (looked < ACCOUNTS_MAX) continue;
+      claiming.cut.add(ALL_ACCOUNTS);
+      this.#lastAccount = accountId;
+      break;
+    }
+    return found;
   }
 
-  /** The account's hosts with something ready and room for it, from behind the last one served. */
-  #readyHosts(accountId: string, budget: SlotBudget): IteratorObject<string> {
+  /** The account's hosts with something ready and room for it, at most `most`, from behind the last one served. */
+  #readyHosts({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): string[] {
+    if (most < 1 || cut.has(accountId)) return [];
     const hosts = around(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
       this.#database.get<{ key: string }>(
         `SELECT host AS key FROM messages
@@ -85,11 +117,25 @@ export class Claimer {
         upTo,
       ),
     );
-    return hosts.filter((host) => budget.room(accountId, host) > 0);
+    const found: string[] = [];
+    let count = looked.get(accountId) ?? 0;
+    for (const host of hosts) {
+      count += 1;
+      if (budget.room(accountId, host) > 0) found.push(host);
+      if (found.length >= most) break;
+      if (count < lookedMax) continue;
+      // The next claim looks at the ones behind, whatever is found here.
+      cut.add(accountId);
+      this.#lastHosts.set(accountId, host);
+      break;
+    }
+    looked.set(accountId, count);
+    return found;
   }
 
   /** Claims up to `count` of one account's messages to one host, and answers how many. */
-  #claimLane({ command, budget, claims }: Claiming, accountId: string, host: string, count: number): number {
+  #claimLane(claiming: Claiming, accountId: string, host: string, count: number): number {
+    const { command, budget, claims, cut } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;
     // Without the bodies: those that the bytes do not allow are never read.
@@ -102,14 +148,15 @@ export class Claimer {
     );
     let taken = 0;
     for (const { seq, bytes } of ready) {
-      if (!budget.take(accountId, host, bytes)) break;
+      // A small one need not wait for a large one before it.
+      if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, seq, lease, command.node, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
       claims.push({ lease, message: toMessage(row), ...this.#accountsAtClaim.get(accountId) });
       taken += 1;
     }
-    if (taken > 0) this.#lastHosts.set(accountId, host);
+    if (taken > 0 && !cut.has(accountId)) this.#lastHosts.set(accountId, host);
     return taken;
   }
 }
@@ -148,6 +195,10 @@ interface Claiming {
   readonly command: ClaimCommand;
   readonly budget: SlotBudget;
   readonly claims: Claim[];
+  /** How many hosts of an account were looked at. */
+  readonly looked: Map<string, number>;
+  /** Accounts that have something ready at hosts that were not looked at. */
+  readonly cut: Set<string>;
 }
 
 /** Behind every key. */

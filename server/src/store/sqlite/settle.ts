@@ -4,7 +4,7 @@
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { CANCELLED } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
-import type { Heir } from '../succession.ts';
+import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import { claimNext } from './claim.ts';
@@ -38,7 +38,7 @@ export function settle(
   books: Books,
   settlements: readonly Settlement[],
   now: number,
-  heir: Heir | null = null,
+  estate: Estate | null = null,
 ): SettleReply {
   let dueAt: number | null = null;
   const claims: Claim[] = [];
@@ -49,8 +49,9 @@ export function settle(
     books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
     const nextAt = writeNext(database, held, settlement, now);
     const isPlaceFree = held.queue_name !== null && settlement.next.state !== 'pending' && nextAt !== null;
+    const heir = isPlaceFree && estate?.accounts.includes(held.account_id) ? estate : null;
     const lease = heir && { lease: `${heir.leasePrefix}.${claims.length}`, node: heir.node };
-    const claim = lease && isPlaceFree ? claimNext(database, books.accountsAtClaim, held, lease, now) : null;
+    const claim = lease && claimNext(database, books.accountsAtClaim, held, lease, now);
     if (claim) claims.push(claim);
     dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);
     if (settlement.followUps.length > 0) {

@@ -75,13 +75,13 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
     claimDue: (request) =>
       offer.claimDue(request, (limits, leasePrefix) => call('claim', { ...request, limits, leasePrefix })),
-    async settle(settlements, now, { takesOver = false, canWait = false } = {}) {
-      const heir = takesOver ? offer.heir() : null;
+    async settle(settlements, now, { takesOver = [], canWait = false } = {}) {
+      const estate = offer.estate(takesOver);
       // While something waits for room, the slots that become free are wanted at once.
       const settling =
         canWait && offer.isCaughtUp(now)
-          ? committer.callSometime('settle', settlements, now, heir)
-          : committer.call('settle', settlements, now, heir);
+          ? committer.callSometime('settle', settlements, now, estate)
+          : committer.call('settle', settlements, now, estate);
       const { results, dueAt, claims } = await settling;
       offer.inherit(claims);
       noteDue(dueAt);

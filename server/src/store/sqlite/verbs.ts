@@ -3,7 +3,7 @@
 
 import type { Claim, Settlement } from '../../domain/message.ts';
 import type { TierName } from '../../domain/tier.ts';
-import type { Heir } from '../succession.ts';
+import type { Estate } from '../succession.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
 import type { Books } from './books.ts';
@@ -44,8 +44,8 @@ export function createVerbs(database: Database) {
   return {
     accept: (command: AcceptCommand) => accept(database, books, command),
     claim: (command: ClaimCommand) => claimer.claim(command),
-    settle: (settlements: readonly Settlement[], now: number, heir: Heir | null) =>
-      settle(database, books, settlements, now, heir),
+    settle: (settlements: readonly Settlement[], now: number, estate: Estate | null) =>
+      settle(database, books, settlements, now, estate),
     release: (leases: readonly string[], node: string, now: number) => release(database, leases, node, now),
     heartbeat: (node: string, aliveUntil: number): void => {
       database.run(

@@ -4,7 +4,7 @@
 
 import type { Attempt, Claim, HeaderList, NewMessage, Settlement } from '../../domain/message.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
-import type { Heir } from '../succession.ts';
+import type { Estate } from '../succession.ts';
 import type { AcceptCommand, AcceptReply } from './accept.ts';
 import type { SettleReply } from './settle.ts';
 import { type Command, type FailedReply, failedReply, type Reply } from './verbs.ts';
@@ -27,10 +27,10 @@ export function packCommands(commands: readonly Command[]): Packed {
       to.put(ACCEPT);
       putAccept(to, command.args[0] as AcceptCommand);
     } else if (command.verb === 'settle') {
-      const [settlements, now, heir] = command.args as [readonly Settlement[], number, Heir | null];
+      const [settlements, now, estate] = command.args as [readonly Settlement[], number, Estate | null];
       to.put(SETTLE);
       to.put(now);
-      to.put(heir);
+      to.put(estate);
       putEach(to, settlements, putSettlement);
     } else {
       to.put(AS_IT_IS);
@@ -49,8 +49,8 @@ export function unpackCommands(packed: Packed): Command[] {
       commands.push({ verb: 'accept', args: [takeAccept(from)] });
     } else if (kind === SETTLE) {
       const now = from.take<number>();
-      const heir = from.take<Heir | null>();
-      commands.push({ verb: 'settle', args: [takeEach(from, takeSettlement), now, heir] });
+      const estate = from.take<Estate | null>();
+      commands.push({ verb: 'settle', args: [takeEach(from, takeSettlement), now, estate] });
     } else {
       commands.push(from.take<Command>());
     }
