@@ -156,23 +156,18 @@ export const SETTINGS = {
     { dev: 'warn', serve: 'info' },
     `Least severe log line to write: ${LOG_LEVELS.join(', ')}.`,
   ),
-  concurrency: setting(
-    'concurrency',
-    integer(1, 100_000),
-    both(1000),
-    'Attempts in flight on this node. One account takes at most as many as stay free after it: alone, half of them.',
-  ),
+  concurrency: setting('concurrency', integer(1, 100_000), both(1000), 'Attempts in flight on this node.'),
   hostConcurrency: setting(
     'host-concurrency',
     integer(1, 100_000),
     both(400),
-    'Attempts in flight to one destination host. One account takes at most as many as stay free after it: alone, half of them.',
+    'Attempts in flight to one destination host.',
   ),
   accountConcurrency: setting(
     'account-concurrency',
     integerOrNone(1, 100_000),
     both<number | null>(null),
-    'Attempts in flight for one account, where it shall have less than its share of --concurrency.',
+    'Attempts in flight for one account. Whatever it says, an account takes of --concurrency and of --host-concurrency at most as many as stay free after it: alone, half of them.',
   ),
   drainMs: setting(
     'drain',

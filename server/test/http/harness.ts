@@ -86,6 +86,7 @@ export interface TokenMade {
   readonly accountId: string;
 }
 
+const QUIET_TURNS = 5;
 let ridersStarted = 0;
 
 export class Rider {
@@ -184,7 +185,14 @@ export class Rider {
 
   /** The engine has done all there is to do at this time, and sleeps. */
   async quiet(): Promise<void> {
-    await waitFor('the engine to fall asleep', () => this.postrider.isAsleep());
+    // What a receiver in this process has answered needs some turns of the event loop to be read.
+    await waitFor('the engine to fall asleep', async () => {
+      for (let turn = 0; turn < QUIET_TURNS; turn += 1) {
+        if (!this.postrider.isAsleep()) return false;
+        await new Promise((done) => setImmediate(done));
+      }
+      return true;
+    });
   }
 
   /** Moves the clock, and lets everything that became due by that start. */
