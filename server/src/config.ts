@@ -6,10 +6,12 @@ import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from './domain/headers.
 import { nearestName } from './domain/nearest-name.ts';
 import { NODE_ROLES, type NodeRole } from './domain/node.ts';
 import { DEFAULT_TIERS } from './domain/tier.ts';
+import { helpPage } from './help-page.ts';
 import {
   bytes,
   cidrs,
   duration,
+  hostNames,
   integer,
   integerOrNone,
   type Kind,
@@ -142,6 +144,15 @@ export const SETTINGS = {
     cidrs,
     both<readonly string[]>([]),
     'Private address ranges that destinations may resolve to, separated by commas; the flag may be repeated. All other private, loopback and link-local addresses are refused; dev allows loopback.',
+  ),
+  allowHost: onlyIn(
+    'dev',
+    setting(
+      'allow-host',
+      hostNames,
+      both<readonly string[]>([]),
+      'Further host names that dev answers to, such as that of a container or a tunnel, separated by commas; *.example.com means all below it. Without, it answers to localhost and its own addresses only, so that no web page can reach it under a name of its own.',
+    ),
   ),
   json: alsoIn(
     {
@@ -361,36 +372,12 @@ function helpText(command: Command): string {
   const entries = keys.map((key) => {
     const setting: Setting<unknown> = SETTINGS[key];
     const { flag, kind, description, meanings } = setting;
-    const head = `  --${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}`;
     const isRequired = command === 'migrate-store' && key === 'store';
     const byDefault = isRequired ? 'Required.' : `Default: ${kind.show(defaultOf(setting, command))}.`;
-    const about = `${meanings?.[command] ?? description} ${byDefault} Environment: ${environmentName(flag)}.`;
-    return `${head}\n${wrap(about, 88)
-      .map((line) => `      ${line}\n`)
-      .join('')}`;
+    return {
+      head: `--${flag}${kind.placeholder === null ? '' : ` ${kind.placeholder}`}`,
+      about: `${meanings?.[command] ?? description} ${byDefault} Environment: ${environmentName(flag)}.`,
+    };
   });
-  return `Usage: postrider ${command} [settings]\n\n${PURPOSES[command] ?? ''}A flag wins over the environment.\n\n${entries.join('\n')}`;
-}
-
-const PURPOSES: Partial<Readonly<Record<Command, string>>> = {
-  'migrate-store': `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all
-else. Stop the service first. It can be killed at any time and run again: it goes on where it
-was. At the end both sides are compared, and only then may a service start on the database.
-
-`,
-  'token create': `Makes a token straight in the store and prints it: the way back in when no token is left that
-may administer. It needs no token, but must be able to read and write the store. The service may run
-or be stopped.
-
-`,
-};
-
-function wrap(prose: string, width: number): string[] {
-  const lines = [''];
-  for (const word of prose.split(' ')) {
-    const line = lines.at(-1)!;
-    if (line !== '' && line.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
-  }
-  return lines;
+  return helpPage(command, entries);
 }

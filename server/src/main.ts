@@ -2,7 +2,7 @@
 // it is, open-store.ts knows.
 
 import { readFileSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
+import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { Accounts } from './accounts/accounts.ts';
 import { admitDev, shutOutDev } from './accounts/well-known.ts';
@@ -24,6 +24,7 @@ import { Console } from './http/console.ts';
 import { ApiError } from './http/errors.ts';
 import { EventStreams } from './http/event-streams.ts';
 import { createListener } from './http/listener.ts';
+import { isLoopback, OwnHosts } from './http/own-hosts.ts';
 import { Publications } from './http/publications.ts';
 import { PublishLane } from './http/publish-lane.ts';
 import { accountRoutes } from './http/routes/account.ts';
@@ -84,6 +85,8 @@ const LOOPBACK = '127.0.0.0/8,::1/128';
 
 export interface Postrider {
   readonly url: string;
+  /** Whether other machines may reach it. */
+  readonly listensBeyond: boolean;
   /** In dev always; in serve only when the store was empty and it was made just now. */
   readonly token: string | null;
   readonly store: Store;
@@ -239,11 +242,14 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   });
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);
+  const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
+  const ownHosts = isDev ? new OwnHosts(hosts) : null;
   const listener = await createListener({
     lane,
     api,
     webConsole: new Console(accounts, CONSOLE),
     sink,
+    ownHosts,
     isForQstashClients: isForQstash,
     onFault,
   });
@@ -255,6 +261,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     const takenOver = isDev ? null : await shutOutDev(store, accounts, takeOver);
     if (isDev) token = await admitDev(store, accounts, place, isForQstash);
     bound = await listener.listen(config.host, config.port);
+    if (ownHosts) ownHosts.boundTo = bound.address;
     // Only now: made before a start that fails, the first token would never be shown to anybody.
     token ??= await accounts.createFirst('default', takenOver);
   } catch (error) {
@@ -280,6 +287,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   };
   return {
     url: `http://${reachable(bound.address)}:${bound.port}`,
+    listensBeyond: !isLoopback(bound.address),
     token,
     store,
     routes: api.routes,

@@ -130,6 +130,20 @@ export function nullable<T>(kind: Kind<T>, nothing: string): Kind<T | null> {
   return { ...kind, show: (value) => (value === null ? nothing : kind.show(value)) };
 }
 
+const HOST_NAME = /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i;
+
+export const hostNames: Kind<readonly string[]> = {
+  placeholder: '<name,…>',
+  isList: true,
+  parse(list) {
+    const value = list.split(',').map((part) => part.trim());
+    const problems = value.filter((part) => !HOST_NAME.test(part));
+    if (problems.length === 0) return { value };
+    return { problems: problems.map((part) => `"${part}" is not a host name such as box.example or *.example.com`) };
+  },
+  show: (value) => (value.length === 0 ? 'none' : value.join(',')),
+};
+
 export const scopes: Kind<readonly Scope[]> = {
   placeholder: '<scope,…>',
   isList: true,

@@ -60,6 +60,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
     bad: '{"gold":{}}',
   },
   minFreeDiskBytes: { text: '1024', value: 1024, bad: '-1' },
+  allowHost: { text: 'box.example, *.tunnel.example', value: ['box.example', '*.tunnel.example'], bad: 'http://x' },
   takeOverDev: { text: 'true', value: true, bad: 'maybe' },
   admin: { text: 'true', value: true, bad: 'everything' },
   scope: { text: 'read, publish', value: ['publish', 'read'], bad: 'read,write' },
@@ -103,7 +104,7 @@ for (const key of SETTING_KEYS) {
         const byDefault = configOf([], {}, service)[key];
         assert.deepEqual(byDefault, defaults[service]);
         // Shown as words: nothing to give.
-        if (['tiers', 'allowCidr', 'store', 'scope', 'account'].includes(key)) continue;
+        if (['tiers', 'allowCidr', 'allowHost', 'store', 'scope', 'account'].includes(key)) continue;
         assert.deepEqual(kind.parse(kind.show(byDefault)), { value: byDefault });
       }
     });

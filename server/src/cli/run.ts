@@ -30,6 +30,12 @@ export async function run(config: Config): Promise<number> {
     const readyMs = world.clock.monotonicMs() - startedMs;
     process.stdout.write(greeting({ version: VERSION, place: storePlace(config), config, url, token, readyMs }));
   }
+  if (config.command === 'dev' && postrider.listensBeyond) {
+    process.stderr.write(
+      `dev listens on ${config.host}, beyond this machine: whoever reaches it can use it, because everybody knows its ` +
+        'token. It answers to addresses, to localhost, to the name of this machine and to --allow-host.\n',
+    );
+  }
   await firstSignal();
   if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
   await postrider.close();

@@ -37,6 +37,7 @@ export const PROBLEMS = {
   limit_exceeded: [412, "The request is over one of the limits of the account's tier."],
   request_too_large: [413, 'The request as a whole is over the hard limit of the server.'],
   unsupported_encoding: [415, 'The request body is compressed; bodies are passed on as they are and never unpacked.'],
+  misdirected: [421, 'In development: the request is for a host name that this server does not answer to.'],
   headers_too_large: [431, 'The request line and headers together are larger than the server reads.'],
   quota_exceeded: [429, 'The account has used up what its tier allows for today.'],
   share_used: [

@@ -8,6 +8,7 @@ import type { Api } from './api.ts';
 import { internalProblem } from './api.ts';
 import type { Console } from './console.ts';
 import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
+import type { OwnHosts } from './own-hosts.ts';
 import type { PublishLane } from './publish-lane.ts';
 import { takeQstashRequest } from './qstash-request.ts';
 import type { Sink } from './sink.ts';
@@ -25,6 +26,8 @@ export interface ListenerOptions {
   readonly api: Api;
   readonly webConsole: Console;
   readonly sink: Sink | null;
+  /** Null where any name will do. */
+  readonly ownHosts: OwnHosts | null;
   readonly isForQstashClients: boolean;
   /** Logs a fault of ours and answers the id it is logged under. */
   readonly onFault: (error: unknown) => string;
@@ -92,6 +95,8 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const foreign = options.ownHosts?.problemOf(request.headers.host) ?? null;
+    if (foreign !== null) throw new ApiError('misdirected', foreign);
     if (options.isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {

@@ -153,14 +153,14 @@ async function startSite(t: TestContext): Promise<Site> {
     async announce(bytes) {
       const socket = connect(port, '127.0.0.1');
       t.after(() => socket.destroy());
-      socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
+      socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${bytes}\r\n\r\n`);
       const [request] = (await once(server, 'request')) as [IncomingMessage];
       return { request, socket };
     },
     async post(pieces, end) {
       const socket = connect(port, '127.0.0.1');
       t.after(() => socket.destroy());
-      socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
       for (const piece of pieces) socket.write(chunk(piece));
       if (end !== 'open') socket.write('0\r\n\r\n');
       const [request] = (await once(server, 'request')) as [IncomingMessage];

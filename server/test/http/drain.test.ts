@@ -141,7 +141,7 @@ async function halfSent(url: string, firstHalf: string): Promise<{ socket: Socke
   socket.on('data', (chunk) => {
     text += chunk;
   });
-  socket.write(`GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n${firstHalf}`);
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n${firstHalf}`);
   await waitFor('the answer to the first request', () => text.includes('"ok"'));
   text = '';
   return { socket, received: () => text };
@@ -149,8 +149,8 @@ async function halfSent(url: string, firstHalf: string): Promise<{ socket: Socke
 
 test('a request that is sent while the node drains is answered with 503, and readyz says not ready', async (t) => {
   const rider = await startRider(t);
-  const publish = await halfSent(rider.url, 'POST /v2/enqueue/q/http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\n');
-  const ready = await halfSent(rider.url, 'GET /readyz HTTP/1.1\r\nHost: a\r\n');
+  const publish = await halfSent(rider.url, 'POST /v2/enqueue/q/http://127.0.0.1:1/ HTTP/1.1\r\nHost: localhost\r\n');
+  const ready = await halfSent(rider.url, 'GET /readyz HTTP/1.1\r\nHost: localhost\r\n');
   const closing = rider.postrider.close();
   publish.socket.end(`Authorization: Bearer ${rider.token}\r\nContent-Length: 0\r\n\r\n`);
   ready.socket.end('\r\n');
@@ -165,7 +165,7 @@ test('a request that is sent while the node drains is answered with 503, and rea
 test('a caller who never finishes a request does not keep a node from stopping', async (t) => {
   const rider = startProcess(t, dev(temporaryFolder(t), '--drain', '50ms'));
   const { api, token } = await rider.ready();
-  const head = `POST /v2/enqueue/q/http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n`;
+  const head = `POST /v2/enqueue/q/http://127.0.0.1:1/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n`;
   const { socket } = await halfSent(api, `${head}Content-Length: 10\r\n\r\nhalf`);
   socket.on('error', () => {});
   t.after(() => {

@@ -17,7 +17,7 @@ const BODIES: readonly (readonly [what: string, body: Buffer])[] = [
   ['that looks like JSON but is not', Buffer.from('{"a": 1,}')],
   ['of JSON with blanks and its own order of keys', Buffer.from('{ "b" : 1.0,\r\n\t"a":1e3 }\n')],
   ['with a byte order mark', Buffer.from('\ufeffabc')],
-  ['that looks like a request', Buffer.from('POST /v2/batch HTTP/1.1\r\nHost: a\r\n\r\n0\r\n\r\n')],
+  ['that looks like a request', Buffer.from('POST /v2/batch HTTP/1.1\r\nHost: localhost\r\n\r\n0\r\n\r\n')],
   ['of exactly 1 MiB, the most of the free tier', Buffer.alloc(MIB, ALL_BYTES)],
 ];
 

@@ -13,7 +13,7 @@ async function start(t: TestContext): Promise<{ rider: Rider; receiver: Receiver
 
 /** `target` stands in the request line exactly as given. */
 async function post(rider: Rider, target: string, body = '') {
-  const head = `POST ${target} HTTP/1.1\r\nHost: postrider\r\nAuthorization: Bearer ${rider.token}\r\n`;
+  const head = `POST ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n`;
   const answer = await exchange(rider.url, `${head}Content-Length: ${body.length}\r\n\r\n${body}`);
   assert.ok(answer, 'the connection closed without an answer');
   return answer;

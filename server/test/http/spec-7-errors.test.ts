@@ -126,6 +126,9 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
     [(rider) => rider.call('POST', '/v2/keys'), /use GET/],
   ],
   conflict: [[(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'dev' })), /^name: .*"dev"/]],
+  misdirected: [
+    [(rider) => exchange(rider.url, 'GET /healthz HTTP/1.1\r\nHost: b.example\r\n\r\n'), /^Host: .*"b.example"/],
+  ],
   last_admin_token: [
     [
       // No other test here makes a token that may administer.
@@ -182,7 +185,10 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
     [(rider) => rider.enqueue('q', URL_, { headers: { 'Content-Encoding': 'gzip' } }), /^Content-Encoding: /],
   ],
   headers_too_large: [
-    [(rider) => exchange(rider.url, `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`), /over 65536 bytes/],
+    [
+      (rider) => exchange(rider.url, `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
+      /over 65536 bytes/,
+    ],
   ],
 };
 

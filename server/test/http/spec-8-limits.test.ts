@@ -109,7 +109,7 @@ test('8.4 limits: the most elements of a batch are a setting', async (t) => {
 
 test('8.4 limits: a request line and headers over 64 KiB are refused with 431', async (t) => {
   const rider = await startRider(t);
-  const head = `GET /healthz HTTP/1.1\r\nHost: a\r\n`;
+  const head = `GET /healthz HTTP/1.1\r\nHost: localhost\r\n`;
   const taken = await exchange(rider.url, `${head}X: ${'x'.repeat(60_000)}\r\n\r\n`);
   assert.equal(taken!.status, 200);
   const refused = await exchange(rider.url, `${head}X: ${'x'.repeat(66_000)}\r\n\r\n`);
@@ -119,7 +119,7 @@ test('8.4 limits: a request line and headers over 64 KiB are refused with 431', 
 test('8.4 limits: a header that steers a delivery counts, however many others stand before it', async (t) => {
   const rider = await startRider(t);
   const others = Array.from({ length: 3000 }, (_, index) => `X-${index}: 1\r\n`).join('');
-  const head = `POST /v2/enqueue/q/${URL_} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${rider.token}\r\n`;
+  const head = `POST /v2/enqueue/q/${URL_} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n`;
   const answer = await exchange(rider.url, `${head}${others}Service-Retries: x\r\nContent-Length: 0\r\n\r\n`);
   assert.match(refusal(answer!, 400, 'bad_header'), /^Service-Retries: /);
 });

@@ -107,7 +107,7 @@ function hold(way: string, text: string): Promise<void> {
 }
 
 function head(path: string, length: number, method = 'POST'): string {
-  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\n\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\n\r\n`;
 }
 
 const schedule = { headers: { 'Service-Cron': '* * * * *' } };

@@ -160,7 +160,7 @@ suite('nearly right requests', () => {
 
   test('of HTTP with some bytes of the head changed are answered, never with a fault', async () => {
     const head =
-      `POST /v2/enqueue/q/http://127.0.0.1:1/a%2Fb?x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${rider.token}\r\n` +
+      `POST /v2/enqueue/q/http://127.0.0.1:1/a%2Fb?x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n` +
       'Service-Retries: 3\r\nService-Forward-X-Tag: some value\r\nContent-Type: text/plain';
     // Behind it so much that every length that is still believed is there.
     const rest = Buffer.from(`\r\nContent-Length: 2\r\n\r\nok${'\r\n'.repeat(2000)}`);

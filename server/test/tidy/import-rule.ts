@@ -58,6 +58,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'world.ts': 'world',
   'config.ts': 'config',
   'setting-kind.ts': 'config',
+  'help-page.ts': 'config',
   'store/store.ts': 'store port',
 };
 
