@@ -15,6 +15,7 @@ import { createUndiciSender } from './delivery/undici-sender.ts';
 import { nodeMax } from './domain/budgets.ts';
 import { idMaker } from './domain/id.ts';
 import { Pool } from './domain/pool.ts';
+import { problem } from './domain/problem.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { requestSizeLimits } from './domain/request-size.ts';
 import { AccessWatch } from './http/access-watch.ts';
@@ -176,12 +177,15 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     upkeep: (settleInterrupted) => [
       orphans(store, node, settleInterrupted),
       retention(store, tiers),
-      jobRunner({ store, tiers, newId }),
+      jobRunner({ store, tiers, newId, mayAccept: () => !disk.isLow() }),
       disk,
     ],
     fireSchedules: scheduleRunner({
       store,
-      plan: async (schedule, account) => publications.plan({ ...schedule, scheduleId: schedule.id }, account),
+      plan: async (schedule, account) =>
+        disk.isLow()
+          ? problem('disk_full', 'the disk of the server is nearly full')
+          : publications.plan({ ...schedule, scheduleId: schedule.id }, account),
       onSkipped: (schedule, why) =>
         log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
     }),
@@ -199,6 +203,12 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     log.error({ err: error instanceof Error ? error : new Error(String(error)), fault }, 'a fault of the server');
     return fault;
   };
+  const refusal = () => {
+    if (!isServing) return new ApiError('draining', 'this node is shutting down; nothing was accepted');
+    if (config.role === 'deliver') return new ApiError('deliver_only', 'this node only delivers; publish to another');
+    if (disk.isLow()) return new ApiError('disk_full', 'the disk of the server is nearly full; nothing was accepted');
+    return null;
+  };
   const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
   const context: ApiContext = {
@@ -213,6 +223,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     isForQstashClients: isForQstash,
     service: { version: VERSION, headerPrefix, isDev },
     concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
+    refusal,
     isServing: () => isServing,
     onFault,
   };
@@ -233,12 +244,6 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     headerPrefix,
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,
-    refusal: () => {
-      if (!isServing) return new ApiError('draining', 'this node is shutting down; nothing was accepted');
-      if (config.role === 'deliver') return new ApiError('deliver_only', 'this node only delivers; publish to another');
-      if (disk.isLow()) return new ApiError('disk_full', 'the disk of the server is nearly full; nothing was accepted');
-      return null;
-    },
   });
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);

@@ -29,6 +29,8 @@ export type JobWork =
   | {
       readonly action: 'retry';
       readonly retries: readonly { readonly messageId: string; readonly message: NewMessage }[];
+      /** Messages the account may make in a day; over it, the step waits. */
+      readonly dayMax: number | null;
     };
 
 /** A piece of its work, as it is noted. */

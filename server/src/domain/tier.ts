@@ -87,7 +87,7 @@ export const TIER_LIMITS: Readonly<
   messagesPerDayMax: {
     min: 0,
     canBeUnlimited: true,
-    meaning: 'Most messages in a UTC day; callbacks and scheduled runs count, but are never refused.',
+    meaning: 'Most messages in a UTC day; callbacks and the ticks of schedules count, but are never refused.',
   },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };

@@ -34,6 +34,8 @@ export interface ApiContext {
   /** What a client may want to know of the service it talks to. */
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
   readonly concurrency: { readonly max: number; readonly inFlight: () => number };
+  /** Why nothing may be accepted now (draining, disk nearly full, a node that only delivers), or null. */
+  readonly refusal: () => ApiError | null;
   /** False while the node drains. */
   readonly isServing: () => boolean;
   readonly onFault: (error: unknown) => string;
@@ -62,6 +64,8 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly statuses?: readonly number[];
   /** Of what it answers; JSON unless said. */
   readonly mediaType?: string;
+  /** It makes messages: refused like a publish while nothing may be accepted. */
+  readonly makesMessages?: boolean;
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
@@ -125,7 +129,7 @@ export class Api {
   }
 
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
-    const { handle, ...entry } = route;
+    const { handle, makesMessages = false, ...entry } = route;
     this.#routes.push({ ...entry, pattern: patternOf(route.path) });
     this.fastify.route({
       method: route.method,
@@ -140,6 +144,8 @@ export class Api {
       onRequest: async (request, reply) => {
         reply.raw.once('close', () => request.releaseBody?.());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
+        const refusal = makesMessages ? this.#context.refusal() : null;
+        if (refusal) throw refusal;
       },
       handler: async (request, reply) =>
         handle({

@@ -12,13 +12,14 @@ import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
+import type { ApiContext } from './api.ts';
 import { authenticate } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from './publications.ts';
-import { quotaHeaders } from './quota.ts';
+import { requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
@@ -36,8 +37,7 @@ export interface PublishLaneOptions {
   readonly requestBytesMax: number;
   readonly batchMax: number;
   readonly bodies: BodyReader;
-  /** Why nothing may be accepted now (draining, disk nearly full), or null. */
-  readonly refusal: () => ApiError | null;
+  readonly refusal: ApiContext['refusal'];
 }
 
 /** Of a batch without a good element, so many are told why. */
@@ -184,15 +184,10 @@ export class PublishLane {
 
   async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {
     const { store, tiers, world } = this.#options;
-    const dayMax = tiers[principal.account.tier].messagesPerDayMax;
-    const { duplicates, isOverQuota } = await store.accept(messages, messages[0]!.createdAt, dayMax);
-    if (isOverQuota) {
-      for (const [name, value] of quotaHeaders(dayMax!, world.clock.now())) response.setHeader(name, value);
-      throw new ApiError(
-        'quota_exceeded',
-        `the account may make ${dayMax} messages a day on the ${principal.account.tier} tier, and these would be more`,
-      );
-    }
+    const tier = tiers[principal.account.tier];
+    const accepting = store.accept(messages, messages[0]!.createdAt, tier.messagesPerDayMax);
+    const { duplicates, isOverQuota } = await accepting;
+    requireQuota(isOverQuota, tier, world.clock.now(), (name, value) => response.setHeader(name, value));
     return messages.map(({ id, url }, index) => {
       const standing = duplicates[index] ?? null;
       return standing === null ? { messageId: id, url } : { messageId: standing, url, deduplicated: true };

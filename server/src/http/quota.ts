@@ -1,8 +1,11 @@
 // What a caller over its daily quota is told: how much there is, and when there is more.
 
+import type { Tier } from '../domain/tier.ts';
+import { ApiError } from './errors.ts';
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export function quotaHeaders(dayMax: number, now: number): [name: string, value: string][] {
+function quotaHeaders(dayMax: number, now: number): [name: string, value: string][] {
   const resetSeconds = Math.ceil((DAY_MS - (now % DAY_MS)) / 1000);
   return [
     ['Retry-After', String(resetSeconds)],
@@ -10,4 +13,20 @@ export function quotaHeaders(dayMax: number, now: number): [name: string, value:
     ['RateLimit-Remaining', '0'],
     ['RateLimit-Reset', String(resetSeconds)],
   ];
+}
+
+/** Over the quota nothing is made. The headers of the answer say when there is more. */
+export function requireQuota(
+  isOverQuota: boolean,
+  tier: Tier,
+  now: number,
+  setHeader: (name: string, value: string) => void,
+): void {
+  const dayMax = tier.messagesPerDayMax;
+  if (!isOverQuota || dayMax === null) return;
+  for (const [name, value] of quotaHeaders(dayMax, now)) setHeader(name, value);
+  throw new ApiError(
+    'quota_exceeded',
+    `the account may make ${dayMax} messages a day on the ${tier.name} tier, and these would be more`,
+  );
 }

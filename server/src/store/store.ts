@@ -219,12 +219,14 @@ export interface Store {
 
   /**
    * Accepts each new message in the place of its dead letter, which is gone then. False where it was gone before, and where
-   * the new message would repeat one that stands: that dead letter stays.
+   * the new message would repeat one that stands: that dead letter stays. `dayMax` is the account's quota: over it none is
+   * retried.
    */
   retryDeadLetters(
     retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
     now: number,
-  ): Promise<readonly boolean[]>;
+    dayMax?: number | null,
+  ): Promise<readonly boolean[] | 'overQuota'>;
 
   /** Deletes up to `limit` events of an account from before a time; answers how many. */
   deleteJournal(accountId: string, before: number, limit: number): Promise<number>;

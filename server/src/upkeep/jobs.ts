@@ -18,6 +18,8 @@ export interface JobRunnerOptions {
   readonly store: Store;
   readonly tiers: Tiers;
   readonly newId: NewId;
+  /** False while nothing may be accepted: a retry makes new messages, and waits. */
+  readonly mayAccept: () => boolean;
 }
 
 export function jobRunner(options: JobRunnerOptions) {
@@ -28,6 +30,7 @@ export function jobRunner(options: JobRunnerOptions) {
       const jobs = await store.runningJobs();
       for (const job of jobs) {
         if (isJustDone(job, now)) continue;
+        if (job.action === 'retry' && !options.mayAccept()) continue;
         const account = await store.getAccount(job.accountId);
         if (account) await advance(options, job, account, now);
       }
@@ -70,7 +73,7 @@ function workOn(
         messageId: message.id,
         message: retriedMessage(message, now, newId),
       }));
-      return { action: 'retry', retries };
+      return { action: 'retry', retries, dayMax: tiers[account.tier].messagesPerDayMax };
     }
   }
 }

@@ -12,7 +12,7 @@ import { job } from '../conformance/jobs.ts';
 import { Site } from './given-engine.ts';
 
 function runnerOver(site: Site, store: Store) {
-  return jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId });
+  return jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept: () => true });
 }
 
 async function made(store: Store, some: Partial<Job>): Promise<() => Promise<Job>> {

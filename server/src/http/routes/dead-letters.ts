@@ -9,7 +9,7 @@ import type { MessageFilter } from '../../domain/message-filter.ts';
 import { cronProblem, headerLimits, parsePublishSettings, SETTING_NAMES } from '../../domain/publish-settings.ts';
 import { isSetting } from '../../domain/query-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
-import type { Principal } from '../../store/store.ts';
+import type { Principal, Store } from '../../store/store.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -25,6 +25,7 @@ import {
 } from '../filters.ts';
 import { withDefaults } from '../publications.ts';
 import { viewsFor } from '../qstash-view.ts';
+import { requireQuota } from '../quota.ts';
 import { rawHeaders } from '../raw-headers.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
@@ -49,7 +50,7 @@ interface Overriding {
 }
 
 export function deadLetterRoutes(api: Api, context: ApiContext): void {
-  const { store, world, newId, publications, rules } = context;
+  const { store, world, newId, publications, rules, tiers } = context;
   const views = viewsFor(context.isForQstashClients);
 
   api.add({
@@ -118,6 +119,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     scope: 'manage',
     params: DlqId,
     body: Type.Optional(Overrides),
+    makesMessages: true,
     summary: 'Send a dead letter again, as a new message',
     answer: MessageIdAnswer,
     statuses: [201],
@@ -126,7 +128,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
       const { message } = stored;
       const fresh = await again(principal, message, overridesOf(reply, body));
-      const [isRetried] = await store.retryDeadLetters([{ messageId: message.id, message: fresh }], world.clock.now());
+      const [isRetried] = await retryAll(principal, reply, [{ messageId: message.id, message: fresh }]);
       if (!isRetried && fresh.deduplication && (await isDead(principal, message.id))) {
         throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
       }
@@ -142,18 +144,18 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     scope: 'manage',
     query: querySchema(BULK_NAMES),
     body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    makesMessages: true,
     summary: 'Send dead letters again, by id or by filter',
     answer: RetriedAnswer,
     statuses: [200, 201],
     handle: async ({ principal, query, body, reply }) => {
       const { messages, cursor } = await search(principal, bulk(query, body), true);
-      const now = world.clock.now();
       const overrides = overridesOf(reply);
       const retries: { messageId: string; message: NewMessage }[] = [];
       for (const message of messages) {
         retries.push({ messageId: message.id, message: await again(principal, message, overrides) });
       }
-      const isRetried = retries.length > 0 ? await store.retryDeadLetters(retries, now) : [];
+      const isRetried = retries.length > 0 ? await retryAll(principal, reply, retries) : [];
       const responses = retries
         .filter((_, index) => isRetried[index])
         .map(({ message }) => ({ messageId: message.id }));
@@ -161,6 +163,18 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       return { responses, ...(cursor !== null && { cursor: String(cursor) }) };
     },
   });
+
+  async function retryAll(
+    principal: Principal,
+    reply: FastifyReply,
+    retries: Parameters<Store['retryDeadLetters']>[0],
+  ) {
+    const tier = tiers[principal.account.tier];
+    const now = world.clock.now();
+    const isRetried = await store.retryDeadLetters(retries, now, tier.messagesPerDayMax);
+    requireQuota(isRetried === 'overQuota', tier, now, (name, value) => reply.header(name, value));
+    return isRetried === 'overQuota' ? [] : isRetried;
+  }
 
   /** By ids that are given, as many as there are; by filter, a page at a time. */
   async function search(principal: Principal, values: ReturnType<typeof given>, withBodies: boolean) {

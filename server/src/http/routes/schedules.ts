@@ -12,6 +12,7 @@ import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
+import { requireQuota } from '../quota.ts';
 import { standingUrl } from '../standing-message.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
@@ -91,6 +92,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     path: '/v2/schedules/:scheduleId/run',
     scope: 'manage',
     params: ScheduleId,
+    makesMessages: true,
     summary: 'Make the messages of a schedule now, beside its ticks',
     answer: RunAnswer,
     statuses: [201],
@@ -98,7 +100,10 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       const schedule = await find(principal, params.scheduleId);
       const plan = await publications.plan({ ...schedule, scheduleId: schedule.id }, principal.account);
       if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
-      const { duplicates } = await store.accept(plan.messages, world.clock.now());
+      const now = world.clock.now();
+      const tier = tiers[principal.account.tier];
+      const { duplicates, isOverQuota } = await store.accept(plan.messages, now, tier.messagesPerDayMax);
+      requireQuota(isOverQuota, tier, now, (name, value) => reply.header(name, value));
       reply.status(201);
       return Promise.all(
         plan.messages.map(async ({ id, url, topicName }, index) => {

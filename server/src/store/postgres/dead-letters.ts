@@ -41,8 +41,9 @@ export async function retryDeadLetters(
   database: Database,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
   now: number,
-): Promise<{ isRetried: boolean[]; dueAt: number | null }> {
-  if (retries.length === 0) return { isRetried: [], dueAt: null };
+  dayMax: number | null,
+): Promise<{ isRetried: boolean[]; isOverQuota: boolean; dueAt: number | null }> {
+  if (retries.length === 0) return { isRetried: [], isOverQuota: false, dueAt: null };
   const named = retries.map(({ messageId, message: { accountId } }) => ({ accountId, messageId }));
   const held = await holdFailed(database, named);
   const left = new Map(held.map((dead) => [JSON.stringify([dead.account_id, dead.id]), dead]));
@@ -55,12 +56,12 @@ export async function retryDeadLetters(
     left.delete(key);
   }
   const messages = [...dead.keys()];
-  if (messages.length === 0) return { isRetried: retries.map(() => false), dueAt: null };
-  const command = { messages, leases: [], node: '', now, dayMax: null, shard: 0 };
-  const { duplicates, dueAt } = await accept(database, command);
+  if (messages.length === 0) return { isRetried: retries.map(() => false), isOverQuota: false, dueAt: null };
+  const command = { messages, leases: [], node: '', now, dayMax, shard: 0 };
+  const { duplicates, isOverQuota, dueAt } = await accept(database, command);
   messages.forEach((message, index) => {
     if (duplicates[index] !== null) dead.delete(message);
   });
   await deleteHeld(database, [...dead.values()]);
-  return { isRetried: retries.map(({ message }) => dead.has(message)), dueAt };
+  return { isRetried: retries.map(({ message }) => dead.has(message)), isOverQuota, dueAt };
 }

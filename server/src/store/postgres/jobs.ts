@@ -85,7 +85,9 @@ export async function runJobStep(
     sought(id),
   );
   if (job?.state !== 'running') return { done: 0, dueAt: null };
-  const { done, dueAt } = await doWork(database, accountId, work, step.now);
+  const { done, dueAt, isOverQuota = false } = await doWork(database, accountId, work, step.now);
+  // It goes on where it was when the account has a new day.
+  if (isOverQuota) return { done, dueAt };
   await advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt };
 }
@@ -99,8 +101,8 @@ async function doWork(database: Database, accountId: string, work: JobWork, now:
     case 'delete':
       return { done: await deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };
     case 'retry': {
-      const { isRetried, dueAt } = await retryDeadLetters(database, work.retries, now);
-      return { done: isRetried.filter(Boolean).length, dueAt };
+      const { isRetried, isOverQuota, dueAt } = await retryDeadLetters(database, work.retries, now, work.dayMax);
+      return { done: isRetried.filter(Boolean).length, dueAt, isOverQuota };
     }
   }
 }

@@ -253,13 +253,13 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ),
     journalEnd: reading(events.journalEnd),
     deleteDeadLetters: writing(deadLetters.deleteDeadLetters),
-    async retryDeadLetters(retries, now) {
+    async retryDeadLetters(retries, now, dayMax = null) {
       const fresh = retries.map(({ message }) => message);
-      const retrying = () => writing(deadLetters.retryDeadLetters)(retries, now);
-      const { isRetried, dueAt } = await inbox.hold(fresh, retrying);
+      const retrying = () => writing(deadLetters.retryDeadLetters)(retries, now, dayMax);
+      const { isRetried, isOverQuota, dueAt } = await inbox.hold(fresh, retrying);
       noteDue(dueAt, now);
       noteJournal();
-      return isRetried;
+      return isOverQuota ? 'overQuota' : isRetried;
     },
     deleteJournal: writing(deleteJournal),
     deleteDeduplication: writing((database: Database, now: number, limit: number) =>

@@ -32,7 +32,8 @@ export function retryDeadLetters(
   books: Books,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
   now: number,
-): { isRetried: boolean[]; dueAt: number | null } {
+  dayMax: number | null,
+): { isRetried: boolean[]; isOverQuota: boolean; dueAt: number | null } {
   const seqs = new Map<NewMessage, number>();
   // Named twice, it is retried once.
   const named = new Set<number>();
@@ -43,10 +44,11 @@ export function retryDeadLetters(
     seqs.set(message, seq);
   }
   const messages = [...seqs.keys()];
-  const { duplicates, dueAt } = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
+  const command = { messages, leases: [], node: '', now, dayMax };
+  const { duplicates, isOverQuota, dueAt } = accept(database, books, command);
   messages.forEach((message, index) => {
     if (duplicates[index] === null) deleteMessage(database, seqs.get(message)!);
     else seqs.delete(message);
   });
-  return { isRetried: retries.map(({ message }) => seqs.has(message)), dueAt };
+  return { isRetried: retries.map(({ message }) => seqs.has(message)), isOverQuota, dueAt };
 }

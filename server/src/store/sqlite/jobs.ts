@@ -64,7 +64,9 @@ export function runJobStep(
   step: Omit<JobStep, 'done'>,
 ): { done: number; dueAt: number | null } {
   if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null };
-  const { done, dueAt } = doWork(database, books, accountId, work, step.now);
+  const { done, dueAt, isOverQuota = false } = doWork(database, books, accountId, work, step.now);
+  // It goes on where it was when the account has a new day.
+  if (isOverQuota) return { done, dueAt };
   advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt };
 }
@@ -78,8 +80,8 @@ function doWork(database: Database, books: Books, accountId: string, work: JobWo
     case 'delete':
       return { done: deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };
     case 'retry': {
-      const { isRetried, dueAt } = retryDeadLetters(database, books, work.retries, now);
-      return { done: isRetried.filter(Boolean).length, dueAt };
+      const { isRetried, isOverQuota, dueAt } = retryDeadLetters(database, books, work.retries, now, work.dayMax);
+      return { done: isRetried.filter(Boolean).length, dueAt, isOverQuota };
     }
   }
 }

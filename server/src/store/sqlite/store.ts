@@ -122,12 +122,13 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     listEvents: (accountId, filter, page) => read('listEvents', accountId, filter, page),
     journalEnd: (accountId) => read('journalEnd', accountId),
     deleteDeadLetters: (accountId, ids) => call('deleteDeadLetters', accountId, ids),
-    async retryDeadLetters(retries, now) {
+    async retryDeadLetters(retries, now, dayMax = null) {
       const fresh = retries.map(({ message }) => message);
-      const { isRetried, dueAt } = await inbox.hold(fresh, () => call('retryDeadLetters', retries, now));
+      const retrying = () => call('retryDeadLetters', retries, now, dayMax);
+      const { isRetried, isOverQuota, dueAt } = await inbox.hold(fresh, retrying);
       noteDue(dueAt);
       noteJournal();
-      return isRetried;
+      return isOverQuota ? 'overQuota' : isRetried;
     },
     deleteJournal: (accountId, before, limit) => call('deleteJournal', accountId, before, limit),
     deleteDeduplication: (now, limit) => call('deleteDeduplication', now, limit),
