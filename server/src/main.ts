@@ -28,6 +28,7 @@ import { createListener } from './http/listener.ts';
 import { isLoopback, OwnHosts } from './http/own-hosts.ts';
 import { Publications } from './http/publications.ts';
 import { PublishLane } from './http/publish-lane.ts';
+import { ReadGate } from './http/read-gate.ts';
 import { accountRoutes } from './http/routes/account.ts';
 import { adminRoutes } from './http/routes/admin.ts';
 import { deadLetterRoutes } from './http/routes/dead-letters.ts';
@@ -211,6 +212,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   };
   const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
+  const gate = new ReadGate(systemWorld().clock);
   const context: ApiContext = {
     store,
     accounts,
@@ -226,7 +228,10 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     refusal,
     isServing: () => isServing,
     onFault,
+    gate,
   };
+  metrics.pool('reads', gate.reads);
+  metrics.pool('answerBytes', gate.answers);
   const api = new Api(context);
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);

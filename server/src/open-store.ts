@@ -7,6 +7,7 @@ import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
+import { readingInTurn } from './store/read-line.ts';
 import { prepareDirectory } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
@@ -26,7 +27,19 @@ export interface OpenStoreOptions {
   readonly onBroken?: ((error: Error) => void) | undefined;
 }
 
+/** The reader of a file is one thread: it does one thing after the other. */
+const FILE_READS_AT_ONCE = 1;
+/** Half of the connections for reading: the others are for what every request asks, such as its token. */
+const DATABASE_READS_AT_ONCE = 2;
+
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<Store> {
+  return readingInTurn(
+    await openAdapter(config, options),
+    config.store === null ? FILE_READS_AT_ONCE : DATABASE_READS_AT_ONCE,
+  );
+}
+
+async function openAdapter(config: Config, options: OpenStoreOptions): Promise<Store> {
   const { node, about, world, log, inbox, onBroken } = options;
   // A disk or a database answers in real time, whatever time a test has for the messages.
   const timers = systemWorld().clock;

@@ -179,6 +179,14 @@ export const BUDGETS = budgets({
     node: 64,
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
   },
+  answerBytes: {
+    what: 'Answers of lists, searches and counts, until they are written; a caller has 30 s for each 64 KiB of them',
+    unit: 'bytes',
+    each: null,
+    account: 'share',
+    node: 64 * MIB,
+    beyond: 'the read waits; a caller that does not read is disconnected',
+  },
   streams: {
     what: 'Live event streams',
     unit: 'streams',

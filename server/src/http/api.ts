@@ -10,12 +10,14 @@ import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
+import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate } from './authenticate.ts';
 import type { BodyReader } from './body.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { parseManagementJson } from './json.ts';
 import type { Publications } from './publications.ts';
+import type { ReadGate, Visit } from './read-gate.ts';
 
 export interface ApiContext {
   readonly store: Store;
@@ -39,6 +41,7 @@ export interface ApiContext {
   /** False while the node drains. */
   readonly isServing: () => boolean;
   readonly onFault: (error: unknown) => string;
+  readonly gate: ReadGate;
 }
 
 export interface ApiCall<P, Q, B> {
@@ -66,6 +69,9 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly mediaType?: string;
   /** It makes messages: refused like a publish while nothing may be accepted. */
   readonly makesMessages?: boolean;
+  /** Whether it looks through what is stored, and takes its turn for it. What is got by GET does, unless said. */
+  readonly isRead?: boolean;
+  /** Answers a value, which becomes JSON, or a StreamedAnswer. */
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
@@ -129,7 +135,7 @@ export class Api {
   }
 
   add<P extends TSchema, Q extends TSchema, B extends TSchema>(route: Route<P, Q, B>): void {
-    const { handle, makesMessages = false, ...entry } = route;
+    const { handle, makesMessages = false, isRead = route.method === 'GET', ...entry } = route;
     this.#routes.push({ ...entry, pattern: patternOf(route.path) });
     this.fastify.route({
       method: route.method,
@@ -147,15 +153,44 @@ export class Api {
         const refusal = makesMessages ? this.#context.refusal() : null;
         if (refusal) throw refusal;
       },
-      handler: async (request, reply) =>
-        handle({
-          principal: request.principal!,
+      handler: async (request, reply) => {
+        const principal = request.principal!;
+        const visit = isRead ? await this.#context.gate.enter(principal.account.id, reply.raw) : null;
+        const value = await handle({
+          principal,
           params: request.params as Static<P>,
           query: request.query as Static<Q>,
           body: request.body as Static<B>,
           reply,
-        }),
+        });
+        return reply.sent ? reply : this.#answer(reply, value, visit);
+      },
     });
+  }
+
+  #answer(reply: FastifyReply, value: unknown, visit: Visit | null): string | FastifyReply {
+    reply.header('Content-Type', 'application/json; charset=utf-8');
+    if (value instanceof StreamedAnswer) {
+      visit?.keep(value.bytes);
+      return this.#write(reply, value.pieces(), visit);
+    }
+    const text = JSON.stringify(value);
+    visit?.keep(text.length);
+    if (text.length <= PIECE_BYTES) return text;
+    reply.header('Content-Length', Buffer.byteLength(text));
+    return this.#write(reply, textInPieces(text), visit);
+  }
+
+  /** Past the router, which would have all of it in memory. */
+  #write(reply: FastifyReply, pieces: Iterable<string>, visit: Visit | null): FastifyReply {
+    const { raw } = reply.hijack();
+    raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
+    const isHead = reply.request.method === 'HEAD';
+    writePieces(raw, isHead ? [] : pieces, () => visit?.hasProgressed()).catch((error) => {
+      this.#context.onFault(error);
+      raw.destroy();
+    });
+    return reply;
   }
 
   addOpen({ handle, ...entry }: OpenRoute): void {

@@ -45,7 +45,11 @@ test('a reader that ends is replaced; publishes and deliveries of others go on m
       if (answer.status === 503) assert.match(answer.headers['retry-after'] ?? '', /^\d+$/);
     }
     const id = await rider.published(receiver.url, { token: other.token });
-    assert.equal((await rider.ended(id, other.token)).state, 'DELIVERED');
+    await waitFor(`the delivery of round ${round}`, async () => {
+      // What reads it is the reader that is being replaced.
+      const answer = await rider.call('GET', `/v2/messages/${id}`, { token: other.token });
+      return answer.status === 200 && answer.json<{ state: string }>().state === 'DELIVERED';
+    });
     await waitFor(`lists in round ${round}`, async () => (await list()).status === 200);
   }
   assert.equal(receiver.arrivals.length, 4);

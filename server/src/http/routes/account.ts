@@ -16,6 +16,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     scope: 'read',
     summary: 'Read who is asking: the account, the token, its limits',
     answer: OwnAccountAnswer,
+    isRead: false,
     handle: async ({ principal: { account, token } }) => {
       const { name: _name, ...limits } = tiers[account.tier];
       return {
@@ -37,6 +38,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     scope: 'manage',
     summary: 'Read the signing keys',
     answer: KeysAnswer,
+    isRead: false,
     handle: async ({ principal }) => store.getSigningKeys(principal.account.id),
   });
 

@@ -103,6 +103,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     summary: 'Delete dead letters by id or by filter',
     answer: DeletedAnswer,
+    isRead: true,
     handle: async ({ principal, query, body }) => {
       const { messages, cursor } = await search(principal, bulk(query, body), false);
       const deleted = await store.deleteDeadLetters(
@@ -148,6 +149,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     summary: 'Send dead letters again, by id or by filter',
     answer: RetriedAnswer,
     statuses: [200, 201],
+    isRead: true,
     handle: async ({ principal, query, body, reply }) => {
       const { messages, cursor } = await search(principal, bulk(query, body), true);
       const overrides = overridesOf(reply);

@@ -63,6 +63,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     query: querySchema(NAMES),
     summary: 'What happens, live, as Server-Sent Events; goes on behind the event named by Last-Event-ID',
     mediaType: 'text/event-stream',
+    isRead: false,
     handle: async ({ principal, query, reply }) => {
       const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
       let isTaken = false;

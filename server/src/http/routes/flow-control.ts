@@ -116,6 +116,7 @@ export function flowControlRoutes(api: Api, { store, world, concurrency }: ApiCo
     scope: 'read',
     summary: 'Attempts under way on this node, and how many there may be',
     answer: ParallelismAnswer,
+    isRead: false,
     handle: async () => ({ parallelismMax: concurrency.max, parallelismCount: concurrency.inFlight() }),
   });
 }

@@ -33,6 +33,7 @@ export function jobRoutes(api: Api, context: ApiContext): void {
     summary: 'Cancel open messages, or retry or delete dead letters, by filter and at a chosen pace',
     answer: JobOrCount,
     statuses: [200, 201],
+    isRead: true,
     handle: async ({ principal, body, reply }) => {
       const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
       const filter = parseMessageFilter(values);

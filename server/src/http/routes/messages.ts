@@ -102,6 +102,7 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     summary: 'Cancel messages by id or by filter',
     answer: CancelledAnswer,
+    isRead: true,
     handle: async ({ principal, query, body }) => {
       const values = given(query, body, CANCEL_NAMES, context.isForQstashClients);
       const filter = parseMessageFilter(values);

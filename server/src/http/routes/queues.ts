@@ -68,6 +68,7 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
     query: Type.Object({ force: Type.Optional(Type.String()) }, { additionalProperties: false }),
     summary: 'Delete a queue; with force=true, cancel its messages first',
     answer: NothingAnswer,
+    isRead: true,
     handle: async ({ principal, params, query }) => {
       const isForced = query.force === 'true' || isForQstashClients;
       let open: number | null = null;

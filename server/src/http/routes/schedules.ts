@@ -123,6 +123,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     query: Type.Object({ cron: Type.String() }, { additionalProperties: false }),
     summary: 'The next times a cron expression names',
     answer: CronAnswer,
+    isRead: false,
     handle: async ({ query }) => {
       const cron = parseCron(query.cron);
       if ('problem' in cron) throw new ApiError('bad_cron', `cron: ${cron.problem}`);

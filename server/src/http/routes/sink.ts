@@ -13,6 +13,7 @@ export function sinkRoutes(api: Api, sink: Sink): void {
     scope: 'read',
     summary: 'The last requests the built-in receiver got, newest first',
     answer: SinkRequestsAnswer,
+    isRead: false,
     handle: async () => ({
       requests: sink.requests.map(({ id, at, method, url, headers, body, isBodyCut, status }) => ({
         id,

@@ -103,7 +103,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       journalListeners.add(listener);
       return () => journalListeners.delete(listener);
     },
-    getMessage: (accountId, id) => call('getMessage', accountId, id),
+    getMessage: (accountId, id) => read('getMessage', accountId, id),
     async cancel(accountId, ids, now, expiresAt) {
       const { cancelled, dueAt } = await call('cancel', accountId, ids, now, expiresAt);
       offer.forgetCancelled(cancelled);
@@ -116,7 +116,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       noteDue(now);
       return result;
     },
-    whyFacts: (accountId, id) => call('whyFacts', accountId, id),
+    whyFacts: (accountId, id) => read('whyFacts', accountId, id),
     searchMessages: (accountId, filter, page) => read('searchMessages', accountId, filter, page),
     countMatching: (accountId, filter, max) => read('countMatching', accountId, filter, max),
     listEvents: (accountId, filter, page) => read('listEvents', accountId, filter, page),
@@ -200,17 +200,17 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     },
     stopJob: (accountId, id, now) => call('stopJob', accountId, id, now),
     getTopic: (accountId, nameOrId) => call('getTopic', accountId, nameOrId),
-    listTopics: (accountId) => call('listTopics', accountId),
+    listTopics: (accountId) => read('listTopics', accountId),
     saveTopic: (topic) => call('saveTopic', topic),
     createAccount: (account, keys) => call('createAccount', account, keys),
     getAccount: (accountId) => call('getAccount', accountId),
-    listAccounts: () => call('listAccounts'),
+    listAccounts: () => read('listAccounts'),
     setTier: (accountId, tier) => call('setTier', accountId, tier),
     getSigningKeys: (accountId) => call('getSigningKeys', accountId),
     rotateSigningKeys: (accountId, next, fresh) => call('rotateSigningKeys', accountId, next, fresh),
     createToken: (token, hash) => call('createToken', token, hash),
     findToken: (hash) => call('findToken', hash),
-    listTokens: (accountId) => call('listTokens', accountId),
+    listTokens: (accountId) => read('listTokens', accountId),
     revokeToken: (accountId, tokenId, now) => call('revokeToken', accountId, tokenId, now),
     createFirstAdmin: (first) => call('createFirstAdmin', first),
     accountsKnownBy: (hashes, keys) => call('accountsKnownBy', hashes, keys),
@@ -220,7 +220,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     findSession: (sessionId, now) => call('findSession', sessionId, now),
     endSession: (sessionId) => call('endSession', sessionId),
     areAdmitted: (credentials, now) => call('areAdmitted', credentials, now),
-    usage: (accountId, fromDay, toDay) => call('usage', accountId, fromDay, toDay),
+    usage: (accountId, fromDay, toDay) => read('usage', accountId, fromDay, toDay),
     async close() {
       if (readers !== committer) await readers.close();
       await committer.close();

@@ -1,0 +1,133 @@
+// Lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their answers may
+// take until they are written. A read that finds no memory free waits; one too many is refused. Whoever does not read
+// the answer is let go.
+
+import type { ServerResponse } from 'node:http';
+import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { Pool } from '../domain/pool.ts';
+import type { Clock } from '../world.ts';
+import { ApiError, poolError } from './errors.ts';
+
+/** How long a caller may take for a piece of an answer. */
+const PATIENCE_MS = 30_000;
+/** Set aside for an answer whose size is not known yet. */
+const RESERVED = eachMax('pageBytes');
+
+export class ReadGate {
+  readonly reads = new Pool(nodeMax('reads'));
+  readonly answers = new Pool(nodeMax('answerBytes'));
+  readonly #clock: Clock;
+  /** Those that wait for memory, by account; the account whose turn is next comes first. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  /** With a clock of real time: a socket knows no other. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when the read may begin. It ends with its response, whichever way that ends. */
+  async enter(accountId: string, response: ServerResponse): Promise<Visit> {
+    const why = this.reads.take(accountId, 1);
+    if (why !== null) throw poolError(why, 'as many lists and searches under way');
+    const visit = new Visit(this, accountId, response, this.#clock);
+    if (this.#hasRoom(accountId)) visit.begin();
+    else await this.#room(accountId, visit, response);
+    return visit;
+  }
+
+  #hasRoom(accountId: string): boolean {
+    return !this.#waiting.has(accountId) && this.answers.room(accountId) >= RESERVED;
+  }
+
+  #room(accountId: string, visit: Visit, response: ServerResponse): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const line = this.#waiting.get(accountId) ?? new Set();
+      this.#waiting.set(accountId, line);
+      const leave = () => {
+        line.delete(start);
+        if (line.size === 0 && this.#waiting.get(accountId) === line) this.#waiting.delete(accountId);
+        reject(new ApiError('bad_request', 'the connection was closed'));
+      };
+      const start = () => {
+        response.off('close', leave);
+        visit.begin();
+        resolve();
+      };
+      line.add(start);
+      response.once('close', leave);
+    });
+  }
+
+  /** Something was given back. */
+  admit(): void {
+    for (const [accountId, line] of this.#waiting) {
+      if (this.answers.room(accountId) < RESERVED) continue;
+      const [start] = line;
+      line.delete(start!);
+      // To the end of the line, behind all others.
+      this.#waiting.delete(accountId);
+      if (line.size > 0) this.#waiting.set(accountId, line);
+      start!();
+    }
+  }
+}
+
+/** One read, from its admission until its answer is written or its caller is gone. */
+export class Visit {
+  readonly #gate: ReadGate;
+  readonly #accountId: string;
+  readonly #response: ServerResponse;
+  readonly #clock: Clock;
+  #held = 0;
+  #isOver = false;
+  #cancelPatience: (() => void) | null = null;
+
+  constructor(gate: ReadGate, accountId: string, response: ServerResponse, clock: Clock) {
+    this.#gate = gate;
+    this.#accountId = accountId;
+    this.#response = response;
+    this.#clock = clock;
+    if (response.destroyed) this.#end();
+    else response.once('close', () => this.#end());
+  }
+
+  begin(): void {
+    if (this.#isOver) return;
+    this.#gate.answers.take(this.#accountId, RESERVED);
+    this.#held = RESERVED;
+  }
+
+  /** The answer is known, and so large. From now on the caller must read. */
+  keep(bytes: number): void {
+    if (this.#isOver) return;
+    const { answers } = this.#gate;
+    // One that is larger than any share counts as a share: else it could never be read.
+    const more = Math.min(bytes, Math.floor(answers.max / 2)) - this.#held;
+    if (more > 0) {
+      const why = answers.take(this.#accountId, more);
+      if (why !== null) throw poolError(why, 'as large answers being written');
+      this.#held += more;
+    } else if (more < 0) {
+      answers.give(this.#accountId, -more);
+      this.#held += more;
+      this.#gate.admit();
+    }
+    this.hasProgressed();
+  }
+
+  /** The caller took a piece of the answer. */
+  hasProgressed(): void {
+    this.#cancelPatience?.();
+    this.#cancelPatience = this.#isOver ? null : this.#clock.after(PATIENCE_MS, () => this.#response.destroy());
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelPatience?.();
+    this.#gate.reads.give(this.#accountId, 1);
+    if (this.#held > 0) this.#gate.answers.give(this.#accountId, this.#held);
+    this.#held = 0;
+    this.#gate.admit();
+  }
+}

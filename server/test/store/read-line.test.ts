@@ -1,0 +1,60 @@
+// Reads in turn: one account's wait behind each other, and another account's waits for one of them at most.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ReadLine } from '../../src/store/read-line.ts';
+
+/** Reads that end when the test says so, in the order in which they were started. */
+class Reads {
+  readonly started: string[] = [];
+  readonly #ends = new Map<string, (error?: Error) => void>();
+
+  read(name: string) {
+    return () =>
+      new Promise<string>((resolve, reject) => {
+        this.started.push(name);
+        this.#ends.set(name, (error) => (error ? reject(error) : resolve(name)));
+      });
+  }
+
+  async end(name: string, error?: Error): Promise<void> {
+    this.#ends.get(name)!(error);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('of many reads that wait, accounts come one after the other', async () => {
+  const line = new ReadLine(1);
+  const reads = new Reads();
+  const results = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => line.run(name[0]!, reads.read(name)));
+  for (const name of ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']) {
+    assert.equal(reads.started.at(-1), name);
+    await reads.end(name);
+  }
+  assert.deepEqual(await Promise.all(results), ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']);
+});
+
+test('one that comes behind a thousand of another account is next', async () => {
+  const line = new ReadLine(1);
+  const reads = new Reads();
+  for (let n = 0; n < 1000; n += 1) void line.run('a', reads.read(`a${n}`));
+  const own = line.run('b', reads.read('b'));
+  await reads.end('a0');
+  assert.deepEqual(reads.started, ['a0', 'b']);
+  await reads.end('b');
+  assert.equal(await own, 'b');
+});
+
+test('as many run at once as may, and one that fails makes room as well', async () => {
+  const line = new ReadLine(2);
+  const reads = new Reads();
+  const [first, ...others] = ['a1', 'a2', 'a3'].map((name) => line.run('a', reads.read(name)));
+  assert.deepEqual(reads.started, ['a1', 'a2']);
+  const failed = assert.rejects(first!, /broken/);
+  await reads.end('a1', new Error('broken'));
+  await failed;
+  assert.deepEqual(reads.started, ['a1', 'a2', 'a3']);
+  await reads.end('a2');
+  await reads.end('a3');
+  assert.deepEqual(await Promise.all(others), ['a2', 'a3']);
+});
