@@ -243,6 +243,14 @@ export const BUDGETS = budgets({
     node: null,
     beyond: 'the oldest one ends',
   },
+  runningJobs: {
+    what: 'Bulk operations that run',
+    unit: 'operations',
+    each: null,
+    account: 10,
+    node: null,
+    beyond: '429 `share_used`; those of an account take turns',
+  },
   lookups: {
     what: 'Names of destinations that are being looked up',
     unit: 'lookups',
@@ -346,6 +354,13 @@ export function nodeMax(key: keyof typeof BUDGETS): number {
   const { node } = BUDGETS[key];
   if (typeof node !== 'number') throw new Error(`the budget "${key}" has no number for the node`);
   return node;
+}
+
+/** The limit for one account that the table gives as a number. */
+export function accountMax(key: keyof typeof BUDGETS): number {
+  const { account } = BUDGETS[key];
+  if (typeof account !== 'number') throw new Error(`the budget "${key}" has no number for an account`);
+  return account;
 }
 
 /** The limit for one request, message, answer or attempt. */

@@ -112,6 +112,19 @@ export interface AccountStanding extends Standing {
   readonly countedMax: number;
 }
 
+export interface JournalPart {
+  /** The accounts behind this one, at most so many, and so many rows of all of them together. */
+  readonly after: string;
+  readonly accounts: number;
+  readonly rows: number;
+}
+
+export interface JournalDeletion {
+  readonly deleted: number;
+  /** The last account that was looked at; null when there are none behind it. */
+  readonly after: string | null;
+}
+
 export interface DueLimits {
   readonly schedules: number;
   /** Of their bodies together; one that is larger comes alone. */
@@ -228,8 +241,8 @@ export interface Store {
     dayMax?: number | null,
   ): Promise<readonly boolean[] | 'overQuota'>;
 
-  /** Deletes up to `limit` events of an account from before a time; answers how many. */
-  deleteJournal(accountId: string, before: number, limit: number): Promise<number>;
+  /** Deletes events from before a time, which may be another for each tier, in a part of the accounts. */
+  deleteJournal(before: Readonly<Record<TierName, number>>, part: JournalPart): Promise<JournalDeletion>;
 
   /** Forgets up to `limit` deduplication keys that no longer count; answers how many. */
   deleteDeduplication(now: number, limit: number): Promise<number>;
@@ -301,7 +314,8 @@ export interface Store {
 
   // ——— bulk operations ———
 
-  createJob(job: Job): Promise<void>;
+  /** False, and nothing is made, where so many of the account run already. */
+  createJob(job: Job, runningMax?: number): Promise<boolean>;
   getJob(accountId: string, id: string): Promise<Job | null>;
   /** The newest hundred. */
   listJobs(accountId: string): Promise<readonly Job[]>;

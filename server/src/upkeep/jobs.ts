@@ -1,5 +1,4 @@
-// Runs bulk operations, a piece a second each, so that they keep their pace and go on after a restart from where they
-// were. Newest first: what is accepted while one runs is not touched by it.
+// Runs bulk operations in small pieces, so that they keep their pace and go on after a restart from where they were. Newest first: what is accepted while one runs is not touched by it.
 
 import type { Account } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
@@ -9,10 +8,12 @@ import { retriedMessage } from '../domain/retry.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Store } from '../store/store.ts';
 
-const EVERY_MS = 1000;
 const IDLE_MS = 2000;
-/** The clocks of two nodes, and a timer that fires a little early. */
-const TOLERANCE_MS = 100;
+/** Messages of one piece, which is one transaction; with their bodies, where those may be large. */
+const PIECE_MAX = 100;
+const PIECE_WITH_BODIES_MAX = 10;
+/** The clocks of two nodes, and a timer that fires a little early: a piece may come by so much of its time too soon. */
+const TOLERANCE = 0.1;
 
 export interface JobRunnerOptions {
   readonly store: Store;
@@ -26,28 +27,40 @@ export function jobRunner(options: JobRunnerOptions) {
   const { store } = options;
   return {
     name: 'bulk operations',
+    /** A piece of one job of each account: those of one account take turns, whose was worked on longest ago first. */
     async run(now: number): Promise<number> {
       const jobs = await store.runningJobs();
+      const served = new Set<string>();
       for (const job of jobs) {
+        if (served.has(job.accountId)) continue;
+        served.add(job.accountId);
         if (isJustDone(job, now)) continue;
         if (job.action === 'retry' && !options.mayAccept()) continue;
         const account = await store.getAccount(job.accountId);
         if (account) await advance(options, job, account, now);
       }
-      return jobs.length > 0 ? EVERY_MS : IDLE_MS;
+      return Math.min(IDLE_MS, ...jobs.map(everyMs));
     },
   };
 }
 
-/** Another node did its piece of this second: several of them must not make a job faster than was asked. */
+function pieceOf({ action, perSecond }: Job): number {
+  return Math.min(perSecond, action === 'retry' ? PIECE_WITH_BODIES_MAX : PIECE_MAX);
+}
+
+function everyMs(job: Job): number {
+  return (1000 * pieceOf(job)) / job.perSecond;
+}
+
+/** Another node did this piece: several of them must not make a job faster than was asked. */
 function isJustDone(job: Job, now: number): boolean {
-  return job.atSeq !== null && now - job.updatedAt < EVERY_MS - TOLERANCE_MS;
+  return job.atSeq !== null && now - job.updatedAt < everyMs(job) * (1 - TOLERANCE);
 }
 
 async function advance(options: JobRunnerOptions, job: Job, account: Account, now: number): Promise<void> {
   const { store } = options;
   const { messages, cursor } = await store.searchMessages(job.accountId, jobFilter(job), {
-    limit: job.perSecond,
+    limit: pieceOf(job),
     cursor: job.atSeq,
     order: 'newestFirst',
     withBodies: job.action === 'retry',

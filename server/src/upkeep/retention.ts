@@ -1,27 +1,33 @@
 // Deletes what is past its time, a few at a time, so that the file stays bounded and nobody waits: ended messages, the
-// journal of what happened, deduplication keys.
+// journal of what happened, deduplication keys. Of the journal, a part of the accounts in one go.
 
+import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Store } from '../store/store.ts';
 
-const DELETIONS_PER_RUN = 200;
+const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
-/** While there is a lot to delete: often enough to keep up, with room for others between. */
+/** While there is a lot to delete or to look at: often enough to keep up, with room for others between. */
 const CATCHING_UP_MS = 20;
 
 export function retention(store: Store, tiers: Tiers) {
+  const rows = eachMax('upkeepRows');
+  let after = '';
+  /** Somewhere since the first account, not all was deleted. */
+  let isBehind = false;
   return {
     name: 'retention',
     async run(now: number): Promise<number> {
-      const deleted = [
-        await store.deleteExpired(now, DELETIONS_PER_RUN),
-        await store.deleteDeduplication(now, DELETIONS_PER_RUN),
-      ];
-      for (const account of await store.listAccounts()) {
-        const before = now - tiers[account.tier].retentionMs;
-        deleted.push(await store.deleteJournal(account.id, before, 3 * DELETIONS_PER_RUN));
-      }
-      return deleted.some((count) => count >= DELETIONS_PER_RUN) ? CATCHING_UP_MS : EVERY_MS;
+      const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
+      const messages = await store.deleteExpired(now, rows);
+      const keys = await store.deleteDeduplication(now, rows);
+      const journal = await store.deleteJournal(before, { after, accounts: ACCOUNTS_PER_RUN, rows });
+      if (journal.deleted >= rows) isBehind = true;
+      after = journal.after ?? '';
+      const isThrough = journal.after === null;
+      const isMore = isBehind || !isThrough || messages >= rows || keys >= rows;
+      if (isThrough) isBehind = false;
+      return isMore ? CATCHING_UP_MS : EVERY_MS;
     },
   };
 }

@@ -210,9 +210,11 @@ export function eventsConformance(factory: HarnessFactory): void {
     test('what is older than asked is deleted, a bounded number at a call, and nothing else', async ({ a }) => {
       for (const at of [0, 10, 20]) await a.store.accept([message({ createdAt: NOW + at })], NOW + at);
       await a.store.accept([message({ accountId: OTHER_ACCOUNT })], NOW);
-      assert.equal(await a.store.deleteJournal(ACCOUNT, NOW, 10), 0);
-      assert.equal(await a.store.deleteJournal(ACCOUNT, NOW + 20, 1), 1);
-      assert.equal(await a.store.deleteJournal(ACCOUNT, NOW + 20, 10), 1);
+      const upTo = async (at: number, rows: number) =>
+        (await a.store.deleteJournal({ free: at, paid: at }, { after: '', accounts: 10, rows })).deleted;
+      assert.equal(await upTo(NOW, 10), 0);
+      assert.equal(await upTo(NOW + 20, 1), 1);
+      assert.equal(await upTo(NOW + 20, 10), 1);
       assert.deepEqual(
         (await listed(a)).map(({ at }) => at),
         [NOW + 20],

@@ -148,7 +148,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
     store.activity(ACCOUNT, NOW, NOW + DAY, 10),
     store.failureGroups(ACCOUNT, 10),
   ]);
-  await store.deleteJournal(ACCOUNT, NOW, 10);
+  await store.deleteJournal({ free: NOW, paid: NOW }, { after: '', accounts: 10, rows: 10 });
   await store.deleteDeduplication(NOW, 10);
   await Promise.all([store.deleteExpired(NOW, 10), store.counts(), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);
 }

@@ -1,6 +1,7 @@
 // Bulk operations over the API: how many are meant, started at a chosen pace, watched, stopped.
 
 import Type from 'typebox';
+import { accountMax } from '../../domain/budgets.ts';
 import { type Job, jobFilter } from '../../domain/job.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
@@ -58,7 +59,10 @@ export function jobRoutes(api: Api, context: ApiContext): void {
         createdAt: now,
         updatedAt: now,
       };
-      await store.createJob(job);
+      const runningMax = accountMax('runningJobs');
+      if (!(await store.createJob(job, runningMax))) {
+        throw new ApiError('share_used', `${runningMax} bulk operations of the account are running; stop one, or wait`);
+      }
       reply.status(201);
       return shown(job);
     },

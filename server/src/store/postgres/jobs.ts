@@ -9,7 +9,14 @@ import { sought } from './sought.ts';
 
 const COLUMNS = 'id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at';
 
-export async function createJob(database: Database, job: Job): Promise<void> {
+/** Not where so many of the account run already; of two at once, the second is counted after the first. */
+export async function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): Promise<boolean> {
+  await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', job.accountId);
+  const row = await database.get<{ n: number }>(
+    "SELECT count(*) AS n FROM jobs WHERE account_id = $1 AND state = 'running'",
+    job.accountId,
+  );
+  if (row!.n >= runningMax) return false;
   await database.run(
     `INSERT INTO jobs (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     job.id,
@@ -24,6 +31,7 @@ export async function createJob(database: Database, job: Job): Promise<void> {
     job.createdAt,
     job.updatedAt,
   );
+  return true;
 }
 
 export async function getJob(database: Database, accountId: string, id: string): Promise<Job | null> {

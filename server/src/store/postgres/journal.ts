@@ -1,6 +1,8 @@
 // The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of, and
 // gets its place from the time at which that transaction began, so that a reader can know which places are final.
 
+import type { TierName } from '../../domain/tier.ts';
+import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
 /** Places for each millisecond; the last of a long transaction run on into the next ones. */
@@ -60,14 +62,36 @@ export function placeBehind(database: Database, accountId: string, at: number): 
   return placeBefore(database, accountId, at + 2 * SKEW_MS);
 }
 
+/** Rows of one account that are looked at: they need not be old, where their transactions overlapped. */
+const OLDEST_LOOKED = 100;
+
 /** The oldest of what happened before a time, a few rows at a time; those of a message that is deleted go with it. */
-export function deleteJournal(database: Database, accountId: string, before: number, limit: number): Promise<number> {
-  return database.run(
-    `DELETE FROM journal WHERE ctid IN (SELECT ctid FROM
-       (SELECT ctid, at FROM journal WHERE account_id = $1 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED) AS oldest
-       WHERE at < $2)`,
-    accountId,
-    before,
-    limit,
+export async function deleteJournal(
+  database: Database,
+  before: Readonly<Record<TierName, number>>,
+  { after, accounts, rows }: JournalPart,
+): Promise<JournalDeletion> {
+  const found = await database.get<{ deleted: number; last_gone: string | null; looked: number; last: string | null }>(
+    `WITH chosen AS MATERIALIZED
+         (SELECT id, CASE tier WHEN 'free' THEN $3::bigint ELSE $4::bigint END AS before
+            FROM accounts WHERE id > $1 ORDER BY id LIMIT $2),
+       old AS MATERIALIZED
+         (SELECT j.place FROM chosen
+            CROSS JOIN LATERAL (SELECT at FROM journal WHERE account_id = chosen.id ORDER BY seq LIMIT 1) AS oldest
+            CROSS JOIN LATERAL
+              (SELECT ctid AS place, at FROM journal WHERE account_id = chosen.id AND oldest.at < chosen.before
+                 ORDER BY seq LIMIT ${OLDEST_LOOKED} FOR UPDATE SKIP LOCKED) AS j
+            WHERE j.at < chosen.before LIMIT $5),
+       gone AS (DELETE FROM journal WHERE ctid IN (SELECT place FROM old) RETURNING account_id)
+     SELECT (SELECT count(*) FROM gone) AS deleted, (SELECT max(account_id) FROM gone) AS last_gone,
+       (SELECT count(*) FROM chosen) AS looked, (SELECT max(id) FROM chosen) AS last`,
+    after,
+    accounts,
+    before.free,
+    before.paid,
+    rows,
   );
+  const { deleted, last_gone, looked, last } = found!;
+  if (deleted >= rows) return { deleted, after: last_gone };
+  return { deleted, after: looked < accounts ? null : last };
 }

@@ -99,7 +99,7 @@ class CutOff extends Error {
   }
 }
 
-type Role = 'writers' | 'adders' | 'readers';
+type Role = 'writers' | 'adders' | 'readers' | 'heartbeat';
 
 export class Pool {
   readonly #options: PoolOptions;
@@ -134,6 +134,11 @@ export class Pool {
   /** One statement that writes: it is its own transaction. */
   write<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#again(() => this.#use('writers', (database) => committing(work(database))));
+  }
+
+  /** The sign of life, on a connection that nothing else uses: it never waits behind other work. */
+  beat<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#again(() => this.#use('heartbeat', (database) => committing(work(database))));
   }
 
   /** One statement that only adds rows. */
@@ -228,6 +233,7 @@ export class Pool {
       writers: open(WRITER_NAME, WRITERS_MAX, WRITING),
       adders: open(WRITER_NAME, ADDERS_MAX, ADDING),
       readers: open('postrider reader', READERS_MAX),
+      heartbeat: open('postrider heartbeat', 1),
     };
   }
 

@@ -220,11 +220,13 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
     async heartbeat(id, ttlMs) {
       const startedAtMs = timers.monotonicMs();
-      await told(pool.write((database) => beat(database, id, ttlMs, about)));
+      await told(pool.beat((database) => beat(database, id, ttlMs, about)));
       aliveUntilMs = startedAtMs + ttlMs - ALIVE_MARGIN_MS;
-      if (!doubts.isEmpty && (await releaseDoubts())) offer.lookAgain();
     },
-    orphanedClaims: reading(orphanedClaims),
+    async orphanedClaims(id, limit) {
+      if (!doubts.isEmpty && (await releaseDoubts())) offer.lookAgain();
+      return reading(orphanedClaims)(id, limit);
+    },
     onWork: (listener) => offer.onWork(listener),
     onJournal(listener) {
       journalListeners.add(listener);

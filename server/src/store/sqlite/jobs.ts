@@ -7,7 +7,13 @@ import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
 import { cancel } from './settle.ts';
 
-export function createJob(database: Database, job: Job): void {
+/** Not where so many of the account run already. */
+export function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): boolean {
+  const { n } = database.get<{ n: number }>(
+    "SELECT count(*) AS n FROM jobs WHERE account_id = ? AND state = 'running'",
+    job.accountId,
+  )!;
+  if (n >= runningMax) return false;
   database.run(
     `INSERT INTO jobs (id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -23,6 +29,7 @@ export function createJob(database: Database, job: Job): void {
     job.createdAt,
     job.updatedAt,
   );
+  return true;
 }
 
 export function getJob(database: Database, accountId: string, id: string): Job | null {

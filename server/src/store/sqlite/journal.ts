@@ -1,5 +1,7 @@
 // The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of.
 
+import type { TierName } from '../../domain/tier.ts';
+import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
 /** Places for each millisecond, so that a place tells the time and none is ever used twice. */
@@ -50,12 +52,33 @@ export class Journal {
 }
 
 /** What happened before a time, a few rows at a time; those of a message that is deleted go with it. */
-export function deleteJournal(database: Database, accountId: string, before: number, limit: number): number {
-  return database.run(
+export function deleteJournal(
+  database: Database,
+  before: Readonly<Record<TierName, number>>,
+  { after, accounts, rows }: JournalPart,
+): JournalDeletion {
+  const some = 'SELECT id, tier FROM accounts WHERE id > ? ORDER BY id LIMIT ?';
+  const gone = database.all<{ account_id: string }>(
     `DELETE FROM journal WHERE (account_id, seq) IN
-       (SELECT account_id, seq FROM journal WHERE account_id = ? AND seq < ? ORDER BY seq LIMIT ?)`,
-    accountId,
-    firstPlaceAt(before),
-    limit,
+       (SELECT j.account_id, j.seq FROM (${some}) AS a CROSS JOIN journal j
+          WHERE j.account_id = a.id AND j.seq < iif(a.tier = 'free', ?, ?) LIMIT ?)
+       RETURNING account_id`,
+    after,
+    accounts,
+    firstPlaceAt(before.free),
+    firstPlaceAt(before.paid),
+    rows,
   );
+  const looked = database.get<{ n: number; last: string | null }>(
+    `SELECT count(*) AS n, max(id) AS last FROM (${some})`,
+    after,
+    accounts,
+  )!;
+  return { deleted: gone.length, after: stoppedAt(gone, rows, looked.n < accounts ? null : looked.last) };
+}
+
+/** Where so many were deleted as may be, there may be more behind the last account of which something was. */
+function stoppedAt(gone: readonly { account_id: string }[], rows: number, last: string | null): string | null {
+  if (gone.length < rows) return last;
+  return gone.reduce((latest, { account_id: id }) => (id > latest ? id : latest), '');
 }

@@ -130,7 +130,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       noteJournal();
       return isOverQuota ? 'overQuota' : isRetried;
     },
-    deleteJournal: (accountId, before, limit) => call('deleteJournal', accountId, before, limit),
+    deleteJournal: (before, part) => call('deleteJournal', before, part),
     deleteDeduplication: (now, limit) => call('deleteDeduplication', now, limit),
     deleteExpired: (now, limit) => call('deleteExpired', now, limit),
     counts: () => call('counts'),
@@ -186,7 +186,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       noteJournal();
       return isFired;
     },
-    createJob: (job) => call('createJob', job),
+    createJob: (job, runningMax) => call('createJob', job, runningMax),
     getJob: (accountId, id) => call('getJob', accountId, id),
     listJobs: (accountId) => read('listJobs', accountId),
     runningJobs: () => call('runningJobs'),
