@@ -209,9 +209,10 @@ export function eventsConformance(factory: HarnessFactory): void {
 
     test('what is older than asked is deleted, a bounded number at a call, and nothing else', async ({ a }) => {
       for (const at of [0, 10, 20]) await a.store.accept([message({ createdAt: NOW + at })], NOW + at);
+      await a.store.setTier(OTHER_ACCOUNT, 'paid');
       await a.store.accept([message({ accountId: OTHER_ACCOUNT })], NOW);
       const upTo = async (at: number, rows: number) =>
-        (await a.store.deleteJournal({ free: at, paid: at }, { after: '', accounts: 10, rows })).deleted;
+        (await a.store.deleteJournal({ free: at, paid: NOW }, { after: '', accounts: 10, rows })).deleted;
       assert.equal(await upTo(NOW, 10), 0);
       assert.equal(await upTo(NOW + 20, 1), 1);
       assert.equal(await upTo(NOW + 20, 10), 1);
@@ -220,6 +221,19 @@ export function eventsConformance(factory: HarnessFactory): void {
         [NOW + 20],
       );
       assert.equal((await a.store.listEvents(OTHER_ACCOUNT, { messages: {} }, PAGE)).events.length, 1);
+    });
+
+    test('events of many accounts are deleted a part of the accounts at a time, until all were looked at', async ({
+      a,
+    }) => {
+      await a.store.accept([...messages(3), ...messages(3, { accountId: OTHER_ACCOUNT })], NOW);
+      const before = { free: NOW + 1, paid: NOW + 1 };
+      const first = await a.store.deleteJournal(before, { after: '', accounts: 1, rows: 10 });
+      assert.deepEqual(first, { deleted: 3, after: ACCOUNT });
+      const second = await a.store.deleteJournal(before, { after: ACCOUNT, accounts: 1, rows: 2 });
+      assert.deepEqual(second, { deleted: 2, after: OTHER_ACCOUNT });
+      const third = await a.store.deleteJournal(before, { after: '', accounts: 10, rows: 10 });
+      assert.deepEqual(third, { deleted: 1, after: null });
     });
 
     test('with a message go its events, and the next message has its own only', async ({ a }) => {
