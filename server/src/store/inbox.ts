@@ -5,6 +5,7 @@ import { nodeMax } from '../domain/budgets.ts';
 import { headerBytes } from '../domain/headers.ts';
 import type { NewMessage } from '../domain/message.ts';
 import { Pool, type PoolRefusal } from '../domain/pool.ts';
+import { bodyBytes } from './shared-bodies.ts';
 import { StoreUnavailable } from './store.ts';
 
 export class Inbox {
@@ -39,14 +40,7 @@ export class Inbox {
 
 /** A body that many messages share counts once; their headers are written for each. */
 export function waitingBytes(messages: readonly NewMessage[]): number {
-  let bytes = 0;
-  let body: Uint8Array | null = null;
-  for (const message of messages) {
-    if (message.body !== body) bytes += message.body.length;
-    body = message.body;
-    bytes += headerBytes(message.headers);
-  }
-  return bytes;
+  return messages.reduce((sum, { headers }) => sum + headerBytes(headers), bodyBytes(messages));
 }
 
 function refusal(why: PoolRefusal): StoreUnavailable {

@@ -15,6 +15,7 @@ export const MOVED_TABLES = [
   'schedules',
   'deduplication',
   'jobs',
+  'bodies',
   'messages',
   'message_labels',
   'attempts',

@@ -70,7 +70,10 @@ export interface MessageRow {
   expires_at: number | null;
   failure: string | null;
   last_status: number | null;
+  /** Empty where it is shared with other messages, or was not asked for. */
   body: Uint8Array;
+  /** Of the body that it shares with others; null when it has its own. */
+  body_id: number | null;
 }
 
 export function toMessage(row: MessageRow): Message {

@@ -2,13 +2,16 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
+import { JOIN_BODY } from '../../src/store/postgres/bodies.ts';
 import { typeParsers } from '../../src/store/postgres/database.ts';
+import { WHOLE } from '../../src/store/postgres/messages.ts';
 import type { AttemptRow, MessageRow } from '../../src/store/rows.ts';
 import { toAttempt, toMessage } from '../../src/store/rows.ts';
 import type { StoredMessage } from '../checker/history.ts';
-import { type HeldClaim, toStored } from '../crash/store-file.ts';
+import { type HeldClaim, requireBodies, toStored } from '../crash/store-file.ts';
 import { until } from '../crash/trial.ts';
 import { withClient } from '../postgres/databases.ts';
+import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 
 const AWAY_MS_MAX = 30_000;
 const POLL_MS = 50;
@@ -106,7 +109,8 @@ export class StoreTables {
   }
 
   async readStored(): Promise<StoredMessage[]> {
-    const rows = await this.query<MessageRow>('SELECT * FROM messages ORDER BY seq');
+    requireBodies((await this.query<StoredBodies>(STORED_BODIES))[0]!);
+    const rows = await this.query<MessageRow>(`SELECT ${WHOLE} FROM messages m ${JOIN_BODY} ORDER BY m.seq`);
     const attempts = Map.groupBy(
       await this.query<AttemptRow & { message_seq: number }>('SELECT * FROM attempts ORDER BY message_seq, number'),
       ({ message_seq }) => message_seq,

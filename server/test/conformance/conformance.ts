@@ -22,6 +22,7 @@ import { roundTripConformance } from './round-trip.ts';
 import { schedulesConformance } from './schedules.ts';
 import { searchConformance } from './search.ts';
 import { settleConformance } from './settle.ts';
+import { sharedBodiesConformance } from './shared-bodies.ts';
 import { statisticsConformance } from './statistics.ts';
 import { topicsConformance } from './topics.ts';
 import { waitingConformance } from './waiting.ts';
@@ -47,6 +48,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   jobsConformance,
   statisticsConformance,
   retentionConformance,
+  sharedBodiesConformance,
   topicsConformance,
   accountsConformance,
   roundTripConformance,

@@ -1,9 +1,11 @@
 // What an adapter must bring to be tested, and the two nodes every test of the suite starts with.
 
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Claim, NewMessage } from '../../src/domain/message.ts';
 import type { ClaimAnswer, Store } from '../../src/store/store.ts';
 import { ManualClock } from '../manual-clock.ts';
+import { type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT, type SomeLimits } from './given.ts';
 
 export interface StoreHarness {
@@ -11,6 +13,8 @@ export interface StoreHarness {
   open(node: string): Store | Promise<Store>;
   /** Lets time pass on the clock by which the store judges who is alive. */
   letTimePass(ms: number): Promise<void>;
+  /** Looks into the tables, past all nodes. */
+  storedBodies(): Promise<StoredBodies>;
   /** Closes every node and throws the state away. */
   close(): Promise<void>;
 }
@@ -62,6 +66,7 @@ export interface Nodes {
   readonly b: Node;
   open(name: string): Promise<Node>;
   letTimePass(ms: number): Promise<void>;
+  storedBodies(): Promise<StoredBodies>;
 }
 
 export type StoreTest = (name: string, body: (nodes: Nodes) => Promise<void>) => void;
@@ -72,10 +77,12 @@ export async function withNodes(factory: HarnessFactory, body: (nodes: Nodes) =>
   try {
     const open = async (name: string) => new Node(name, await harness.open(name));
     const [a, b] = await Promise.all([open('nod_a'), open('nod_b')]);
-    const nodes: Nodes = { a, b, open, letTimePass: (ms) => harness.letTimePass(ms) };
+    const { letTimePass, storedBodies } = harness;
+    const nodes: Nodes = { a, b, open, letTimePass, storedBodies };
     await nodes.a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
     await nodes.a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'paid', createdAt: NOW }, KEYS);
     await body(nodes);
+    assert.deepEqual(wrongBodies(await storedBodies()), []);
   } finally {
     await harness.close();
   }

@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 import { systemWorld } from '../../src/world.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
 
 const { clock } = systemWorld();
@@ -22,6 +23,12 @@ function over(url: string, cleanUp: () => Promise<void>): StoreHarness {
     async letTimePass(ms) {
       await run(url, 'UPDATE nodes SET alive_until = alive_until - make_interval(secs => $1)', [ms / 1000]);
     },
+    storedBodies: () =>
+      withClient(url, async (client) => {
+        const { rows } = await client.query<Record<keyof StoredBodies, string>>(STORED_BODIES);
+        const { count, bytes, unused, wrong } = rows[0]!;
+        return { count: Number(count), bytes: Number(bytes), unused: Number(unused), wrong: Number(wrong) };
+      }),
     async close() {
       await Promise.all(stores.map((store) => store.close()));
       await cleanUp();

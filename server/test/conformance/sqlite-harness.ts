@@ -4,13 +4,20 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Executor, inlineExecutor, threadExecutor } from '../../src/store/sqlite/executor.ts';
+import { openDatabase, openReader } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
 
 type ManualClock = Parameters<HarnessFactory>[0]['clock'];
 
-function over(executor: Executor, clock: ManualClock, cleanUp: () => Promise<void>): StoreHarness {
+function over(
+  executor: Executor,
+  clock: ManualClock,
+  look: <T>(sql: string) => T,
+  cleanUp: () => Promise<void>,
+): StoreHarness {
   // The executor is everybody's: no node closes it for the others.
   const shared: Executor = { ...executor, close: async () => {} };
   const stores: Store[] = [];
@@ -24,6 +31,7 @@ function over(executor: Executor, clock: ManualClock, cleanUp: () => Promise<voi
       return store;
     },
     letTimePass: async (ms) => clock.advance(ms),
+    storedBodies: async () => ({ ...look<StoredBodies>(STORED_BODIES) }),
     async close() {
       await Promise.all(stores.map((store) => store.close()));
       await executor.close();
@@ -32,9 +40,21 @@ function over(executor: Executor, clock: ManualClock, cleanUp: () => Promise<voi
   };
 }
 
-export const inMemory: HarnessFactory = async ({ clock }) => over(inlineExecutor(':memory:'), clock, async () => {});
+export const inMemory: HarnessFactory = async ({ clock }) => {
+  const database = openDatabase(':memory:');
+  const look = <T>(sql: string) => database.get<T>(sql)!;
+  return over(inlineExecutor(':memory:', database), clock, look, async () => {});
+};
 
 export const onThread: HarnessFactory = async ({ clock }) => {
   const directory = await mkdtemp(join(tmpdir(), 'postrider-conformance-'));
-  return over(await threadExecutor(directory), clock, () => rm(directory, { recursive: true }));
+  const look = <T>(sql: string) => {
+    const { database, close } = openReader(directory);
+    try {
+      return database.get<T>(sql)!;
+    } finally {
+      close();
+    }
+  };
+  return over(await threadExecutor(directory), clock, look, () => rm(directory, { recursive: true }));
 };

@@ -3,6 +3,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDirectory } from '../../src/store/sqlite/open.ts';
+import { STORED_BODIES, type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import type { Image } from './disk.ts';
 
 export interface Promised {
@@ -32,6 +33,7 @@ export function checkImage(image: Image, directory: string, promised: Promised):
   try {
     const found = database.all<{ integrity_check: string }>('PRAGMA integrity_check');
     if (found[0]?.integrity_check !== 'ok') problems.push(`the store is damaged: ${JSON.stringify(found.slice(0, 3))}`);
+    problems.push(...wrongBodies(database.get<StoredBodies>(STORED_BODIES)!));
     const rows = database.all<{ id: string; claims: number }>(
       "SELECT id, attempts + (state = 'claimed') AS claims FROM messages",
     );

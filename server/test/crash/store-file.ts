@@ -10,6 +10,7 @@ import { Database } from '../../src/store/sqlite/database.ts';
 import { getMessage } from '../../src/store/sqlite/messages.ts';
 import type { StoredMessage as StoredInStore } from '../../src/store/store.ts';
 import type { StoredMessage } from '../checker/history.ts';
+import { STORED_BODIES, type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import { hashOf } from './receiver.ts';
 
 export const DATABASE = 'postrider.db';
@@ -27,11 +28,17 @@ export function readClaims(directory: string): HeldClaim[] {
 }
 
 export function readStored(directory: string): StoredMessage[] {
-  return readCopy(directory, (database) =>
-    database
+  return readCopy(directory, (database) => {
+    requireBodies(database.get<StoredBodies>(STORED_BODIES)!);
+    return database
       .all<{ id: string; accountId: string }>('SELECT id, account_id AS accountId FROM messages ORDER BY seq')
-      .map(({ id, accountId }) => toStored(getMessage(database, accountId, id)!)),
-  );
+      .map(({ id, accountId }) => toStored(getMessage(database, accountId, id)!));
+  });
+}
+
+export function requireBodies(stored: StoredBodies): void {
+  const problems = wrongBodies(stored);
+  if (problems.length > 0) throw new Error(problems.join('; '));
 }
 
 /** In the words of the checker. */

@@ -15,13 +15,15 @@ export class Child {
   /** Of the account that may do everything. */
   readonly token: string;
   readonly receiver: Receiver;
+  readonly data: string;
   readonly #agent = new Agent({ keepAlive: true });
 
-  constructor(process: Process, url: string, token: string, receiver: Receiver) {
+  constructor(process: Process, url: string, token: string, receiver: Receiver, data: string) {
     this.process = process;
     this.url = url;
     this.token = token;
     this.receiver = receiver;
+    this.data = data;
   }
 
   get pid(): number {
@@ -62,10 +64,11 @@ export class Child {
     }
   }
 
-  /** Its resident memory now, in bytes. Linux says it; elsewhere it is not measured. */
-  residentBytes(): number {
+  /** Its resident memory now, in bytes, or the most it ever was. Linux says it; elsewhere it is not measured. */
+  residentBytes(what: 'now' | 'peak' = 'now'): number {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) * 1024;
+    const line = what === 'now' ? /^VmRSS:\s+(\d+) kB$/m : /^VmHWM:\s+(\d+) kB$/m;
+    return Number(line.exec(status)![1]) * 1024;
   }
 
   close(): void {
@@ -83,7 +86,7 @@ export async function startChild(
   const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--data', data, '--log-level', 'error'];
   const process = startProcess(t, [...args, '--allow-cidr', '127.0.0.0/8', ...flags], env);
   const { api, token } = await process.ready();
-  const child = new Child(process, api, token!, receiver);
+  const child = new Child(process, api, token!, receiver, data);
   t.after(() => child.close());
   return child;
 }

@@ -24,6 +24,7 @@ const EDGES = [
   'accepted as delayed',
   'accepted into a queue',
   'accepted as claimed',
+  'accepted with a shared body',
   'claim',
   'claim of a retry',
   'claim from a queue',

@@ -4,6 +4,7 @@
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
 import type { Claim, NewMessage, Settlement } from '../../src/domain/message.ts';
 import { INTERRUPTIONS_MAX } from '../../src/domain/settle.ts';
+import { sharedBodies } from '../../src/store/shared-bodies.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Happening } from './coverage.ts';
@@ -68,6 +69,7 @@ export class Model {
   }
 
   accepted(command: AcceptCommand): void {
+    if (sharedBodies(command.messages).some((first) => first !== null)) this.#note('accepted with a shared body');
     command.messages.forEach((message, index) => {
       const entry = this.#add(message);
       const lease = command.leases[index] ?? null;

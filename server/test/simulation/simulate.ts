@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { checkHistory } from '../checker/check.ts';
 import type { History } from '../checker/history.ts';
+import { STORED_BODIES, type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
 import { Chance } from './chance.ts';
 import { Client } from './client.ts';
 import { Cluster } from './cluster.ts';
@@ -67,6 +68,7 @@ export async function simulate(seed: number): Promise<RunResult> {
   // A violation of the moment is nearer to its cause than what the whole history then shows.
   if (cluster.violations.length === 0) {
     for (const violation of checkHistory(historyOf(cluster, client))) cluster.report(violation);
+    for (const violation of wrongBodies(cluster.database.get<StoredBodies>(STORED_BODIES)!)) cluster.report(violation);
   }
   cluster.database.close();
   return {

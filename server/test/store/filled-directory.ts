@@ -130,6 +130,10 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
   await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints });
   await rider.manage('PATCH', '/v2/topics/news', { headers: { 'Service-Retries': '1' } });
   assert.equal((await rider.publish('news', { body: 'extra' })).status, 201);
+  // One body for two messages that have ended, and for two that wait.
+  for (const headers of [{}, { 'Service-Delay': '4d' }]) {
+    assert.equal((await rider.publish('news', { body: 'to many '.repeat(1000), headers })).status, 201);
+  }
   for (const [id, cron] of [
     ['yearly', '0 0 1 1 *'],
     ['asleep', 'CRON_TZ=Europe/Prague 0 9 * * *'],

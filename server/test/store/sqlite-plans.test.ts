@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Claim } from '../../src/domain/message.ts';
 import type { Topic } from '../../src/domain/topic.ts';
+import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { createVerbs } from '../../src/store/sqlite/verbs.ts';
@@ -139,6 +140,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.getMessage(ACCOUNT, called.id);
   const ids = claims.map((each) => each.message.id);
   await store.cancel(ACCOUNT, ids, NOW, NOW);
+  await useSharedBody(store, claim);
   await useFlowKeys(store, claim);
   await useOrderKeys(store);
   await useLists(store);
@@ -151,6 +153,17 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.deleteJournal({ free: NOW, paid: NOW }, { after: '', accounts: 10, rows: 10 });
   await store.deleteDeduplication(NOW, 10);
   await Promise.all([store.deleteExpired(NOW, 10), store.counts(), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);
+}
+
+async function useSharedBody(store: Store, claim: (now: number) => Promise<readonly Claim[]>): Promise<void> {
+  const many = messages(3, { body: new Uint8Array(SHARED_BODY_BYTES_MIN) });
+  await store.accept(many, NOW);
+  assert.ok((await claim(NOW)).length >= 3);
+  const page = { limit: 10, cursor: null, order: 'newestFirst', withBodies: true } as const;
+  await store.searchMessages(ACCOUNT, {}, page);
+  const ids = many.map(({ id }) => id);
+  await store.cancel(ACCOUNT, ids, NOW, NOW);
+  await store.deleteExpired(NOW, 10);
 }
 
 async function useFlowKeys(store: Store, claim: (now: number) => Promise<readonly Claim[]>): Promise<void> {

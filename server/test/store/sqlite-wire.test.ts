@@ -174,6 +174,31 @@ const exchange: fc.Arbitrary<{ command: Command; reply: Reply }> = fc.oneof(
   }),
 );
 
+test('a body of several messages crosses once and arrives as one', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(newMessage, fc.nat(3)), { maxLength: 8 }), body, body, (drafts, one, other) => {
+      // As plans are made: those of one body follow each other, and some have their own.
+      const messages = drafts.map(([message, which]) => ({
+        ...message,
+        body: [one, one, other, message.body][which]!,
+      }));
+      const command: Command = { verb: 'accept', args: [{ messages, leases: [], node: '', now: 0, dayMax: null }] };
+      const packed = packCommands([command]);
+      const follows = (index: number) => index > 0 && messages[index]!.body === messages[index - 1]!.body;
+      const once = messages.filter((_, index) => !follows(index));
+      assert.equal(
+        packed.bodies.length,
+        once.reduce((sum, message) => sum + message.body.length, 0),
+      );
+      const [arrived] = unpackCommands(crossed(packed))[0]!.args as [AcceptCommand];
+      assert.deepEqual(arrived.messages, plain(messages));
+      arrived.messages.forEach((message, index) => {
+        assert.equal(index > 0 && message.body === arrived.messages[index - 1]!.body, follows(index));
+      });
+    }),
+  );
+});
+
 /** As a port does it. */
 function crossed(packed: Packed): Packed {
   return structuredClone(packed, { transfer: [packed.bodies.buffer] });

@@ -3,6 +3,7 @@
 
 import { usageDay } from '../../domain/account.ts';
 import type { NewMessage } from '../../domain/message.ts';
+import { sharedBodies } from '../shared-bodies.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, ensureKeys, lockKeys, noteLimits } from './flow-keys.ts';
@@ -52,13 +53,7 @@ export async function acceptAll(database: Database, commands: readonly AcceptCom
     database,
     commands.filter((_, index) => !isOver[index]),
   );
-  const drafts: Draft[] = commands.flatMap((command, index) =>
-    isOver[index]
-      ? []
-      : command.messages.flatMap((message, at) =>
-          duplicates.has(message) ? [] : [{ command, message, lease: command.leases[at] ?? null }],
-        ),
-  );
+  const drafts = commands.flatMap((command, index) => (isOver[index] ? [] : draftsOf(command, duplicates)));
   const accounts = new Map<string, AccountAtClaim>();
   const dueAt = await write(database, drafts, accounts);
   return commands.map(({ messages }, index) => {
@@ -72,6 +67,19 @@ interface Draft {
   readonly command: AcceptCommand;
   readonly message: NewMessage;
   readonly lease: string | null;
+  /** The first message of its command with the same body; null when it has a body of its own. */
+  readonly bodyOf: NewMessage | null;
+}
+
+function draftsOf(command: AcceptCommand, duplicates: ReadonlyMap<NewMessage, string>): Draft[] {
+  const fresh = command.messages
+    .map((message, at) => ({ command, message, lease: command.leases[at] ?? null }))
+    .filter(({ message }) => !duplicates.has(message));
+  const shared = sharedBodies(fresh.map(({ message }) => message));
+  return fresh.map((draft, at) => {
+    const first = shared[at] ?? null;
+    return { ...draft, bodyOf: first === null ? null : fresh[first]!.message };
+  });
 }
 
 async function write(
@@ -97,15 +105,15 @@ async function write(
 }
 
 /** Under the lock of its queue: the numbers of two messages are given in the order in which they stand in line. */
-function place({ command, message, lease }: Draft, queues: LockedQueues): Placed {
+function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): Placed {
   const { node, now, shard } = command;
   const claim = lease === null ? null : { lease, node, at: now };
   const state = firstState(message, lease, now);
   const queue = message.queueName === null ? undefined : queues.get(keyOf(message.accountId, message.queueName));
-  if (!queue || message.dueAt > now) return { message, state, claim, shard, firstDueAt: message.dueAt };
+  if (!queue || message.dueAt > now) return { message, bodyOf, state, claim, shard, firstDueAt: message.dueAt };
   // The clocks of two nodes may differ: who comes later stands behind all the same.
   queue.line_at = Math.max(queue.line_at, message.dueAt);
-  return { message, state, claim, shard, firstDueAt: queue.line_at };
+  return { message, bodyOf, state, claim, shard, firstDueAt: queue.line_at };
 }
 
 function firstState(message: NewMessage, lease: string | null, now: number): Placed['state'] {

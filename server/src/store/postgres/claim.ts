@@ -8,6 +8,7 @@ import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
+import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, lockKeys, uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
@@ -244,7 +245,7 @@ async function takeLanes(
 }
 
 /** \`g.wanted\` of each lane, oldest first, that nobody else is about to take and that we have not taken ($4). */
-const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, octet_length(m.body) AS bytes,
+const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${bodyBytesSql('m')} AS bytes,
     m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS is_plain
   FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
   CROSS JOIN LATERAL

@@ -17,7 +17,7 @@ function holdFailed(
   named: readonly { readonly accountId: string; readonly messageId: string }[],
 ): Promise<DeadLetter[]> {
   return database.all<DeadLetter>(
-    `SELECT m.account_id, m.seq, m.labels, m.id FROM messages m
+    `SELECT m.account_id, m.seq, m.labels, m.body_id, m.id FROM messages m
        WHERE (m.account_id, m.id) IN (SELECT k.account_id, k.id FROM unnest($1::text[], $2::text[]) AS k (account_id, id))
          AND m.state = 'failed'
        ORDER BY m.account_id, m.seq FOR UPDATE OF m`,

@@ -118,7 +118,7 @@ class Teller {
     this.#database = database;
     this.#accountId = accountId;
     this.#filter = filter;
-    this.#judge = new Judge(database, accountId, filter.messages, withBodies);
+    this.#judge = new Judge(database, filter.messages, withBodies);
   }
 
   /** Beside each of the first rows its events, oldest first; none where they are not asked for. */

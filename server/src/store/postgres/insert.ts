@@ -1,5 +1,6 @@
 // Puts messages into their table, with their labels, their step of the journal and the count of their usage: one
-// statement for any number of them, one parameter for all columns and one for all bodies.
+// statement for any number of them, one parameter for all columns and one for all bodies. A body that several of them
+// share is given once and stored once.
 
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
@@ -10,6 +11,8 @@ import { placeSql } from './journal.ts';
 
 export interface Placed {
   readonly message: NewMessage;
+  /** The message whose body it shares, which may be itself; null when it has a body of its own. */
+  readonly bodyOf: NewMessage | null;
   readonly state: RowState;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
   /** Its place in its queue. */
@@ -59,13 +62,33 @@ const TYPED = Object.entries(COLUMNS)
   .map(([name, type]) => `${name} ${type}`)
   .join(', ');
 
+const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
+
 /** `at` keeps the order in which they were given, which is the order of their numbers. */
-const INSERT = `WITH given AS MATERIALIZED
-    (SELECT * FROM json_to_recordset($1::json) AS r (at int, shard smallint, body_at int, body_length int, ${TYPED})),
+const given = (more = '') => `WITH given AS MATERIALIZED
+    (SELECT * FROM json_to_recordset($1::json) AS r
+       (at int, shard smallint, body_at int, body_length int, ${more}${TYPED}))`;
+
+const WITH_OWN_BODIES = `${given()},
   made AS
     (INSERT INTO messages (${NAMES}, body)
-       SELECT ${NAMES}, substring($2::bytea FROM body_at FOR body_length) FROM given ORDER BY at
-       RETURNING account_id, seq, created_at, labels),
+       SELECT ${NAMES}, ${GIVEN_BODY} FROM given ORDER BY at
+       RETURNING account_id, seq, created_at, labels)`;
+
+/** `shared` counts the bodies that several share, from 1 to $4; `keeps` is true for one message of each. */
+const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
+  numbers AS MATERIALIZED
+    (SELECT array_agg(nextval('message_seq')) AS ids FROM generate_series(1, $4::int)),
+  kept AS
+    (INSERT INTO bodies (account_id, id, bytes)
+       SELECT account_id, (SELECT ids FROM numbers)[shared], ${GIVEN_BODY} FROM given WHERE keeps),
+  made AS
+    (INSERT INTO messages (${NAMES}, body, body_id)
+       SELECT ${NAMES}, CASE WHEN shared IS NULL THEN ${GIVEN_BODY} ELSE '' END, (SELECT ids FROM numbers)[shared]
+         FROM given ORDER BY at
+       RETURNING account_id, seq, created_at, labels)`;
+
+const TOLD = `,
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
        SELECT account_id, ${placeSql('account_id', 'seq')}, created_at, seq, ${ACCEPTED} FROM made),
@@ -85,8 +108,10 @@ const ACCOUNTS = `
   SELECT a.id, a.tier, a.current_key AS "signingKey"
     FROM (SELECT DISTINCT account_id FROM given WHERE lease IS NOT NULL) AS leased JOIN accounts a ON a.id = leased.account_id`;
 
-const WITHOUT_LABELS = INSERT + ACCOUNTS;
-const WITH_LABELS = INSERT + LABELLED + ACCOUNTS;
+const WITHOUT_LABELS = WITH_OWN_BODIES + TOLD + ACCOUNTS;
+const WITH_LABELS = WITH_OWN_BODIES + TOLD + LABELLED + ACCOUNTS;
+const SHARED_WITHOUT_LABELS = WITH_SHARED_BODIES + TOLD + ACCOUNTS;
+const SHARED_WITH_LABELS = WITH_SHARED_BODIES + TOLD + LABELLED + ACCOUNTS;
 
 /** Answers what a claim must know of the accounts whose messages were born with a lease. */
 export async function insertMessages(
@@ -94,24 +119,44 @@ export async function insertMessages(
   placed: readonly Placed[],
   day: string,
 ): Promise<Map<string, AccountAtClaim>> {
-  let bytes = 0;
-  const rows = placed.map((each, at) => {
-    const row = { ...toRow(each), at, shard: each.shard, body_at: bytes + 1, body_length: each.message.body.length };
-    bytes += each.message.body.length;
-    return row;
-  });
-  const bodies = Buffer.concat(
-    placed.map(({ message }) => message.body),
-    bytes,
-  );
+  const bodies = new Bodies();
+  const rows = placed.map((each, at) => ({ ...toRow(each), at, shard: each.shard, ...bodies.add(each) }));
   const hasLabels = placed.some(({ message }) => message.labels.length > 0);
-  const accounts = await database.all<AccountAtClaim & { id: string }>(
-    hasLabels ? WITH_LABELS : WITHOUT_LABELS,
-    JSON.stringify(rows),
-    bodies,
-    day,
-  );
+  const values = [JSON.stringify(rows), bodies.joined(), day] as const;
+  const accounts = await (bodies.shared === 0
+    ? database.all<LeasedAccount>(hasLabels ? WITH_LABELS : WITHOUT_LABELS, ...values)
+    : database.all<LeasedAccount>(hasLabels ? SHARED_WITH_LABELS : SHARED_WITHOUT_LABELS, ...values, bodies.shared));
   return new Map(accounts.map(({ id, tier, signingKey }) => [id, { tier, signingKey }]));
+}
+
+type LeasedAccount = AccountAtClaim & { readonly id: string };
+
+/** The bodies one behind the other, and where each is. */
+class Bodies {
+  readonly #pieces: Uint8Array[] = [];
+  readonly #sharedBy = new Map<NewMessage, number>();
+  #bytes = 0;
+
+  get shared(): number {
+    return this.#sharedBy.size;
+  }
+
+  add({ message, bodyOf }: Placed) {
+    const known = bodyOf === null ? undefined : this.#sharedBy.get(bodyOf);
+    // The body itself is stored already.
+    if (known !== undefined) return { body_at: 1, body_length: 0, shared: known, keeps: false };
+    const { body } = message;
+    const place = { body_at: this.#bytes + 1, body_length: body.length };
+    this.#pieces.push(body);
+    this.#bytes += body.length;
+    if (bodyOf === null) return place;
+    this.#sharedBy.set(bodyOf, this.#sharedBy.size + 1);
+    return { ...place, shared: this.#sharedBy.size, keeps: true };
+  }
+
+  joined(): Uint8Array {
+    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytes);
+  }
 }
 
 /** What is left out is null. */

@@ -4,10 +4,11 @@ import type { Claim } from '../../domain/message.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Heir } from '../succession.ts';
+import { JOIN_BODY, readBodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { noteStarts } from './flow-keys.ts';
 import { Pairs } from './lines.ts';
-import { ALL_BUT_BODY } from './messages.ts';
+import { ALL_BUT_BODY, WHOLE } from './messages.ts';
 import type { Head } from './queues.ts';
 
 /**
@@ -28,18 +29,18 @@ export interface Leasable {
 export type ClaimRow = MessageRow & AccountAtClaim;
 
 /** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */
-export type BareClaim = Claim & { readonly seq: number };
+export type BareClaim = Claim & Pick<MessageRow, 'seq' | 'body_id'>;
 
-const leaseSql = (columns: string, also = '') => `WITH m AS
+const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
     (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
        FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
        WHERE messages.account_id = g.account_id AND messages.seq = g.seq
        RETURNING messages.*)
-  SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id`;
+  SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);
 /** With their bodies: those that are too large are no heirs. */
-const LEASE_HEADS = leaseSql('m.*', ', holds_slot = true');
+const LEASE_HEADS = leaseSql(WHOLE, ', holds_slot = true', JOIN_BODY);
 
 export function leaseReady(database: Database, to: Heir, now: number, rows: readonly Leasable[]): Promise<BareClaim[]> {
   return lease(database, LEASE, to, now, rows);
@@ -78,20 +79,16 @@ async function lease(
 }
 
 export function toClaim(row: ClaimRow): BareClaim {
-  return { lease: row.lease!, seq: row.seq, message: toMessage(row), tier: row.tier, signingKey: row.signingKey };
+  const { seq, body_id, tier, signingKey } = row;
+  return { lease: row.lease!, seq, body_id, message: toMessage(row), tier, signingKey };
 }
 
 export async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
   if (claims.length === 0) return [];
-  const rows = await database.all<{ seq: number; body: Uint8Array }>(
-    `SELECT m.seq, m.body FROM messages m JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
-       USING (account_id, seq)`,
-    claims.map(({ message }) => message.accountId),
-    claims.map(({ seq }) => seq),
-  );
-  const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
+  const rows = claims.map(({ seq, body_id, message }) => ({ account_id: message.accountId, seq, body_id }));
+  const bodies = await readBodies(database, rows);
   // One whose message is gone is left out: it was cancelled, and what was cancelled is deleted some time.
-  return claims.flatMap(({ seq, ...claim }) => {
+  return claims.flatMap(({ seq, body_id: _, ...claim }) => {
     const body = bodies.get(seq);
     return body ? [{ ...claim, message: { ...claim.message, body } }] : [];
   });

@@ -4,6 +4,7 @@
 import type { Attempt } from '../../domain/message.ts';
 import { type AttemptRow, type MessageRow, type RowState, toAttempt, toMessage, toState } from '../rows.ts';
 import type { Counts, StoredMessage } from '../store.ts';
+import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
@@ -11,22 +12,17 @@ const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_d
   m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name,
   m.endpoint_name, m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback,
-  m.source_message_id, m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status`;
+  m.source_message_id, m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status,
+  m.body_id`;
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;
 
-/** All columns of `messages m`. */
-export const WHOLE = `${COLUMNS}, m.body`;
+/** All columns of `messages m`, which must be joined by JOIN_BODY. */
+export const WHOLE = `${COLUMNS}, ${JOINED_BODY}`;
 
 const ATTEMPT = `a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.response_headers,
   a.is_response_body_cut, a.response_body`;
-
-/** A message by its key in the table. */
-export interface MessageKey {
-  readonly accountId: string;
-  readonly seq: number;
-}
 
 export async function getMessage(
   database: Database,
@@ -52,7 +48,7 @@ export function getMessageRow(
   messageId: string,
 ): Promise<MessageRow | undefined> {
   return database.get<MessageRow>(
-    `SELECT ${WHOLE} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
+    `SELECT ${WHOLE} FROM messages m ${JOIN_BODY} WHERE m.account_id = $1 AND m.id = $2`,
     accountId,
     sought(messageId),
   );
@@ -92,21 +88,6 @@ export async function readAttempts(
   return found;
 }
 
-/** The bodies of rows that were read without, by `seq`. None of a message that is gone since. */
-export async function readBodies(
-  database: Database,
-  accountId: string,
-  seqs: readonly number[],
-): Promise<Map<number, Uint8Array>> {
-  if (seqs.length === 0) return new Map();
-  const rows = await database.all<{ seq: number; body: Uint8Array }>(
-    'SELECT seq, body FROM messages WHERE account_id = $1 AND seq = ANY($2::bigint[])',
-    accountId,
-    [...new Set(seqs)],
-  );
-  return new Map(rows.map(({ seq, body }) => [seq, body]));
-}
-
 export async function countMessages(database: Database): Promise<Counts> {
   const counts = { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 };
   const rows = await database.all<{ state: RowState; n: number }>(
@@ -117,7 +98,7 @@ export async function countMessages(database: Database): Promise<Counts> {
 }
 
 /** A message that this transaction holds, to delete it. */
-export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels'>;
+export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_id'>;
 
 /**
  * Ended messages past their retention, those that expired first, and all that hangs on them. What another transaction
@@ -125,22 +106,10 @@ export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels'>;
  */
 export async function deleteExpired(database: Database, now: number, limit: number): Promise<number> {
   const held = await database.all<HeldRow>(
-    `SELECT account_id, seq, labels FROM messages WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+    `SELECT account_id, seq, labels, body_id FROM messages WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
        FOR UPDATE SKIP LOCKED`,
     now,
     limit,
-  );
-  return deleteHeld(database, held);
-}
-
-/** But for those that another transaction has in its hands. Answers how many it deleted. */
-export async function deleteMessages(database: Database, keys: readonly MessageKey[]): Promise<number> {
-  if (keys.length === 0) return 0;
-  const held = await database.all<HeldRow>(
-    `SELECT m.account_id, m.seq, m.labels FROM unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
-       JOIN messages m ON m.account_id = k.account_id AND m.seq = k.seq FOR UPDATE OF m SKIP LOCKED`,
-    keys.map(({ accountId }) => accountId),
-    keys.map(({ seq }) => seq),
   );
   return deleteHeld(database, held);
 }
@@ -162,6 +131,7 @@ export async function deleteHeld(database: Database, held: readonly HeldRow[]): 
       named.map(({ label }) => label),
     );
   }
+  await holdBodies(database, held);
   for (const table of ['attempts', 'journal']) {
     await database.run(
       `DELETE FROM ${table} t USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
@@ -170,10 +140,12 @@ export async function deleteHeld(database: Database, held: readonly HeldRow[]): 
       seqs,
     );
   }
-  return database.run(
+  const deleted = await database.run(
     `DELETE FROM messages m USING unnest($1::text[], $2::bigint[]) AS k (account_id, seq)
        WHERE m.account_id = k.account_id AND m.seq = k.seq`,
     accountIds,
     seqs,
   );
+  await deleteUnusedBodies(database, held);
+  return deleted;
 }

@@ -6,6 +6,7 @@
 import type { Claim } from '../../domain/message.ts';
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
 import { areHeirs, type Place } from '../succession.ts';
+import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
 
@@ -132,7 +133,7 @@ async function readLines(database: Database, rows: readonly QueueRow[], looksFor
          (SELECT count(*)::int AS started FROM messages
             WHERE holds_slot AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
        LEFT JOIN LATERAL
-         (SELECT seq, host, first_due_at, due_at, octet_length(body) AS bytes FROM messages
+         (SELECT seq, host, first_due_at, due_at, ${bodyBytesSql('messages')} AS bytes FROM messages
             WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name
             ORDER BY first_due_at, seq LIMIT greatest(0, g.places - holding.started)) AS m ON true

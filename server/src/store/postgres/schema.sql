@@ -30,6 +30,14 @@ CREATE TABLE attempts (
   CONSTRAINT attempts_pkey PRIMARY KEY (account_id, message_seq, number)
 );
 
+CREATE TABLE bodies (
+  account_id text COLLATE "C" NOT NULL,
+  id         bigint NOT NULL,
+  bytes      bytea NOT NULL,
+  CONSTRAINT bodies_pkey PRIMARY KEY (account_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
 CREATE TABLE deduplication (
   account_id text COLLATE "C" NOT NULL,
   key        text COLLATE "C" NOT NULL,
@@ -133,6 +141,7 @@ CREATE TABLE messages (
   failure           text COLLATE "C",
   last_status       integer,
   body              bytea NOT NULL,
+  body_id           bigint,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
@@ -154,6 +163,7 @@ CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'd
 CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
 CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_slot AND (queue_name IS NOT NULL));
+CREATE INDEX messages_of_body ON messages USING btree (account_id, body_id) WHERE (body_id IS NOT NULL);
 CREATE INDEX messages_of_flow_key ON messages USING btree (account_id, flow_key, seq) WHERE (flow_key IS NOT NULL);
 CREATE INDEX messages_of_host ON messages USING btree (account_id, host, seq);
 CREATE INDEX messages_of_order_key ON messages USING btree (account_id, queue_name, order_key, first_due_at, seq) WHERE ((order_key IS NOT NULL) AND (ended_at IS NULL));
@@ -260,4 +270,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (4);
+INSERT INTO schema_version (version) VALUES (5);

@@ -7,8 +7,9 @@ import type { Message } from '../../domain/message.ts';
 import { Matcher, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
+import { bodyBytesSql, readBodies } from './bodies.ts';
 import type { Database, Value } from './database.ts';
-import { ALL_BUT_BODY, readBodies } from './messages.ts';
+import { ALL_BUT_BODY } from './messages.ts';
 import { soughtAll } from './sought.ts';
 
 const CHUNK = 500;
@@ -21,7 +22,7 @@ export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
 const BODIES_BYTES_MAX = 4 * 1024 * 1024;
 
 /** What is read of a candidate: all but its body, and how large that is. The size is known without reading it. */
-export const CANDIDATE = `${ALL_BUT_BODY}, octet_length(m.body) AS body_bytes`;
+export const CANDIDATE = `${ALL_BUT_BODY}, ${bodyBytesSql('m')} AS body_bytes`;
 export type CandidateRow = MessageRow & { body_bytes: number };
 
 /** One way to candidates, in order of `seq`: what comes after FROM, and the column that holds the order. */
@@ -38,7 +39,7 @@ export async function searchMessages(
   page: PageRequest,
 ): Promise<MessagePage> {
   const walk = new Walk(database, await waysTo(database, accountId, filter), page);
-  const judge = new Judge(database, accountId, filter, page.withBodies);
+  const judge = new Judge(database, filter, page.withBodies);
   const messages: Message[] = [];
   let lookedAt = 0;
   let bytes = 0;
@@ -71,7 +72,7 @@ export async function countMatching(
 ): Promise<number> {
   const ways = await waysTo(database, accountId, filter);
   const walk = new Walk(database, ways, { limit: CHUNK, cursor: null, order: 'newestFirst' });
-  const judge = new Judge(database, accountId, filter, false);
+  const judge = new Judge(database, filter, false);
   let count = 0;
   for (let rows = await walk.next(); rows.length > 0 && count < max; rows = await walk.next()) {
     for (let at = 0; at < rows.length && count < max; ) {
@@ -86,13 +87,11 @@ export async function countMatching(
 /** Which of the rows that were read without their bodies are meant. Bodies are read where they are asked for. */
 export class Judge {
   readonly #database: Database;
-  readonly #accountId: string;
   readonly #matcher: Matcher;
   readonly #withBodies: boolean;
 
-  constructor(database: Database, accountId: string, filter: MessageFilter, withBodies: boolean) {
+  constructor(database: Database, filter: MessageFilter, withBodies: boolean) {
     this.#database = database;
-    this.#accountId = accountId;
     this.#matcher = new Matcher(filter);
     this.#withBodies = withBodies;
   }
@@ -103,7 +102,8 @@ export class Judge {
    */
   async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
     const judged: (Message | null)[] = [];
-    const toRead = new Map<number, number>();
+    const toRead = new Map<number, CandidateRow>();
+    const shared = new Set<number>();
     let bytes = 0;
     let meant = 0;
     for (const [index, row] of rows.entries()) {
@@ -111,16 +111,18 @@ export class Judge {
       const mayBeMeant = this.#matcher.mayBeMeant(bare);
       const isMeantBare = mayBeMeant && this.#matcher.isMeant(bare);
       if (mayBeMeant && (this.#withBodies || !isMeantBare)) {
-        if (toRead.size > 0 && bytes + row.body_bytes > BODIES_BYTES_MAX) break;
-        toRead.set(index, row.seq);
-        bytes += row.body_bytes;
+        const more = row.body_id !== null && shared.has(row.body_id) ? 0 : row.body_bytes;
+        if (toRead.size > 0 && bytes + more > BODIES_BYTES_MAX) break;
+        toRead.set(index, row);
+        bytes += more;
+        if (row.body_id !== null) shared.add(row.body_id);
       }
       judged.push(mayBeMeant ? bare : null);
       if (isMeantBare) meant += 1;
       if (meant >= limit) break;
     }
-    const bodies = await readBodies(this.#database, this.#accountId, [...toRead.values()]);
-    for (const [index, seq] of toRead) {
+    const bodies = await readBodies(this.#database, [...toRead.values()]);
+    for (const [index, { seq }] of toRead) {
       const bare = judged[index]!;
       const body = bodies.get(seq);
       const whole = body && { ...bare, body };

@@ -6,6 +6,7 @@ import type { NewMessage, Settlement } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
 import { Inbox } from '../inbox.ts';
+import { bodyBytes } from '../shared-bodies.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
 import { takingOver } from '../succession.ts';
@@ -116,7 +117,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const acceptor = (run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>) =>
     new Committer<AcceptCommand, AcceptReply>({
       run: (commands) => run((database) => acceptAll(database, commands)),
-      sizeOf: ({ messages }) => messages.reduce((size, { body }) => size + sizeOf(body), 0),
+      sizeOf: ({ messages }) => Math.max(messages.length / BATCH_MESSAGES_MAX, bodyBytes(messages) / BATCH_BYTES_MAX),
       sizeMax: 1,
     });
   const accepting = acceptor((work) => pool.add(work));

@@ -4,7 +4,9 @@
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
 import { ACCEPTED } from '../rows.ts';
+import { sharedBodies } from '../shared-bodies.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
+import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, noteFlowKey } from './flow-keys.ts';
@@ -44,6 +46,16 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   const accounts = new Map<string, AccountAtClaim>();
   const queues = new Map<string, Pair>();
   const flowKeys = new Map<string, Pair>();
+  const shared = sharedBodies(messages);
+  const bodyIds = new Map<number, number>();
+  /** The place of the body that the message shares with others: stored when the first of them is. */
+  const bodyIdOf = ({ accountId, body }: NewMessage, index: number): number | null => {
+    const first = shared[index] ?? null;
+    if (first === null) return null;
+    const id = bodyIds.get(first) ?? insertBody(database, accountId, body);
+    bodyIds.set(first, id);
+    return id;
+  };
   let dueAt: number | null = null;
   const duplicates = messages.map((message, index) => {
     const standing = standingMessage(database, message, now);
@@ -52,7 +64,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease, now);
-    const seq = insertMessage(database, message, state, claim);
+    const seq = insertMessage(database, message, state, claim, bodyIdOf(message, index));
     journal.add(accountId, seq, ACCEPTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     if (lease !== null) accounts.set(accountId, accountsAtClaim.get(accountId));

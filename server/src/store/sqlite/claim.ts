@@ -10,6 +10,7 @@ import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { areHeirs, type Place } from '../succession.ts';
 import { type AccountsAtClaim, accountAtClaim } from './accounts.ts';
+import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
 
@@ -55,6 +56,7 @@ export class Claimer {
       claims: [],
       looked: new Map(),
       cut: new Set(),
+      bodies: new Bodies(database),
     };
     this.#claimReady(claiming);
     const { claims, cut, budget } = claiming;
@@ -135,12 +137,12 @@ export class Claimer {
 
   /** Claims up to `count` of one account's messages to one host, and answers how many. */
   #claimLane(claiming: Claiming, accountId: string, host: string, count: number): number {
-    const { command, budget, claims, cut } = claiming;
+    const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;
     // Without the bodies: those that the bytes do not allow are never read.
     const ready = this.#database.all<{ seq: number; bytes: number }>(
-      `SELECT seq, length(body) AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
+      `SELECT seq, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
          ORDER BY due_at, seq LIMIT ?`,
       accountId,
       host,
@@ -153,7 +155,7 @@ export class Claimer {
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, seq, lease, command.node, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
-      claims.push({ lease, message: toMessage(row), ...this.#accountsAtClaim.get(accountId) });
+      claims.push({ lease, message: toMessage(bodies.fill(row)), ...this.#accountsAtClaim.get(accountId) });
       taken += 1;
     }
     if (taken > 0 && !cut.has(accountId)) this.#lastHosts.set(accountId, host);
@@ -182,12 +184,13 @@ export function claimNext(
   now: number,
 ): Claim | null {
   const ready = database.all<Place & { seq: number; bytes: number }>(
-    "SELECT seq, account_id, queue_name, host, length(body) AS bytes FROM messages WHERE state = 'ready' LIMIT 2",
+    `SELECT seq, account_id, queue_name, host, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' LIMIT 2`,
   );
   const [next] = ready;
   if (!next || !areHeirs(ready, [ended])) return null;
   const row = writeClaim(database, next.seq, heir.lease, heir.node, now);
-  return { lease: heir.lease, message: toMessage(row), ...accountsAtClaim.get(row.account_id) };
+  const message = toMessage(new Bodies(database).fill(row));
+  return { lease: heir.lease, message, ...accountsAtClaim.get(row.account_id) };
 }
 
 /** One claim on its way. */
@@ -199,6 +202,7 @@ interface Claiming {
   readonly looked: Map<string, number>;
   /** Accounts that have something ready at hosts that were not looked at. */
   readonly cut: Set<string>;
+  readonly bodies: Bodies;
 }
 
 /** Behind every key. */
@@ -305,9 +309,10 @@ export function orphanedClaims(database: Database, node: string, aliveAt: number
       ),
     );
   }
+  const bodies = new Bodies(database);
   return rows.map((row) => ({
     lease: row.lease!,
-    message: toMessage(row),
+    message: toMessage(bodies.fill(row)),
     ...accountAtClaim(database, row.account_id),
   }));
 }

@@ -1,13 +1,12 @@
 // Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
-import { Matcher } from '../../domain/message-filter.ts';
 import { ACCEPTED, CANCELLED, type MessageRow } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
-import { meantMessage, PAGE_BYTES_MAX } from './search.ts';
+import { Judge, PAGE_BYTES_MAX } from './search.ts';
 
 const CHUNK = 500;
 const LOOKED_AT_MAX = 20_000;
@@ -18,14 +17,14 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   const isDown = page.order === 'newestFirst';
   // No event is told later than its row, so that what came before `fromAt` need not be looked at.
   const floor = filter.fromAt === undefined ? 0 : firstPlaceAt(filter.fromAt);
-  const matcher = new Matcher(filter.messages);
+  const judge = new Judge(database, filter.messages, page.withBodies);
   const events: MessageEvent[] = [];
   let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
   let bytes = 0;
   for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
     const rows = readJournal(database, accountId, filter.messages.messageIds, { at, floor, isDown });
     for (const row of rows) {
-      const wanted = wantedEvents(database, matcher, row, filter, page.withBodies);
+      const wanted = wantedEvents(database, judge, row, filter);
       if (isDown) wanted.reverse();
       // A step is shown whole or on the next page; a page of one may go over.
       const isFull = events.length + wanted.length > page.limit || bytes >= PAGE_BYTES_MAX;
@@ -87,14 +86,8 @@ function readPart(database: Database, from: string, values: readonly string[], p
   );
 }
 
-function wantedEvents(
-  database: Database,
-  matcher: Matcher,
-  row: JournalRow,
-  filter: EventFilter,
-  withBody: boolean,
-): MessageEvent[] {
-  const message = meantMessage(database, matcher, row, withBody);
+function wantedEvents(database: Database, judge: Judge, row: JournalRow, filter: EventFilter): MessageEvent[] {
+  const message = judge.meant(row);
   const step = message && stepOf(database, row);
   if (!message || !step) return [];
   return stepEvents(message, step)

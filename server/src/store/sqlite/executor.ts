@@ -19,8 +19,8 @@ export interface Executor {
 }
 
 /** In the caller's thread. Several stores may share one database by sharing one of these. */
-export function inlineExecutor(path: string): Executor {
-  return executorOver(openDatabase(path));
+export function inlineExecutor(path: string, database = openDatabase(path)): Executor {
+  return executorOver(database);
 }
 
 /** In the caller's thread, on the file of a service that may run meanwhile. */

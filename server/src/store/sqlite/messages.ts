@@ -3,6 +3,7 @@
 import type { Attempt, NewMessage } from '../../domain/message.ts';
 import { type AttemptRow, type MessageRow, type RowState, toAttempt, toMessage, toState } from '../rows.ts';
 import type { Counts, StoredMessage } from '../store.ts';
+import { Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
@@ -10,20 +11,24 @@ export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_a
   m.claimed_at, m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
   m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
-  m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, x'' AS body`;
+  m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
+  x'' AS body`;
 
 const INSERT_MESSAGE = `INSERT INTO messages
   (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
    retry_delay, timeout_ms, queue_name, order_key, flow_key, flow_limits, topic_name, endpoint_name, schedule_id, labels,
-   redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, created_at, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+   redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, created_at, body, body_id)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Answers the message's place in the order of acceptance. */
+const EMPTY = new Uint8Array(0);
+
+/** Answers the message's place in the order of acceptance. `bodyId`: its body is stored there, with that of others. */
 export function insertMessage(
   database: Database,
   message: NewMessage,
   state: RowState,
   claim: { lease: string; node: string; at: number } | null,
+  bodyId: number | null = null,
 ): number {
   const seq = database.insert(
     INSERT_MESSAGE,
@@ -59,7 +64,8 @@ export function insertMessage(
     message.callerIp,
     message.hops,
     message.createdAt,
-    message.body,
+    bodyId === null ? message.body : EMPTY,
+    bodyId,
   );
   for (const label of message.labels) {
     database.run(
@@ -70,11 +76,6 @@ export function insertMessage(
     );
   }
   return seq;
-}
-
-/** The body of a row that was read without. */
-export function readBody(database: Database, seq: number): Uint8Array {
-  return database.get<{ body: Uint8Array }>('SELECT body FROM messages WHERE seq = ?', seq)!.body;
 }
 
 export function insertAttempt(database: Database, messageSeq: number, attempt: Attempt): void {
@@ -99,7 +100,7 @@ export function getMessage(database: Database, accountId: string, messageId: str
   const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
   if (!row) return null;
   const attempts = database.all<AttemptRow>('SELECT * FROM attempts WHERE message_seq = ? ORDER BY number', row.seq);
-  return { message: toMessage(row), attempts: attempts.map(toAttempt) };
+  return { message: toMessage(new Bodies(database).fill(row)), attempts: attempts.map(toAttempt) };
 }
 
 export function getAttempt(database: Database, messageSeq: number, number: number): Attempt | null {
@@ -130,8 +131,12 @@ export function deleteExpired(database: Database, now: number, limit: number): n
 }
 
 export function deleteMessage(database: Database, seq: number): void {
-  const { account_id: accountId, labels } = database.get<Pick<MessageRow, 'account_id' | 'labels'>>(
-    'SELECT account_id, labels FROM messages WHERE seq = ?',
+  const {
+    account_id: accountId,
+    labels,
+    body_id: bodyId,
+  } = database.get<Pick<MessageRow, 'account_id' | 'labels' | 'body_id'>>(
+    'SELECT account_id, labels, body_id FROM messages WHERE seq = ?',
     seq,
   )!;
   for (const label of labels === null ? [] : (JSON.parse(labels) as string[])) {
@@ -146,4 +151,5 @@ export function deleteMessage(database: Database, seq: number): void {
   // Its number may be given again.
   database.run('DELETE FROM journal WHERE message_seq = ?', seq);
   database.run('DELETE FROM messages WHERE seq = ?', seq);
+  if (bodyId !== null) deleteUnusedBody(database, bodyId);
 }

@@ -31,6 +31,7 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   schedules: { key: ['account_id', 'id'] },
   deduplication: { key: ['account_id', 'key'] },
   jobs: { key: ['account_id', 'id'] },
+  bodies: { key: ['id'] },
   messages: { key: ['seq'] },
   message_labels: { key: ['account_id', 'label', 'message_seq'] },
   attempts: {
@@ -57,6 +58,7 @@ const SIGNS = [
   'SELECT sum(created_at), sum(is_paused), sum(next_at), sum(last_at), sum(length(headers)) FROM schedules',
   'SELECT sum(expires_at) FROM deduplication',
   "SELECT sum(updated_at), sum(done), sum(at_seq), sum(state = 'running') FROM jobs",
+  'SELECT max(id) FROM bodies',
   'SELECT max(seq) FROM messages',
   "SELECT count(*), sum(due_at) FROM messages WHERE state = 'delayed'",
   "SELECT count(*), sum(due_at) FROM messages WHERE state = 'ready'",
@@ -107,11 +109,14 @@ function* rows(
   }
 }
 
-/** Also those that only the journal or a job still knows: a number is not given to a second message. */
+/**
+ * Also those that only the journal or a job still knows: a number is not given to a second message. Bodies have theirs
+ * out of the same sequence there.
+ */
 function highestSeq(database: Database): number {
   const { seq } = database.get<{ seq: number }>(
     `SELECT max(coalesce((SELECT max(seq) FROM messages), 0), coalesce((SELECT max(message_seq) FROM journal), 0),
-       coalesce((SELECT max(at_seq) FROM jobs), 0)) AS seq`,
+       coalesce((SELECT max(at_seq) FROM jobs), 0), coalesce((SELECT max(id) FROM bodies), 0)) AS seq`,
   )!;
   return seq;
 }

@@ -185,7 +185,7 @@ CREATE TABLE messages (
   failure           TEXT,
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
-  body              BLOB NOT NULL,
+  body              BLOB NOT NULL, body_id INTEGER,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -265,4 +265,12 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_token ON sessions (token_id, created_at, id);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at, id);
 
-PRAGMA user_version = 3;
+CREATE TABLE bodies (
+  id         INTEGER PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  bytes      BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX messages_of_body ON messages (body_id) WHERE body_id IS NOT NULL;
+
+PRAGMA user_version = 4;

@@ -7,8 +7,9 @@ import type { Message } from '../../domain/message.ts';
 import { Matcher, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
+import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
-import { ALL_BUT_BODY, readBody } from './messages.ts';
+import { ALL_BUT_BODY } from './messages.ts';
 
 const CHUNK = 500;
 const WAYS_MAX = 100;
@@ -16,6 +17,9 @@ const WAYS_MAX = 100;
 const LOOKED_AT_MAX = 20_000;
 /** Bodies in one page; the last may go over. */
 export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Messages that share a body follow each other: the last one that was read is enough to remember. */
+const SHARED_KEPT = 1;
 
 /**
  * One way to candidates, in order of `seq`: what comes after SELECT, and the column that holds the order; or their places
@@ -32,13 +36,13 @@ export function searchMessages(
   page: PageRequest,
 ): MessagePage {
   const walk = new Walk(database, waysTo(database, accountId, filter), page);
-  const matcher = new Matcher(filter);
+  const judge = new Judge(database, filter, page.withBodies);
   const messages: Message[] = [];
   let lookedAt = 0;
   let bytes = 0;
   for (let row = walk.next(); row; row = walk.next()) {
     lookedAt += 1;
-    const message = meantMessage(database, matcher, row, page.withBodies);
+    const message = judge.meant(row);
     if (message) {
       messages.push(message);
       bytes += message.body.length;
@@ -53,22 +57,34 @@ export function searchMessages(
 /** How many messages are meant; stops counting at `max`. */
 export function countMatching(database: Database, accountId: string, filter: MessageFilter, max: number): number {
   const walk = new Walk(database, waysTo(database, accountId, filter), { cursor: null, order: 'newestFirst' });
-  const matcher = new Matcher(filter);
+  const judge = new Judge(database, filter, false);
   let count = 0;
   for (let row = walk.next(); row && count < max; row = walk.next()) {
-    if (meantMessage(database, matcher, row, false)) count += 1;
+    if (judge.meant(row)) count += 1;
   }
   return count;
 }
 
-/** The message of a row that was read without its body, if it is meant. The body is read where it is asked for. */
-export function meantMessage(database: Database, matcher: Matcher, row: MessageRow, withBody: boolean): Message | null {
-  const bare = toMessage(row);
-  if (!matcher.mayBeMeant(bare)) return null;
-  if (!matcher.hasText && !withBody) return bare;
-  const whole = { ...bare, body: readBody(database, row.seq) };
-  if (!matcher.isMeant(whole)) return null;
-  return withBody ? whole : bare;
+/** Which of the rows that were read without their bodies are meant. A body is read where it is asked for. */
+export class Judge {
+  readonly #matcher: Matcher;
+  readonly #bodies: Bodies;
+  readonly #withBodies: boolean;
+
+  constructor(database: Database, filter: MessageFilter, withBodies: boolean) {
+    this.#matcher = new Matcher(filter);
+    this.#bodies = new Bodies(database, SHARED_KEPT);
+    this.#withBodies = withBodies;
+  }
+
+  meant(row: MessageRow): Message | null {
+    const bare = toMessage(row);
+    if (!this.#matcher.mayBeMeant(bare)) return null;
+    if (!this.#matcher.hasText && !this.#withBodies) return bare;
+    const whole = { ...bare, body: this.#bodies.read(row) };
+    if (!this.#matcher.isMeant(whole)) return null;
+    return this.#withBodies ? whole : bare;
+  }
 }
 
 /** Merges its ways into one sequence without repeats. */

@@ -2,6 +2,7 @@
 
 import { type MessageRow, type RowState, toMessage, toState } from '../rows.ts';
 import type { WhyFacts } from '../store.ts';
+import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { getFlowKey } from './flow-keys.ts';
 import { getQueue } from './queues.ts';
@@ -10,7 +11,7 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
   const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
   if (!row) return null;
   return {
-    message: toMessage(row),
+    message: toMessage(new Bodies(database).fill(row)),
     queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
     ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot ? null : ahead(database, row),
     flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),

@@ -20,6 +20,9 @@ const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
 
+/** In place of the length of a body: it is the one before. */
+const SAME_BODY = -1;
+
 export function packCommands(commands: readonly Command[]): Packed {
   const to = new Packing();
   for (const command of commands) {
@@ -123,7 +126,12 @@ class Packing {
     this.#values.push(value);
   }
 
+  /** The same one again crosses once, and arrives as one: messages that share it here share it there. */
   putBody(body: Uint8Array): void {
+    if (body === this.#bodies.at(-1)) {
+      this.#values.push(SAME_BODY);
+      return;
+    }
     this.#values.push(body.length);
     this.#bodies.push(body);
     this.#bytes += body.length;
@@ -147,6 +155,7 @@ class Unpacking {
   readonly #bodies: Uint8Array;
   #at = 0;
   #bodyAt = 0;
+  #lastBody: Uint8Array = new Uint8Array(0);
 
   constructor({ values, bodies }: Packed) {
     this.#values = values;
@@ -164,9 +173,13 @@ class Unpacking {
   }
 
   takeBody(): Uint8Array {
-    const start = this.#bodyAt;
-    this.#bodyAt += this.take<number>();
-    return this.#bodies.subarray(start, this.#bodyAt);
+    const length = this.take<number>();
+    if (length !== SAME_BODY) {
+      const start = this.#bodyAt;
+      this.#bodyAt += length;
+      this.#lastBody = this.#bodies.subarray(start, this.#bodyAt);
+    }
+    return this.#lastBody;
   }
 }
 

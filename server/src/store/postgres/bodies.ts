@@ -1,0 +1,78 @@
+// Bodies that several messages share: stored once, read once, and deleted with the last message that has it.
+
+import type { MessageRow } from '../rows.ts';
+import type { Database } from './database.ts';
+
+/** How long the body of a row of `messages`, or what stands for it, is: without reading it. */
+export function bodyBytesSql(table: string): string {
+  return `CASE WHEN ${table}.body_id IS NULL THEN octet_length(${table}.body) ELSE
+    (SELECT octet_length(b.bytes) FROM bodies b WHERE b.account_id = ${table}.account_id AND b.id = ${table}.body_id) END`;
+}
+
+/** The body of a row of `messages m` that is joined with this. */
+export const JOINED_BODY = 'coalesce(b.bytes, m.body) AS body';
+export const JOIN_BODY = 'LEFT JOIN bodies b ON b.account_id = m.account_id AND b.id = m.body_id';
+
+/** A row that was read without its body. */
+export type BodilessRow = Pick<MessageRow, 'account_id' | 'seq' | 'body_id'>;
+
+/** The bodies of these rows, by `seq`; messages that share one have the same bytes. None of a message that is gone since. */
+export async function readBodies(database: Database, rows: readonly BodilessRow[]): Promise<Map<number, Uint8Array>> {
+  const own = rows.filter(({ body_id }) => body_id === null);
+  const bodies = new Map<number, Uint8Array>();
+  if (own.length > 0) {
+    const found = await database.all<{ seq: number; body: Uint8Array }>(
+      `SELECT m.seq, m.body FROM messages m JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+         USING (account_id, seq)`,
+      own.map(({ account_id }) => account_id),
+      own.map(({ seq }) => seq),
+    );
+    for (const { seq, body } of found) bodies.set(seq, body);
+  }
+  if (own.length < rows.length) {
+    const shared = Map.groupBy(
+      rows.filter(({ body_id }) => body_id !== null),
+      ({ body_id }) => body_id,
+    );
+    const found = await database.all<{ id: number; bytes: Uint8Array }>(
+      `SELECT b.id, b.bytes FROM bodies b JOIN unnest($1::text[], $2::bigint[]) AS g (account_id, id)
+         USING (account_id, id)`,
+      [...shared.values()].map(([row]) => row!.account_id),
+      [...shared.keys()],
+    );
+    for (const { id, bytes } of found) for (const { seq } of shared.get(id)!) bodies.set(seq, bytes);
+  }
+  return bodies;
+}
+
+/**
+ * To be called before messages are deleted, with the same rows as `deleteUnusedBodies` after it. Whoever deletes others
+ * that share a body with them waits here: else each would leave it to the other. In one order, so that no two wait for
+ * each other.
+ */
+export async function holdBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
+  const shared = rows.filter(({ body_id }) => body_id !== null);
+  if (shared.length === 0) return;
+  await database.run(
+    `SELECT b.id FROM bodies b WHERE (b.account_id, b.id) IN
+       (SELECT g.account_id, g.id FROM unnest($1::text[], $2::bigint[]) AS g (account_id, id))
+       ORDER BY b.account_id, b.id FOR UPDATE OF b`,
+    shared.map(({ account_id }) => account_id),
+    shared.map(({ body_id }) => body_id),
+  );
+}
+
+/** Those that no message has any more. */
+export async function deleteUnusedBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
+  const shared = rows.filter(({ body_id }) => body_id !== null);
+  if (shared.length === 0) return;
+  await database.run(
+    `DELETE FROM bodies b USING
+       (SELECT DISTINCT g.account_id, g.id FROM unnest($1::text[], $2::bigint[]) AS g (account_id, id)) AS k
+       WHERE b.account_id = k.account_id AND b.id = k.id AND NOT EXISTS
+         (SELECT 1 FROM messages m
+            WHERE m.account_id = b.account_id AND m.body_id = b.id AND m.body_id IS NOT NULL)`,
+    shared.map(({ account_id }) => account_id),
+    shared.map(({ body_id }) => body_id),
+  );
+}
