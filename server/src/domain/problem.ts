@@ -16,7 +16,7 @@ export const PROBLEMS = {
   batch_too_long: [400, 'A batch holds more elements than the server takes.'],
   loop_detected: [400, 'The message has come back to this service too often: its destination is the service itself.'],
   unauthorized: [401, 'There is no Authorization header, or its token is not valid.'],
-  forbidden: [403, 'The token is valid but lacks the scope this call needs.'],
+  forbidden: [403, 'The token is valid but lacks the scope this call needs; or a page of another site asks.'],
   not_found: [404, 'There is no such path.'],
   message_not_found: [404, 'There is no such message, or it is past its retention.'],
   topic_not_found: [404, 'There is no topic with that name or id.'],

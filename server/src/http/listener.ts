@@ -97,6 +97,8 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const foreign = options.ownHosts?.problemOf(request.headers.host) ?? null;
     if (foreign !== null) throw new ApiError('misdirected', foreign);
+    const page = options.ownHosts?.originProblem(request.headers.origin) ?? null;
+    if (page !== null) throw new ApiError('forbidden', page);
     if (options.isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {

@@ -44,6 +44,15 @@ export class OwnHosts {
     );
   }
 
+  /**
+   * Why a request that a browser made for another page is refused, or null. A browser sends some requests without asking
+   * first, and a token that everybody knows can stand in their target.
+   */
+  originProblem(header: string | undefined): string | null {
+    if (header === undefined || (URL.canParse(header) && this.#isOwn(nameIn(new URL(header).host)))) return null;
+    return `Origin: dev takes no requests of pages of ${JSON.stringify(header.slice(0, 100))}; if it is yours, start it with --allow-host <name>`;
+  }
+
   #isOwn(name: string): boolean {
     const { host, machine, allowed } = this.#options;
     // An address cannot be given to somebody else's name: beyond this machine, any that leads here will do.

@@ -7,7 +7,8 @@ import type { Answered } from './client.ts';
 import { ask } from './client.ts';
 import { type Rider, refusal, sharedRider } from './harness.ts';
 
-const rider = sharedRider();
+// In production: dev refuses pages of other sites before anything else.
+const rider = sharedRider({ command: 'serve' });
 const OWN = { 'X-Postrider-Console': '1' };
 const isBuilt = existsSync(new URL('../../../console/dist/index.html', import.meta.url));
 

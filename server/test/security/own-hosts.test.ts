@@ -46,6 +46,21 @@ suite('dev on this machine', () => {
   });
 });
 
+test('a page of another site cannot publish through dev with the token that everybody knows', async (t) => {
+  const rider = await startRider(t, { flags: ['--header-prefix', 'Upstash-'] });
+  const path = `/v2/publish/http://127.0.0.1:1/?qstash_token=${rider.token}`;
+  const simple = { 'Content-Type': 'text/plain', 'Upstash-Delay': '1d' };
+  for (const origin of ['https://evil.example', 'http://evil.example:8411', 'null', 'http://10.0.0.1', 'nonsense']) {
+    const answer = await ask(rider.url, path, { method: 'POST', headers: { ...simple, Origin: origin }, body: 'x' });
+    assert.match(refusal(answer, 403, 'forbidden'), /^Origin: .*--allow-host/, origin);
+  }
+  assert.deepEqual((await rider.manage<{ messages: unknown[] }>('GET', '/v2/messages')).messages, []);
+  for (const origin of [rider.url, 'http://localhost:3000']) {
+    const answer = await ask(rider.url, path, { method: 'POST', headers: { ...simple, Origin: origin }, body: 'x' });
+    assert.equal(answer.status, 201, answer.text);
+  }
+});
+
 test('dev answers to the names it was given', async (t) => {
   const rider = await startRider(t, { flags: ['--allow-host', 'Box.example,*.tunnel.example'] });
   for (const host of ['box.example:1', 'a.b.tunnel.example'])
