@@ -13,6 +13,7 @@ import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { nodeMax } from './domain/budgets.ts';
+import { NO_DESCENT } from './domain/descent.ts';
 import { idMaker } from './domain/id.ts';
 import { Pool } from './domain/pool.ts';
 import { problem } from './domain/problem.ts';
@@ -186,7 +187,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       plan: async (schedule, account) =>
         disk.isLow()
           ? problem('disk_full', 'the disk of the server is nearly full')
-          : publications.plan({ ...schedule, scheduleId: schedule.id }, account),
+          : publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account),
       onSkipped: (schedule, why) =>
         log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
     }),

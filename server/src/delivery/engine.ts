@@ -294,6 +294,7 @@ export class Engine {
       decideSettlement(claim, end, {
         headerPrefix: style.headerPrefix,
         retentionMs: tiers[claim.tier].retentionMs,
+        retryFloor: { afterRetries: tiers[claim.tier].retriesDefault, ms: tiers[claim.tier].retryDelayMsMin },
         newId,
       }),
     );

@@ -1,5 +1,6 @@
 // The request that delivers a message: which headers go with it. The signature is added when it is sent.
 
+import { handedOn } from '../domain/descent.ts';
 import type { Claim, HeaderList } from '../domain/message.ts';
 import type { SendJob } from './sender.ts';
 
@@ -35,7 +36,8 @@ function requestHeaders({ message }: Claim, { headerPrefix, userAgent }: Request
   own('Schedule-Id', message.scheduleId);
   own('Queue-Name', message.queueName);
   own('Caller-Ip', message.callerIp);
-  // Read again when this very request reaches a publish of ours: see the limit on hops.
+  // Read again when this very request reaches a call of ours that makes messages.
   own('Hops', String(message.hops + 1));
+  own('Descendants-Left', String(handedOn(message)));
   return headers;
 }

@@ -123,13 +123,13 @@ export const BUDGETS = budgets({
     beyond: '400 `bad_header`',
   },
   descendants: {
-    what: 'Messages and attempts that descend from one message: hops, fan-out, callbacks, retries of callbacks',
+    what: 'Messages that descend from one message: by deliveries that reach the service again, fan-out, callbacks and their retries; half of it for callbacks, if it has any',
     unit: 'messages',
-    each: 1000,
+    each: 2000,
     account: null,
     node: null,
     beyond:
-      'the publish that comes back is refused with 400 `loop_detected`; a callback over it is not made, and the log says so',
+      'the publish, run or retry that comes back is refused with 400 `loop_detected`; callbacks get fewer retries, then are not made, and the log says so',
   },
   filterValues: {
     what: 'Values that are given for one name of a filter, such as `label`, in a list or a bulk call',

@@ -15,14 +15,20 @@ export function messageIdOf(deadLetterId: string): string {
   return deadLetterId.replace(/^dlq_/, 'msg_');
 }
 
-/** The report of one attempt; with `isFailure`, that all attempts are used up. */
+/**
+ * The report of one attempt; with `isFailure`, that all attempts are used up. It counts as one that descends from the
+ * message, each of its retries as another: `room` is how many there may be.
+ */
 export function planCallbackMessage(
   source: Message,
   target: CallbackTarget,
   attempt: Attempt,
   isFailure: boolean,
+  room: number,
   newId: NewId,
 ): NewMessage {
+  // The rest is for what it leads to itself, should it go to this service.
+  const retriesMax = Math.min(target.retriesMax, Math.floor((room - 1) / 2));
   const report = {
     status: attempt.status ?? 0,
     ...(attempt.error !== null && { error: attempt.error }),
@@ -52,7 +58,7 @@ export function planCallbackMessage(
     method: target.method,
     headers: [['Content-Type', 'application/json'], ...target.headers],
     body: new TextEncoder().encode(JSON.stringify(report)),
-    retriesMax: target.retriesMax,
+    retriesMax,
     retryDelay: target.retryDelay,
     timeoutMs: target.timeoutMs,
     queueName: null,
@@ -70,6 +76,7 @@ export function planCallbackMessage(
     sourceMessageId: source.id,
     callerIp: source.callerIp,
     hops: source.hops,
+    descendantsLeft: room - 1 - retriesMax,
     createdAt: attempt.endedAt,
     dueAt: attempt.endedAt + target.delayMs,
   };

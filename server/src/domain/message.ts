@@ -63,6 +63,8 @@ export interface NewMessage {
   readonly callerIp: string | null;
   /** How often this message has already passed through us as a destination of itself. */
   readonly hops: number;
+  /** How many messages may descend from this one: see descent.ts. */
+  readonly descendantsLeft: number;
   readonly createdAt: number;
   /** When its first attempt may start; in a queue, also its place. */
   readonly dueAt: number;

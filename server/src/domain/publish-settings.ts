@@ -2,10 +2,7 @@
 // delivery. Knows names and formats; defaults and limits of the tier are publish.ts's.
 
 import { eachMax } from './budgets.ts';
-import { deduplicationIdProblem } from './deduplication.ts';
-import { parseTargetUrl } from './destination.ts';
-import { parseAnyDurationMs } from './duration.ts';
-import { FLOW_KEY_RULE, isFlowKey, parseFlowControl } from './flow-control.ts';
+import { type Descent, NO_DESCENT } from './descent.ts';
 import {
   deliveredHeaders,
   deliveredHeadersProblem,
@@ -14,13 +11,28 @@ import {
   type HeaderLimits,
   isOwned,
 } from './headers.ts';
-import { parseLabels } from './labels.ts';
-import { type HeaderList, METHODS, type Method, type NewMessage } from './message.ts';
+import type { HeaderList, NewMessage } from './message.ts';
 import { type Problem, type ProblemCode, problem } from './problem.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
 import { isForQstashClients } from './qstash.ts';
-import { parseRedaction } from './redact.ts';
-import { parseRetryDelay } from './retry-delay.ts';
+import {
+  asText,
+  type Parsed,
+  parseCallbackUrl,
+  parseCount,
+  parseDeduplicationId,
+  parseDelayExpression,
+  parseDuration,
+  parseFlag,
+  parseFlowKey,
+  parseFlowLimits,
+  parseLabelList,
+  parseMethod,
+  parseOrderKey,
+  parseRedactFields,
+  parseTime,
+  parseTimeout,
+} from './setting-values.ts';
 
 export interface HeaderRules {
   readonly headerPrefix: string;
@@ -59,7 +71,9 @@ export const SETTING_NAMES: ReadonlySet<string> = new Set(SETTINGS.map((name) =>
 
 /** From a lower-case name without the prefix to the name as it is written here, by which values are then found. */
 const OWN_NAMES: ReadonlyMap<string, string> = new Map(
-  [...SETTINGS, 'Hops'].filter((name) => !name.endsWith('-')).map((name) => [name.toLowerCase(), name]),
+  [...SETTINGS, 'Hops', 'Descendants-Left']
+    .filter((name) => !name.endsWith('-'))
+    .map((name) => [name.toLowerCase(), name]),
 );
 /** Of a header that is not ours, likewise. */
 const READ_NAMES: ReadonlyMap<string, string> = new Map([
@@ -107,9 +121,23 @@ export function parsePublishSettings(
       orderKey: reader.own('Order-Key', parseOrderKey),
       deduplication: reader.deduplication(),
       redaction: reader.own('Redact-Fields', parseRedactFields),
-      hops: reader.hops(),
+      ...reader.descent(),
       cron: reader.own('Cron', asText),
     };
+  } catch (error) {
+    if (error instanceof Refused) return error.refusal;
+    throw error;
+  }
+}
+
+/** What led to a request, by its own headers; a problem when it has come back too often. */
+export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent | { readonly problem: Problem } {
+  const names = ['hops', 'descendants-left'].map((name) => rules.headerPrefix.toLowerCase() + name);
+  const own = headers.filter(([name]) => names.includes(name.toLowerCase()));
+  if (own.length === 0) return NO_DESCENT;
+  try {
+    const { hops, descendantsLeft } = new HeaderReader(own, rules).descent();
+    return { hops, left: descendantsLeft };
   } catch (error) {
     if (error instanceof Refused) return error.refusal;
     throw error;
@@ -144,8 +172,6 @@ class Refused extends Error {
     this.refusal = problem(code, message);
   }
 }
-
-type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
 /** An own header that is no setting by itself: of a family, or unknown. */
 interface Other {
@@ -252,7 +278,12 @@ class HeaderReader {
     return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
   }
 
-  hops(): number {
+  /** What led to this: each delivery of ours says it. */
+  descent(): { readonly hops: number; readonly descendantsLeft: number | null } {
+    return { hops: this.#hops(), descendantsLeft: this.own('Descendants-Left', parseCount) };
+  }
+
+  #hops(): number {
     const hops = this.own('Hops', parseCount) ?? 0;
     if (hops > this.#rules.hopsMax) {
       throw new Refused(
@@ -316,72 +347,4 @@ function add(values: Map<string, string[]>, name: string, value: string): void {
 function only(values: readonly string[], shownAs: string): string {
   if (values.length > 1) throw new Refused('bad_header', `${shownAs}: given ${values.length} times; give it once`);
   return values[0]!;
-}
-
-/** From a parser that answers the thing itself. */
-function valued<T extends object>(
-  parse: (text: string) => T | { readonly problem: string },
-): (text: string) => Parsed<T> {
-  return (text) => {
-    const parsed = parse(text);
-    return 'problem' in parsed ? parsed : { value: parsed };
-  };
-}
-
-const parseCallbackUrl = valued(parseTargetUrl);
-const parseLabelList = valued(parseLabels);
-const parseFlowLimits = valued(parseFlowControl);
-const parseRedactFields = valued(parseRedaction);
-
-function parseMethod(text: string): Parsed<Method> {
-  const method = METHODS.find((each) => each === text.toUpperCase());
-  return method ? { value: method } : { problem: `must be one of ${METHODS.join(', ')}` };
-}
-
-/** However large: what is too much is for the limits of the tier to say. */
-function parseCount(text: string): Parsed<number> {
-  if (!/^\d+$/.test(text)) return { problem: 'must be a whole number, 0 or more' };
-  return { value: Math.min(Number(text), Number.MAX_SAFE_INTEGER) };
-}
-
-function asText(text: string): Parsed<string> {
-  return { value: text };
-}
-
-function parseFlag(text: string): Parsed<boolean> {
-  const lower = text.toLowerCase();
-  return lower === 'true' || lower === 'false' ? { value: lower === 'true' } : { problem: 'must be true or false' };
-}
-
-function parseDuration(text: string): Parsed<number> {
-  const ms = parseAnyDurationMs(text);
-  return ms === null ? { problem: 'must be a duration such as 90s, 5m, 1d12h or 250ms' } : { value: ms };
-}
-
-function parseTimeout(text: string): Parsed<number> {
-  const ms = parseAnyDurationMs(text);
-  return ms === null || ms === 0 ? { problem: 'must be a duration over 0, such as 30s or 2m' } : { value: ms };
-}
-
-function parseDelayExpression(text: string): Parsed<string> {
-  const parsed = parseRetryDelay(text);
-  return 'problem' in parsed ? parsed : { value: text };
-}
-
-function parseTime(text: string): Parsed<number> {
-  if (!/^\d+(\.\d+)?$/.test(text)) return { problem: 'must be a time in seconds since 1970' };
-  return { value: Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER) };
-}
-
-function parseFlowKey(text: string): Parsed<string> {
-  return isFlowKey(text) ? { value: text } : { problem: `must be ${FLOW_KEY_RULE}` };
-}
-
-function parseOrderKey(text: string): Parsed<string> {
-  return text.length <= 256 ? { value: text } : { problem: 'must have at most 256 characters' };
-}
-
-function parseDeduplicationId(text: string): Parsed<string> {
-  const wrong = deduplicationIdProblem(text);
-  return wrong === null ? { value: text } : { problem: wrong };
 }

@@ -2,6 +2,7 @@
 // what is accepted over HTTP, one by one or in a batch, is decided here and nowhere else.
 
 import { contentKey } from './deduplication.ts';
+import { shareOut } from './descent.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { formatDurationMs } from './duration.ts';
 import { deliveredHeaders } from './headers.ts';
@@ -46,6 +47,8 @@ export interface PublishRequest {
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly hops: number;
+  /** How many messages the whole request may make and lead to; null when no delivery of ours led to it. */
+  readonly descendantsLeft: number | null;
   /** The schedule that makes it, if one does. */
   readonly scheduleId: string | null;
 }
@@ -69,9 +72,10 @@ export function planMessages(
   publisher: Publisher,
   context: PlanContext,
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  return (
-    requestProblem(request, publisher.tier, context.now) ?? { messages: makeMessages(request, publisher, context) }
-  );
+  const wrong = requestProblem(request, publisher.tier, context.now);
+  if (wrong) return wrong;
+  const left = shareOut(request.descendantsLeft, messageCount(request));
+  return typeof left === 'number' ? { messages: makeMessages(request, publisher, context, left) } : left;
 }
 
 /** What keeps a request from being planned: settings that exclude each other, a limit of the tier, an empty topic. */
@@ -83,14 +87,23 @@ export function requestProblem(request: PublishRequest, tier: Tier, now: number)
   return problem('topic_empty', `topic "${destination.topic.name}" has no endpoints; add one first`);
 }
 
-/** One message per endpoint of a topic, in its order; one for a URL. Only for a request without a problem. */
+/** One for each endpoint of a topic. */
+export function messageCount({ destination }: PublishRequest): number {
+  return destination.kind === 'url' ? 1 : destination.topic.endpoints.length;
+}
+
+/**
+ * One message per endpoint of a topic, in its order; one for a URL. Only for a request without a problem. So many messages
+ * may descend from each of them.
+ */
 export function makeMessages(
   request: PublishRequest,
   publisher: Publisher,
   context: PlanContext,
+  descendantsLeft: number,
 ): readonly NewMessage[] {
   const { destination } = request;
-  const shared = sharedParts(request, publisher.tier);
+  const shared = sharedParts(request, publisher.tier, descendantsLeft);
   if (destination.kind === 'url') {
     const { url, host } = destination.target;
     const place = { url, host, topicName: null, endpointName: null };
@@ -107,11 +120,14 @@ export function makeMessages(
   });
 }
 
-type SharedParts = Pick<NewMessage, 'headers' | 'retriesMax' | 'retryDelay' | 'callback' | 'failureCallback'>;
+type SharedParts = Pick<
+  NewMessage,
+  'headers' | 'retriesMax' | 'retryDelay' | 'callback' | 'failureCallback' | 'descendantsLeft'
+>;
 type Place = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
 
 /** What has to be made, and is the same for every endpoint of a topic. */
-function sharedParts(request: PublishRequest, tier: Tier): SharedParts {
+function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: number): SharedParts {
   const { settings, contentType, callback, failureCallback } = request;
   const retrySetting = { retriesMax: settings.retries ?? tier.retriesDefault, retryDelay: settings.retryDelay };
   return {
@@ -120,6 +136,7 @@ function sharedParts(request: PublishRequest, tier: Tier): SharedParts {
     retryDelay: retrySetting.retryDelay,
     callback: callback && planCallback(callback, retrySetting, tier),
     failureCallback: failureCallback && planCallback(failureCallback, retrySetting, tier),
+    descendantsLeft,
   };
 }
 
@@ -159,6 +176,7 @@ function planMessage(
     sourceMessageId: null,
     callerIp: request.callerIp,
     hops: request.hops,
+    descendantsLeft: shared.descendantsLeft,
     createdAt: context.now,
     dueAt: dueAt(request, context.now),
   };

@@ -4,7 +4,7 @@
 import { eachMax, showAmount } from './budgets.ts';
 import { deliveredHeaders, headerBytes } from './headers.ts';
 import { type Problem, problem } from './problem.ts';
-import type { CallbackRequest, PublishRequest } from './publish.ts';
+import { type CallbackRequest, messageCount, type PublishRequest } from './publish.ts';
 
 export interface RequestSizeLimits {
   readonly messagesMax: number;
@@ -18,11 +18,6 @@ export function requestSizeLimits(batchMax: number, requestBytesMax: number): Re
     messagesMax: Math.max(eachMax('plannedMessages'), batchMax),
     bytesMax: Math.max(eachMax('plannedBytes'), requestBytesMax + besideBytes),
   };
-}
-
-/** One for each endpoint of a topic. */
-export function messageCount({ destination }: PublishRequest): number {
-  return destination.kind === 'url' ? 1 : destination.topic.endpoints.length;
 }
 
 /** Why these are too much for one request, or null. */

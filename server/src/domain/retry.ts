@@ -5,10 +5,11 @@ import type { HeaderList, Message, NewMessage } from './message.ts';
 import type { PublishSettings } from './publish-settings.ts';
 import { widened } from './redact.ts';
 
-export function retriedMessage(dead: Message, now: number, newId: NewId): NewMessage {
+/** `hops`: how often what led to the retry has passed through this service. */
+export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 0): NewMessage {
   const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay, timeoutMs } = dead;
   const { queueName, orderKey, flow, scheduleId, labels, redaction, topicName, endpointName } = dead;
-  const { callback, failureCallback, callerIp, hops } = dead;
+  const { callback, failureCallback, callerIp, descendantsLeft } = dead;
   return {
     id: newId('msg'),
     accountId,
@@ -34,7 +35,8 @@ export function retriedMessage(dead: Message, now: number, newId: NewId): NewMes
     failureCallback,
     sourceMessageId: id,
     callerIp,
-    hops,
+    hops: Math.max(dead.hops, hops),
+    descendantsLeft,
     createdAt: now,
     dueAt: now,
   };

@@ -3,6 +3,7 @@
 
 import { backoffMs } from './backoff.ts';
 import { planCallbackMessage } from './callback.ts';
+import { callbackRoom } from './descent.ts';
 import { formatDurationMs } from './duration.ts';
 import type { NewId } from './id.ts';
 import type { Attempt, Claim, HeaderList, Message, NewMessage, Outcome, Settlement } from './message.ts';
@@ -26,6 +27,8 @@ export interface SettleContext {
   /** How long an ended message of this claim's tier is kept. */
   readonly retentionMs: number;
   readonly newId: NewId;
+  /** From so many retries on, the next waits at least so long; nothing of the kind unless given. */
+  readonly retryFloor?: { readonly afterRetries: number; readonly ms: number };
 }
 
 type Verdict =
@@ -35,7 +38,7 @@ type Verdict =
 
 export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleContext): Settlement {
   const { message } = claim;
-  const verdict = judge(message, end, context.headerPrefix);
+  const verdict = atLeastFloor(judge(message, end, context.headerPrefix), message, context.retryFloor);
   const next = nextState(verdict, end.endedAt, context.retentionMs);
   const attempt = attemptRecord(message, end, next.state === 'pending' ? next.dueAt : null);
   const usesRetry = verdict.kind === 'again' && verdict.usesRetry;
@@ -86,6 +89,12 @@ function retryOrFail(message: Message, outcome: Outcome, hintMs: number | null):
   return { kind: 'again', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), usesRetry: true };
 }
 
+/** Whatever the message or the receiver asks for: a hundred retries without a wait are a flood. */
+function atLeastFloor(verdict: Verdict, { retried }: Message, floor: SettleContext['retryFloor']): Verdict {
+  if (!floor || verdict.kind !== 'again' || !verdict.usesRetry || retried < floor.afterRetries) return verdict;
+  return { ...verdict, afterMs: Math.max(verdict.afterMs, floor.ms) };
+}
+
 function isMarkedNotRetryable(status: number, headers: HeaderList, headerPrefix: string): boolean {
   if (status === STATUS_NOT_RETRYABLE) return true;
   const marker = `${headerPrefix}NonRetryable-Error`.toLowerCase();
@@ -126,10 +135,12 @@ function attemptRecord(message: Message, end: AttemptEnd, nextAt: number | null)
 function followUps(message: Message, attempt: Attempt, hasFailed: boolean, newId: NewId): NewMessage[] {
   const made: NewMessage[] = [];
   if (message.callback && attempt.outcome !== 'interrupted') {
-    made.push(planCallbackMessage(message, message.callback, attempt, false, newId));
+    const room = callbackRoom(message, 'callback');
+    if (room > 0) made.push(planCallbackMessage(message, message.callback, attempt, false, room, newId));
   }
   if (message.failureCallback && hasFailed) {
-    made.push(planCallbackMessage(message, message.failureCallback, attempt, true, newId));
+    const room = callbackRoom(message, 'failureCallback');
+    if (room > 0) made.push(planCallbackMessage(message, message.failureCallback, attempt, true, room, newId));
   }
   return made;
 }

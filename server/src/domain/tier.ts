@@ -7,6 +7,8 @@ export interface Tier {
   readonly name: TierName;
   readonly retriesDefault: number;
   readonly retriesMax: number | null;
+  /** The least wait before each retry beyond `retriesDefault`, whatever a message or a receiver asks for. */
+  readonly retryDelayMsMin: number;
   readonly bodyBytesMax: number | null;
   readonly delayMsMax: number | null;
   readonly timeoutMsDefault: number;
@@ -35,6 +37,7 @@ export const DEFAULT_TIERS: Tiers = {
     name: 'free',
     retriesDefault: 3,
     retriesMax: 100,
+    retryDelayMsMin: SECOND_MS,
     bodyBytesMax: MIB,
     delayMsMax: 365 * DAY_MS,
     timeoutMsDefault: 30 * SECOND_MS,
@@ -49,6 +52,7 @@ export const DEFAULT_TIERS: Tiers = {
     name: 'paid',
     retriesDefault: 5,
     retriesMax: 100,
+    retryDelayMsMin: 0,
     bodyBytesMax: 10 * MIB,
     delayMsMax: 365 * DAY_MS,
     timeoutMsDefault: 30 * SECOND_MS,
@@ -77,6 +81,12 @@ export const TIER_LIMITS: Readonly<
 > = {
   retriesDefault: { min: 0, canBeUnlimited: false, meaning: 'Retries of a message that asks for no number.' },
   retriesMax: { min: 0, canBeUnlimited: true, meaning: 'Most retries a message may ask for.' },
+  retryDelayMsMin: {
+    min: 0,
+    canBeUnlimited: false,
+    meaning:
+      'Least wait before each retry beyond `retriesDefault`, in milliseconds, whatever a message or a receiver asks for.',
+  },
   bodyBytesMax: { min: 0, canBeUnlimited: true, meaning: 'Largest body of a message, in bytes.' },
   delayMsMax: { min: 0, canBeUnlimited: true, meaning: 'Longest delay before the first attempt, in milliseconds.' },
   timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Deadline of one attempt, in milliseconds.' },

@@ -3,11 +3,12 @@
 
 import { createHash } from 'node:crypto';
 import type { Account } from '../domain/account.ts';
+import { type Descent, shareOut, stricter } from '../domain/descent.ts';
 import { parseDestination } from '../domain/destination.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
 import { type Problem, problem } from '../domain/problem.ts';
-import { makeMessages, type PublishRequest, requestProblem } from '../domain/publish.ts';
+import { makeMessages, messageCount, type PublishRequest, requestProblem } from '../domain/publish.ts';
 import { cronProblem, type HeaderRules, parsePublishSettings } from '../domain/publish-settings.ts';
 import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-size.ts';
 import type { Tiers } from '../domain/tier.ts';
@@ -22,6 +23,8 @@ export interface Publication {
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly scheduleId: string | null;
+  /** What led to the request, if a delivery of ours did. */
+  readonly descent: Descent;
 }
 
 /** What was read of a publication: all that its messages will have in common, or why there will be none. */
@@ -55,7 +58,10 @@ export class Publications {
   async plan(publication: Publication, account: Publisher): Promise<Planned> {
     const draft = await this.read(publication, account, new Map());
     if ('problem' in draft) return draft;
-    return this.sizeProblem([draft]) ?? { messages: this.make(draft, account) };
+    const tooMuch = this.sizeProblem([draft]);
+    if (tooMuch) return tooMuch;
+    const left = this.descendantsOf([draft]);
+    return typeof left === 'number' ? { messages: this.make(draft, account, left) } : left;
   }
 
   /**
@@ -74,12 +80,24 @@ export class Publications {
     return requestSizeProblem(drafts, this.#options.sizeLimits);
   }
 
-  make(draft: PublishRequest, account: Publisher): readonly NewMessage[] {
+  /** How many messages may descend from each message of these, or why there may not be so many of them. */
+  descendantsOf(drafts: readonly PublishRequest[]): number | { readonly problem: Problem } {
+    let count = 0;
+    let left: number | null = null;
+    for (const draft of drafts) {
+      count += messageCount(draft);
+      left = stricter({ hops: 0, left }, { hops: 0, left: draft.descendantsLeft }).left;
+    }
+    return shareOut(left, count);
+  }
+
+  make(draft: PublishRequest, account: Publisher, descendantsLeft: number): readonly NewMessage[] {
     const { world, newId, tiers, deduplicationWindowMs } = this.#options;
     return makeMessages(
       draft,
       { accountId: account.id, tier: tiers[account.tier] },
       { now: world.clock.now(), newId, deduplicationWindowMs, sha256 },
+      descendantsLeft,
     );
   }
 
@@ -115,7 +133,9 @@ export class Publications {
     const { queueName, body, callerIp, scheduleId } = publication;
     const misplaced = scheduleId === null ? cronProblem(settings, rules) : null;
     if (misplaced) return misplaced;
-    const draft = { ...settings, destination, queueName, body, callerIp, scheduleId };
+    const { hops, left } = stricter({ hops: settings.hops, left: settings.descendantsLeft }, publication.descent);
+    const led = { hops, descendantsLeft: left };
+    const draft = { ...settings, ...led, destination, queueName, body, callerIp, scheduleId };
     return requestProblem(draft, tiers[account.tier], world.clock.now()) ?? draft;
   }
 }

@@ -3,10 +3,11 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
+import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { PublishRequest } from '../domain/publish.ts';
-import { SETTING_NAMES } from '../domain/publish-settings.ts';
+import { type HeaderRules, SETTING_NAMES } from '../domain/publish-settings.ts';
 import { isForQstashClients } from '../domain/qstash.ts';
 import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
@@ -17,6 +18,7 @@ import { authenticate } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
+import { descentOf } from './descent-of.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from './publications.ts';
 import { requireQuota } from './quota.ts';
@@ -34,6 +36,7 @@ export interface PublishLaneOptions {
   readonly publications: Publications;
   readonly schedules: ScheduleMaker;
   readonly headerPrefix: string;
+  readonly rules: HeaderRules;
   readonly requestBytesMax: number;
   readonly batchMax: number;
   readonly bodies: BodyReader;
@@ -100,6 +103,8 @@ export class PublishLane {
         body,
         callerIp: callerIp(request),
         scheduleId: null,
+        // Among its headers.
+        descent: NO_DESCENT,
       };
       if (target.call === 'schedule') {
         sendJson(response, 201, { scheduleId: await schedules.make(publication, principal.account) });
@@ -110,7 +115,9 @@ export class PublishLane {
       if ('problem' in draft) throw apiError(draft);
       const tooMuch = publications.sizeProblem([draft]);
       if (tooMuch) throw apiError(tooMuch);
-      const planned = publications.make(draft, principal.account);
+      const left = publications.descendantsOf([draft]);
+      if (typeof left !== 'number') throw apiError(left);
+      const planned = publications.make(draft, principal.account, left);
       const results = await this.#accept(planned, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
@@ -152,6 +159,7 @@ export class PublishLane {
     const { publications, world } = this.#options;
     const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
     const caller = callerIp(request);
+    const descent = descentOf(request, this.#options.rules);
     const topics: NamedTopics = new Map();
     const pieces = new ShortPieces(world.clock);
     const drafts: (PublishRequest | ApiError)[] = [];
@@ -162,19 +170,26 @@ export class PublishLane {
       }
       const headers = withDefaults(element.headers, trace);
       // Only for a topic: to wait for each of a hundred URLs costs more than to read them.
-      const reading = publications.read({ ...element, headers, callerIp: caller, scheduleId: null }, account, topics);
+      const reading = publications.read(
+        { ...element, headers, callerIp: caller, scheduleId: null, descent },
+        account,
+        topics,
+      );
       const draft = reading instanceof Promise ? await reading : reading;
       drafts.push('problem' in draft ? apiError(draft) : draft);
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
     // Counted before any message is made: elements times endpoints is what a request could make at most.
-    const tooMuch = publications.sizeProblem(drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft])));
+    const good = drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft]));
+    const tooMuch = publications.sizeProblem(good);
     if (tooMuch) throw apiError(tooMuch);
+    const left = publications.descendantsOf(good);
+    if (typeof left !== 'number') throw apiError(left);
     const slots: Slot[] = [];
     for (const draft of drafts) {
       if (draft instanceof ApiError) slots.push(draft);
       else {
-        const messages = publications.make(draft, account);
+        const messages = publications.make(draft, account, left);
         slots.push(messages);
         if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
       }

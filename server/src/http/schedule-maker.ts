@@ -4,8 +4,9 @@
 import type { Account } from '../domain/account.ts';
 import { nextCronTime, parseCron } from '../domain/cron.ts';
 import type { NewId } from '../domain/id.ts';
+import type { HeaderList } from '../domain/message.ts';
 import { isName, NAME_RULE } from '../domain/name.ts';
-import { ownHeader } from '../domain/publish-settings.ts';
+import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Store } from '../store/store.ts';
@@ -20,6 +21,7 @@ export interface ScheduleMakerOptions {
   readonly tiers: Tiers;
   readonly publications: Publications;
   readonly headerPrefix: string;
+  readonly rules: HeaderRules;
 }
 
 export class ScheduleMaker {
@@ -50,7 +52,7 @@ export class ScheduleMaker {
       cron: cronText,
       destination: publication.destination,
       queueName,
-      headers: publication.headers.filter(([name]) => !/^(authorization|cookie|host|content-length)$/i.test(name)),
+      headers: this.#keptHeaders(publication.headers),
       body: publication.body,
       callerIp: publication.callerIp,
       isPaused: false,
@@ -61,6 +63,15 @@ export class ScheduleMaker {
     };
     await store.saveSchedule(schedule);
     return id;
+  }
+
+  /** Made by a delivery of ours, its own messages may not come back: it could make more of its kind at every tick. */
+  #keptHeaders(headers: HeaderList): HeaderList {
+    const { headerPrefix, rules } = this.#options;
+    const isHop = (name: string) => /^(?:hops|descendants-left)$/i.test(name.slice(headerPrefix.length));
+    const kept = headers.filter(([name]) => !/^(authorization|cookie|host|content-length)$/i.test(name));
+    const own = kept.filter(([name]) => !(name.toLowerCase().startsWith(headerPrefix.toLowerCase()) && isHop(name)));
+    return own.length === kept.length ? own : [...own, [`${headerPrefix}Hops`, String(rules.hopsMax)]];
   }
 
   #name(header: 'Schedule-Id' | 'Queue-Name', publication: Publication): string | null {

@@ -3,6 +3,7 @@
 
 import type { Scope, Token } from '../domain/account.ts';
 import type { ActivityStep } from '../domain/activity.ts';
+import { DESCENDANTS_MAX } from '../domain/descent.ts';
 import type { FailureFact } from '../domain/failure-group.ts';
 import type { FlowLimits } from '../domain/flow-control.ts';
 import type { Job, JobAction } from '../domain/job.ts';
@@ -65,6 +66,7 @@ export interface MessageRow {
   source_message_id: string | null;
   caller_ip: string | null;
   hops: number;
+  descendants_left: number | null;
   created_at: number;
   ended_at: number | null;
   expires_at: number | null;
@@ -74,6 +76,11 @@ export interface MessageRow {
   body: Uint8Array;
   /** Of the body that it shares with others; null when it has its own. */
   body_id: number | null;
+}
+
+/** Null for most: a message that no other led to may lead to as many as there may be. */
+export function descendantsColumn({ descendantsLeft }: Pick<Message, 'descendantsLeft'>): number | null {
+  return descendantsLeft === DESCENDANTS_MAX ? null : descendantsLeft;
 }
 
 export function toMessage(row: MessageRow): Message {
@@ -104,6 +111,7 @@ export function toMessage(row: MessageRow): Message {
     sourceMessageId: row.source_message_id,
     callerIp: row.caller_ip,
     hops: row.hops,
+    descendantsLeft: row.descendants_left ?? DESCENDANTS_MAX,
     createdAt: row.created_at,
     dueAt: row.due_at,
     state: toState(row.state),

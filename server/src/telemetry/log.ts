@@ -22,6 +22,13 @@ export function logEngine(log: Log): (event: EngineEvent) => void {
     const { claim, outcome, settlement, result } = event;
     const { message } = claim;
     const { attempt, next } = settlement;
+    const isReported = settlement.followUps.some(({ kind }) => kind === 'callback');
+    if (message.callback && attempt.outcome !== 'interrupted' && !isReported) {
+      log.warn(
+        { account: message.accountId, message: message.id },
+        'a callback was not made: too many descend from one message',
+      );
+    }
     log.info(
       {
         account: message.accountId,

@@ -52,6 +52,7 @@ export function message(some: Partial<NewMessage> = {}): NewMessage {
     sourceMessageId: null,
     callerIp: null,
     hops: 0,
+    descendantsLeft: 2000,
     createdAt: NOW,
     dueAt: NOW,
     ...some,

@@ -65,6 +65,7 @@ const newMessage: fc.Arbitrary<NewMessage> = record({
   sourceMessageId: fc.option(text),
   callerIp: fc.option(text),
   hops: count,
+  descendantsLeft: count,
   createdAt: instant,
   dueAt: instant,
 });

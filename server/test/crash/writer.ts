@@ -46,6 +46,7 @@ function newMessage(id: string): NewMessage {
     sourceMessageId: null,
     callerIp: null,
     hops: 0,
+    descendantsLeft: 2000,
     createdAt: Date.now(),
     dueAt: Date.now() + 86_400_000,
   };

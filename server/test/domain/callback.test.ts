@@ -37,7 +37,7 @@ function source(said: Partial<PublishRequest> = {}, sofar: Partial<Message> = {}
 }
 
 function report(message: Message, attempt = ATTEMPT, isFailure = false): Record<string, unknown> {
-  const { body } = planCallbackMessage(message, message.callback!, attempt, isFailure, countingIds());
+  const { body } = planCallbackMessage(message, message.callback!, attempt, isFailure, 1000, countingIds());
   return JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
 }
 
@@ -102,7 +102,7 @@ test('a failure callback also names the dead letter', () => {
 
 test('a callback is an ordinary message: own id, JSON, due when its attempt ended', () => {
   const message = source({ queueName: 'orders', callerIp: '192.0.2.7', hops: 2 });
-  const made = planCallbackMessage(message, message.callback!, ATTEMPT, false, countingIds());
+  const made = planCallbackMessage(message, message.callback!, ATTEMPT, false, 1000, countingIds());
   assert.equal(made.kind, 'callback');
   assert.equal(made.id, 'msg_1');
   assert.equal(made.accountId, message.accountId);
@@ -112,7 +112,7 @@ test('a callback is an ordinary message: own id, JSON, due when its attempt ende
   assert.deepEqual([made.queueName, made.topicName, made.endpointName], [null, null, null]);
   assert.deepEqual([made.sourceMessageId, made.hops], [message.id, 2]);
   assert.deepEqual([made.callback, made.failureCallback], [null, null]);
-  const failure = planCallbackMessage(message, message.callback!, ATTEMPT, true, countingIds());
+  const failure = planCallbackMessage(message, message.callback!, ATTEMPT, true, 1000, countingIds());
   assert.equal(failure.kind, 'failureCallback');
 });
 
@@ -137,7 +137,7 @@ test('method, headers, delay and timeout of a callback are its own and never tho
   const message = source({
     callback: callbackTo(CALLBACK_URL, { method: 'PATCH', delayMs: 500, timeoutMs: 2000, forward: [['X-C', 'd']] }),
   });
-  const made = planCallbackMessage(message, message.callback!, ATTEMPT, false, countingIds());
+  const made = planCallbackMessage(message, message.callback!, ATTEMPT, false, 1000, countingIds());
   assert.deepEqual([made.method, made.timeoutMs, made.dueAt], ['PATCH', 2000, ATTEMPT.endedAt + 500]);
   assert.deepEqual(made.headers.at(-1), ['X-C', 'd']);
 });

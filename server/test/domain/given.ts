@@ -68,6 +68,7 @@ export function request(said: Partial<PublishRequest> = {}): PublishRequest {
     body: new TextEncoder().encode('hello'),
     callerIp: null,
     hops: 0,
+    descendantsLeft: null,
     ...said,
   };
 }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NO_DESCENT } from '../../src/domain/descent.ts';
 import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../src/domain/headers.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { type NamedTopics, Publications } from '../../src/http/publications.ts';
@@ -35,7 +36,14 @@ test('a topic that many elements of one request name is looked up once', async (
     sizeLimits: { messagesMax: 10, bytesMax: 1000 },
   });
   const account = { id: 'acc_1', tier: 'free' as const };
-  const publication = { queueName: null, headers: [], body: new Uint8Array(0), callerIp: null, scheduleId: null };
+  const publication = {
+    queueName: null,
+    headers: [],
+    body: new Uint8Array(0),
+    callerIp: null,
+    scheduleId: null,
+    descent: NO_DESCENT,
+  };
   const topics: NamedTopics = new Map();
   for (const destination of ['news', 'other', 'news', 'news', 'other']) {
     await publications.read({ ...publication, destination }, account, topics);

@@ -97,6 +97,7 @@ export class Drafter {
         body,
         callerIp: '192.0.2.1',
         hops: 0,
+        descendantsLeft: null,
       },
       expected: (topicName === null ? [url] : TOPICS[topicName]!).map((to) => ({ ...expected, url: to })),
     };

@@ -63,6 +63,7 @@ const newMessage: fc.Arbitrary<NewMessage> = fc.record({
   sourceMessageId: textOrNull,
   callerIp: textOrNull,
   hops: whole,
+  descendantsLeft: whole,
   createdAt: time,
   dueAt: time,
 });

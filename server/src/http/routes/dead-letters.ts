@@ -3,6 +3,7 @@
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
+import { NO_DESCENT } from '../../domain/descent.ts';
 import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
@@ -12,6 +13,7 @@ import { retriedMessage, withChanges } from '../../domain/retry.ts';
 import type { Principal, Store } from '../../store/store.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
+import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
@@ -128,7 +130,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
       if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
       const { message } = stored;
-      const fresh = await again(principal, message, overridesOf(reply, body));
+      const fresh = await again(principal, reply, message, overridesOf(reply, body));
       const [isRetried] = await retryAll(principal, reply, [{ messageId: message.id, message: fresh }]);
       if (!isRetried && fresh.deduplication && (await isDead(principal, message.id))) {
         throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
@@ -155,7 +157,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       const overrides = overridesOf(reply);
       const retries: { messageId: string; message: NewMessage }[] = [];
       for (const message of messages) {
-        retries.push({ messageId: message.id, message: await again(principal, message, overrides) });
+        retries.push({ messageId: message.id, message: await again(principal, reply, message, overrides) });
       }
       const isRetried = retries.length > 0 ? await retryAll(principal, reply, retries) : [];
       const responses = retries
@@ -213,8 +215,16 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     return { ...body, headers: withDefaults(Object.entries(body?.headers ?? {}), sent) };
   }
 
-  async function again(principal: Principal, dead: Message, overrides: Overriding | null): Promise<NewMessage> {
-    const same = retriedMessage(dead, world.clock.now(), newId);
+  async function again(
+    principal: Principal,
+    reply: FastifyReply,
+    dead: Message,
+    overrides: Overriding | null,
+  ): Promise<NewMessage> {
+    const { hops, left } = descentOf(reply.request.raw, rules);
+    if (left === 0)
+      throw new ApiError('loop_detected', 'a message that this one descends from has led to too many others');
+    const same = retriedMessage(dead, world.clock.now(), newId, hops);
     return overrides ? changed(principal, dead, same, overrides) : same;
   }
 
@@ -238,6 +248,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
         body: overrides.body === undefined ? dead.body : new TextEncoder().encode(overrides.body),
         callerIp: dead.callerIp,
         scheduleId: dead.scheduleId,
+        descent: NO_DESCENT,
       },
       principal.account,
     );

@@ -5,6 +5,7 @@ import { accountMax } from '../../domain/budgets.ts';
 import { type Job, jobFilter } from '../../domain/job.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
+import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { FILTER_NAMES, given, parseMessageFilter, saysAll } from '../filters.ts';
 
@@ -40,6 +41,10 @@ export function jobRoutes(api: Api, context: ApiContext): void {
       const filter = parseMessageFilter(values);
       if (Object.keys(filter).length === 0 && !saysAll(all)) {
         throw new ApiError('bad_filter', 'filter: empty; to mean all, say {"all": true}');
+      }
+      // A retry makes messages at its own pace and long after this call: one that a message starts could start itself again.
+      if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
+        throw new ApiError('loop_detected', 'a delivery cannot start a bulk retry; let it call POST /v2/dlq/retry');
       }
       const accountId = principal.account.id;
       const now = world.clock.now();

@@ -10,6 +10,7 @@ import type { Schedule } from '../../domain/schedule.ts';
 import type { Principal } from '../../store/store.ts';
 import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
+import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
 import { requireQuota } from '../quota.ts';
@@ -98,7 +99,10 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     statuses: [201],
     handle: async ({ principal, params, reply }) => {
       const schedule = await find(principal, params.scheduleId);
-      const plan = await publications.plan({ ...schedule, scheduleId: schedule.id }, principal.account);
+      const plan = await publications.plan(
+        { ...schedule, scheduleId: schedule.id, descent: descentOf(reply.request.raw, context.rules) },
+        principal.account,
+      );
       if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
       const now = world.clock.now();
       const tier = tiers[principal.account.tier];

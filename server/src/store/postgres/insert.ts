@@ -4,7 +4,7 @@
 
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
-import { ACCEPTED } from '../rows.ts';
+import { ACCEPTED, descendantsColumn } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { placeSql } from './journal.ts';
@@ -54,6 +54,7 @@ const COLUMNS = {
   source_message_id: 'text',
   caller_ip: 'text',
   hops: 'int',
+  descendants_left: 'int',
   created_at: 'bigint',
 };
 
@@ -195,6 +196,7 @@ function toRow({ message, state, claim, firstDueAt }: Placed): Record<string, st
     source_message_id: message.sourceMessageId ?? undefined,
     caller_ip: message.callerIp ?? undefined,
     hops: message.hops,
+    descendants_left: descendantsColumn(message) ?? undefined,
     created_at: message.createdAt,
   };
 }

@@ -12,8 +12,8 @@ const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_d
   m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name,
   m.endpoint_name, m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback,
-  m.source_message_id, m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status,
-  m.body_id`;
+  m.source_message_id, m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure,
+  m.last_status, m.body_id`;
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;

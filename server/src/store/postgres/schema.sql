@@ -142,6 +142,7 @@ CREATE TABLE messages (
   last_status       integer,
   body              bytea NOT NULL,
   body_id           bigint,
+  descendants_left  integer,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
@@ -270,4 +271,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (5);
+INSERT INTO schema_version (version) VALUES (6);

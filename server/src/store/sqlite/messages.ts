@@ -1,7 +1,15 @@
 // The messages and attempts tables, and all that hangs on a message. No decisions.
 
 import type { Attempt, NewMessage } from '../../domain/message.ts';
-import { type AttemptRow, type MessageRow, type RowState, toAttempt, toMessage, toState } from '../rows.ts';
+import {
+  type AttemptRow,
+  descendantsColumn,
+  type MessageRow,
+  type RowState,
+  toAttempt,
+  toMessage,
+  toState,
+} from '../rows.ts';
 import type { Counts, StoredMessage } from '../store.ts';
 import { Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
@@ -11,14 +19,15 @@ export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_a
   m.claimed_at, m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
   m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
-  m.caller_ip, m.hops, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
+  m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
   x'' AS body`;
 
 const INSERT_MESSAGE = `INSERT INTO messages
   (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
    retry_delay, timeout_ms, queue_name, order_key, flow_key, flow_limits, topic_name, endpoint_name, schedule_id, labels,
-   redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, created_at, body, body_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+   redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, descendants_left,
+   created_at, body, body_id)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 const EMPTY = new Uint8Array(0);
 
@@ -63,6 +72,7 @@ export function insertMessage(
     message.sourceMessageId,
     message.callerIp,
     message.hops,
+    descendantsColumn(message),
     message.createdAt,
     bodyId === null ? message.body : EMPTY,
     bodyId,

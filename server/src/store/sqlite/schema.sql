@@ -185,7 +185,7 @@ CREATE TABLE messages (
   failure           TEXT,
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
-  body              BLOB NOT NULL, body_id INTEGER,
+  body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -273,4 +273,4 @@ CREATE TABLE bodies (
 
 CREATE INDEX messages_of_body ON messages (body_id) WHERE body_id IS NOT NULL;
 
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;

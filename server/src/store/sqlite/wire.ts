@@ -248,6 +248,7 @@ function putMessage(to: Packing, message: NewMessage): void {
   to.put(message.sourceMessageId);
   to.put(message.callerIp);
   to.put(message.hops);
+  to.put(message.descendantsLeft);
   to.put(message.createdAt);
   to.put(message.dueAt);
 }
@@ -279,6 +280,7 @@ function takeMessage(from: Unpacking): NewMessage {
     sourceMessageId: from.take(),
     callerIp: from.take(),
     hops: from.take(),
+    descendantsLeft: from.take(),
     createdAt: from.take(),
     dueAt: from.take(),
   };

@@ -1,0 +1,60 @@
+// How much may descend from one message: when its delivery or its callback reaches this service again and makes messages.
+// Each message has a number left and hands parts of it on, so that all that ever descends from it is at most that number.
+
+import { eachMax } from './budgets.ts';
+import type { Message, NewMessage } from './message.ts';
+import { type Problem, problem } from './problem.ts';
+
+export const DESCENDANTS_MAX = eachMax('descendants');
+
+/** What led to a request: nothing of ours, or a delivery of ours. */
+export interface Descent {
+  /** How often it has passed through this service. */
+  readonly hops: number;
+  /** How many messages the request may make, those they lead to included; null when no delivery of ours led to it. */
+  readonly left: number | null;
+}
+
+export const NO_DESCENT: Descent = { hops: 0, left: null };
+
+/** The stricter of both: what a request brings of its own can only lower what led to it. */
+export function stricter(one: Descent, other: Descent): Descent {
+  const left = one.left === null || other.left === null ? (one.left ?? other.left) : Math.min(one.left, other.left);
+  return { hops: Math.max(one.hops, other.hops), left };
+}
+
+/** What each of so many messages has left; they themselves count. */
+export function shareOut(left: number | null, messages: number): number | { readonly problem: Problem } {
+  if (left === null || messages === 0) return DESCENDANTS_MAX;
+  if (messages > left) {
+    return problem(
+      'loop_detected',
+      `a delivery of this service led here, and all that descends from one message is limited: it may make ${left} more, not ${messages}`,
+    );
+  }
+  return Math.floor((left - messages) / messages);
+}
+
+type Parent = Pick<NewMessage, 'descendantsLeft' | 'callback' | 'failureCallback' | 'retriesMax'>;
+
+/** Half of it is for callbacks, if it has any. */
+function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent): number {
+  return callback || failureCallback ? Math.floor(descendantsLeft / 2) : 0;
+}
+
+/** What the request of the next attempt hands on: half of what is there for deliveries, and less with each attempt. */
+export function handedOn(message: Parent & Pick<Message, 'attempts'>): number {
+  const share = message.descendantsLeft - callbacksShare(message);
+  return Math.floor(share / 2 ** Math.min(message.attempts + 1, 52));
+}
+
+/** How many messages and retries each callback may be; 0 when there is no room for it. */
+export function callbackRoom(source: Parent & Pick<Message, 'retried'>, kind: 'callback' | 'failureCallback'): number {
+  const share = callbacksShare(source);
+  const failures = source.failureCallback ? 1 : 0;
+  const most = (source.callback ? source.retriesMax + 1 : 0) + failures;
+  const room = most <= share ? Math.floor(share / most) : Math.min(1, share);
+  if (kind === 'failureCallback') return room;
+  // One is kept for the failure callback, which comes last.
+  return (Math.min(source.retried, source.retriesMax) + 1 + failures) * room <= share ? room : 0;
+}

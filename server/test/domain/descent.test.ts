@@ -1,0 +1,67 @@
+// Whatever is made of what a message hands on: all that descends from it is at most the number it began with.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { callbackRoom, DESCENDANTS_MAX, handedOn, shareOut, stricter } from '../../src/domain/descent.ts';
+import { CALLBACK_URL, callbackTo, claimOf, FAILURE_URL, settings } from './given.ts';
+
+function parent(left: number, retries: number, reports: 'none' | 'each' | 'failure' | 'both') {
+  const callback = reports === 'each' || reports === 'both' ? callbackTo(CALLBACK_URL) : null;
+  const failureCallback = reports === 'failure' || reports === 'both' ? callbackTo(FAILURE_URL) : null;
+  const { message } = claimOf({ settings: settings({ retries }), callback, failureCallback });
+  return { ...message, descendantsLeft: left };
+}
+
+test('the attempts and callbacks of a message together hand on no more than it has', () => {
+  const reports = fc.constantFrom('none' as const, 'each' as const, 'failure' as const, 'both' as const);
+  fc.assert(
+    fc.property(fc.nat({ max: DESCENDANTS_MAX }), fc.nat({ max: 100 }), reports, (left, retries, kind) => {
+      const message = parent(left, retries, kind);
+      let handed = 0;
+      for (let attempts = 0; attempts <= retries + 5; attempts += 1) handed += handedOn({ ...message, attempts });
+      if (message.callback) {
+        for (let retried = 0; retried <= retries; retried += 1) {
+          handed += callbackRoom({ ...message, retried }, 'callback');
+        }
+      }
+      if (message.failureCallback) handed += callbackRoom({ ...message, retried: retries }, 'failureCallback');
+      assert.ok(handed <= left, `${handed} of ${left}`);
+    }),
+  );
+});
+
+test('messages that a request makes and all they may lead to are no more than it was handed', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: DESCENDANTS_MAX }), fc.integer({ min: 1, max: 3000 }), (left, messages) => {
+      const each = shareOut(left, messages);
+      if (typeof each === 'number') assert.ok(messages + messages * each <= left);
+      else assert.equal(each.problem.code, 'loop_detected');
+      assert.equal(typeof each === 'number', messages <= left);
+    }),
+  );
+});
+
+test('a message that nothing of ours led to has the whole number, also one of many', () => {
+  assert.equal(shareOut(null, 1), DESCENDANTS_MAX);
+  assert.equal(shareOut(null, 5000), DESCENDANTS_MAX);
+});
+
+test('five hops and the callbacks of the default retries fit; with a hundred retries each callback still has room', () => {
+  let left = DESCENDANTS_MAX;
+  for (let hop = 0; hop < 5; hop += 1) {
+    const each = shareOut(handedOn(parent(left, 5, 'both')), 1);
+    assert.ok(typeof each === 'number', `hop ${hop}`);
+    left = each;
+  }
+  assert.ok(callbackRoom({ ...parent(DESCENDANTS_MAX, 5, 'both'), retried: 5 }, 'callback') > 2 * 5);
+  for (const retried of [0, 50, 100]) {
+    assert.ok(callbackRoom({ ...parent(DESCENDANTS_MAX, 100, 'both'), retried }, 'callback') >= 3);
+  }
+});
+
+test('what a request says of itself can only lower what led to it', () => {
+  assert.deepEqual(stricter({ hops: 3, left: 10 }, { hops: 0, left: null }), { hops: 3, left: 10 });
+  assert.deepEqual(stricter({ hops: 3, left: 10 }, { hops: 0, left: 1000 }), { hops: 3, left: 10 });
+  assert.deepEqual(stricter({ hops: 0, left: null }, { hops: 0, left: null }), { hops: 0, left: null });
+});
