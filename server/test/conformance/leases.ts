@@ -2,7 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { ACCOUNT, ERROR, INTERRUPTED, message, messages, NOW, OK, RETENTION, SECOND, settlementOf } from './given.ts';
+import {
+  ACCOUNT,
+  callbackTo,
+  ERROR,
+  INTERRUPTED,
+  message,
+  messages,
+  NOW,
+  OK,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
 import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
 
 const TTL = 15 * SECOND;
@@ -65,6 +77,16 @@ export function leasesConformance(factory: HarnessFactory): void {
       await letTimePass(2 * SECOND);
       const orphans = await b.store.orphanedClaims(b.name, 10);
       assert.deepEqual(orphans.toSorted(byLease), claims.toSorted(byLease));
+    });
+
+    test('a claim that is found has its body only if a callback will report it', async ({ a, b }) => {
+      const body = new Uint8Array([1, 2, 3]);
+      const [plain, reported] = [message({ body }), message({ body, callback: callbackTo('https://c.example/') })];
+      await a.store.accept([plain, reported], NOW);
+      await a.claims(NOW);
+      const orphans = await b.store.orphanedClaims(b.name, 10);
+      const bodyOf = ({ id }: typeof plain) => orphans.find((claim) => claim.message.id === id)!.message.body;
+      assert.deepEqual([[...bodyOf(plain)], [...bodyOf(reported)]], [[], [1, 2, 3]]);
     });
 
     test('a beat keeps a node alive', async ({ a, b, letTimePass }) => {

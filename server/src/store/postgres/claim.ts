@@ -8,11 +8,12 @@ import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
+import { ORPHAN_BYTES_MAX } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, lockKeys, uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
-import { type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
+import { type BareClaim, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { startDueQueues } from './queues.ts';
@@ -350,15 +351,15 @@ export async function release(
   return now;
 }
 
-/** Claims of nodes that are gone, by the database's own clock. */
+/** Claims of nodes that are gone, by the database's own clock. With bodies only as far as a callback needs them. */
 export async function orphanedClaims(database: Database, node: string, limit: number): Promise<Claim[]> {
-  const rows = await database.all<ClaimRow>(
+  const rows = await database.all<ClaimRow & { readonly body_bytes: number }>(
     `WITH RECURSIVE holder (id) AS (
        (SELECT node FROM messages WHERE state = 'claimed' ORDER BY node LIMIT 1)
        UNION ALL
        SELECT (SELECT node FROM messages WHERE state = 'claimed' AND node > holder.id ORDER BY node LIMIT 1)
          FROM holder WHERE holder.id IS NOT NULL)
-     SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey"
+     SELECT ${ALL_BUT_BODY}, ${bodyBytesSql('m')} AS body_bytes, a.tier, a.current_key AS "signingKey"
        FROM holder JOIN messages m ON m.state = 'claimed' AND m.node = holder.id JOIN accounts a ON a.id = m.account_id
        WHERE holder.id <> $1 AND NOT EXISTS
          (SELECT 1 FROM nodes n WHERE n.id = holder.id AND n.alive_until > clock_timestamp())
@@ -366,5 +367,18 @@ export async function orphanedClaims(database: Database, node: string, limit: nu
     node,
     limit,
   );
-  return withBodies(database, rows.map(toClaim));
+  let bytes = 0;
+  const found: BareClaim[] = [];
+  const reported: BareClaim[] = [];
+  for (const { body_bytes, ...row } of rows) {
+    // Only a callback needs the body. What is too much for one call is found by the next.
+    const claim = toClaim(row);
+    const needsBody = row.callback !== null || row.failure_callback !== null;
+    if (needsBody) bytes += body_bytes;
+    if (found.length > 0 && bytes > ORPHAN_BYTES_MAX) break;
+    found.push(claim);
+    if (needsBody) reported.push(claim);
+  }
+  const whole = new Map((await withBodies(database, reported)).map((claim) => [claim.lease, claim]));
+  return found.map(({ seq, body_id: _, ...claim }) => whole.get(claim.lease) ?? claim);
 }

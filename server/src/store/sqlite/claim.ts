@@ -8,12 +8,12 @@ import { LookingPace } from '../looking-pace.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import { areHeirs, type Place } from '../succession.ts';
+import { areHeirs, ORPHAN_BYTES_MAX, type Place } from '../succession.ts';
 import { type AccountsAtClaim, accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
-
+import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
@@ -288,7 +288,7 @@ export function release(database: Database, leases: readonly string[], node: str
   return dueAt;
 }
 
-/** Claims of nodes that are gone, oldest first as far as the index tells. */
+/** Claims of nodes that are gone, oldest first as far as the index tells. With bodies only as far as a callback needs them. */
 export function orphanedClaims(database: Database, node: string, aliveAt: number, limit: number): Claim[] {
   const rows: MessageRow[] = [];
   let at = '';
@@ -303,16 +303,22 @@ export function orphanedClaims(database: Database, node: string, aliveAt: number
     if (isAlive || at === node) continue;
     rows.push(
       ...database.all<MessageRow>(
-        "SELECT * FROM messages WHERE state = 'claimed' AND node = ? LIMIT ?",
+        `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.state = 'claimed' AND m.node = ? LIMIT ?`,
         at,
         limit - rows.length,
       ),
     );
   }
   const bodies = new Bodies(database);
-  return rows.map((row) => ({
-    lease: row.lease!,
-    message: toMessage(bodies.fill(row)),
-    ...accountAtClaim(database, row.account_id),
-  }));
+  let bytes = 0;
+  const claims: Claim[] = [];
+  for (const row of rows) {
+    // Only a callback needs the body. What is too much for one call is found by the next.
+    const body = (row.callback ?? row.failure_callback) ? bodies.read(row) : row.body;
+    bytes += body.length;
+    if (claims.length > 0 && bytes > ORPHAN_BYTES_MAX) break;
+    const message = toMessage({ ...row, body });
+    claims.push({ lease: row.lease!, message, ...accountAtClaim(database, row.account_id) });
+  }
+  return claims;
 }
