@@ -94,11 +94,11 @@ export async function threadExecutor(
     async execute(commands, from) {
       if (broken) throw broken;
       const { sent, refused } = send(worker, commands);
-      if (sent.length === 0) return refused as readonly Reply[];
+      if (refused !== null && sent.length === 0) return refused as readonly Reply[];
       const message = await next();
       neighbours.tell(sent, from);
       const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
-      return refused.map((reply) => reply ?? replies.shift()!);
+      return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
     },
     onOthers: (node, listener) => neighbours.add(node, listener),
     async close() {
@@ -112,18 +112,18 @@ export async function threadExecutor(
   };
 }
 
-/** Sends all that can cross to the thread; beside each command why it could not, or null. */
+/** Sends all that can cross to the thread. If some cannot, beside each command why it could not, or null. */
 function send(
   worker: Worker,
   commands: readonly Command[],
-): { readonly sent: readonly Command[]; readonly refused: readonly (Reply | null)[] } {
+): { readonly sent: readonly Command[]; readonly refused: readonly (Reply | null)[] | null } {
   const post = (some: readonly Command[]) => {
     const packed = packCommands(some);
     worker.postMessage(packed, [packed.bodies.buffer]);
   };
   try {
     post(commands);
-    return { sent: commands, refused: commands.map(() => null) };
+    return { sent: commands, refused: null };
   } catch {
     // One of them cannot cross, and kept the others from it.
   }
