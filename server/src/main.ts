@@ -22,6 +22,7 @@ import { requestSizeLimits } from './domain/request-size.ts';
 import { AccessWatch } from './http/access-watch.ts';
 import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
+import { CALLER_TIMES, CallerConnections, type CallerTimes } from './http/caller-connections.ts';
 import { Console } from './http/console.ts';
 import { ApiError } from './http/errors.ts';
 import { EventStreams } from './http/event-streams.ts';
@@ -30,6 +31,7 @@ import { isLoopback, OwnHosts } from './http/own-hosts.ts';
 import { Publications } from './http/publications.ts';
 import { PublishLane } from './http/publish-lane.ts';
 import { ReadGate } from './http/read-gate.ts';
+import { Requests } from './http/requests.ts';
 import { accountRoutes } from './http/routes/account.ts';
 import { adminRoutes } from './http/routes/admin.ts';
 import { deadLetterRoutes } from './http/routes/dead-letters.ts';
@@ -107,6 +109,8 @@ export interface StartOptions {
   readonly world?: World;
   /** Name servers and connections of the outside; those of the system unless a test has its own. */
   readonly network?: Network;
+  /** How long callers may take for things; a test has shorter times than people. */
+  readonly callerTimes?: Partial<CallerTimes>;
   readonly log?: Log;
   /** The store is gone for good: there is nothing left to do but end the process. */
   readonly onBroken?: (error: Error) => void;
@@ -214,7 +218,10 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
   const gate = new ReadGate(systemWorld().clock);
+  const requests = new Requests();
+  metrics.pool('requests', requests.pool);
   const context: ApiContext = {
+    requests,
     store,
     accounts,
     world,
@@ -255,7 +262,12 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   if (sink) sinkRoutes(api, sink);
   const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
   const ownHosts = isDev ? new OwnHosts(hosts) : null;
+  const times = { ...CALLER_TIMES, ...options.callerTimes };
+  const connections = new CallerConnections(systemWorld().clock, times);
+  metrics.pool('connections', connections);
   const listener = await createListener({
+    connections,
+    times,
     lane,
     api,
     webConsole: new Console(accounts, CONSOLE),

@@ -29,6 +29,7 @@ export const PROBLEMS = {
   job_not_found: [404, 'There is no such bulk operation, or it has ended.'],
   method_not_allowed: [405, 'The path exists, but not with this method.'],
   body_too_slow: [408, 'The body of the request came too slowly. The connection was closed.'],
+  request_timeout: [408, 'The request did not arrive in time. The connection was closed.'],
   conflict: [409, 'Something with that name exists already.'],
   last_admin_token: [409, 'The token is the last one that may administer, so it cannot be revoked.'],
   session_active: [409, 'Somebody is signed in to the console already, with another token.'],

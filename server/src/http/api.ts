@@ -18,6 +18,7 @@ import { GrowingBytes } from './growing-bytes.ts';
 import { parseManagementJson } from './json.ts';
 import type { Publications } from './publications.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
+import type { Requests } from './requests.ts';
 
 export interface ApiContext {
   readonly store: Store;
@@ -27,6 +28,7 @@ export interface ApiContext {
   readonly tiers: Tiers;
   readonly publications: Publications;
   readonly bodies: BodyReader;
+  readonly requests: Requests;
   readonly rules: HeaderRules;
   /**
    * Whether the prefix is that of the public QStash clients, and they get what they expect: a bulk call without any
@@ -150,6 +152,7 @@ export class Api {
       onRequest: async (request, reply) => {
         reply.raw.once('close', () => request.releaseBody?.());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
+        this.#context.requests.begin(request.principal.account.id, reply.raw);
         const refusal = makesMessages ? this.#context.refusal() : null;
         if (refusal) throw refusal;
       },

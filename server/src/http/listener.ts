@@ -3,23 +3,17 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Api } from './api.ts';
 import { internalProblem } from './api.ts';
+import type { CallerConnections, CallerTimes } from './caller-connections.ts';
 import type { Console } from './console.ts';
 import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { OwnHosts } from './own-hosts.ts';
 import type { PublishLane } from './publish-lane.ts';
 import { takeQstashRequest } from './qstash-request.ts';
 import type { Sink } from './sink.ts';
-
-/** Room for a destination of 2 KiB and forwarded headers of 16 KiB, and no more than is needed. */
-const HEADER_BYTES_MAX = 64 * 1024;
-const HEADERS_TIMEOUT_MS = 20_000;
-const REQUEST_TIMEOUT_MS = 5 * 60_000;
-const KEEP_ALIVE_MS = 65_000;
-/** Read and thrown away after a refusal: closed at once, the connection would be reset before the answer is read. */
-const DISCARDED_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface ListenerOptions {
   readonly lane: PublishLane;
@@ -29,6 +23,8 @@ export interface ListenerOptions {
   /** Null where any name will do. */
   readonly ownHosts: OwnHosts | null;
   readonly isForQstashClients: boolean;
+  readonly connections: CallerConnections;
+  readonly times: CallerTimes;
   /** Logs a fault of ours and answers the id it is logged under. */
   readonly onFault: (error: unknown) => string;
 }
@@ -43,13 +39,13 @@ export interface Listener {
 }
 
 export async function createListener(options: ListenerOptions): Promise<Listener> {
-  const { api, sink, lane, onFault } = options;
+  const { api, sink, lane, connections, times, onFault } = options;
   await api.fastify.ready();
   let isClosing = false;
-  /** The latest request of each connection, with its answer. */
-  const latest = new WeakMap<Socket, { readonly request: IncomingMessage; readonly response: ServerResponse }>();
+  /** What could not be read as a request was heard of on these. */
+  const unreadable = new WeakSet<Socket>();
   const receive = (request: IncomingMessage, response: ServerResponse) => {
-    latest.set(request.socket, { request, response });
+    if (!connections.begin({ request, response })) return;
     if (isClosing) response.setHeader('Connection', 'close');
     // An error that nobody listens to would end the process.
     response.on('error', onFault);
@@ -62,15 +58,20 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   };
   const server = createServer(
     {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      maxHeaderSize: eachMax('headBytes'),
+      headersTimeout: times.headMs,
+      requestTimeout: times.requestMs,
+      keepAliveTimeout: times.idleMs,
+      connectionsCheckingInterval: times.lookMs,
+      // A caller that vanished without a word is found out by the system.
+      keepAlive: true,
+      keepAliveInitialDelay: times.idleMs,
       // Checked below, to be answered like every other mistake.
       requireHostHeader: false,
     },
     receive,
   );
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  connections.watch(server);
   // Node would leave out headers past the 2,000th without a word; their bytes are limited anyway.
   server.maxHeadersCount = 0;
   // An expectation we do not know may be ignored (RFC 9110, 10.1.1); Node would answer 417 without a body.
@@ -85,13 +86,21 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   });
 
   function refuseNonsense(error: Error, socket: Socket): void {
-    const last = latest.get(socket);
+    // All that comes behind it is unreadable as well: it is heard of again with every piece.
+    if (unreadable.has(socket)) return;
+    unreadable.add(socket);
+    const last = connections.latestOf(socket);
     if (!last || last.response.writableFinished) refuseUnreadable(error, socket);
     // Nonsense behind a whole request must not be answered in its place.
-    else if (last.request.complete) last.response.once('finish', () => refuseUnreadable(error, socket));
+    else if (last.request.complete) {
+      socket.pause();
+      last.response.once('finish', () => refuseUnreadable(error, socket));
+    }
     // Nonsense within a body that is refused already gets no second answer.
-    else if (last.response.headersSent) last.response.end();
-    else refuseUnreadable(error, socket);
+    else if (last.response.headersSent) {
+      last.response.end();
+      connections.destroyAfter(socket, times.endedMs);
+    } else refuseUnreadable(error, socket);
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -119,6 +128,38 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     else refuseUnread(request, response, problem);
   }
 
+  /** A refusal of a request whose body is still coming: closed when the caller has stopped sending, or after a while. */
+  function refuseUnread(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
+    const { status, headers, body } = errorResponse(problem);
+    const text = JSON.stringify(body);
+    const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
+    response.writeHead(status, { ...headers, ...length }).write(text);
+    connections.destroyAfter(request.socket, times.refusedMs);
+    // Whoever sends next to nothing would not stop for long.
+    if (problem.code === 'body_too_slow') return void response.end();
+    let discardedBytes = 0;
+    // Closed at once, the connection would be reset before the answer is read.
+    request.on('data', (chunk: Buffer) => {
+      discardedBytes += chunk.length;
+      if (discardedBytes > eachMax('refusedBytes')) request.socket.destroy();
+    });
+    request.on('end', () => response.end());
+  }
+
+  /** What node:http could not read as a request at all. */
+  function refuseUnreadable(error: Error & { code?: string; reason?: string }, socket: Socket): void {
+    // Who has brought nothing in all this time waits for nothing.
+    if (!socket.writable || error.code === 'ECONNRESET' || socket.bytesRead === 0) {
+      socket.destroy();
+      return;
+    }
+    const { status, headers, body } = errorResponse(unreadableProblem(error));
+    const text = JSON.stringify(body);
+    const head = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' });
+    socket.end(`HTTP/1.1 ${status} Refused\r\n${head.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${text}`);
+    connections.destroyAfter(socket, times.endedMs);
+  }
+
   return {
     listen: (host, port) => listen(server, host, port, onFault),
     close() {
@@ -144,37 +185,16 @@ function listen(server: Server, host: string, port: number, onFault: ListenerOpt
   });
 }
 
-/** A refusal of a request whose body is still coming: answered at once, closed when the caller has stopped sending. */
-function refuseUnread(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
-  const { status, headers, body } = errorResponse(problem);
-  const text = JSON.stringify(body);
-  const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
-  response.writeHead(status, { ...headers, ...length }).write(text);
-  // Whoever sends next to nothing would not stop for long.
-  if (problem.code === 'body_too_slow') return void response.end();
-  let discardedBytes = 0;
-  request.on('data', (chunk: Buffer) => {
-    discardedBytes += chunk.length;
-    if (discardedBytes > DISCARDED_BYTES_MAX) response.end();
-  });
-  request.on('end', () => response.end());
-}
-
-/** What node:http could not read as a request at all. */
-function refuseUnreadable(error: Error & { code?: string; reason?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
+function unreadableProblem({ code, reason }: { code?: string; reason?: string }): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    const message = `the request line and headers are over ${eachMax('headBytes')} bytes`;
+    return { code: 'headers_too_large', message };
   }
-  const { status, headers, body } = errorResponse(
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? { code: 'headers_too_large', message: `the request line and headers are over ${HEADER_BYTES_MAX} bytes` }
-      : {
-          code: 'bad_request',
-          message: `this cannot be read as an HTTP request${error.reason ? `: ${error.reason}` : ''}`,
-        },
-  );
-  const text = JSON.stringify(body);
-  const head = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' });
-  socket.end(`HTTP/1.1 ${status} Refused\r\n${head.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${text}`);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return { code: 'request_timeout', message: 'the request did not arrive in time' };
+  }
+  return {
+    code: 'bad_request',
+    message: `this cannot be read as an HTTP request${reason ? `: ${reason}` : ''}`,
+  };
 }

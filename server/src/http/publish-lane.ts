@@ -24,6 +24,7 @@ import { type NamedTopics, type Publication, type Publications, withDefaults } f
 import { requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
+import type { Requests } from './requests.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
 import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
@@ -41,6 +42,7 @@ export interface PublishLaneOptions {
   readonly batchMax: number;
   readonly bodies: BodyReader;
   readonly refusal: ApiContext['refusal'];
+  readonly requests: Requests;
 }
 
 /** Of a batch without a good element, so many are told why. */
@@ -81,6 +83,7 @@ export class PublishLane {
     const isSchedule = 'call' in target && target.call === 'schedule';
     const asking = authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
     const principal = asking instanceof Promise ? await asking : asking;
+    this.#options.requests.begin(principal.account.id, response);
     if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
     if (target.call === 'batch') await this.#batch(request, response, principal);
     else await this.#publish(request, response, principal, target);

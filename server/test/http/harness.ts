@@ -11,6 +11,7 @@ import { type Command, parseConfig } from '../../src/config.ts';
 import type { Network } from '../../src/delivery/dial.ts';
 import type { Scope } from '../../src/domain/account.ts';
 import type { TierName } from '../../src/domain/tier.ts';
+import type { CallerTimes } from '../../src/http/caller-connections.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
 import { type ManualClock, manualWorld } from '../manual-clock.ts';
 import { type Answered, ask } from './client.ts';
@@ -28,6 +29,8 @@ export interface RiderOptions {
   readonly now?: number;
   /** Name servers of the test's own. */
   readonly network?: Network;
+  /** Shorter times for callers than people have. */
+  readonly callerTimes?: Partial<CallerTimes>;
 }
 
 export interface CallOptions {
@@ -225,6 +228,7 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
   const postrider = await startPostrider(configFor(data, options, store.flags), {
     world,
     ...(options.network && { network: options.network }),
+    ...(options.callerTimes && { callerTimes: options.callerTimes }),
   });
   const rider = new Rider(postrider, world.clock);
   t.after(async () => {

@@ -199,9 +199,11 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'topic_empty', // a topic goes with its last endpoint
   'internal',
   'overloaded',
+  'share_used', // in ../isolation/
   'store_unavailable',
   'outcome_unknown', // in ../store/postgres-errors.test.ts and ../cluster/
   'disk_full', // below
+  'request_timeout', // in ../isolation/connections.test.ts
   'deliver_only', // in ../cluster/
   'draining', // in drain.test.ts
 ];
