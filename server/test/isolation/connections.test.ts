@@ -62,20 +62,20 @@ const quick = sharedRider({ callerTimes: QUICK });
 
 for (const [what, say] of [
   ['nothing', ''],
-  ['half a head', 'GET /healthz HTTP/1.1\r\nHost: a\r\n'],
+  ['half a head', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'],
   ['a head byte by byte', null],
-  ['a request, and nothing more', 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'],
-  ['a request, and half of the next', 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /heal'],
+  ['a request, and nothing more', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ['a request, and half of the next', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal'],
   [
     'half a body',
-    'POST /v2/publish/x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer dev_postrider\r\nContent-Length: 9\r\n\r\nhalf',
+    'POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer dev_postrider\r\nContent-Length: 9\r\n\r\nhalf',
   ],
   ['no HTTP', 'hello\r\n\r\n'],
-  ['no HTTP behind a request', 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nhello\r\n\r\n'],
-  ['a body that is refused', 'POST /v2/publish/x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf'],
+  ['no HTTP behind a request', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nhello\r\n\r\n'],
+  ['a body that is refused', 'POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf'],
   [
     'a body to the API that is refused',
-    'POST /v2/topics/t/endpoints HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf',
+    'POST /v2/topics/t/endpoints HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf',
   ],
 ] as const) {
   test(`callers that say ${what} and never hang up: destroyed, and another is served meanwhile`, async (t) => {
@@ -93,7 +93,7 @@ test('who is late with a request is told so, with 408; who says nothing at all g
   const rider = quick();
   const silent = await dial(t, rider);
   const late = await dial(t, rider);
-  late.write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
+  late.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n');
   assert.match(await text(late), /^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
   assert.equal(await text(silent), '');
 });
@@ -107,7 +107,7 @@ test('a refused upload that never stops is answered, read for a while, and cut o
     while (!socket.destroyed && socket.write(block)) sentBytes += block.length;
   };
   socket.on('drain', more);
-  socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n');
+  socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n');
   more();
   let answer = '';
   socket.on('data', (chunk) => {
@@ -128,7 +128,7 @@ test('a refused upload that is fast is cut off after so many bytes', async (t) =
   };
   socket.on('drain', more);
   socket.on('data', () => {});
-  socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n');
+  socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n');
   more();
   await isClosed(socket);
   assert.ok(socket.bytesWritten >= eachMax('refusedBytes'));
@@ -138,7 +138,7 @@ test('a refused upload that is fast is cut off after so many bytes', async (t) =
 test('callers that never read their answers are cut off, and another is served meanwhile', async (t) => {
   const rider = quick();
   const receiver = await startReceiver(t);
-  const ask = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n';
+  const ask = 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const sockets = await dialMany(t, rider, 10, ask.repeat(eachMax('pipelined')));
   // Bytes that come are no sign that any go.
   drip(t, sockets, 'GET');
@@ -150,7 +150,7 @@ test('callers that never read their answers are cut off, and another is served m
 
 test('more requests on one connection than may wait for their answers: it is closed', async (t) => {
   const rider = await startRider(t);
-  const ask = `GET /v2/usage HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${rider.token}\r\n\r\n`;
+  const ask = `GET /v2/usage HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n\r\n`;
   const [within, beyond] = [await dial(t, rider), await dial(t, rider)];
   within.write(ask.repeat(eachMax('pipelined')));
   let answers = '';
@@ -168,7 +168,7 @@ test('more requests on one connection than may wait for their answers: it is clo
 
 test('a request counts for its account from its head to the end of its answer, on both lanes', async (t) => {
   const rider = await startRider(t);
-  const head = `Host: a\r\nAuthorization: Bearer ${rider.token}\r\nContent-Length: 9\r\n\r\n`;
+  const head = `Host: localhost\r\nAuthorization: Bearer ${rider.token}\r\nContent-Length: 9\r\n\r\n`;
   const lanes = [`POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\n`, `POST /v2/topics/t/endpoints HTTP/1.1\r\n`];
   const sockets: Socket[] = [];
   for (const lane of lanes) {
