@@ -1,7 +1,7 @@
 // What happened in a stretch of time, as numbers: how much came, went, was tried again or given up, and how late the
 // deliveries were. Stretches can be added up, so the lags are kept as a histogram and not as a list.
 
-import { attemptStates } from './event.ts';
+import { attemptEnds } from './event.ts';
 import type { Attempt } from './message.ts';
 
 /** One step of the journal, as far as it counts. */
@@ -42,7 +42,7 @@ export function tally(steps: Iterable<ActivityStep>): Activity {
   for (const { kind, attempt, lagMs } of steps) {
     if (kind !== 'attempt') count[kind] += 1;
     else {
-      const end = attempt && attemptStates(attempt).at(-1);
+      const end = attempt && attemptEnds(attempt).at(-1);
       if (end === 'RETRY') count.retried += 1;
       else if (end === 'FAILED') count.failed += 1;
       else if (end === 'DELIVERED') {

@@ -19,28 +19,37 @@ export interface MessageEvent {
   readonly at: number;
   readonly state: EventState;
   readonly message: Message;
-  /** The attempt it tells of; null for acceptance and cancellation. */
+  /** The attempt it tells of; null for acceptance and cancellation, and for one that has not ended. */
   readonly attempt: Attempt | null;
+  /** Of an attempt that is told of before it has ended. */
+  readonly attemptNumber?: number;
   /** Its place in the journal, where it was read from there: a live reader goes on behind it. */
   readonly place?: number;
 }
 
 /** What happened to a message in one transaction. */
 export type Step =
-  | { readonly kind: 'accepted' }
+  /** `isStarted`: its first attempt started with it. */
+  | { readonly kind: 'accepted'; readonly isStarted: boolean }
+  | { readonly kind: 'started'; readonly number: number; readonly at: number }
+  /** It ended. */
   | { readonly kind: 'attempt'; readonly attempt: Attempt }
   | { readonly kind: 'cancelled' };
 
 /** The most that are told of one step. */
-export const STEP_EVENTS_MAX = 3;
+export const STEP_EVENTS_MAX = 2;
 
 export function stepEvents(message: Message, step: Step): MessageEvent[] {
   switch (step.kind) {
-    case 'accepted':
-      return [{ at: message.createdAt, state: 'CREATED', message, attempt: null }];
+    case 'accepted': {
+      const created: MessageEvent = { at: message.createdAt, state: 'CREATED', message, attempt: null };
+      return step.isStarted ? [created, started(message, 1, message.createdAt)] : [created];
+    }
+    case 'started':
+      return [started(message, step.number, step.at)];
     case 'attempt':
-      return attemptStates(step.attempt).map((state) => ({
-        at: state === 'ACTIVE' ? step.attempt.startedAt : step.attempt.endedAt,
+      return attemptEnds(step.attempt).map((state) => ({
+        at: step.attempt.endedAt,
         state,
         message,
         attempt: step.attempt,
@@ -55,19 +64,27 @@ export function stepEvents(message: Message, step: Step): MessageEvent[] {
   }
 }
 
-export function attemptStates(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>): EventState[] {
+function started(message: Message, attemptNumber: number, at: number): MessageEvent {
+  return { at, state: 'ACTIVE', message, attempt: null, attemptNumber };
+}
+
+/** The states that the end of an attempt leads through. */
+export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>): EventState[] {
   const isSuccess =
     attempt.outcome === 'answered' && attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
-  if (isSuccess) return ['ACTIVE', 'DELIVERED'];
-  return ['ACTIVE', 'ERROR', attempt.nextAt === null ? 'FAILED' : 'RETRY'];
+  if (isSuccess) return ['DELIVERED'];
+  return ['ERROR', attempt.nextAt === null ? 'FAILED' : 'RETRY'];
 }
 
 /** All events of one message so far, oldest first. */
 export function messageEvents(message: Message, attempts: readonly Attempt[]): MessageEvent[] {
-  const events = stepEvents(message, { kind: 'accepted' });
-  for (const attempt of attempts) events.push(...stepEvents(message, { kind: 'attempt', attempt }));
+  const events = stepEvents(message, { kind: 'accepted', isStarted: false });
+  for (const attempt of attempts) {
+    events.push({ at: attempt.startedAt, state: 'ACTIVE', message, attempt });
+    events.push(...stepEvents(message, { kind: 'attempt', attempt }));
+  }
   if (message.state === 'claimed') {
-    events.push({ at: message.claimedAt ?? message.createdAt, state: 'ACTIVE', message, attempt: null });
+    events.push(started(message, message.attempts + 1, message.claimedAt ?? message.createdAt));
   }
   if (message.state === 'cancelled') events.push(...stepEvents(message, { kind: 'cancelled' }));
   return events;

@@ -64,7 +64,7 @@ export function deadLetterView(message: Message, last: Attempt | undefined) {
   };
 }
 
-export function eventView({ at, state, message, attempt }: MessageEvent) {
+export function eventView({ at, state, message, attempt, attemptNumber = attempt?.number }: MessageEvent) {
   const { header, body } = shownContent(message);
   const isAttemptEnd = attempt !== null && state !== 'ACTIVE';
   return {
@@ -85,7 +85,7 @@ export function eventView({ at, state, message, attempt }: MessageEvent) {
     maxRetries: message.retriesMax,
     createdAt: message.createdAt,
     ...(state === 'CREATED' && { nextDeliveryTime: message.firstDueAt }),
-    ...(attempt && { attempt: attempt.number }),
+    ...(attemptNumber !== undefined && { attempt: attemptNumber }),
     ...(state === 'RETRY' && attempt && { nextDeliveryTime: attempt.nextAt }),
     ...((state === 'ERROR' || state === 'FAILED') && { error: errorText(attempt) }),
     ...(isAttemptEnd &&

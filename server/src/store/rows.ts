@@ -4,6 +4,7 @@
 import type { Scope, Token } from '../domain/account.ts';
 import type { ActivityStep } from '../domain/activity.ts';
 import { DESCENDANTS_MAX } from '../domain/descent.ts';
+import type { Step } from '../domain/event.ts';
 import type { FailureFact } from '../domain/failure-group.ts';
 import type { FlowLimits } from '../domain/flow-control.ts';
 import type { Job, JobAction } from '../domain/job.ts';
@@ -295,7 +296,7 @@ export function toOpenGroup(row: OpenGroupRow): OpenGroup {
   };
 }
 
-/** A step of the journal, with its attempt if it is one. */
+/** A step of the journal but for the start of an attempt, with the attempt if one ended. */
 export interface StepRow {
   step: number;
   outcome: Attempt['outcome'] | null;
@@ -304,12 +305,40 @@ export interface StepRow {
   lag_ms: number | null;
 }
 
-/** Steps other than attempt 1, 2, 3 …; see the migrations. */
+/** Steps other than the end of attempt 1, 2, 3 …; see the migrations. */
 export const ACCEPTED = 0;
 export const CANCELLED = -1;
+/** Accepted, and its first attempt started in the same transaction: one row tells both, so that a start costs none. */
+export const ACCEPTED_STARTED = -3;
+
+/** All steps below it are starts of attempts. */
+export const BEFORE_STARTS = -1000;
+
+export function startStep(attemptNumber: number): number {
+  return BEFORE_STARTS - attemptNumber;
+}
+
+/** The number of the attempt whose start it is, or null. */
+export function startedBy(step: number): number | null {
+  return step < BEFORE_STARTS ? BEFORE_STARTS - step : null;
+}
+
+/** What happened, of a row of the journal; an attempt that ended is left to whoever can read it. */
+export function bareStep({
+  step,
+  at,
+}: {
+  readonly step: number;
+  readonly at: number;
+}): Exclude<Step, { kind: 'attempt' }> | null {
+  if (step === ACCEPTED || step === ACCEPTED_STARTED) return { kind: 'accepted', isStarted: step === ACCEPTED_STARTED };
+  if (step === CANCELLED) return { kind: 'cancelled' };
+  const number = startedBy(step);
+  return number === null ? null : { kind: 'started', number, at };
+}
 
 export function toStep(row: StepRow): ActivityStep {
-  if (row.step === ACCEPTED) return { kind: 'accepted', attempt: null, lagMs: 0 };
+  if (row.step === ACCEPTED || row.step === ACCEPTED_STARTED) return { kind: 'accepted', attempt: null, lagMs: 0 };
   if (row.step === CANCELLED) return { kind: 'cancelled', attempt: null, lagMs: 0 };
   const attempt = row.outcome && { outcome: row.outcome, status: row.status, nextAt: row.next_at };
   return { kind: 'attempt', attempt, lagMs: row.lag_ms ?? 0 };

@@ -39,6 +39,29 @@ test('GET /v2/events/stream: new events come in order, and only those of its fil
   assert.equal(failures.events.length, 1);
 });
 
+test('GET /v2/events/stream: ACTIVE comes when the attempt starts, not when it ends', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 'hang');
+  const tail = (await openTail(t, rider)).read();
+  const messageId = await rider.published(receiver.url, {
+    headers: { 'Service-Timeout': '15m' },
+  });
+  const queued = await rider.accepted(receiver.url, { headers: { 'Service-Timeout': '15m' } });
+  await receiver.received(2);
+  const events = await tail.received(4);
+  for (const id of [messageId, queued]) {
+    const own = events.filter(({ data }) => data.messageId === id);
+    assert.deepEqual(
+      own.map(({ event, data }) => [event, (data as { attempt?: number }).attempt]),
+      [
+        ['CREATED', undefined],
+        ['ACTIVE', 1],
+      ],
+    );
+    assert.equal((await rider.message(id)).state, 'ACTIVE');
+  }
+});
+
 test('GET /v2/events/stream: behind any Last-Event-ID the rest follows, without loss or repeat', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));

@@ -61,12 +61,61 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.deepEqual(states(events), ['CREATED', 'ACTIVE', 'ERROR', 'FAILED']);
       assert.deepEqual(
         events.map(({ at }) => at),
-        [NOW, NOW + 2, NOW + 7, NOW + 7],
+        [NOW, NOW, NOW + 7, NOW + 7],
       );
       assert.deepEqual(
         events.map(({ attempt }) => attempt?.status ?? null),
-        [null, 500, 500, 500],
+        [null, null, 500, 500],
       );
+    });
+
+    test('an attempt is told when it starts, however it was claimed, and once', async ({ a }) => {
+      const numbers = async (filter: Partial<EventFilter> = {}) =>
+        (await listed(a, { ...filter, states: ['ACTIVE'] })).map(({ at, attemptNumber }) => [at, attemptNumber]);
+      // Found ready.
+      await a.store.accept([message({ retriesMax: 1 })], NOW);
+      const first = await a.claimOne(NOW + 1);
+      assert.deepEqual(states(await listed(a)), ['CREATED', 'ACTIVE']);
+      assert.deepEqual(await numbers(), [[NOW + 1, 1]]);
+      await a.store.settle([settlementOf(first, ERROR, NOW + 5)], NOW + 5);
+      const again = await a.claimOne(NOW + 5 + SECOND);
+      assert.deepEqual(states(await listed(a)), ['CREATED', 'ACTIVE', 'ERROR', 'RETRY', 'ACTIVE']);
+      await a.store.settle([settlementOf(again, OK, NOW + 9 + SECOND)], NOW + 9 + SECOND);
+      assert.deepEqual(await numbers(), [
+        [NOW + 1, 1],
+        [NOW + 5 + SECOND, 2],
+      ]);
+      // Leased when it was accepted.
+      const later = NOW + 10 * SECOND;
+      await a.claims(later);
+      const leased = message({ createdAt: later, dueAt: later });
+      await a.store.accept([leased], later);
+      const ofLeased = { messages: { messageIds: [leased.id] } };
+      assert.deepEqual(states(await listed(a, ofLeased)), ['CREATED', 'ACTIVE']);
+      await a.store.settle([settlementOf(await a.claimOne(later), OK, later + 3)], later + 3);
+      assert.deepEqual(states(await listed(a, ofLeased)), ['CREATED', 'ACTIVE', 'DELIVERED']);
+      // In place of the one before it in its queue.
+      const line = messages(2, { queueName: 'q', createdAt: later, dueAt: later });
+      await a.store.accept(line, later);
+      const head = await a.claimOne(later);
+      await a.store.settle([settlementOf(head, OK, later + 4)], later + 4, { takesOver: [ACCOUNT] });
+      await a.claimOne(later + 4);
+      assert.deepEqual(await numbers({ messages: { messageIds: [line[1]!.id] } }), [[later + 4, 1]]);
+    });
+
+    test('a claim that is given back was no start: it is told anew when it starts', async ({ a }) => {
+      await a.store.accept([message()], NOW);
+      const ready = await a.claimOne(NOW);
+      await a.store.release([ready.lease], NOW);
+      assert.deepEqual(states(await listed(a)), ['CREATED']);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
+      assert.deepEqual(states(await listed(a)), ['CREATED', 'ACTIVE', 'DELIVERED']);
+      await a.claims(NOW);
+      const leased = message();
+      await a.store.accept([leased], NOW);
+      await a.store.release([(await a.claimOne(NOW)).lease], NOW);
+      assert.deepEqual(states(await listed(a, { messages: { messageIds: [leased.id] } })), ['CREATED']);
+      assert.equal((await a.store.activity(ACCOUNT, NOW - SECOND, NOW + SECOND, 100)).activity.accepted, 2);
     });
 
     test('each way through life is told as it went', async ({ a }) => {
@@ -176,11 +225,12 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await next(), ['CREATED']);
       assert.deepEqual(await next(), []);
       const claims = await b.claims(NOW);
+      assert.deepEqual(await next(), ['ACTIVE']);
       await b.store.settle(
         claims.map((claim) => settlementOf(claim, OK, NOW)),
         NOW,
       );
-      assert.deepEqual(await next(), ['ACTIVE', 'DELIVERED']);
+      assert.deepEqual(await next(), ['DELIVERED']);
       assert.equal(cursor, await a.store.journalEnd(ACCOUNT));
     });
 
@@ -242,7 +292,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
       await a.store.deleteDeadLetters(ACCOUNT, [one.id]);
       assert.deepEqual(await listed(a), []);
-      await a.store.accept([message()], NOW + 1);
+      await a.store.accept([message({ dueAt: NOW + SECOND })], NOW + 1);
       assert.deepEqual(states(await listed(a)), ['CREATED']);
     });
   });

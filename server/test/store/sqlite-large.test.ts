@@ -203,7 +203,7 @@ function fill(path: string): void {
       `${HAS_ENDED} AND i % 10 <> 1`,
     );
     const journal = 'journal (account_id, seq, at, message_seq, step)';
-    insert(COUNT, journal, `${ACCOUNT_OF}, 2 * i, i, i, 0`);
+    insert(COUNT, journal, `${ACCOUNT_OF}, 2 * i, i, i, iif(i % 10 = 1, 0, -3)`);
     insert(COUNT, journal, `${ACCOUNT_OF}, 2 * i + 1, i, i, iif(i % 10 = 1, -1, 1)`, HAS_ENDED);
   });
   database.close();

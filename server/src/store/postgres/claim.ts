@@ -13,6 +13,7 @@ import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, lockKeys, uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
+import { forgetStarts } from './journal.ts';
 import { type BareClaim, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
@@ -326,17 +327,18 @@ export async function release(
   if (held.length === 0) return null;
   const lines = await Lines.lock(database, held);
   const waits = (each: Held) => each.flow_key !== null || lines.isPaused(each);
-  const released = await database.all<{ seq: number }>(
+  const released = await database.all<{ account_id: string; seq: number; attempts: number }>(
     `UPDATE messages m SET state = g.state, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = m.holds_slot AND m.flow_key IS NULL
        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS g (account_id, seq, lease, state)
        WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
-       RETURNING m.seq`,
+       RETURNING m.account_id, m.seq, m.attempts`,
     held.map(({ account_id }) => account_id),
     held.map(({ seq }) => seq),
     held.map(({ lease }) => lease),
     held.map((each) => (waits(each) ? 'queued' : 'ready')),
   );
+  await forgetStarts(database, released);
   const seqs = new Set(released.map(({ seq }) => seq));
   const back = held.filter(({ seq }) => seqs.has(seq));
   for (const [key, row] of lines.keys) {

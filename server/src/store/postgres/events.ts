@@ -3,7 +3,7 @@
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import type { Attempt } from '../../domain/message.ts';
-import { ACCEPTED, CANCELLED } from '../rows.ts';
+import { bareStep, CANCELLED, startedBy } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database, Value } from './database.ts';
 import { horizon, placeBefore } from './journal.ts';
@@ -16,7 +16,7 @@ const LOOKED_AT_MAX = 20_000;
 /** Steps told at once at least: a page of one must not ask for each attempt by itself. */
 const TOLD_MIN = 50;
 
-type JournalRow = CandidateRow & { journal_seq: number; step: number };
+type JournalRow = CandidateRow & { journal_seq: number; step: number; at: number };
 
 export async function listEvents(
   database: Database,
@@ -88,16 +88,18 @@ async function readJournal(
   return rows.sort((a, b) => sign * (a.journal_seq - b.journal_seq || a.seq - b.seq || rank(a) - rank(b)));
 }
 
-/** Steps of one message in their order: its cancellation is the last. */
+/** Steps of one message in their order: an attempt starts before it ends, and its cancellation is the last. */
 function rank({ step }: JournalRow): number {
-  return step === CANCELLED ? Number.MAX_SAFE_INTEGER : step;
+  if (step === CANCELLED) return Number.MAX_SAFE_INTEGER;
+  const number = startedBy(step);
+  return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
 /** A chunk, and all that shares the place of its last row. */
 function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
   const n = values.length;
   return database.all<JournalRow>(
-    `SELECT j.seq AS journal_seq, j.step, ${CANDIDATE} FROM ${from}
+    `SELECT j.seq AS journal_seq, j.step, j.at, ${CANDIDATE} FROM ${from}
        AND j.seq ${part.isDown ? '<' : '>'} $${n + 1} AND j.seq >= $${n + 2} AND j.seq < $${n + 3}
        ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} FETCH FIRST ${CHUNK} ROWS WITH TIES`,
     ...values,
@@ -124,7 +126,7 @@ class Teller {
   /** Beside each of the first rows its events, oldest first; none where they are not asked for. */
   async next(rows: readonly JournalRow[], limit: number): Promise<MessageEvent[][]> {
     const messages = await this.#judge.next(rows, limit);
-    const tried = rows.filter((row, index) => messages[index] && row.step !== ACCEPTED && row.step !== CANCELLED);
+    const tried = rows.filter((row, index) => messages[index] && bareStep(row) === null);
     const attempts = await readAttempts(
       this.#database,
       this.#accountId,
@@ -151,9 +153,9 @@ class Teller {
   }
 }
 
-function stepOf({ step }: JournalRow, attempt: Attempt | null | undefined): Step | null {
-  if (step === ACCEPTED) return { kind: 'accepted' };
-  if (step === CANCELLED) return { kind: 'cancelled' };
+function stepOf(row: JournalRow, attempt: Attempt | null | undefined): Step | null {
+  const bare = bareStep(row);
+  if (bare) return bare;
   return attempt ? { kind: 'attempt', attempt } : null;
 }
 

@@ -4,7 +4,7 @@
 
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
-import { ACCEPTED, descendantsColumn } from '../rows.ts';
+import { ACCEPTED, ACCEPTED_STARTED, descendantsColumn } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { placeSql } from './journal.ts';
@@ -74,7 +74,7 @@ const WITH_OWN_BODIES = `${given()},
   made AS
     (INSERT INTO messages (${NAMES}, body)
        SELECT ${NAMES}, ${GIVEN_BODY} FROM given ORDER BY at
-       RETURNING account_id, seq, created_at, labels)`;
+       RETURNING account_id, seq, created_at, labels, lease)`;
 
 /** `shared` counts the bodies that several share, from 1 to $4; `keeps` is true for one message of each. */
 const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
@@ -87,12 +87,13 @@ const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
     (INSERT INTO messages (${NAMES}, body, body_id)
        SELECT ${NAMES}, CASE WHEN shared IS NULL THEN ${GIVEN_BODY} ELSE '' END, (SELECT ids FROM numbers)[shared]
          FROM given ORDER BY at
-       RETURNING account_id, seq, created_at, labels)`;
+       RETURNING account_id, seq, created_at, labels, lease)`;
 
 const TOLD = `,
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-       SELECT account_id, ${placeSql('account_id', 'seq')}, created_at, seq, ${ACCEPTED} FROM made),
+       SELECT account_id, ${placeSql('account_id', 'seq')}, created_at, seq,
+         CASE WHEN lease IS NULL THEN ${ACCEPTED} ELSE ${ACCEPTED_STARTED} END FROM made),
   counted AS
     (INSERT INTO usage AS u (account_id, day, kind, shard, count)
        SELECT account_id, $3, kind, shard, count(*) FROM given GROUP BY account_id, kind, shard

@@ -1,12 +1,13 @@
 // Leases messages to a node: those that a claim has found ready, and heads of queues that take over a slot.
 
 import type { Claim } from '../../domain/message.ts';
-import { type MessageRow, toMessage } from '../rows.ts';
+import { type MessageRow, startStep, toMessage } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Heir } from '../succession.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { noteStarts } from './flow-keys.ts';
+import { placeSql } from './journal.ts';
 import { Pairs } from './lines.ts';
 import { ALL_BUT_BODY, WHOLE } from './messages.ts';
 import type { Head } from './queues.ts';
@@ -35,7 +36,10 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
     (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
        FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
        WHERE messages.account_id = g.account_id AND messages.seq = g.seq
-       RETURNING messages.*)
+       RETURNING messages.*),
+  told AS
+    (INSERT INTO journal (account_id, seq, at, message_seq, step)
+       SELECT account_id, ${placeSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m)
   SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);

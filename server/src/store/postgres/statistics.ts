@@ -4,7 +4,15 @@
 import { type Activity, tally } from '../../domain/activity.ts';
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
 import { standingOf } from '../../domain/standing.ts';
-import { type FailureRow, type OpenGroupRow, type StepRow, toFailure, toOpenGroup, toStep } from '../rows.ts';
+import {
+  BEFORE_STARTS,
+  type FailureRow,
+  type OpenGroupRow,
+  type StepRow,
+  toFailure,
+  toOpenGroup,
+  toStep,
+} from '../rows.ts';
 import type { AccountStanding } from '../store.ts';
 import type { Database } from './database.ts';
 import { placeBefore, placeBehind } from './journal.ts';
@@ -46,7 +54,7 @@ export async function activity(
   const rows = await database.all<StepRow>(
     `SELECT j.step, a.outcome, a.status, a.next_at, a.ended_at - m.first_due_at AS lag_ms
        FROM (SELECT account_id, seq, message_seq, step FROM journal
-               WHERE account_id = $1 AND seq >= $2 AND seq < $3 AND at >= $4 AND at < $5 ORDER BY seq DESC LIMIT $6) AS j
+               WHERE account_id = $1 AND seq >= $2 AND seq < $3 AND at >= $4 AND at < $5 AND step > ${BEFORE_STARTS} ORDER BY seq DESC LIMIT $6) AS j
        LEFT JOIN attempts a ON a.account_id = j.account_id AND a.message_seq = j.message_seq AND a.number = j.step
        LEFT JOIN messages m ON m.account_id = a.account_id AND m.seq = a.message_seq`,
     accountId,

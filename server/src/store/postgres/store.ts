@@ -201,6 +201,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
         try {
           const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, transaction, read);
           lookedAtMs = nowMs;
+          if (reply.claims.length > 0) noteJournal();
           // What we have no room for, others may.
           if (reply.hasMore) hints.work();
           return reply;

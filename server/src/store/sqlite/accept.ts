@@ -3,7 +3,7 @@
 
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
-import { ACCEPTED } from '../rows.ts';
+import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import { insertBody } from './bodies.ts';
@@ -65,7 +65,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease, now);
     const seq = insertMessage(database, message, state, claim, bodyIdOf(message, index));
-    journal.add(accountId, seq, ACCEPTED, message.createdAt);
+    journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     if (lease !== null) accounts.set(accountId, accountsAtClaim.get(accountId));
     if (message.queueName !== null) {

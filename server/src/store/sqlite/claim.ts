@@ -5,14 +5,16 @@ import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
-import { type MessageRow, toMessage } from '../rows.ts';
+import { type MessageRow, startStep, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { areHeirs, ORPHAN_BYTES_MAX, type Place } from '../succession.ts';
-import { type AccountsAtClaim, accountAtClaim } from './accounts.ts';
+import { accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
+import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
+import { forgetStart } from './journal.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
@@ -35,14 +37,14 @@ const ALL_ACCOUNTS = '';
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
   readonly #database: Database;
-  readonly #accountsAtClaim: AccountsAtClaim;
+  readonly #books: Books;
   readonly #pace = new LookingPace();
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
 
-  constructor(database: Database, accountsAtClaim: AccountsAtClaim) {
+  constructor(database: Database, books: Books) {
     this.#database = database;
-    this.#accountsAtClaim = accountsAtClaim;
+    this.#books = books;
   }
 
   claim(command: ClaimCommand): ClaimReply {
@@ -153,9 +155,9 @@ export class Claimer {
       // A small one need not wait for a large one before it.
       if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
-      const row = writeClaim(this.#database, seq, lease, command.node, command.now);
+      const row = writeClaim(this.#database, this.#books, seq, { lease, node: command.node }, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
-      claims.push({ lease, message: toMessage(bodies.fill(row)), ...this.#accountsAtClaim.get(accountId) });
+      claims.push({ lease, message: toMessage(bodies.fill(row)), ...this.#books.accountsAtClaim.get(accountId) });
       taken += 1;
     }
     if (taken > 0 && !cut.has(accountId)) this.#lastHosts.set(accountId, host);
@@ -163,7 +165,13 @@ export class Claimer {
   }
 }
 
-function writeClaim(database: Database, seq: number, lease: string, node: string, now: number): MessageRow {
+function writeClaim(
+  database: Database,
+  { journal }: Books,
+  seq: number,
+  { lease, node }: { readonly lease: string; readonly node: string },
+  now: number,
+): MessageRow {
   // Two statements, because a RETURNING would copy the body once more, into a table of its own.
   database.run(
     "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ?",
@@ -172,13 +180,15 @@ function writeClaim(database: Database, seq: number, lease: string, node: string
     now,
     seq,
   );
-  return database.get<MessageRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
+  const row = database.get<MessageRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
+  journal.add(row.account_id, seq, startStep(row.attempts + 1), now);
+  return row;
 }
 
 /** The next of a queue, in place of the one that has just ended, if it is its heir. */
 export function claimNext(
   database: Database,
-  accountsAtClaim: AccountsAtClaim,
+  books: Books,
   ended: Place,
   heir: { readonly lease: string; readonly node: string },
   now: number,
@@ -188,9 +198,9 @@ export function claimNext(
   );
   const [next] = ready;
   if (!next || !areHeirs(ready, [ended])) return null;
-  const row = writeClaim(database, next.seq, heir.lease, heir.node, now);
+  const row = writeClaim(database, books, next.seq, heir, now);
   const message = toMessage(new Bodies(database).fill(row));
-  return { lease: heir.lease, message, ...accountsAtClaim.get(row.account_id) };
+  return { lease: heir.lease, message, ...books.accountsAtClaim.get(row.account_id) };
 }
 
 /** One claim on its way. */
@@ -263,8 +273,10 @@ function nextDueAt(database: Database): number | null {
 export function release(database: Database, leases: readonly string[], node: string, now: number): number | null {
   let dueAt: number | null = null;
   for (const lease of leases) {
-    const row = database.get<Pick<MessageRow, 'seq' | 'account_id' | 'queue_name' | 'flow_key' | 'claimed_at'>>(
-      `SELECT seq, account_id, queue_name, flow_key, claimed_at FROM messages
+    const row = database.get<
+      Pick<MessageRow, 'seq' | 'account_id' | 'queue_name' | 'flow_key' | 'claimed_at' | 'attempts'>
+    >(
+      `SELECT seq, account_id, queue_name, flow_key, claimed_at, attempts FROM messages
          WHERE state = 'claimed' AND node = ? AND lease = ?`,
       node,
       lease,
@@ -278,6 +290,7 @@ export function release(database: Database, leases: readonly string[], node: str
       waits ? 'queued' : 'ready',
       row.seq,
     );
+    forgetStart(database, row.seq, row.attempts + 1);
     if (queueName !== null) startHeads(database, accountId, queueName, now);
     if (flowKey !== null) {
       uncountStart(database, accountId, flowKey, row.claimed_at!);

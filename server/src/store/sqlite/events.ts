@@ -1,7 +1,7 @@
 // Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
-import { ACCEPTED, CANCELLED, type MessageRow } from '../rows.ts';
+import { bareStep, type MessageRow } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
@@ -11,7 +11,7 @@ import { Judge, PAGE_BYTES_MAX } from './search.ts';
 const CHUNK = 500;
 const LOOKED_AT_MAX = 20_000;
 
-type JournalRow = MessageRow & { journal_seq: number; step: number };
+type JournalRow = MessageRow & { journal_seq: number; step: number; at: number };
 
 export function listEvents(database: Database, accountId: string, filter: EventFilter, page: PageRequest): EventPage {
   const isDown = page.order === 'newestFirst';
@@ -77,7 +77,7 @@ function readJournal(
 
 function readPart(database: Database, from: string, values: readonly string[], part: Part): JournalRow[] {
   return database.all<JournalRow>(
-    `SELECT j.seq AS journal_seq, j.step, ${ALL_BUT_BODY} FROM ${from} AND j.seq ${part.isDown ? '<' : '>'} ? AND j.seq >= ?
+    `SELECT j.seq AS journal_seq, j.step, j.at, ${ALL_BUT_BODY} FROM ${from} AND j.seq ${part.isDown ? '<' : '>'} ? AND j.seq >= ?
        ORDER BY j.seq ${part.isDown ? 'DESC' : 'ASC'} LIMIT ?`,
     ...values,
     part.at,
@@ -101,8 +101,8 @@ function wantedEvents(database: Database, judge: Judge, row: JournalRow, filter:
 }
 
 function stepOf(database: Database, row: JournalRow): Step | null {
-  if (row.step === ACCEPTED) return { kind: 'accepted' };
-  if (row.step === CANCELLED) return { kind: 'cancelled' };
+  const bare = bareStep(row);
+  if (bare) return bare;
   const attempt = getAttempt(database, row.seq, row.step);
   return attempt && { kind: 'attempt', attempt };
 }

@@ -1,6 +1,7 @@
 // The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of.
 
 import type { TierName } from '../../domain/tier.ts';
+import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -49,6 +50,18 @@ export class Journal {
     this.#last = Math.max(this.#last, row?.seq ?? 0);
     this.#known.add(accountId);
   }
+}
+
+/** An attempt that never started is not told of: the row of its start goes, or tells the acceptance alone again. */
+export function forgetStart(database: Database, messageSeq: number, attemptNumber: number): void {
+  database.run('DELETE FROM journal WHERE message_seq = ? AND step = ?', messageSeq, startStep(attemptNumber));
+  if (attemptNumber > 1) return;
+  database.run(
+    'UPDATE journal SET step = ? WHERE message_seq = ? AND step = ?',
+    ACCEPTED,
+    messageSeq,
+    ACCEPTED_STARTED,
+  );
 }
 
 /** What happened before a time, a few rows at a time; those of a message that is deleted go with it. */

@@ -51,7 +51,7 @@ export function settle(
     const isPlaceFree = held.queue_name !== null && settlement.next.state !== 'pending' && nextAt !== null;
     const heir = isPlaceFree && estate?.accounts.includes(held.account_id) ? estate : null;
     const lease = heir && { lease: `${heir.leasePrefix}.${claims.length}`, node: heir.node };
-    const claim = lease && claimNext(database, books.accountsAtClaim, held, lease, now);
+    const claim = lease && claimNext(database, books, held, lease, now);
     if (claim) claims.push(claim);
     dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);
     if (settlement.followUps.length > 0) {

@@ -4,7 +4,15 @@
 import { type Activity, tally } from '../../domain/activity.ts';
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
 import { standingOf } from '../../domain/standing.ts';
-import { type FailureRow, type OpenGroupRow, type StepRow, toFailure, toOpenGroup, toStep } from '../rows.ts';
+import {
+  BEFORE_STARTS,
+  type FailureRow,
+  type OpenGroupRow,
+  type StepRow,
+  toFailure,
+  toOpenGroup,
+  toStep,
+} from '../rows.ts';
 import type { AccountStanding } from '../store.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
@@ -61,7 +69,7 @@ export function activity(
        FROM journal j
        LEFT JOIN attempts a ON a.message_seq = j.message_seq AND a.number = j.step
        LEFT JOIN messages m ON m.seq = a.message_seq
-       WHERE j.account_id = ? AND j.seq >= ? AND j.seq < ? ORDER BY j.seq DESC LIMIT ?`,
+       WHERE j.account_id = ? AND j.seq >= ? AND j.seq < ? AND j.step > ${BEFORE_STARTS} ORDER BY j.seq DESC LIMIT ?`,
     accountId,
     firstPlaceAt(fromAt),
     firstPlaceAt(toAt),

@@ -74,7 +74,11 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   return {
     accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
     claimDue: (request) =>
-      offer.claimDue(request, (limits, leasePrefix) => call('claim', { ...request, limits, leasePrefix })),
+      offer.claimDue(request, async (limits, leasePrefix) => {
+        const reply = await call('claim', { ...request, limits, leasePrefix });
+        if (reply.claims.length > 0) noteJournal();
+        return reply;
+      }),
     async settle(settlements, now, { takesOver = [], canWait = false } = {}) {
       const estate = offer.estate(takesOver);
       // While something waits for room, the slots that become free are wanted at once.

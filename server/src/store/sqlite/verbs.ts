@@ -36,7 +36,7 @@ export function createVerbs(database: Database) {
     usage: new Usage(database),
     accountsAtClaim: new accounts.AccountsAtClaim(database),
   };
-  const claimer = new Claimer(database, books.accountsAtClaim);
+  const claimer = new Claimer(database, books);
   const on = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
     ((...rest: never[]) => verb(database, ...rest)) as unknown as Rest<F>;
   const writing = <F extends (database: Database, books: Books, ...rest: never[]) => unknown>(verb: F) =>
