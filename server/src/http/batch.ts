@@ -16,8 +16,11 @@ const UTF8 = new TextEncoder();
 
 /** More than an element needs: 64 forwarded headers and all settings are some hundred keys and values. */
 const ELEMENT_SHAPE = { depthMax: 64, valuesMax: 2000 };
-/** A character of a body may be written as \u0041, six bytes; the headers of a delivery and of its callbacks come beside it. */
-const BYTES_A_CHARACTER_MAX = 6;
+/**
+ * How much longer than the body its text in JSON may be: text in any language and JSON within JSON come to three times at
+ * most, and what is binary has `bodyBase64`. The headers of a delivery and of its callbacks come beside it.
+ */
+const BYTES_A_BODY_BYTE_MAX = 3;
 const BESIDE_BODY_BYTES_MAX = 512 * 1024;
 
 export interface BatchLimits {
@@ -31,7 +34,7 @@ export class BatchReader {
   readonly #reader: JsonArrayReader;
 
   constructor({ elementsMax, bodyBytesMax }: BatchLimits) {
-    const bytesMax = bodyBytesMax * BYTES_A_CHARACTER_MAX + BESIDE_BODY_BYTES_MAX;
+    const bytesMax = bodyBytesMax * BYTES_A_BODY_BYTE_MAX + BESIDE_BODY_BYTES_MAX;
     this.#reader = new JsonArrayReader(
       { ...ELEMENT_SHAPE, bytesMax },
       {
