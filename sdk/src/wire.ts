@@ -2,8 +2,8 @@
 
 export type HeaderMap = Readonly<Record<string, readonly string[]>>;
 export type Scope = 'publish' | 'read' | 'manage' | 'admin';
-export type MessageState = 'CREATED' | 'ACTIVE' | 'RETRY' | 'DELIVERED' | 'FAILED' | 'CANCELLED';
-export type EventState = MessageState | 'ERROR' | 'CANCEL_REQUESTED';
+export type MessageState = 'CREATED' | 'ACTIVE' | 'RETRY' | 'HELD' | 'DELIVERED' | 'FAILED' | 'CANCELLED';
+export type EventState = MessageState | 'ERROR' | 'RELEASED' | 'CANCEL_REQUESTED';
 
 export interface Published {
   readonly messageId: string;
@@ -32,6 +32,11 @@ export interface Message {
   readonly retried: number;
   readonly nextDeliveryTime?: number;
   readonly endedAt?: number;
+  /** Crashes of the server that cut it off since its last known result. */
+  readonly interrupted?: number;
+  /** Since when it waits for a person to release or cancel it, and why. */
+  readonly heldAt?: number;
+  readonly heldReason?: string;
   readonly responseStatus?: number;
   readonly failure?: string;
   readonly callback?: string;
@@ -219,6 +224,8 @@ export interface StandingCounts {
   readonly scheduled: number;
   readonly active: number;
   readonly retrying: number;
+  /** Wait for a person. */
+  readonly held: number;
 }
 
 export interface Overview extends StandingCounts {

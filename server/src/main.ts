@@ -180,8 +180,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       bodyBytes: nodeMax('inFlightBytes'),
     },
     heartbeat: heartbeat(store, node),
-    upkeep: (settleInterrupted) => [
-      orphans(store, node, settleInterrupted),
+    upkeep: (recovery) => [
+      orphans(store, node, recovery),
       retention(store, tiers),
       jobRunner({ store, tiers, newId, mayAccept: () => !disk.isLow() }),
       disk,
@@ -248,6 +248,11 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   docsRoutes(api, VERSION, headerPrefix);
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
+  metrics.gauge(
+    'postrider_messages_held',
+    'Messages of all accounts that wait for a person, because they may have brought the server down.',
+    () => engine.messagesHeld,
+  );
   metrics.gauge('postrider_ready', '1 while the node serves, 0 while it drains.', () => (isServing ? 1 : 0));
   metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
   metricsRoutes(api, () => metrics.text());

@@ -17,6 +17,8 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
   const { data: overview } = useOverview();
   const states = listOf(search.state);
   const chips = chipsOf(search);
+  // Hardly anything is ever held: it shows when there is something to do about it.
+  const isShown = (state: MessageState) => state !== 'HELD' || states.includes(state) || (overview?.held ?? 0) > 0;
   const toggle = (state: MessageState) =>
     show(states.includes(state) ? without(search, 'state', state) : { ...search, state: [...states, state] });
   return (
@@ -45,7 +47,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
           isOn={states.length === 0}
           onClick={() => show(without({ ...search, state: '' }, 'state', ''))}
         />
-        {STATE_NAMES.map((state) => (
+        {STATE_NAMES.filter(isShown).map((state) => (
           <StateChip
             key={state}
             label={STATES[state].label}
@@ -71,7 +73,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
 
 /** How many there are in a state; undefined where it is not known exactly. */
 function countOf(state: MessageState, overview: Overview): string | undefined {
-  const { waiting, scheduled, active, retrying, failed, cancelled, all, countedMax } = overview;
+  const { waiting, scheduled, active, retrying, held, failed, cancelled, all, countedMax } = overview;
   const text = (count: number) => countText(count, countedMax);
   switch (state) {
     case 'CREATED':
@@ -80,13 +82,17 @@ function countOf(state: MessageState, overview: Overview): string | undefined {
       return text(active);
     case 'RETRY':
       return text(retrying);
+    case 'HELD':
+      return text(held);
     case 'FAILED':
       return text(failed);
     case 'CANCELLED':
       return text(cancelled);
     case 'DELIVERED':
       // What is left of all; when even they were not counted to the end, it is not known.
-      return all >= countedMax ? undefined : text(all - waiting - scheduled - active - retrying - failed - cancelled);
+      return all >= countedMax
+        ? undefined
+        : text(all - waiting - scheduled - active - retrying - held - failed - cancelled);
   }
 }
 

@@ -22,7 +22,22 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
   const goTo = (id: string) => void navigate({ to: '/messages/$messageId', params: { messageId: id } });
   return (
     <div className="flex flex-wrap gap-2">
-      {isOpen(message) && state !== 'ACTIVE' && (
+      {state === 'HELD' && (
+        <ConfirmButton
+          title="Release this message?"
+          verb="Release it"
+          call={calls.releaseMessage(messageId)}
+          icon="play"
+          button="Release"
+          className="btn btn-primary"
+          isDanger={false}
+          done="Released: it is delivered again"
+        >
+          <p>It was the only one in flight each time the server went down. If it is the cause, it will do so again.</p>
+          <p>What crashes did to it before no longer counts: it is held again after three more.</p>
+        </ConfirmButton>
+      )}
+      {isOpen(message) && state !== 'ACTIVE' && state !== 'HELD' && (
         <ActionButton
           call={calls.deliverNow(messageId)}
           icon="send"

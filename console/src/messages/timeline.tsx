@@ -107,7 +107,9 @@ function AttemptEntry({
             ) : (
               <span className="text-xs text-failed">{OUTCOMES[attempt.outcome]}</span>
             )}
-            <span className="num text-xs font-normal text-ink-3">{tookMs.toLocaleString('en')} ms</span>
+            {attempt.outcome !== 'interrupted' && (
+              <span className="num text-xs font-normal text-ink-3">{tookMs.toLocaleString('en')} ms</span>
+            )}
           </span>
         }
       >
@@ -148,6 +150,14 @@ function Now({ message }: { readonly message: MessageWithAttempts }) {
   const { dot } = STATES[message.state];
   if (message.state === 'ACTIVE') {
     return <Entry dot={`${dot} breathe`} title={`Attempt ${message.attempts.length + 1} is under way`} />;
+  }
+  if (message.state === 'HELD') {
+    const at = message.heldAt !== undefined && { at: message.heldAt };
+    return (
+      <Entry dot={dot} title={<span className="text-held">Held</span>} {...at}>
+        {message.heldReason}
+      </Entry>
+    );
   }
   const next = message.nextDeliveryTime;
   const last = message.attempts.at(-1);

@@ -13,6 +13,8 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['queuePaused', 'The queue is paused'],
   ['flowFull', 'Its flow key is full'],
   ['flowPaused', 'Its flow key is paused'],
+  ['interrupted', 'Cut off by crashes of the server'],
+  ['held', 'Held until you decide'],
   ['active', 'Being delivered right now'],
   ['waitingForSlot', 'Waiting for a free slot'],
   ['draining', 'The node is shutting down'],

@@ -58,27 +58,44 @@ function Numbers({ overview, activity }: { readonly overview: Overview; readonly
   const text = (count: number) => countText(count, overview.countedMax);
   const late = overview.oldestDueAt === undefined ? null : Math.max(0, now - overview.oldestDueAt);
   return (
-    <div className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line sm:grid-cols-4">
-      <Tile label="Accepted" unit="/s" value={activity ? rate(activity, 'accepted') : '–'} search={{}} />
-      <Tile
-        label="Delivered"
-        unit="/s"
-        value={activity ? rate(activity, 'delivered') : '–'}
-        search={{ state: 'DELIVERED' }}
-        dot="bg-delivered"
-      />
-      <Tile label="In flight" value={text(overview.active)} search={{ state: 'ACTIVE' }} dot="bg-active" />
-      <Tile label="Waiting" value={text(overview.waiting)} search={{ state: 'CREATED' }} dot="bg-waiting" />
-      <Tile label="Scheduled" value={text(overview.scheduled)} search={{ state: 'CREATED' }} dot="bg-waiting" />
-      <Tile label="Retrying" value={text(overview.retrying)} search={{ state: 'RETRY' }} dot="bg-retrying" />
-      <Tile label="Failed" value={text(overview.failed)} to="/failures" dot="bg-failed" isBad={overview.failed > 0} />
-      <Tile
-        label="Oldest due"
-        value={late === null ? 'none late' : duration(late)}
-        search={{ state: ['CREATED', 'RETRY'] }}
-        isBad={late !== null && late > 60_000}
-      />
-    </div>
+    <>
+      {overview.held > 0 && <HeldNotice held={overview.held} text={text(overview.held)} />}
+      <div className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line sm:grid-cols-4">
+        <Tile label="Accepted" unit="/s" value={activity ? rate(activity, 'accepted') : '–'} search={{}} />
+        <Tile
+          label="Delivered"
+          unit="/s"
+          value={activity ? rate(activity, 'delivered') : '–'}
+          search={{ state: 'DELIVERED' }}
+          dot="bg-delivered"
+        />
+        <Tile label="In flight" value={text(overview.active)} search={{ state: 'ACTIVE' }} dot="bg-active" />
+        <Tile label="Waiting" value={text(overview.waiting)} search={{ state: 'CREATED' }} dot="bg-waiting" />
+        <Tile label="Scheduled" value={text(overview.scheduled)} search={{ state: 'CREATED' }} dot="bg-waiting" />
+        <Tile label="Retrying" value={text(overview.retrying)} search={{ state: 'RETRY' }} dot="bg-retrying" />
+        <Tile label="Failed" value={text(overview.failed)} to="/failures" dot="bg-failed" isBad={overview.failed > 0} />
+        <Tile
+          label="Oldest due"
+          value={late === null ? 'none late' : duration(late)}
+          search={{ state: ['CREATED', 'RETRY'] }}
+          isBad={late !== null && late > 60_000}
+        />
+      </div>
+    </>
+  );
+}
+
+function HeldNotice({ held, text }: { readonly held: number; readonly text: string }) {
+  return (
+    <Link
+      to="/messages"
+      search={{ state: 'HELD' }}
+      className="flex items-center gap-2 rounded-lg border border-line bg-held-soft px-4 py-3 text-sm text-held hover:underline"
+    >
+      <span className="size-2 shrink-0 rounded-full bg-held" />
+      {held === 1 ? '1 message is held' : `${text} messages are held`}: in flight alone when the server went down.
+      Release or cancel {held === 1 ? 'it' : 'them'}.
+    </Link>
   );
 }
 

@@ -88,6 +88,7 @@ function QueueCard({
             parts={[
               { label: 'in flight', count: counts?.active ?? 0, tone: 'bg-active' },
               { label: 'retrying', count: counts?.retrying ?? 0, tone: 'bg-retrying' },
+              { label: 'held', count: counts?.held ?? 0, tone: 'bg-held' },
               { label: 'waiting', count: counts?.waiting ?? 0, tone: 'bg-waiting' },
               { label: 'scheduled', count: counts?.scheduled ?? 0, tone: 'bg-line-strong' },
             ]}

@@ -8,6 +8,7 @@ export const STATES: Readonly<
   CREATED: { label: 'Waiting', text: 'text-waiting', dot: 'bg-waiting', soft: 'bg-waiting-soft' },
   ACTIVE: { label: 'In flight', text: 'text-active', dot: 'bg-active', soft: 'bg-active-soft' },
   RETRY: { label: 'Retrying', text: 'text-retrying', dot: 'bg-retrying', soft: 'bg-retrying-soft' },
+  HELD: { label: 'Held', text: 'text-held', dot: 'bg-held', soft: 'bg-held-soft' },
   DELIVERED: { label: 'Delivered', text: 'text-delivered', dot: 'bg-delivered', soft: 'bg-delivered-soft' },
   FAILED: { label: 'Failed', text: 'text-failed', dot: 'bg-failed', soft: 'bg-failed-soft' },
   CANCELLED: { label: 'Cancelled', text: 'text-cancelled', dot: 'bg-cancelled', soft: 'bg-cancelled-soft' },
@@ -15,8 +16,10 @@ export const STATES: Readonly<
 
 export const STATE_NAMES = Object.keys(STATES) as readonly MessageState[];
 
+const OPEN: readonly MessageState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD'];
+
 export function isOpen(message: Pick<Message, 'state'>): boolean {
-  return message.state === 'CREATED' || message.state === 'ACTIVE' || message.state === 'RETRY';
+  return OPEN.includes(message.state);
 }
 
 export function StateLabel({ state, isSoft = false }: { readonly state: MessageState; readonly isSoft?: boolean }) {

@@ -99,9 +99,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Ends it now, wherever it stands. */
+  /** Ends it now, wherever it stands: the process is shutting down. */
   interrupt(reason: string): void {
-    this.#end({ kind: 'interrupted', reason });
+    this.#end(this.#isSent ? { kind: 'interrupted', reason, cause: 'drain' } : 'unsent');
   }
 
   /** Ends it now, unless it is on the wire. */

@@ -9,6 +9,7 @@ import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { ClaimAnswer, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
+import { CrashRecovery, type Ended } from './crash-recovery.ts';
 import { type EngineLimits, InFlight } from './in-flight.ts';
 import { Loop, STORE_PAUSE_MS } from './loop.ts';
 import { type RequestStyle, sendJob } from './request.ts';
@@ -35,13 +36,6 @@ export type EngineEvent =
     }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 
-/** An attempt that was made, whatever came of it. */
-interface Ended {
-  readonly outcome: Outcome;
-  readonly startedAt: number;
-  readonly endedAt: number;
-}
-
 export interface EngineOptions {
   readonly node: string;
   readonly store: Store;
@@ -53,9 +47,7 @@ export interface EngineOptions {
   readonly limits: EngineLimits;
   /** Without one, the claims of this node are its own for ever. */
   readonly heartbeat: Heartbeat | null;
-  readonly upkeep: (
-    settleInterrupted: (claims: readonly Claim[], reason: string) => Promise<void>,
-  ) => readonly Upkeep[];
+  readonly upkeep: (recovery: CrashRecovery) => readonly Upkeep[];
   /** Makes the messages of some of the schedules that are due; answers when to come again, or null: when there is one. */
   readonly fireSchedules: (now: number) => Promise<number | null>;
   readonly observe: (event: EngineEvent) => void;
@@ -64,6 +56,7 @@ export interface EngineOptions {
 export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
+  readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
   readonly #heart: Loop | null;
   readonly #claims: Loop;
@@ -89,8 +82,16 @@ export class Engine {
     this.#heart = heartbeat && this.#loop('heartbeat', () => this.#beat(heartbeat));
     this.#claims = this.#loop('claiming', () => this.#claimDue());
     this.#schedules = this.#loop('schedules', () => this.#fireSchedules());
+    this.#recovery = new CrashRecovery({
+      store,
+      clock: world.clock,
+      concurrency: options.limits.concurrency,
+      inFlight: () => this.#inFlight.count,
+      settle: (ended) => this.#settle(ended, []),
+      wake: () => this.#claims.wake(),
+    });
     this.#upkeep = options
-      .upkeep((claims, reason) => this.#settleInterrupted(claims, reason))
+      .upkeep(this.#recovery)
       .map((task) => this.#loop(task.name, () => task.run(world.clock.now())));
     store.onWork(() => this.#wake());
     // It has observed its trouble.
@@ -105,6 +106,10 @@ export class Engine {
   /** What accounts share here, by its name in the table of budgets. Nothing is refused: messages wait. */
   get pools() {
     return this.#inFlight.pools;
+  }
+
+  get messagesHeld(): number {
+    return this.#recovery.held;
   }
 
   /** Every loop waits for the clock or for work. */
@@ -161,7 +166,8 @@ export class Engine {
     this.#lapsesSeen = lapses;
     // The next sign of life wakes us.
     if (!this.#isTrusted) return Number.POSITIVE_INFINITY;
-    const limits = this.#inFlight.free();
+    this.#recovery.mayStartAlone();
+    const limits = this.#recovery.limit(this.#inFlight.free());
     this.#isClaiming = true;
     const { claims, nextDueAt, nextScheduleAt } = await this.#claim(limits).finally(() => {
       this.#isClaiming = false;
@@ -172,9 +178,11 @@ export class Engine {
       return 0;
     }
     this.#start(claims);
+    if (this.#recovery.isClosed && (await this.#startAlone())) return 0;
+    const waitMs = this.#recovery.changesInMs();
     // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
-    if (nextDueAt === null || claims.length >= limits.slots) return Number.POSITIVE_INFINITY;
-    return Math.max(0, nextDueAt - clock.now());
+    if (nextDueAt === null || claims.length >= limits.slots) return waitMs;
+    return Math.min(waitMs, Math.max(0, nextDueAt - clock.now()));
   }
 
   #claim(limits: ClaimLimits): Promise<ClaimAnswer> {
@@ -189,11 +197,19 @@ export class Engine {
     sender.send(claims.map((claim) => sendJob(claim, style)));
   }
 
+  /** Answers whether the others may go on at once. */
+  async #startAlone(): Promise<boolean> {
+    const claim = this.#recovery.mayStartAlone() ? await this.#recovery.claimAlone() : null;
+    if (claim && this.#isTrusted) this.#start([claim]);
+    else if (claim) await this.#release([claim]);
+    return !this.#recovery.isClosed;
+  }
+
   /** While a claim is under way, what is leased without being asked for need not wait for its answer. */
   async #handOut(): Promise<void> {
     this.#isHandingOut = false;
     if (!this.#isClaiming || this.#isStopping || !this.#isTrusted) return;
-    const { claims } = await this.#claim(this.#inFlight.free());
+    const { claims } = await this.#claim(this.#recovery.limit(this.#inFlight.free()));
     if (this.#isTrusted) this.#start(claims);
     else await this.#release(claims);
   }
@@ -246,6 +262,7 @@ export class Engine {
     const settling = this.#settleSome(ended);
     await Promise.all([settling, this.#release(unsent)]);
     for (const claim of unsent) this.#inFlight.remove(claim);
+    this.#recovery.noteEnds(unsent, 0);
     if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#wake();
   }
@@ -260,8 +277,14 @@ export class Engine {
         end += 1;
       }
       const piece = end - at === ended.length ? ended : ended.slice(at, end);
-      await this.#settle(piece, this.#isStopping ? [] : this.#passingOn(piece));
+      const isClosed = this.#isStopping || this.#recovery.isClosed;
+      await this.#settle(piece, isClosed ? [] : this.#passingOn(piece));
       for (const [claim] of piece) this.#inFlight.remove(claim);
+      const known = piece.filter(([, { outcome }]) => outcome.kind !== 'interrupted').length;
+      this.#recovery.noteEnds(
+        piece.map(([claim]) => claim),
+        known,
+      );
       at = end;
     }
   }
@@ -275,15 +298,6 @@ export class Engine {
       accounts.set(accountId, this.#inFlight.mayPassOn(claim));
     }
     return [...accounts].filter(([, mayPassOn]) => mayPassOn).map(([accountId]) => accountId);
-  }
-
-  async #settleInterrupted(claims: readonly Claim[], reason: string): Promise<void> {
-    const at = this.#options.world.clock.now();
-    const outcome: Outcome = { kind: 'interrupted', reason };
-    await this.#settle(
-      claims.map((claim) => [claim, { outcome, startedAt: at, endedAt: at }]),
-      [],
-    );
   }
 
   /** `takesOver`: messages of these accounts were sent from here, and leave their slots to the next of their queues. */

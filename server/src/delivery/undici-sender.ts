@@ -62,7 +62,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   function start(job: SendJob): void {
     const startedAt = clock.now();
     if (isClosed) {
-      report(job.lease, startedAt, { kind: 'interrupted', reason: 'the sender is closed' });
+      report(job.lease, startedAt, 'unsent');
       return;
     }
     const target = parseTargetUrl(job.url);

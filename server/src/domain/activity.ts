@@ -6,7 +6,7 @@ import type { Attempt } from './message.ts';
 
 /** One step of the journal, as far as it counts. */
 export interface ActivityStep {
-  readonly kind: 'accepted' | 'attempt' | 'cancelled';
+  readonly kind: 'accepted' | 'attempt' | 'released' | 'cancelled';
   /** How it ended; null for the other kinds. */
   readonly attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'> | null;
   /** From when it was due at first until the attempt ended. */
@@ -40,8 +40,8 @@ export function tally(steps: Iterable<ActivityStep>): Activity {
   const count = { accepted: 0, delivered: 0, retried: 0, failed: 0, cancelled: 0 };
   const lags: number[] = new Array(LAG_BUCKETS).fill(0);
   for (const { kind, attempt, lagMs } of steps) {
-    if (kind !== 'attempt') count[kind] += 1;
-    else {
+    if (kind === 'accepted' || kind === 'cancelled') count[kind] += 1;
+    else if (kind === 'attempt') {
       const end = attempt && attemptEnds(attempt).at(-1);
       if (end === 'RETRY') count.retried += 1;
       else if (end === 'FAILED') count.failed += 1;

@@ -8,6 +8,8 @@ export const EVENT_STATES = [
   'ACTIVE',
   'RETRY',
   'ERROR',
+  'HELD',
+  'RELEASED',
   'DELIVERED',
   'FAILED',
   'CANCEL_REQUESTED',
@@ -19,7 +21,7 @@ export interface MessageEvent {
   readonly at: number;
   readonly state: EventState;
   readonly message: Message;
-  /** The attempt it tells of; null for acceptance and cancellation, and for one that has not ended. */
+  /** The attempt it tells of; null for acceptance, release and cancellation, and for one that has not ended. */
   readonly attempt: Attempt | null;
   /** Of an attempt that is told of before it has ended. */
   readonly attemptNumber?: number;
@@ -34,6 +36,7 @@ export type Step =
   | { readonly kind: 'started'; readonly number: number; readonly at: number }
   /** It ended. */
   | { readonly kind: 'attempt'; readonly attempt: Attempt }
+  | { readonly kind: 'released'; readonly at: number }
   | { readonly kind: 'cancelled' };
 
 /** The most that are told of one step. */
@@ -54,6 +57,8 @@ export function stepEvents(message: Message, step: Step): MessageEvent[] {
         message,
         attempt: step.attempt,
       }));
+    case 'released':
+      return [{ at: step.at, state: 'RELEASED', message, attempt: null }];
     case 'cancelled': {
       const at = message.endedAt ?? message.createdAt;
       return [
@@ -73,7 +78,9 @@ export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextA
   const isSuccess =
     attempt.outcome === 'answered' && attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
   if (isSuccess) return ['DELIVERED'];
-  return ['ERROR', attempt.nextAt === null ? 'FAILED' : 'RETRY'];
+  if (attempt.nextAt !== null) return ['ERROR', 'RETRY'];
+  // Nothing fails because we cut it off: without a next time it waits for a person.
+  return ['ERROR', attempt.outcome === 'interrupted' ? 'HELD' : 'FAILED'];
 }
 
 /** All events of one message so far, oldest first. */

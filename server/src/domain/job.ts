@@ -1,7 +1,7 @@
 // A bulk operation: something done to every message that a filter means, at a chosen pace, until it is done or stopped.
 
 import type { NewMessage } from './message.ts';
-import type { MessageFilter } from './message-filter.ts';
+import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
 export const JOB_ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
@@ -47,7 +47,7 @@ export interface JobStep {
  * there when it was asked for.
  */
 export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'filter' | 'createdAt'>): MessageFilter {
-  const applicable = action === 'cancel' ? (['CREATED', 'ACTIVE', 'RETRY'] as const) : (['FAILED'] as const);
+  const applicable: readonly ShownState[] = action === 'cancel' ? OPEN_STATES : ['FAILED'];
   const states = filter.states ? applicable.filter((state) => filter.states!.includes(state)) : applicable;
   return { ...filter, states, toAt: Math.min(filter.toAt ?? createdAt, createdAt) };
 }

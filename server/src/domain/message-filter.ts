@@ -5,7 +5,11 @@ import { parseTargetUrl } from './destination.ts';
 import type { Message } from './message.ts';
 
 /** The states a user sees; `pending` is told apart by whether anything was tried yet. */
-export type ShownState = 'CREATED' | 'ACTIVE' | 'RETRY' | 'DELIVERED' | 'FAILED' | 'CANCELLED';
+export const SHOWN_STATES = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'DELIVERED', 'FAILED', 'CANCELLED'] as const;
+export type ShownState = (typeof SHOWN_STATES)[number];
+
+/** Of what has not ended. */
+export const OPEN_STATES: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD'];
 
 export interface MessageFilter {
   readonly messageIds?: readonly string[];
@@ -39,6 +43,8 @@ export function shownState(message: Pick<Message, 'state' | 'attempts'>): ShownS
       return message.attempts === 0 ? 'CREATED' : 'RETRY';
     case 'claimed':
       return 'ACTIVE';
+    case 'held':
+      return 'HELD';
     case 'delivered':
       return 'DELIVERED';
     case 'failed':

@@ -2,6 +2,7 @@
 // private to the store adapters and to http/.
 
 import type { FlowLimits } from './flow-control.ts';
+import type { CutOff } from './recovery.ts';
 import type { Redaction } from './redact.ts';
 import type { TierName } from './tier.ts';
 
@@ -70,20 +71,27 @@ export interface NewMessage {
   readonly dueAt: number;
 }
 
-/** `pending` waits for its time, its turn or a free slot; `claimed` has an attempt under way; the others are ends. */
-export type MessageState = 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+/**
+ * `pending` waits for its time, its turn or a free slot; `claimed` has an attempt under way; `held` waits for a person;
+ * the others are ends.
+ */
+export type MessageState = 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
 
-/** A message as the store knows it. `dueAt` is now the earliest time of its next attempt. */
+/** A message as the store knows it. `dueAt` is now the earliest time of its next attempt; while it is held, never. */
 export interface Message extends NewMessage {
   readonly state: MessageState;
   readonly firstDueAt: number;
   /** Failed attempts with a known result that were followed by another: what `retriesMax` limits. */
   readonly retried: number;
-  /** Attempts cut off by a crash: they use up no retry, but are limited by themselves. */
+  /** Attempts cut off by a crash since the last known result: they use up no retry. */
   readonly interrupted: number;
-  /** All attempts that have ended, of either kind. */
+  /** Of those, how many were the only one in flight. */
+  readonly aloneAtCrash: number;
+  /** All attempts that have ended, of any kind. */
   readonly attempts: number;
   readonly endedAt: number | null;
+  /** Since when it is held. */
+  readonly heldAt: number | null;
   /** When the attempt under way was claimed. */
   readonly claimedAt: number | null;
   /** Why it failed, in words. */
@@ -116,7 +124,7 @@ export type Outcome =
   /** The egress guard or the sender will never send this; trying again is pointless. */
   | { readonly kind: 'refusedByPolicy'; readonly reason: string }
   /** Nobody knows whether the receiver got it: the attempt was cut off by a crash, a lost node or a shutdown. */
-  | { readonly kind: 'interrupted'; readonly reason: string };
+  | { readonly kind: 'interrupted'; readonly reason: string; readonly cause: CutOff };
 
 /** One attempt as it is kept for the log. */
 export interface Attempt {
@@ -142,8 +150,10 @@ export interface Settlement {
   readonly attempt: Attempt;
   readonly retried: number;
   readonly interrupted: number;
-  readonly next:
-    | { readonly state: 'pending'; readonly dueAt: number }
+  readonly aloneAtCrash: number;
+  readonly next: /** `startsAlone`: only while nothing else does, see domain/recovery.ts. */
+    | { readonly state: 'pending'; readonly dueAt: number; readonly startsAlone: boolean }
+    | { readonly state: 'held'; readonly heldAt: number }
     | { readonly state: 'delivered'; readonly expiresAt: number }
     | { readonly state: 'failed'; readonly expiresAt: number; readonly failure: string };
   /** Callbacks: written in the same transaction. */

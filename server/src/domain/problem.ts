@@ -34,6 +34,8 @@ export const PROBLEMS = {
   last_admin_token: [409, 'The token is the last one that may administer, so it cannot be revoked.'],
   session_active: [409, 'Somebody is signed in to the console already, with another token.'],
   topic_empty: [409, 'The topic has no endpoints, so there is nowhere to deliver to.'],
+  message_held: [409, 'The message is held, because it may be what brought the server down: release it, or cancel it.'],
+  not_held: [409, 'Only a held message can be released, and this one is not.'],
   queue_not_empty: [409, 'The queue has messages that have not ended; cancel them first, or say force=true.'],
   limit_exceeded: [412, "The request is over one of the limits of the account's tier."],
   request_too_large: [413, 'The request as a whole is over the hard limit of the server.'],

@@ -7,11 +7,9 @@ import { callbackRoom } from './descent.ts';
 import { formatDurationMs } from './duration.ts';
 import type { NewId } from './id.ts';
 import type { Attempt, Claim, HeaderList, Message, NewMessage, Outcome, Settlement } from './message.ts';
+import { afterCutOff, type Interruptions, NO_INTERRUPTIONS } from './recovery.ts';
 import { nextRetryDelayMs, retryAfterMs } from './retry-after.ts';
 import { retryDelayMs } from './retry-delay.ts';
-
-/** A message whose attempts keep being cut off is given up: it may be what brings the process down. */
-export const INTERRUPTIONS_MAX = 3;
 
 /** A destination answers this to say that trying again is pointless. */
 export const STATUS_NOT_RETRYABLE = 489;
@@ -31,24 +29,28 @@ export interface SettleContext {
   readonly retryFloor?: { readonly afterRetries: number; readonly ms: number };
 }
 
-type Verdict =
+/** What follows, and how often crashes have cut it off by then: a known result sets that back. */
+type Verdict = { readonly counts: Interruptions } & (
   | { readonly kind: 'delivered' }
-  | { readonly kind: 'again'; readonly afterMs: number; readonly usesRetry: boolean }
-  | { readonly kind: 'failed'; readonly failure: string };
+  | { readonly kind: 'retry'; readonly afterMs: number }
+  /** In its old place in line, unless there is a pause. */
+  | { readonly kind: 'repeat'; readonly afterMs: number; readonly startsAlone: boolean }
+  | { readonly kind: 'held' }
+  | { readonly kind: 'failed'; readonly failure: string }
+);
 
 export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleContext): Settlement {
   const { message } = claim;
   const verdict = atLeastFloor(judge(message, end, context.headerPrefix), message, context.retryFloor);
-  const next = nextState(verdict, end.endedAt, context.retentionMs);
-  const attempt = attemptRecord(message, end, next.state === 'pending' ? next.dueAt : null);
-  const usesRetry = verdict.kind === 'again' && verdict.usesRetry;
+  const next = nextState(message, verdict, end.endedAt, context.retentionMs);
+  const attempt = attemptRecord(message, end, next.state === 'pending' ? Math.max(next.dueAt, end.endedAt) : null);
   return {
     lease: claim.lease,
     accountId: message.accountId,
     messageId: message.id,
     attempt,
-    retried: message.retried + (usesRetry ? 1 : 0),
-    interrupted: message.interrupted + (end.outcome.kind === 'interrupted' ? 1 : 0),
+    retried: message.retried + (verdict.kind === 'retry' ? 1 : 0),
+    ...verdict.counts,
     next,
     followUps: followUps(message, attempt, verdict.kind === 'failed', context.newId),
   };
@@ -57,41 +59,42 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
 /** Whether something follows from this end: another try, a callback, or the next of a queue or a flow key. */
 export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
   const isInLine = message.queueName !== null || message.flow !== null;
-  return isInLine || next.state === 'pending' || followUps.length > 0;
+  return isInLine || next.state === 'pending' || next.state === 'held' || followUps.length > 0;
 }
 
 function judge(message: Message, end: AttemptEnd, headerPrefix: string): Verdict {
   const { outcome } = end;
+  const counts = NO_INTERRUPTIONS;
   switch (outcome.kind) {
     case 'answered':
-      if (outcome.status >= 200 && outcome.status <= 299) return { kind: 'delivered' };
+      if (outcome.status >= 200 && outcome.status <= 299) return { kind: 'delivered', counts };
       if (isMarkedNotRetryable(outcome.status, outcome.headers, headerPrefix)) {
-        return { kind: 'failed', failure: `${describe(outcome)} and said not to retry` };
+        return { kind: 'failed', failure: `${describe(outcome)} and said not to retry`, counts };
       }
       return retryOrFail(message, outcome, retryAfterMs(outcome.headers, end.endedAt));
     case 'unreachable':
     case 'timedOut':
       return retryOrFail(message, outcome, null);
     case 'refusedByPolicy':
-      return { kind: 'failed', failure: describe(outcome) };
-    case 'interrupted':
-      if (message.interrupted + 1 >= INTERRUPTIONS_MAX) {
-        return { kind: 'failed', failure: `interrupted ${INTERRUPTIONS_MAX} times: ${outcome.reason}` };
-      }
-      return { kind: 'again', afterMs: 0, usesRetry: false };
+      return { kind: 'failed', failure: describe(outcome), counts };
+    case 'interrupted': {
+      const { counts, next } = afterCutOff(message, outcome.cause);
+      return next.kind === 'held' ? { kind: 'held', counts } : { ...next, kind: 'repeat', counts };
+    }
   }
 }
 
 function retryOrFail(message: Message, outcome: Outcome, hintMs: number | null): Verdict {
-  if (message.retried >= message.retriesMax) return { kind: 'failed', failure: describe(outcome) };
+  const counts = NO_INTERRUPTIONS;
+  if (message.retried >= message.retriesMax) return { kind: 'failed', failure: describe(outcome), counts };
   const ownMs =
     message.retryDelay === null ? backoffMs(message.retried) : retryDelayMs(message.retryDelay, message.retried);
-  return { kind: 'again', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), usesRetry: true };
+  return { kind: 'retry', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), counts };
 }
 
 /** Whatever the message or the receiver asks for: a hundred retries without a wait are a flood. */
 function atLeastFloor(verdict: Verdict, { retried }: Message, floor: SettleContext['retryFloor']): Verdict {
-  if (!floor || verdict.kind !== 'again' || !verdict.usesRetry || retried < floor.afterRetries) return verdict;
+  if (!floor || verdict.kind !== 'retry' || retried < floor.afterRetries) return verdict;
   return { ...verdict, afterMs: Math.max(verdict.afterMs, floor.ms) };
 }
 
@@ -101,12 +104,20 @@ function isMarkedNotRetryable(status: number, headers: HeaderList, headerPrefix:
   return headers.some(([name, value]) => name.toLowerCase() === marker && value.trim().toLowerCase() === 'true');
 }
 
-function nextState(verdict: Verdict, endedAt: number, retentionMs: number): Settlement['next'] {
+function nextState(message: Message, verdict: Verdict, endedAt: number, retentionMs: number): Settlement['next'] {
   switch (verdict.kind) {
     case 'delivered':
       return { state: 'delivered', expiresAt: endedAt + retentionMs };
-    case 'again':
-      return { state: 'pending', dueAt: endedAt + verdict.afterMs };
+    case 'retry':
+      return { state: 'pending', dueAt: endedAt + verdict.afterMs, startsAlone: false };
+    case 'repeat': {
+      const { afterMs, startsAlone } = verdict;
+      // Not behind those that became due while it was under way.
+      const dueAt = afterMs === 0 ? Math.min(message.dueAt, endedAt) : endedAt + afterMs;
+      return { state: 'pending', dueAt, startsAlone };
+    }
+    case 'held':
+      return { state: 'held', heldAt: endedAt };
     case 'failed':
       return { state: 'failed', expiresAt: endedAt + retentionMs, failure: verdict.failure };
   }

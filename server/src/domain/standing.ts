@@ -6,7 +6,7 @@ import { shownState } from './message-filter.ts';
 /** Open messages that are alike in everything that counts here. */
 export interface OpenGroup {
   readonly queueName: string | null;
-  readonly state: Extract<Message['state'], 'pending' | 'claimed'>;
+  readonly state: Extract<Message['state'], 'pending' | 'claimed' | 'held'>;
   readonly hasAttempts: boolean;
   /** Its time has not come yet. */
   readonly isLater: boolean;
@@ -23,6 +23,8 @@ export interface StandingCounts {
   readonly scheduled: number;
   readonly active: number;
   readonly retrying: number;
+  /** Waits for a person. */
+  readonly held: number;
 }
 
 export interface Standing {
@@ -54,6 +56,7 @@ function countsOf(groups: readonly OpenGroup[]): StandingCounts {
     scheduled: sum(created.filter(({ isLater }) => isLater)),
     active: sum(groups.filter(shown('ACTIVE'))),
     retrying: sum(groups.filter(shown('RETRY'))),
+    held: sum(groups.filter(shown('HELD'))),
   };
 }
 

@@ -5,6 +5,7 @@ import { formatDurationMs } from './duration.ts';
 import type { FlowKey } from './flow-key.ts';
 import type { Message } from './message.ts';
 import type { Queue } from './queue.ts';
+import { heldReason, isSuspect } from './recovery.ts';
 
 export interface WhyInput {
   readonly message: Message;
@@ -19,11 +20,13 @@ export interface Why {
   readonly reason:
     | 'ended'
     | 'active'
+    | 'held'
     | 'queuePaused'
     | 'behind'
     | 'flowPaused'
     | 'flowFull'
     | 'retrying'
+    | 'interrupted'
     | 'delayed'
     | 'draining'
     | 'waitingForSlot';
@@ -41,6 +44,7 @@ export function whyNotDelivered(input: WhyInput): Why {
     return { reason: 'ended', text: `it has ended: ${how}` };
   }
   if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is under way` };
+  if (message.state === 'held') return { reason: 'held', text: `it is held: ${heldReason(message)}` };
   if (queue?.isPaused) {
     return { reason: 'queuePaused', text: `queue "${queue.name}" is paused; resume it to go on` };
   }
@@ -60,13 +64,27 @@ export function whyNotDelivered(input: WhyInput): Why {
     return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to go on` };
   const full = flowKey && fullKey(flowKey, now);
   if (full) return full;
+  if (isSuspect(message)) return afterCrashes(message);
   if (input.isDraining) return { reason: 'draining', text: 'this node is shutting down; another start delivers it' };
   return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
+}
+
+/** It is due, and nothing else starts while it does. */
+function afterCrashes(message: Message): Why {
+  const text = `crashes of the server cut it off ${message.interrupted} times in a row; it starts as soon as it can start alone`;
+  return { reason: 'interrupted', text };
 }
 
 function waiting(message: Message, now: number): Why {
   const inMs = formatDurationMs(message.dueAt - now);
   const at = new Date(message.dueAt).toISOString();
+  if (isSuspect(message)) {
+    return {
+      reason: 'interrupted',
+      text: `crashes of the server cut it off ${message.interrupted} times in a row; it is tried again, alone, at ${at}, in ${inMs}`,
+      nextAttemptAt: message.dueAt,
+    };
+  }
   if (message.attempts === 0) {
     return { reason: 'delayed', text: `it is delayed until ${at}, in ${inMs}`, nextAttemptAt: message.dueAt };
   }

@@ -1,6 +1,7 @@
 // What the API answers, as schemas: the OpenAPI document shows them, and the tests hold every answer against them.
 
 import Type, { type TSchema } from 'typebox';
+import { SHOWN_STATES } from '../domain/message-filter.ts';
 
 const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
 const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
@@ -44,10 +45,13 @@ const messageFields = {
   timeoutMs: Type.Integer(),
   notBefore: Ms,
   createdAt: Ms,
-  state: Type.String({ enum: ['CREATED', 'ACTIVE', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELLED'] }),
+  state: Type.String({ enum: [...SHOWN_STATES] }),
   retried: Type.Integer(),
   nextDeliveryTime: optional(Ms),
   endedAt: optional(Ms),
+  interrupted: optional(Type.Integer({ description: 'Crashes that cut it off since its last known result.' })),
+  heldAt: optional(Ms),
+  heldReason: optional(Type.String()),
   responseStatus: optional(Type.Integer()),
   failure: optional(Type.String()),
   callback: optional(Type.String()),
@@ -92,6 +96,7 @@ export const DeadLetterAnswer = open({
 export const DeadLettersAnswer = open({ messages: Type.Array(DeadLetterAnswer), cursor: Cursor });
 export const DeletedAnswer = open({ deleted: Type.Integer(), cursor: Cursor });
 export const CancelledAnswer = open({ cancelled: Type.Integer() });
+export const ReleasedAnswer = open({ released: Type.Integer() });
 export const MessageIdAnswer = open({ messageId: Type.String() });
 export const RetriedAnswer = open({ responses: Type.Array(MessageIdAnswer), cursor: Cursor });
 export const RunAnswer = Type.Array(open({ messageId: Type.String(), url: Type.String() }));
@@ -218,7 +223,7 @@ export const UsageAnswer = open({
 export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier: Type.String(), createdAt: Ms });
 export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer) });
 const Count = Type.Integer({ minimum: 0 });
-const standingFields = { waiting: Count, scheduled: Count, active: Count, retrying: Count };
+const standingFields = { waiting: Count, scheduled: Count, active: Count, retrying: Count, held: Count };
 export const OverviewAnswer = open({
   now: Ms,
   ...standingFields,

@@ -4,13 +4,11 @@
 import Type from 'typebox';
 import { eachMax } from '../domain/budgets.ts';
 import { messageIdOf } from '../domain/callback.ts';
-import type { MessageFilter, ShownState } from '../domain/message-filter.ts';
+import { type MessageFilter, SHOWN_STATES, type ShownState } from '../domain/message-filter.ts';
 import type { PageRequest } from '../store/store.ts';
 import { ApiError } from './errors.ts';
 
 const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);
-
-const SHOWN_STATES: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELLED'];
 
 /** What every list takes, beside its filters. */
 export const PAGE_NAMES = ['count', 'cursor', 'order'] as const;

@@ -5,6 +5,7 @@ import { base64, deadLetterId, headerMap } from '../domain/callback.ts';
 import type { MessageEvent } from '../domain/event.ts';
 import type { Attempt, HeaderList, Message } from '../domain/message.ts';
 import { shownState } from '../domain/message-filter.ts';
+import { heldReason } from '../domain/recovery.ts';
 import { redactBody, redactHeaders } from '../domain/redact.ts';
 import { retriesMade } from '../domain/retries-made.ts';
 import { sha256 } from './publications.ts';
@@ -29,8 +30,10 @@ export function messageView(message: Message) {
     createdAt: message.createdAt,
     state: shownState(message),
     retried: retriesMade(message),
-    ...(message.endedAt === null && { nextDeliveryTime: message.dueAt }),
+    ...(message.endedAt === null && message.heldAt === null && { nextDeliveryTime: message.dueAt }),
     ...(message.endedAt !== null && { endedAt: message.endedAt }),
+    ...(message.interrupted > 0 && { interrupted: message.interrupted }),
+    ...(message.heldAt !== null && { heldAt: message.heldAt, heldReason: heldReason(message) }),
     ...(message.lastStatus !== null && { responseStatus: message.lastStatus }),
     ...(message.failure !== null && { failure: message.failure }),
     ...shownCallback('callback', message),
@@ -87,7 +90,7 @@ export function eventView({ at, state, message, attempt, attemptNumber = attempt
     ...(state === 'CREATED' && { nextDeliveryTime: message.firstDueAt }),
     ...(attemptNumber !== undefined && { attempt: attemptNumber }),
     ...(state === 'RETRY' && attempt && { nextDeliveryTime: attempt.nextAt }),
-    ...((state === 'ERROR' || state === 'FAILED') && { error: errorText(attempt) }),
+    ...((state === 'ERROR' || state === 'HELD' || state === 'FAILED') && { error: errorText(attempt) }),
     ...(isAttemptEnd &&
       attempt.status !== null && {
         responseStatus: attempt.status,

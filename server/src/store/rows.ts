@@ -26,8 +26,11 @@ import type { Endpoint, Topic } from '../domain/topic.ts';
 
 export type Flag = 0 | 1 | boolean;
 
-/** `pending` has three kinds here, told apart by what the message waits for; see the migrations. */
-export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending'>;
+/**
+ * `pending` has three kinds here, told apart by what the message waits for; see the migrations. One that is held waits
+ * in the same ways, for a time that never comes.
+ */
+export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending' | 'held'>;
 
 export interface MessageRow {
   seq: number;
@@ -77,6 +80,9 @@ export interface MessageRow {
   body: Uint8Array;
   /** Of the body that it shares with others; null when it has its own. */
   body_id: number | null;
+  alone_at_crash: number;
+  alone_from_at: number | null;
+  held_at: number | null;
 }
 
 /** Null for most: a message that no other led to may lead to as many as there may be. */
@@ -114,13 +120,15 @@ export function toMessage(row: MessageRow): Message {
     hops: row.hops,
     descendantsLeft: row.descendants_left ?? DESCENDANTS_MAX,
     createdAt: row.created_at,
-    dueAt: row.due_at,
-    state: toState(row.state),
+    dueAt: row.alone_from_at ?? row.due_at,
+    state: toState(row),
     firstDueAt: row.first_due_at,
     retried: row.retried,
     interrupted: row.interrupted,
+    aloneAtCrash: row.alone_at_crash,
     attempts: row.attempts,
     endedAt: row.ended_at,
+    heldAt: row.held_at,
     claimedAt: row.claimed_at,
     failure: row.failure,
     lastStatus: row.last_status,
@@ -131,7 +139,10 @@ function parseCallback(text: string | null): CallbackTarget | null {
   return text === null ? null : (JSON.parse(text) as CallbackTarget);
 }
 
-export function toState(state: RowState): MessageState {
+export type StateOfRow = Pick<MessageRow, 'state' | 'held_at'>;
+
+export function toState({ state, held_at: heldAt }: StateOfRow): MessageState {
+  if (heldAt !== null) return 'held';
   return state === 'delayed' || state === 'queued' || state === 'ready' ? 'pending' : state;
 }
 
@@ -277,6 +288,7 @@ export function toToken(row: TokenRow): Token {
 export interface OpenGroupRow {
   queue_name: string | null;
   is_claimed: Flag;
+  is_held: Flag;
   has_attempts: Flag;
   is_later: Flag;
   holds_slot: Flag;
@@ -287,7 +299,7 @@ export interface OpenGroupRow {
 export function toOpenGroup(row: OpenGroupRow): OpenGroup {
   return {
     queueName: row.queue_name,
-    state: row.is_claimed ? 'claimed' : 'pending',
+    state: row.is_claimed ? 'claimed' : row.is_held ? 'held' : 'pending',
     hasAttempts: Boolean(row.has_attempts),
     isLater: Boolean(row.is_later),
     holdsSlot: Boolean(row.holds_slot),
@@ -308,6 +320,7 @@ export interface StepRow {
 /** Steps other than the end of attempt 1, 2, 3 …; see the migrations. */
 export const ACCEPTED = 0;
 export const CANCELLED = -1;
+export const RELEASED = -2;
 /** Accepted, and its first attempt started in the same transaction: one row tells both, so that a start costs none. */
 export const ACCEPTED_STARTED = -3;
 
@@ -333,6 +346,7 @@ export function bareStep({
 }): Exclude<Step, { kind: 'attempt' }> | null {
   if (step === ACCEPTED || step === ACCEPTED_STARTED) return { kind: 'accepted', isStarted: step === ACCEPTED_STARTED };
   if (step === CANCELLED) return { kind: 'cancelled' };
+  if (step === RELEASED) return { kind: 'released', at };
   const number = startedBy(step);
   return number === null ? null : { kind: 'started', number, at };
 }
@@ -340,6 +354,7 @@ export function bareStep({
 export function toStep(row: StepRow): ActivityStep {
   if (row.step === ACCEPTED || row.step === ACCEPTED_STARTED) return { kind: 'accepted', attempt: null, lagMs: 0 };
   if (row.step === CANCELLED) return { kind: 'cancelled', attempt: null, lagMs: 0 };
+  if (row.step === RELEASED) return { kind: 'released', attempt: null, lagMs: 0 };
   const attempt = row.outcome && { outcome: row.outcome, status: row.status, nextAt: row.next_at };
   return { kind: 'attempt', attempt, lagMs: row.lag_ms ?? 0 };
 }

@@ -3,10 +3,11 @@
 // Every adapter plans its claims through one of these.
 
 import type { Claim, NewMessage } from '../domain/message.ts';
+import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { ClaimAnswer, ClaimRequest } from './store.ts';
-import type { Estate } from './succession.ts';
+import type { Estate, Heir } from './succession.ts';
 
 /** What a claim must know of the account of its message. */
 export interface AccountAtClaim {
@@ -107,9 +108,14 @@ export class StandingOffer {
     return lease;
   }
 
+  /** To whom something may be leased that no offer names. */
+  heir(): Heir {
+    return { node: this.#node, leasePrefix: this.newLeasePrefix() };
+  }
+
   /** For the next of the queues of these accounts; null if there are none. */
   estate(accounts: readonly string[]): Estate | null {
-    return accounts.length === 0 ? null : { node: this.#node, leasePrefix: this.newLeasePrefix(), accounts };
+    return accounts.length === 0 ? null : { ...this.heir(), accounts };
   }
 
   /** Leased in place of those that have ended, whose slots they take: handed out at the next claim. */
@@ -241,9 +247,10 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, n
       state: 'claimed',
       firstDueAt: message.dueAt,
       retried: 0,
-      interrupted: 0,
+      ...NO_INTERRUPTIONS,
       attempts: 0,
       endedAt: null,
+      heldAt: null,
       claimedAt: now,
       failure: null,
       lastStatus: null,

@@ -17,6 +17,7 @@ import type { ClaimLimits } from '../domain/slots.ts';
 import type { Standing } from '../domain/standing.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
+import type { RecoveryStore } from './recovery-store.ts';
 
 export interface ClaimRequest {
   readonly node: string;
@@ -160,7 +161,7 @@ export interface SettleOptions {
   readonly canWait?: boolean;
 }
 
-export interface Store {
+export interface Store extends RecoveryStore {
   // ——— in ———
 
   /**
@@ -195,9 +196,6 @@ export interface Store {
   /** The nodes that are alive, and those that were a while ago. */
   listNodes(): Promise<readonly NodeInfo[]>;
 
-  /** Claims held by nodes that are no longer alive, to be settled as interrupted. Never those of `node` itself. */
-  orphanedClaims(node: string, limit: number): Promise<readonly Claim[]>;
-
   /** Calls `listener` when something was written to the journal. A hint, like `onWork`, but for any number of listeners. */
   onJournal(listener: () => void): () => void;
 
@@ -212,7 +210,7 @@ export interface Store {
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<readonly string[]>;
 
   /** Makes a message that waits for the clock due now. */
-  deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'notWaiting'>;
+  deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'>;
 
   /** Null when there is no such message. */
   whyFacts(accountId: string, messageId: string): Promise<WhyFacts | null>;

@@ -32,9 +32,6 @@ export function takingOver(
 /** Nobody looked whether there is room for its bytes: only those that are not counted take over. */
 export const HEIR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
-/** Bodies of claims of nodes that are gone, in one call; one that is larger comes alone. */
-export const ORPHAN_BYTES_MAX = 8 * 1024 * 1024;
-
 /** What a message takes up: a place in its queue, and a slot at its host. */
 export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
 

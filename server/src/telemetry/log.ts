@@ -2,6 +2,7 @@
 
 import pino, { type Logger } from 'pino';
 import type { EngineEvent } from '../delivery/engine.ts';
+import { heldReason } from '../domain/recovery.ts';
 
 export type Log = Logger;
 
@@ -28,6 +29,10 @@ export function logEngine(log: Log): (event: EngineEvent) => void {
         { account: message.accountId, message: message.id },
         'a callback was not made: too many descend from one message',
       );
+    }
+    if (next.state === 'held' && result === 'settled') {
+      const why = heldReason(settlement);
+      log.warn({ account: message.accountId, message: message.id, host: message.host, why }, 'a message is held');
     }
     log.info(
       {

@@ -119,6 +119,10 @@ export function countEngine(metrics: Metrics): (event: EngineEvent) => void {
     'postrider_messages_ended_total',
     'Messages that have ended, by state; cancelled ones not included.',
   );
+  const held = metrics.counter(
+    'postrider_messages_held_total',
+    'Times a message was held, because it was in flight alone at crash after crash.',
+  );
   const trouble = metrics.counter(
     'postrider_engine_troubles_total',
     'Times the engine could not go on and tried again.',
@@ -129,7 +133,10 @@ export function countEngine(metrics: Metrics): (event: EngineEvent) => void {
     const { attempt, next } = event.settlement;
     const status = attempt.status === null ? 'none' : `${Math.floor(attempt.status / 100)}xx`;
     attempts({ outcome: attempt.outcome, status });
-    seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
-    if (event.result === 'settled' && next.state !== 'pending') ended({ state: next.state });
+    // Nobody knows when a crash cut an attempt off, only when that was found.
+    if (attempt.outcome !== 'interrupted') seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
+    if (event.result !== 'settled') return;
+    if (next.state === 'held') held();
+    else if (next.state !== 'pending') ended({ state: next.state });
   };
 }

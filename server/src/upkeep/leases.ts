@@ -1,6 +1,7 @@
 // Keeps this node's claims alive, and ends the claims of nodes that are not.
 
 import type { Claim } from '../domain/message.ts';
+import type { Recovery } from '../store/recovery-store.ts';
 import type { Store } from '../store/store.ts';
 
 /** A node that has not been heard of for this long is gone. */
@@ -13,7 +14,6 @@ const BEAT_EVERY_MS = 5000;
 const START_WITHIN_MS = NODE_TTL_MS / 2;
 /** Nothing is put on the wire so late that it could arrive after somebody else has taken it over. */
 const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
-const ORPHANS_PER_RUN = 500;
 
 export function heartbeat(store: Store, node: string) {
   return {
@@ -26,18 +26,29 @@ export function heartbeat(store: Store, node: string) {
   };
 }
 
-export function orphans(
-  store: Store,
-  node: string,
-  settleInterrupted: (claims: readonly Claim[], reason: string) => Promise<void>,
-) {
+/** Whoever goes on with what crashes have left behind. */
+export interface Recoverer {
+  /** Nothing may start before it is known what the crash before has left behind. */
+  waitForLook(): void;
+  /** Ends all attempts that one dead node had under way, together. */
+  settleCrash(claims: readonly Claim[]): Promise<void>;
+  /** No node is dead whose claims are still to be ended. */
+  noteLook(found: Recovery): void;
+}
+
+/** Ends the claims of one dead node after the other. */
+export function orphans(store: Store, node: string, recoverer: Recoverer) {
+  recoverer.waitForLook();
   return {
     name: 'orphaned claims',
     async run(): Promise<number> {
-      const claims = await store.orphanedClaims(node, ORPHANS_PER_RUN);
-      await settleInterrupted(claims, 'the node that made this attempt went away before it ended');
-      // There may be more: of those with large bodies, fewer are found at once.
-      return claims.length > 0 ? 0 : BEAT_EVERY_MS;
+      const claims = await store.orphanedClaims(node);
+      if (claims.length > 0) {
+        await recoverer.settleCrash(claims);
+        return 0;
+      }
+      recoverer.noteLook(await store.recovery());
+      return BEAT_EVERY_MS;
     },
   };
 }

@@ -1,17 +1,25 @@
 // How often and when a message is tried: never more than its retries allow, never too soon, repeated only where a
 // process was cut off, and not at all once it is cancelled. And that each message has exactly one end, rightly reached.
 
-import { type Evidence, isSuccess, knownAttempts } from './evidence.ts';
-import type { StoredMessage } from './history.ts';
+import { cutOffAtEnd, type Evidence, hasTimedOut, isSuccess, knownAttempts, mayBeLate } from './evidence.ts';
+import type { Arrival, StoredMessage } from './history.ts';
 
-const INTERRUPTIONS_MAX = 3;
+/** From this one on, what was cut off waits before it is repeated. */
+const INTERRUPTIONS_WITHOUT_PAUSE = 2;
+const CRASHES_ALONE = 3;
 const WAIT_MS_MAX = 86_400_000;
 
-export function* ends({ history, cancels }: Evidence): Iterable<string> {
+export function* ends({ history, cancels, cutOffs, drains }: Evidence): Iterable<string> {
   for (const message of history.stored) {
     const { id, state, endedAt, attempts } = message;
     if (state === 'pending' || state === 'claimed') {
       yield `${id} has not ended: it is ${state} after ${attempts.length} attempts`;
+      continue;
+    }
+    if (state === 'held') {
+      const crashes = (cutOffs.get(id) ?? 0) - (drains.get(id) ?? 0);
+      const isRight = message.aloneAtCrash >= CRASHES_ALONE && crashes >= CRASHES_ALONE;
+      if (!isRight) yield `${id} is held after ${crashes} crashes, ${message.aloneAtCrash} of them alone`;
       continue;
     }
     if (endedAt === null) yield `${id} is ${state}, but has no time of its end`;
@@ -37,28 +45,38 @@ function isUsedUp(message: StoredMessage): boolean {
   const last = message.attempts.at(-1);
   if (!last) return false;
   if (last.isFinal || last.outcome === 'refusedByPolicy') return true;
-  if (last.outcome === 'interrupted') return message.interrupted >= INTERRUPTIONS_MAX;
+  // Nothing fails because we were cut off.
+  if (last.outcome === 'interrupted') return false;
   return knownAttempts(message).length === 1 + message.retriesMax;
 }
 
-export function* attemptCounts({ history, cutOffs }: Evidence): Iterable<string> {
-  for (const message of history.stored) {
-    const { id, retriesMax, retried, interrupted, attempts } = message;
+export function* attemptCounts(evidence: Evidence): Iterable<string> {
+  for (const message of evidence.history.stored) {
+    const { id, retriesMax, retried, attempts } = message;
     const known = knownAttempts(message).length;
     if (known > 1 + retriesMax) yield `${id} had ${known} attempts with a known result, but only ${retriesMax} retries`;
     if (retried > retriesMax) yield `${id} was retried ${retried} times; ${retriesMax} are allowed`;
     if (retried > known) yield `${id} counts ${retried} retries after only ${known} attempts with a known result`;
-    if (attempts.length - known !== interrupted) {
-      yield `${id} counts ${interrupted} interruptions, but has ${attempts.length - known} such attempts`;
-    }
-    if (interrupted > INTERRUPTIONS_MAX) yield `${id} was interrupted ${interrupted} times and still tried again`;
-    const times = cutOffs.get(id) ?? 0;
-    if (interrupted > times)
-      yield `${id} was interrupted ${interrupted} times, but only ${times} faults met it in flight`;
+    yield* interruptionCounts(evidence, message);
     for (const [index, { number }] of attempts.entries()) {
       if (number !== index + 1) yield `${id}: attempt ${index + 1} is numbered ${number}`;
     }
   }
+}
+
+/** An interruption is counted until there is a known result, unless it was by a drain, and none comes of itself. */
+function* interruptionCounts({ history, cutOffs, drains }: Evidence, message: StoredMessage): Iterable<string> {
+  const { id, interrupted, aloneAtCrash, attempts } = message;
+  const atEnd = cutOffAtEnd(message);
+  if (interrupted > atEnd) yield `${id} counts ${interrupted} interruptions, but ended with ${atEnd} such attempts`;
+  if (aloneAtCrash > interrupted) yield `${id} counts ${aloneAtCrash} crashes alone of ${interrupted}`;
+  const uncounted = atEnd - interrupted;
+  if (uncounted > (drains.get(id) ?? 0) && !history.released.includes(id)) {
+    yield `${id} does not count ${uncounted} of its interruptions, although no drain met it so often`;
+  }
+  const cutOff = attempts.filter(({ outcome }) => outcome === 'interrupted').length;
+  const times = cutOffs.get(id) ?? 0;
+  if (cutOff > times) yield `${id} was interrupted ${cutOff} times, but only ${times} faults met it in flight`;
 }
 
 /** By the service's own clock: no attempt starts before the wait after the failed one before it is over. */
@@ -68,15 +86,20 @@ export function* attemptGaps(evidence: Evidence): Iterable<string> {
   for (const message of history.stored) {
     if (jumped.has(message.id)) continue;
     let failures = 0;
+    let crashes = 0;
+    // A drain is no crash, and who is released starts anew: then it is not known from which one on it had to wait.
+    const isPlain = !evidence.drains.has(message.id) && !history.released.includes(message.id);
     for (const [index, attempt] of message.attempts.entries()) {
+      const isCutOff = attempt.outcome === 'interrupted';
+      crashes = isCutOff && isPlain ? crashes + 1 : 0;
       const next = message.attempts[index + 1];
-      if (attempt.outcome === 'interrupted' || !next) continue;
-      const waitMs = leastWaitMs(evidence, message, failures);
+      if (!next) continue;
+      const waitMs = isCutOff ? leastPauseMs(crashes) : leastWaitMs(evidence, message, failures);
       const gapMs = next.startedAt - attempt.endedAt;
       if (gapMs < waitMs) {
         yield `${message.id}: attempt ${next.number} started ${gapMs} ms after the one before, not ${waitMs} ms`;
       }
-      failures += 1;
+      if (!isCutOff) failures += 1;
     }
   }
 }
@@ -88,17 +111,32 @@ export function* arrivalGaps(evidence: Evidence): Iterable<string> {
   for (const [id, all] of arrivals) {
     const message = stored.get(id);
     if (!message) continue;
-    for (const [index, later] of all.entries()) {
-      const earlier = all[index - 1];
+    const inTime = all.filter((arrival) => !isLate(evidence, message, arrival));
+    for (const [index, later] of inTime.entries()) {
+      const earlier = inTime[index - 1];
       if (!earlier || later.retried <= earlier.retried) continue;
       if (jumps.some(({ at }) => at >= earlier.at && at <= later.at)) continue;
-      const waitMs = leastWaitMs(evidence, message, later.retried - 1);
+      // One that was given up may have arrived after that.
+      const lateMs = hasTimedOut(message) ? history.lateMsMax : 0;
+      const waitMs = leastWaitMs(evidence, message, later.retried - 1) - lateMs;
       const gapMs = later.at - earlier.at;
       if (gapMs < waitMs) {
         yield `${id} arrived as retry ${later.retried} only ${gapMs} ms after the request before, not ${waitMs} ms`;
       }
     }
   }
+}
+
+/** The pause after so many crashes in a row. */
+function leastPauseMs(crashes: number): number {
+  if (crashes <= INTERRUPTIONS_WITHOUT_PAUSE) return 0;
+  return Math.min(WAIT_MS_MAX, Math.exp(2 * (crashes - INTERRUPTIONS_WITHOUT_PAUSE - 1)) * 1000);
+}
+
+/** Whether a request came behind a later try of the same message, because it was given up on its way. */
+function isLate(evidence: Evidence, message: StoredMessage, { at, retried }: Arrival): boolean {
+  const passing = evidence.arrivals.get(message.id)!.find((other) => other.retried > retried && other.at <= at);
+  return passing !== undefined && mayBeLate(evidence, message, at, passing.at);
 }
 
 /** The wait after the attempt that failed as number `failures` (from 0) of those with a known result. */
@@ -111,7 +149,8 @@ function leastWaitMs({ expected }: Evidence, message: StoredMessage, failures: n
 }
 
 /** A request is repeated with the same count of retries only if its process was cut off, and then once for each time. */
-export function* extraArrivals({ history, arrivals, stored, cutOffs }: Evidence): Iterable<string> {
+export function* extraArrivals(evidence: Evidence): Iterable<string> {
+  const { history, arrivals, stored, cutOffs } = evidence;
   let total = 0;
   for (const [id, all] of arrivals) {
     const extra = all.length - new Set(all.map(({ retried }) => retried)).size;
@@ -121,7 +160,9 @@ export function* extraArrivals({ history, arrivals, stored, cutOffs }: Evidence)
     const newest = Math.max(...all.map(({ retried }) => retried));
     const known = stored.get(id)?.retried;
     if (known !== undefined && newest > known) yield `${id} arrived as retry ${newest}; the store knows of ${known}`;
-    if (all.some(({ retried }, index) => retried < (all[index - 1]?.retried ?? 0))) {
+    const message = stored.get(id);
+    const inTime = all.filter((arrival) => !message || !isLate(evidence, message, arrival));
+    if (inTime.some(({ retried }, index) => retried < (inTime[index - 1]?.retried ?? 0))) {
       yield `${id} arrived with a count of retries that went back`;
     }
   }

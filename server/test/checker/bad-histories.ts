@@ -7,13 +7,16 @@ import {
   attempt,
   callbackUrl,
   crash,
+  cutOff,
   failed,
   failureUrl,
+  heldAfter,
   history,
   inQueue,
   publish,
   queued,
   stored,
+  timedOut,
   triedTwice,
   twoQueued,
 } from './hand-made.ts';
@@ -89,20 +92,50 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
   ],
   [
     'attempt counts',
-    'a fourth interruption',
+    'a crash that was not counted',
+    history({
+      stored: [stored('m', { state: 'cancelled', attempts: [attempt(1, 0, cutOff)] })],
+      cancels: cancelledAt(50),
+      faults: [crash('m')],
+    }),
+  ],
+  [
+    'attempt counts',
+    'a count that a known result has not set back',
+    history({
+      stored: [stored('m', { interrupted: 1, attempts: [attempt(1, 0, cutOff), attempt(2, 15)] })],
+      faults: [crash('m')],
+    }),
+  ],
+  ['attempt counts', 'more crashes alone than crashes', history(heldAfter(3, 4))],
+  [
+    'attempt gaps',
+    'a third interruption without a pause',
     history({
       stored: [
         stored('m', {
-          interrupted: 4,
-          attempts: [
-            ...[1, 2, 3, 4].map((n) => attempt(n, n, { outcome: 'interrupted', status: null })),
-            attempt(5, 9),
-          ],
+          attempts: [...[0, 20, 40].map((at, index) => attempt(index + 1, at, cutOff)), attempt(4, 1049)],
         }),
       ],
-      faults: [crash('m'), crash('m'), crash('m'), crash('m')],
+      faults: [crash('m'), crash('m'), crash('m')],
     }),
   ],
+  [
+    'ends',
+    'failed because it was cut off',
+    history({
+      stored: [
+        stored('m', {
+          state: 'failed',
+          interrupted: 3,
+          attempts: [0, 20, 40].map((at, index) => attempt(index + 1, at, cutOff)),
+        }),
+      ],
+      faults: [crash('m'), crash('m'), crash('m')],
+    }),
+  ],
+  ['ends', 'held after two crashes alone', history(heldAfter(3, 2))],
+  ['ends', 'held although only two crashes met it', history({ ...heldAfter(3, 3), faults: [crash('m'), crash('m')] })],
   ['attempt counts', 'a gap in the numbers', history({ stored: [stored('m', { attempts: [attempt(2, 0)] })] })],
   ['attempt gaps', 'a retry too soon', history(triedTwice({}, 1009))],
   ['attempt gaps', 'sooner than the answer asked', history(triedTwice({ retryAfterMs: 60_000 }, 50_000))],
@@ -138,6 +171,14 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
     history({
       arrivals: [arrival('m', 20, { retried: 1 }), arrival('m', 30)],
       stored: [stored('m', { retried: 1, attempts: [attempt(1, 0, failed), attempt(2, 2000)] })],
+    }),
+  ],
+  [
+    'extra arrivals',
+    'a count that goes back long after the attempt was given up',
+    history({
+      ...triedTwice({ ...timedOut, retryAfterMs: 0 }, 10),
+      arrivals: [arrival('m', 20, { retried: 1 }), arrival('m', 31)],
     }),
   ],
   [

@@ -9,15 +9,18 @@ import {
   asked,
   attempt,
   crash,
+  cutOff,
   goodHistory,
+  heldAfter,
   history,
   inQueue,
   publish,
   stored,
+  timedOut,
   triedTwice,
   twoQueued,
 } from './hand-made.ts';
-import type { History } from './history.ts';
+import type { History, StoredAttempt } from './history.ts';
 
 for (const [rule, what, bad] of BAD_HISTORIES) {
   test(`the rule "${rule}" catches ${what}`, () => {
@@ -40,6 +43,11 @@ test('every rule has a bad history that it must catch', () => {
 test('a good history passes', () => {
   assert.deepEqual(checkHistory(goodHistory()), []);
 });
+
+/** Each long enough after the one before, by the backoff. */
+function gaveUp(number: number): StoredAttempt {
+  return attempt(number, [0, 2000, 20_000, 200_000][number - 1]!, timedOut);
+}
 
 const GOOD: readonly (readonly [what: string, history: History])[] = [
   ['a single delivered message', history()],
@@ -69,17 +77,48 @@ const GOOD: readonly (readonly [what: string, history: History])[] = [
     }),
   ],
   [
-    'one failed after three interruptions',
+    'one that five crashes cut off, each pause longer than the one before',
     history({
       stored: [
         stored('m', {
-          state: 'failed',
-          interrupted: 3,
-          attempts: [1, 2, 3].map((n) => attempt(n, n, { outcome: 'interrupted', status: null })),
+          attempts: [...[0, 20, 40, 1050, 8450].map((at, index) => attempt(index + 1, at, cutOff)), attempt(6, 63_100)],
         }),
       ],
-      arrivals: [20, 30, 40].map((at) => arrival('m', at)),
-      faults: [crash('m'), crash('m'), crash('m')],
+      arrivals: [1, 2, 3, 4, 5, 6].map((at) => arrival('m', 100 * at)),
+      faults: new Array(5).fill(crash('m')),
+    }),
+  ],
+  [
+    'one that drains cut off again and again, without a pause and without counting',
+    history({
+      stored: [stored('m', { attempts: [...[1, 2, 3, 4, 5].map((n) => attempt(n, 20 * n, cutOff)), attempt(6, 200)] })],
+      arrivals: [1, 2, 3, 4, 5, 6].map((at) => arrival('m', 100 * at)),
+      faults: new Array(5).fill({ ...crash('m'), kind: 'stop' }),
+    }),
+  ],
+  ['one that is held after three crashes alone', history(heldAfter(3, 3))],
+  [
+    'a request that was given up and comes behind the retry',
+    history({
+      ...triedTwice({ ...timedOut, retryAfterMs: 0 }, 10),
+      arrivals: [arrival('m', 20, { retried: 1 }), arrival('m', 28)],
+    }),
+  ],
+  [
+    'a request that was given up and comes behind the next of its queue',
+    history({
+      publishes: twoQueued,
+      stored: [{ ...inQueue('a'), state: 'failed', retriesMax: 3, attempts: [1, 2, 3, 4].map(gaveUp) }, inQueue('b')],
+      arrivals: [arrival('b', 20), arrival('a', 25)],
+    }),
+  ],
+  [
+    'a request of a process that was stopped, behind the repeat and the next of its queue',
+    history({
+      publishes: twoQueued,
+      stored: [{ ...inQueue('a'), attempts: [attempt(1, 0, cutOff), attempt(2, 15)] }, inQueue('b')],
+      arrivals: [arrival('a', 17), arrival('b', 19), arrival('a', 22)],
+      faults: [{ kind: 'stop', at: 15, inFlight: ['a'] }],
     }),
   ],
   [

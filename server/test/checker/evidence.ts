@@ -1,6 +1,15 @@
 // A history put in order for the rules: every message with all that is known about it, found by its id.
 
-import type { Arrival, Cancel, ExpectedMessage, History, Publish, StoredAttempt, StoredMessage } from './history.ts';
+import type {
+  Arrival,
+  Cancel,
+  ExpectedMessage,
+  Fault,
+  History,
+  Publish,
+  StoredAttempt,
+  StoredMessage,
+} from './history.ts';
 
 export interface Expected {
   readonly publish: Publish;
@@ -18,27 +27,31 @@ export interface Evidence {
   readonly cancels: ReadonlyMap<string, readonly Cancel[]>;
   /** How often a message was in flight when something happened to the process that held it. */
   readonly cutOffs: ReadonlyMap<string, number>;
+  /** Of those, how often the process was told to stop: that does not count. */
+  readonly drains: ReadonlyMap<string, number>;
   readonly callbacksOf: ReadonlyMap<string, readonly StoredMessage[]>;
 }
 
 export function gatherEvidence(history: History): Evidence {
-  const cutOffs = new Map<string, number>();
-  for (const fault of history.faults) {
-    if (fault.kind === 'clockJump') continue;
-    for (const id of new Set(fault.inFlight)) cutOffs.set(id, (cutOffs.get(id) ?? 0) + 1);
-  }
   return {
     history,
     stored: new Map(history.stored.map((message) => [message.id, message])),
     arrivals: Map.groupBy(history.arrivals, ({ messageId }) => messageId),
     expected: expectedById(history),
     cancels: Map.groupBy(history.cancels, ({ messageId }) => messageId),
-    cutOffs,
+    cutOffs: timesInFlight(history.faults.filter(({ kind }) => kind !== 'clockJump')),
+    drains: timesInFlight(history.faults.filter(({ kind }) => kind === 'stop')),
     callbacksOf: Map.groupBy(
       history.stored.filter(({ kind }) => kind !== 'publish'),
       ({ sourceMessageId }) => sourceMessageId ?? '',
     ),
   };
+}
+
+function timesInFlight(faults: readonly Fault[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const { inFlight } of faults) for (const id of new Set(inFlight)) times.set(id, (times.get(id) ?? 0) + 1);
+  return times;
 }
 
 function expectedById(history: History): Map<string, Expected> {
@@ -66,4 +79,26 @@ export function knownAttempts(message: StoredMessage): StoredAttempt[] {
 
 export function isSuccess(attempt: StoredAttempt): boolean {
   return attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
+}
+
+/**
+ * Whether a request may have come behind one that was sent after it (which came at `passedAt`), because it was still on
+ * its way when its sender gave it up: when its time was over, or when the process was cut off.
+ */
+export function mayBeLate(evidence: Evidence, message: StoredMessage, at: number, passedAt: number): boolean {
+  const { faults, lateMsMax } = evidence.history;
+  if (hasTimedOut(message) && at - passedAt <= lateMsMax) return true;
+  return faults.some(
+    (fault) =>
+      fault.kind !== 'clockJump' && at >= fault.at && at - fault.at <= lateMsMax && fault.inFlight.includes(message.id),
+  );
+}
+
+export function hasTimedOut({ attempts }: StoredMessage): boolean {
+  return attempts.some(({ outcome }) => outcome === 'timedOut');
+}
+
+/** The attempts at its end that were cut off, without a known result after them. */
+export function cutOffAtEnd(message: StoredMessage): number {
+  return message.attempts.length - 1 - message.attempts.findLastIndex(({ outcome }) => outcome !== 'interrupted');
 }

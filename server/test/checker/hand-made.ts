@@ -58,6 +58,7 @@ export function stored(id: string, extra: Partial<StoredMessage> = {}): StoredMe
     endedAt: START_AT + 10,
     retried: 0,
     interrupted: 0,
+    aloneAtCrash: 0,
     attempts: [attempt(1, 0)],
     ...extra,
   };
@@ -86,6 +87,8 @@ export function history(extra: Partial<History> = {}): History {
     faults: [],
     serialQueues: ['q'],
     arrivalMsMax: 1000,
+    lateMsMax: 10,
+    released: [],
     ...extra,
   };
 }
@@ -138,8 +141,7 @@ export function goodHistory(): History {
       stored('f', { ...CALLBACK, kind: 'failureCallback', url: failureUrl }),
       stored('q1', {
         queue: 'q',
-        interrupted: 1,
-        attempts: [attempt(1, 0, { outcome: 'interrupted', status: null }), attempt(2, 1)],
+        attempts: [attempt(1, 0, { outcome: 'interrupted', status: null }), attempt(2, 15)],
       }),
       stored('q2', { queue: 'q' }),
       stored('q3', { queue: 'q' }),
@@ -155,6 +157,8 @@ export const failureUrl = 'https://receiver.example/failure';
 
 export const crash = (...inFlight: string[]): Fault => ({ kind: 'crash', at: 15, inFlight });
 export const failed = { status: 500 } as const;
+export const cutOff = { outcome: 'interrupted', status: null } as const;
+export const timedOut = { outcome: 'timedOut', status: null } as const;
 export const queued = (id: string) => asked(id, { queue: 'q' });
 export const inQueue = (id: string) => stored(id, { queue: 'q' });
 export const twoQueued = [
@@ -169,5 +173,14 @@ export function triedTwice(first: Partial<StoredAttempt>, secondStartedAt: numbe
     stored: [
       stored('m', { retried: 1, attempts: [attempt(1, 0, { ...failed, ...first }), attempt(2, secondStartedAt)] }),
     ],
+  };
+}
+
+/** In flight at crashes and then held; `alone` is what it counts as crashes at which nothing else was. */
+export function heldAfter(crashes: number, alone: number): Partial<History> {
+  const attempts = Array.from({ length: crashes }, (_, index) => attempt(index + 1, 20 * index, cutOff));
+  return {
+    stored: [stored('m', { state: 'held', endedAt: null, interrupted: crashes, aloneAtCrash: alone, attempts })],
+    faults: new Array(crashes).fill(crash('m')),
   };
 }

@@ -75,10 +75,13 @@ export interface StoredMessage {
   readonly queue: string | null;
   readonly retriesMax: number;
   readonly firstDueAt: number;
-  readonly state: 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+  readonly state: 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
   readonly endedAt: number | null;
   readonly retried: number;
+  /** Crashes that cut it off since its last known result. */
   readonly interrupted: number;
+  /** Of those, at which nothing else was in flight. */
+  readonly aloneAtCrash: number;
   readonly attempts: readonly StoredAttempt[];
 }
 
@@ -103,4 +106,8 @@ export interface History {
   readonly serialQueues: readonly string[];
   /** The longest time from a claim to the arrival of its request. */
   readonly arrivalMsMax: number;
+  /** How long a request may still be on its way when its sender has given it up, and has closed its connection. */
+  readonly lateMsMax: number;
+  /** The messages that a person has released while they were held. */
+  readonly released: readonly string[];
 }

@@ -1,7 +1,7 @@
 // First in, first out, as the receivers saw it: a queue's next message comes only when the one before is over for good.
-// A repeat is allowed, a step back is not.
+// A repeat is allowed, a step back is not; but for a request that was still on its way when its sender gave it up.
 
-import type { Evidence } from './evidence.ts';
+import { type Evidence, mayBeLate } from './evidence.ts';
 import type { Arrival } from './history.ts';
 
 export function* stepsBack(evidence: Evidence): Iterable<string> {
@@ -40,11 +40,27 @@ export function* overtaken(evidence: Evidence): Iterable<string> {
  * The arrivals of each queue that takes one at a time. Cancelled messages are left out: what was under way when the
  * cancel came may arrive after the next has started.
  */
-function serialArrivals({ history, stored }: Evidence): Map<string, Arrival[]> {
+function serialArrivals(evidence: Evidence): Map<string, Arrival[]> {
+  const { history, stored } = evidence;
   const serial = new Set(history.serialQueues);
   const judged = history.arrivals.filter(({ messageId }) => {
     const message = stored.get(messageId);
     return message !== undefined && serial.has(message.queue ?? '') && message.state !== 'cancelled';
   });
-  return Map.groupBy(judged, ({ messageId }) => stored.get(messageId)!.queue!);
+  const byQueue = Map.groupBy(judged, ({ messageId }) => stored.get(messageId)!.queue!);
+  return new Map([...byQueue].map(([queue, arrivals]) => [queue, withoutLate(evidence, arrivals)]));
+}
+
+/** Without those that came behind the next message because they were given up on their way. */
+function withoutLate(evidence: Evidence, arrivals: readonly Arrival[]): Arrival[] {
+  const began = new Map<string, number>();
+  return arrivals.filter(({ messageId, at }, index) => {
+    const message = evidence.stored.get(messageId)!;
+    const before = arrivals[index - 1];
+    if (!began.has(messageId)) began.set(messageId, index);
+    if (!before || before.messageId === messageId) return true;
+    // The first that came of another message since this one had its turn, if it had.
+    const passing = arrivals.slice(began.get(messageId)! + 1, index).find((other) => other.messageId !== messageId);
+    return !mayBeLate(evidence, message, at, (passing ?? before).at);
+  });
 }

@@ -19,6 +19,8 @@ export function acceptConformance(factory: HarnessFactory): void {
           firstDueAt: NOW + 500,
           retried: 0,
           interrupted: 0,
+          aloneAtCrash: 0,
+          heldAt: null,
           attempts: 0,
           endedAt: null,
           claimedAt: null,
@@ -76,7 +78,14 @@ export function acceptConformance(factory: HarnessFactory): void {
 
     test('a batch of none is accepted', async ({ a }) => {
       await a.store.accept([], NOW);
-      assert.deepEqual(await a.store.counts(), { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 });
+      assert.deepEqual(await a.store.counts(), {
+        pending: 0,
+        claimed: 0,
+        held: 0,
+        delivered: 0,
+        failed: 0,
+        cancelled: 0,
+      });
     });
 
     test('a queue that is missing is made, and one that exists is left as it is', async ({ a }) => {

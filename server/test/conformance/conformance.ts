@@ -12,6 +12,7 @@ import { fairnessConformance } from './fairness.ts';
 import { fifoConformance } from './fifo.ts';
 import { flowControlConformance } from './flow-control.ts';
 import type { HarnessFactory } from './harness.ts';
+import { interruptionsConformance } from './interruptions.ts';
 import { jobsConformance } from './jobs.ts';
 import { leasesConformance } from './leases.ts';
 import { offerConformance } from './offer.ts';
@@ -39,6 +40,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   flowControlConformance,
   queueChangesConformance,
   leasesConformance,
+  interruptionsConformance,
   cancelConformance,
   waitingConformance,
   searchConformance,

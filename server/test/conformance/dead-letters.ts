@@ -64,7 +64,14 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.retryDeadLetters(retries, NOW), [true, false, false, false, true]);
       const foreign = { messageId: two.id, message: message({ accountId: OTHER_ACCOUNT }) };
       assert.deepEqual(await a.store.retryDeadLetters([foreign], NOW), [false]);
-      assert.deepEqual(await a.store.counts(), { pending: 3, claimed: 0, delivered: 0, failed: 0, cancelled: 0 });
+      assert.deepEqual(await a.store.counts(), {
+        pending: 3,
+        claimed: 0,
+        held: 0,
+        delivered: 0,
+        failed: 0,
+        cancelled: 0,
+      });
     });
 
     test('of two nodes that retry the same, one does', async ({ a, b }) => {

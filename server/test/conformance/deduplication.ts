@@ -109,7 +109,14 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       );
       assert.equal(answers.filter(({ duplicates }) => duplicates[0] === null).length, 1);
       assert.equal(new Set(answers.map(({ duplicates }) => duplicates[0])).size, 2);
-      assert.deepEqual(await a.store.counts(), { pending: 1, claimed: 0, delivered: 0, failed: 0, cancelled: 0 });
+      assert.deepEqual(await a.store.counts(), {
+        pending: 1,
+        claimed: 0,
+        held: 0,
+        delivered: 0,
+        failed: 0,
+        cancelled: 0,
+      });
     });
 
     test('a duplicate of a queue’s message takes no place in the queue', async ({ a }) => {

@@ -108,7 +108,9 @@ export function answered(status: number): Outcome {
 export const ERROR = answered(500);
 export const REFUSED = answered(489);
 export const OK = answered(200);
-export const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away' };
+export const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away', cause: 'crash' };
+export const INTERRUPTED_ALONE: Outcome = { ...INTERRUPTED, cause: 'crashAlone' };
+export const DRAINED: Outcome = { ...INTERRUPTED, cause: 'drain' };
 
 /** What the engine would write when an attempt of this claim ended so. */
 export function settlementOf(claim: Claim, outcome: Outcome, endedAt: number): Settlement {

@@ -4,14 +4,33 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Claim, Outcome } from '../../src/domain/message.ts';
 import type { QueueChange } from '../../src/domain/queue.ts';
-import { ACCOUNT, ERROR, INTERRUPTED, message, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
+import { NEVER_AT } from '../../src/domain/recovery.ts';
+import {
+  ACCOUNT,
+  DRAINED,
+  ERROR,
+  INTERRUPTED,
+  INTERRUPTED_ALONE,
+  message,
+  OK,
+  REFUSED,
+  RETENTION,
+  settlementOf,
+} from './given.ts';
 import type { Node } from './harness.ts';
-import type { ModelMessage, StoreModel } from './model.ts';
+import { isOpen, type ModelMessage, type StoreModel } from './model.ts';
 
 /** How many attempts a node can make at once: few, so that they run out. */
 const CAPACITY = 3;
 const QUEUES = ['q1', 'q2'];
-const OUTCOMES = { delivered: OK, retry: ERROR, failed: REFUSED, interrupted: INTERRUPTED };
+const OUTCOMES = {
+  delivered: OK,
+  retry: ERROR,
+  failed: REFUSED,
+  interrupted: INTERRUPTED,
+  alone: INTERRUPTED_ALONE,
+  drained: DRAINED,
+};
 
 export interface Real {
   readonly nodes: readonly [Node, Node];
@@ -54,11 +73,11 @@ class Step implements fc.AsyncCommand<StoreModel, Real> {
 async function compare(model: StoreModel, real: Real): Promise<void> {
   const { store } = real.nodes[0];
   const stored = await Promise.all(model.messages.map(({ id }) => store.getMessage(ACCOUNT, id)));
-  const counts = { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 };
+  const counts = { pending: 0, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 };
   for (const [index, expected] of model.messages.entries()) {
     const actual = stored[index]!;
-    const { id, state, dueAt, firstDueAt, retried, interrupted, attempts } = expected;
-    const shown = { id, state, dueAt, firstDueAt, retried, interrupted, attempts };
+    const { id, state, dueAt, firstDueAt, retried, interrupted, aloneAtCrash, attempts } = expected;
+    const shown = { id, state, dueAt, firstDueAt, retried, interrupted, aloneAtCrash, attempts };
     const { message: found } = actual;
     assert.deepEqual(
       Object.fromEntries(Object.keys(shown).map((key) => [key, found[key as keyof typeof shown]])),
@@ -105,33 +124,35 @@ function accept(by: number, drafts: readonly Draft[]): Step {
 }
 
 function claim(by: number): Step {
-  return new Step(`claim by ${by}`, async (model, real) => {
-    const node = model.nodes[by]!;
-    const slots = CAPACITY - node.leases.length;
-    const promised = model.messages.filter((each) => each.promisedTo === by);
-    const claimable = model.claimable();
-    const { claims, nextDueAt } = await real.nodes[by]!.claimDue(model.now, { slots });
+  return new Step(`claim by ${by}`, (model, real) => claimDue(model, real, by));
+}
 
-    const taken = claims.map((each) => model.messages.find(({ id }) => id === each.message.id)!);
-    assert.equal(new Set(taken).size, taken.length, 'nothing is handed out twice');
-    for (const each of promised) assert.ok(taken.includes(each), `${each.id} was leased at acceptance: hand it out`);
-    const fresh = taken.filter((each) => !promised.includes(each));
-    for (const each of fresh) assert.ok(claimable.includes(each), `${each.id} must not start`);
-    assert.equal(taken.length, Math.min(slots, promised.length + claimable.length), 'as many as there are slots');
-    for (const left of claimable.filter((each) => !fresh.includes(each))) {
-      for (const each of fresh) assert.ok(each.host !== left.host || isBefore(model, each, left), 'oldest first');
-    }
-    for (const [index, { lease }] of claims.entries()) {
-      Object.assign(taken[index]!, { state: 'claimed', lease, promisedTo: null });
-      real.claims.set(lease, claims[index]!);
-      node.leases.push(lease);
-    }
-    node.offer = slots - taken.length;
-    if (node.offer > 0) assert.equal(nextDueAt, model.nextDueAt());
-    if (taken.length > 0) real.seen.add('claimed');
-    if (fresh.length < claimable.length) real.seen.add('out of slots');
-    if (nextDueAt !== null) real.seen.add('waiting for the clock');
-  });
+async function claimDue(model: StoreModel, real: Real, by: number): Promise<void> {
+  const node = model.nodes[by]!;
+  const slots = CAPACITY - node.leases.length;
+  const promised = model.messages.filter((each) => each.promisedTo === by);
+  const claimable = model.claimable();
+  const { claims, nextDueAt } = await real.nodes[by]!.claimDue(model.now, { slots });
+
+  const taken = claims.map((each) => model.messages.find(({ id }) => id === each.message.id)!);
+  assert.equal(new Set(taken).size, taken.length, 'nothing is handed out twice');
+  for (const each of promised) assert.ok(taken.includes(each), `${each.id} was leased at acceptance: hand it out`);
+  const fresh = taken.filter((each) => !promised.includes(each));
+  for (const each of fresh) assert.ok(claimable.includes(each), `${each.id} must not start`);
+  assert.equal(taken.length, Math.min(slots, promised.length + claimable.length), 'as many as there are slots');
+  for (const left of claimable.filter((each) => !fresh.includes(each))) {
+    for (const each of fresh) assert.ok(each.host !== left.host || isBefore(model, each, left), 'oldest first');
+  }
+  for (const [index, { lease }] of claims.entries()) {
+    Object.assign(taken[index]!, { state: 'claimed', lease, promisedTo: null });
+    real.claims.set(lease, claims[index]!);
+    node.leases.push(lease);
+  }
+  node.offer = slots - taken.length;
+  if (node.offer > 0) assert.equal(nextDueAt, model.nextDueAt());
+  if (taken.length > 0) real.seen.add('claimed');
+  if (fresh.length < claimable.length) real.seen.add('out of slots');
+  if (nextDueAt !== null) real.seen.add('waiting for the clock');
 }
 
 function isBefore(model: StoreModel, one: ModelMessage, other: ModelMessage): boolean {
@@ -154,10 +175,12 @@ async function settleClaim(model: StoreModel, real: Real, by: number, claimed: C
   const expected = model.withLease(claimed.lease);
   assert.equal(result, expected ? 'settled' : 'lost');
   if (!expected) return 'lost';
-  const { retried, interrupted, next } = settlement;
+  const { retried, interrupted, aloneAtCrash, next } = settlement;
   model.leave(expected, next.state);
-  Object.assign(expected, { retried, interrupted, attempts: expected.attempts + 1 });
+  const startsAlone = next.state === 'pending' && next.startsAlone;
+  Object.assign(expected, { retried, interrupted, aloneAtCrash, attempts: expected.attempts + 1, startsAlone });
   if (next.state === 'pending') expected.dueAt = next.dueAt;
+  if (next.state === 'held') expected.dueAt = NEVER_AT;
   return next.state;
 }
 
@@ -206,6 +229,10 @@ function release(by: number, which: number): Step {
       await real.nodes[by]!.store.release([released.lease], model.now);
       const expected = model.withLease(released.lease);
       if (expected) model.leave(expected, 'pending');
+      if (expected && expected.interrupted >= 3) {
+        Object.assign(expected, { startsAlone: true, dueAt: model.now });
+        real.seen.add('released suspect');
+      }
       real.seen.add(expected ? 'released' : 'released for nothing');
     },
     hasLease(by),
@@ -217,18 +244,74 @@ function cancel(by: number, which: number): Step {
     `cancel message ${which} at ${by}`,
     async (model, real) => {
       const target = model.messages[which % model.messages.length]!;
-      const isOpen = target.state === 'pending' || target.state === 'claimed';
+      const wasOpen = isOpen(target);
       // What is leased to a node but not handed out is cancelled there: another node could only tell it too late.
       const at = target.promisedTo ?? by;
       const { store } = real.nodes[at]!;
       const cancelled = await store.cancel(ACCOUNT, [target.id], model.now, model.now + RETENTION);
-      assert.deepEqual(cancelled, isOpen ? [target.id] : []);
-      if (!isOpen) return;
+      assert.deepEqual(cancelled, wasOpen ? [target.id] : []);
+      if (!wasOpen) return;
       real.seen.add(`cancelled ${target.promisedTo === null ? target.state : 'promised'}`);
       if (target.hasPlace) real.seen.add(`cancelled ${target.state} head`);
       model.leave(target, 'cancelled');
     },
     (model) => model.messages.length > 0,
+  );
+}
+
+function claimAlone(by: number): Step {
+  return new Step(`claim alone by ${by}`, (model, real) => claimFirstAlone(model, real, by));
+}
+
+async function claimFirstAlone(model: StoreModel, real: Real, by: number): Promise<void> {
+  const first = model.firstAlone();
+  const { claim: claimed } = await real.nodes[by]!.store.claimAlone(model.now);
+  assert.equal(claimed !== null, first.length > 0);
+  if (!claimed) return;
+  const taken = first.find(({ id }) => id === claimed.message.id);
+  assert.ok(taken, `${claimed.message.id} is not the first of those that start alone`);
+  Object.assign(taken, { state: 'claimed', lease: claimed.lease, startsAlone: false });
+  real.claims.set(claimed.lease, claimed);
+  model.nodes[by]!.leases.push(claimed.lease);
+  real.seen.add('claimed alone');
+}
+
+/** What hardly comes by chance: a message that is cut off again and again, by crashes at which it was alone or not. */
+function cutOffAgain(by: number, which: number, kinds: readonly OutcomeKind[]): Step {
+  return new Step(
+    `cut off lease ${which} of ${by}: ${kinds}`,
+    async (model, real) => {
+      const { leases } = model.nodes[by]!;
+      const { id } = real.claims.get(leases[which % leases.length]!)!.message;
+      for (const kind of kinds) {
+        const at = leases.findIndex((lease) => real.claims.get(lease)!.message.id === id && model.withLease(lease));
+        if (at === -1) return;
+        const result = await settleClaim(model, real, by, takeLease(model, real, by, at), OUTCOMES[kind]);
+        real.seen.add(`${kind} → ${result}`);
+        model.fillPlaces();
+        const { startsAlone, dueAt, state } = model.messages.find((each) => each.id === id)!;
+        if (state !== 'pending') return;
+        model.now = Math.max(model.now, dueAt);
+        model.fillPlaces();
+        await (startsAlone ? claimFirstAlone(model, real, by) : claimDue(model, real, by));
+      }
+    },
+    hasLease(by),
+  );
+}
+
+function releaseHeld(by: number, which: number): Step {
+  return new Step(
+    `release held message ${which} at ${by}`,
+    async (model, real) => {
+      const target = model.messages[which % model.messages.length]!;
+      const released = await real.nodes[by]!.store.releaseHeld(ACCOUNT, [target.id], model.now);
+      assert.deepEqual(released, target.state === 'held' ? [target.id] : []);
+      if (target.state !== 'held') return;
+      Object.assign(target, { state: 'pending', dueAt: model.now, interrupted: 0, aloneAtCrash: 0 });
+      real.seen.add(target.hasPlace ? 'released held head' : 'released held');
+    },
+    (model) => model.messages.some(({ state }) => state === 'held'),
   );
 }
 
@@ -258,7 +341,19 @@ const draft: fc.Arbitrary<Draft> = fc.record({
   retriesMax: fc.nat(2),
 });
 
+const ORDEAL = { minLength: 3, maxLength: 6 };
 const claimBy = node.map(claim);
+const OFTEN: readonly OutcomeKind[] = [
+  'delivered',
+  'retry',
+  'failed',
+  'interrupted',
+  'interrupted',
+  'alone',
+  'alone',
+  'alone',
+  'drained',
+];
 
 /** Claiming and settling come more often than the rest, as in life; the others are there to disturb them. */
 export const modelCommands = fc.commands<StoreModel, Real, false>(
@@ -266,10 +361,13 @@ export const modelCommands = fc.commands<StoreModel, Real, false>(
     fc.tuple(node, fc.array(draft, { minLength: 1, maxLength: 3 })).map(([by, drafts]) => accept(by, drafts)),
     claimBy,
     claimBy,
-    fc
-      .tuple(node, which, fc.constantFrom<OutcomeKind[]>('delivered', 'retry', 'failed', 'interrupted', 'interrupted'))
-      .map(([by, index, kind]) => settle(by, index, kind)),
+    fc.tuple(node, which, fc.constantFrom<OutcomeKind[]>(...OFTEN)).map(([by, index, kind]) => settle(by, index, kind)),
     fc.tuple(node, which).map(([from, index]) => takeOver(from, index)),
+    node.map(claimAlone),
+    fc
+      .tuple(node, which, fc.array(fc.constantFrom<OutcomeKind[]>('interrupted', 'alone', 'alone'), ORDEAL))
+      .map(([by, index, kinds]) => cutOffAgain(by, index, kinds)),
+    fc.tuple(node, which).map(([by, index]) => releaseHeld(by, index)),
     fc.constantFrom(1, 500, 1000, 8000).map(advance),
     fc.tuple(node, which).map(([by, index]) => cancel(by, index)),
     fc.tuple(node, which).map(([by, index]) => release(by, index)),
@@ -297,7 +395,16 @@ export const EVENTS = [
   'retry → failed',
   'failed → failed',
   'interrupted → pending',
-  'interrupted → failed',
+  'alone → pending',
+  'alone → held',
+  'drained → pending',
+  'claimed alone',
+  'released suspect',
+  'released held',
+  'released held head',
+  'cancelled held',
+  'cancelled held head',
+  'paused with held head',
   'released',
   'released for nothing',
   'cancelled pending',

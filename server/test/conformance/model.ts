@@ -9,7 +9,7 @@ export interface ModelMessage {
   readonly host: string;
   readonly firstDueAt: number;
   dueAt: number;
-  state: 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+  state: 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
   /** A head of its queue: from its start until its end, retries included. */
   hasPlace: boolean;
   /** The claim under way; null also while it is promised to a node and not handed out yet. */
@@ -18,7 +18,10 @@ export interface ModelMessage {
   promisedTo: number | null;
   retried: number;
   interrupted: number;
+  aloneAtCrash: number;
   attempts: number;
+  /** Only `claimAlone` hands it out. */
+  startsAlone: boolean;
 }
 
 export interface ModelNode {
@@ -40,7 +43,8 @@ export class StoreModel {
 
   accept(id: string, queue: string | null, host: string, dueAt: number): ModelMessage {
     const state = { state: 'pending', hasPlace: false, lease: null, promisedTo: null } as const;
-    const message = { id, queue, host, firstDueAt: dueAt, dueAt, ...state, retried: 0, interrupted: 0, attempts: 0 };
+    const counts = { retried: 0, interrupted: 0, aloneAtCrash: 0, attempts: 0, startsAlone: false };
+    const message = { id, queue, host, firstDueAt: dueAt, dueAt, ...state, ...counts };
     this.messages.push(message);
     if (queue !== null && !this.queues.has(queue)) this.queues.set(queue, { parallelism: 1, isPaused: false });
     return message;
@@ -51,14 +55,13 @@ export class StoreModel {
   }
 
   open(queue: string): ModelMessage[] {
-    return this.messages.filter(
-      (each) => each.queue === queue && (each.state === 'pending' || each.state === 'claimed'),
-    );
+    return this.messages.filter((each) => each.queue === queue && isOpen(each));
   }
 
   /** No longer claimed, nor a head if it ended. */
   leave(message: ModelMessage, state: ModelMessage['state']): void {
-    Object.assign(message, { state, lease: null, promisedTo: null, hasPlace: message.hasPlace && state === 'pending' });
+    const hasPlace = message.hasPlace && (state === 'pending' || state === 'held');
+    Object.assign(message, { state, lease: null, promisedTo: null, hasPlace });
   }
 
   /** To be called after every change, also of the time: the heads of the queues as they must now be. */
@@ -66,7 +69,7 @@ export class StoreModel {
     for (const [name, queue] of this.queues) {
       const line = this.open(name).toSorted((a, b) => a.firstDueAt - b.firstDueAt); // stable: then by acceptance
       const heads = line.filter((message) => message.hasPlace);
-      const idle = heads.filter((message) => message.state === 'pending').reverse();
+      const idle = heads.filter((message) => message.state !== 'claimed').reverse();
       for (const message of idle.slice(0, Math.max(0, heads.length - queue.parallelism))) message.hasPlace = false;
       const waiting = line.filter((message) => !message.hasPlace && message.firstDueAt <= this.now);
       for (const message of waiting.slice(0, this.freePlaces(name))) message.hasPlace = true;
@@ -81,6 +84,13 @@ export class StoreModel {
     return this.messages.filter((message) => this.mayStart(message) && message.dueAt <= this.now);
   }
 
+  /** The one that has waited for longest to start alone; of several, any. */
+  firstAlone(): ModelMessage[] {
+    const waiting = this.messages.filter((each) => each.startsAlone && this.hasTurn(each) && each.dueAt <= this.now);
+    const first = Math.min(...waiting.map(({ dueAt }) => dueAt));
+    return waiting.filter(({ dueAt }) => dueAt === first);
+  }
+
   nextDueAt(): number | null {
     const waiting = this.messages.filter((message) => this.mayStart(message)).map((message) => message.dueAt);
     const behind = [...this.queues.keys()]
@@ -92,7 +102,15 @@ export class StoreModel {
   }
 
   mayStart(message: ModelMessage): boolean {
+    return this.hasTurn(message) && !message.startsAlone;
+  }
+
+  hasTurn(message: ModelMessage): boolean {
     if (message.state !== 'pending') return false;
     return message.queue === null || (message.hasPlace && !this.queues.get(message.queue)!.isPaused);
   }
+}
+
+export function isOpen({ state }: ModelMessage): boolean {
+  return state === 'pending' || state === 'claimed' || state === 'held';
 }

@@ -104,7 +104,14 @@ export function retentionConformance(factory: HarnessFactory): void {
       await a.store.settle([settlementOf(claims[0]!, OK, NOW), settlementOf(claims[1]!, REFUSED, NOW)], NOW);
       await a.store.cancel(ACCOUNT, [claims[2]!.message.id], NOW, NOW + RETENTION);
       await a.claims(NOW, { slots: 1 });
-      assert.deepEqual(await a.store.counts(), { pending: 2, claimed: 1, delivered: 1, failed: 1, cancelled: 1 });
+      assert.deepEqual(await a.store.counts(), {
+        pending: 2,
+        claimed: 1,
+        held: 0,
+        delivered: 1,
+        failed: 1,
+        cancelled: 1,
+      });
     });
   });
 }

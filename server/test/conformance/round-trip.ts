@@ -149,6 +149,8 @@ function asStored(accepted: NewMessage) {
     firstDueAt: accepted.dueAt,
     retried: 0,
     interrupted: 0,
+    aloneAtCrash: 0,
+    heldAt: null,
     attempts: 0,
     endedAt: null,
     claimedAt: null,

@@ -26,7 +26,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
   describe('numbers', () => {
     test('an account without messages stands at nothing', async ({ a }) => {
       assert.deepEqual(await a.store.standing(ACCOUNT, NOW, MANY), {
-        open: { waiting: 0, scheduled: 0, active: 0, retrying: 0 },
+        open: { waiting: 0, scheduled: 0, active: 0, retrying: 0, held: 0 },
         oldestDueAt: null,
         queues: [],
         failed: 0,
@@ -52,9 +52,9 @@ export function statisticsConformance(factory: HarnessFactory): void {
         NOW,
       );
       const standing = await a.store.standing(ACCOUNT, NOW + SECOND, MANY);
-      assert.deepEqual(standing.open, { waiting: 1, scheduled: 1, active: 1, retrying: 0 });
+      assert.deepEqual(standing.open, { waiting: 1, scheduled: 1, active: 1, retrying: 0, held: 0 });
       assert.deepEqual(standing.queues, [
-        { name: first.queueName, waiting: 1, scheduled: 0, active: 1, retrying: 0, placesTaken: 1 },
+        { name: first.queueName, waiting: 1, scheduled: 0, active: 1, retrying: 0, held: 0, placesTaken: 1 },
       ]);
       assert.equal(standing.oldestDueAt, NOW);
       assert.deepEqual([standing.all, standing.cancelled, standing.failed], [5, 1, 0]);

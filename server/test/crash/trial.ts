@@ -9,6 +9,8 @@ import { countOpen, type HeldClaim, readClaims } from './store-file.ts';
 
 const ENDING_MS_MAX = 120_000;
 const POLL_MS = 50;
+/** What a process had sent and given up is read by its receiver by then. */
+const LATE_MS_MAX = 1000;
 
 /** From the environment when a run is to be repeated, else from the clock; the caller prints it. */
 export function chooseSeed(): number {
@@ -120,6 +122,8 @@ export class Trial {
       faults: this.faults,
       serialQueues: SERIAL_QUEUES,
       arrivalMsMax: 0,
+      lateMsMax: LATE_MS_MAX,
+      released: [],
     };
   }
 }

@@ -99,8 +99,10 @@ export function claimOf(said: Partial<PublishRequest>, sofar: Partial<Message> =
   const fresh = {
     retried: 0,
     interrupted: 0,
+    aloneAtCrash: 0,
     attempts: 0,
     endedAt: null,
+    heldAt: null,
     claimedAt: NOW,
     failure: null,
     lastStatus: null,

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Claim, NewMessage, Outcome, Settlement } from '../../src/domain/message.ts';
-import { decideSettlement, INTERRUPTIONS_MAX } from '../../src/domain/settle.ts';
+import { CRASHES_ALONE_MAX } from '../../src/domain/recovery.ts';
+import { decideSettlement } from '../../src/domain/settle.ts';
 import {
   answered,
   CALLBACK_URL,
@@ -26,7 +27,12 @@ const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Outcome>({ kind: 'unreachable', reason: 'reset' }) },
   { weight: 2, arbitrary: fc.constant<Outcome>({ kind: 'timedOut', timeoutMs: 1000 }) },
   { weight: 1, arbitrary: fc.constant<Outcome>({ kind: 'refusedByPolicy', reason: 'private' }) },
-  { weight: 4, arbitrary: fc.constant<Outcome>({ kind: 'interrupted', reason: 'crash' }) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .constantFrom('crash' as const, 'crashAlone' as const, 'drain' as const)
+      .map((cause): Outcome => ({ kind: 'interrupted', reason: cause, cause })),
+  },
 );
 
 interface Life {
@@ -34,7 +40,7 @@ interface Life {
   readonly callbacks: readonly NewMessage[];
 }
 
-/** Outcomes one after the other until the message has ended; the last one again and again if there are too few. */
+/** Outcomes one after the other until the message has ended or is held; then a success, if there are too few. */
 function live(claim: Claim, sequence: readonly Outcome[]): Life {
   const newId = countingIds();
   const settlements: Settlement[] = [];
@@ -42,14 +48,15 @@ function live(claim: Claim, sequence: readonly Outcome[]): Life {
   let now = NOW;
   for (let i = 0; ; i += 1) {
     assert.ok(i < 200, 'the message never ends');
-    const outcome = sequence[i] ?? sequence.at(-1)!;
+    const outcome = sequence[i] ?? answered(200);
     const end = { outcome, startedAt: now, endedAt: now + 10 };
     const settlement = decideSettlement(current, end, { headerPrefix: PREFIX, retentionMs: 1000, newId });
     settlements.push(settlement);
     if (settlement.next.state !== 'pending') break;
     now = settlement.next.dueAt;
-    const { retried, interrupted, attempt } = settlement;
-    current = { ...current, message: { ...current.message, retried, interrupted, attempts: attempt.number } };
+    const { retried, interrupted, aloneAtCrash, attempt } = settlement;
+    const counts = { retried, interrupted, aloneAtCrash, attempts: attempt.number };
+    current = { ...current, message: { ...current.message, ...counts } };
   }
   return { settlements, callbacks: settlements.flatMap(({ followUps }) => followUps) };
 }
@@ -86,22 +93,28 @@ test('attempts with a known result are never more than 1 + retries', () => {
   });
 });
 
-test('interruptions are never more than three, and all attempts never more than both limits together', () => {
-  check(({ settlements }, { retries }) => {
-    const interrupted = settlements.filter((settlement) => !isKnown(settlement)).length;
-    assert.ok(interrupted <= INTERRUPTIONS_MAX);
-    assert.equal(settlements.at(-1)!.interrupted, interrupted);
-    assert.ok(settlements.length <= 1 + retries + INTERRUPTIONS_MAX);
+test('the count of interruptions is that of the crashes since the last known result', () => {
+  check(({ settlements }) => {
+    let crashes = 0;
+    let alone = 0;
+    for (const settlement of settlements) {
+      const { error } = settlement.attempt;
+      if (isKnown(settlement)) crashes = alone = 0;
+      else if (error !== 'drain') crashes += 1;
+      if (error === 'crashAlone') alone += 1;
+      assert.deepEqual([settlement.interrupted, settlement.aloneAtCrash], [crashes, alone]);
+      assert.equal(settlement.next.state === 'held', alone >= CRASHES_ALONE_MAX);
+    }
   });
 });
 
-test('a message is given up only when its retries or interruptions are used up, or trying again is pointless', () => {
+test('a message fails only by a known result: its retries are used up, or trying again is pointless', () => {
   check(({ settlements }, { retries }) => {
     const last = settlements.at(-1)!;
     if (last.next.state !== 'failed') return;
+    assert.ok(isKnown(last));
     const isPointless = last.attempt.outcome === 'refusedByPolicy' || last.attempt.status === 489;
-    const isInterruptedTooOften = last.attempt.outcome === 'interrupted' && last.interrupted === INTERRUPTIONS_MAX;
-    assert.ok(isPointless || isInterruptedTooOften || settlements.filter(isKnown).length === 1 + retries);
+    assert.ok(isPointless || settlements.filter(isKnown).length === 1 + retries);
   });
 });
 

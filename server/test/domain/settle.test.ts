@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backoffMs } from '../../src/domain/backoff.ts';
 import type { Claim, HeaderList, Message, Outcome, Settlement } from '../../src/domain/message.ts';
-import { decideSettlement, INTERRUPTIONS_MAX, isAwaited } from '../../src/domain/settle.ts';
+import { decideSettlement, isAwaited } from '../../src/domain/settle.ts';
 import { answered, CALLBACK_URL, callbackTo, claimOf, countingIds, NOW, PREFIX, settings } from './given.ts';
 
 const RETENTION_MS = 1_000_000;
@@ -13,7 +13,9 @@ const ENDED_AT = NOW + 105;
 const UNREACHABLE: Outcome = { kind: 'unreachable', reason: 'the connection was refused' };
 const TIMED_OUT: Outcome = { kind: 'timedOut', timeoutMs: 30_000 };
 const REFUSED: Outcome = { kind: 'refusedByPolicy', reason: 'the address is private' };
-const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away' };
+const INTERRUPTED: Outcome = { kind: 'interrupted', reason: 'the node went away', cause: 'crash' };
+const CUT_OFF_ALONE: Outcome = { ...INTERRUPTED, cause: 'crashAlone' };
+const DRAINED: Outcome = { ...INTERRUPTED, cause: 'drain' };
 
 function settle(claim: Claim, outcome: Outcome): Settlement {
   const context = { headerPrefix: PREFIX, retentionMs: RETENTION_MS, newId: countingIds() };
@@ -45,7 +47,7 @@ test('everything else that was tried is repeated while there are retries left', 
   for (const outcome of [...failures, UNREACHABLE, TIMED_OUT]) {
     for (const retried of [0, 1, 2]) {
       const result = settle(withRetries(3, { retried, attempts: retried }), outcome);
-      assert.deepEqual(result.next, { state: 'pending', dueAt: ENDED_AT + backoffMs(retried) });
+      assert.deepEqual(result.next, { state: 'pending', dueAt: ENDED_AT + backoffMs(retried), startsAlone: false });
       assert.equal(result.retried, retried + 1);
       assert.equal(result.interrupted, 0);
     }
@@ -129,17 +131,59 @@ test('an interrupted attempt is repeated at once and uses no retry, even when no
   for (const retries of [0, 3]) {
     for (const interrupted of [0, 1]) {
       const result = settle(withRetries(retries, { retried: retries, interrupted }), INTERRUPTED);
-      assert.deepEqual(result.next, { state: 'pending', dueAt: ENDED_AT });
+      assert.equal(result.next.state, 'pending');
       assert.deepEqual([result.retried, result.interrupted], [retries, interrupted + 1]);
     }
   }
 });
 
-test('the third interruption ends the message', () => {
-  const { next, interrupted } = settle(withRetries(5, { interrupted: INTERRUPTIONS_MAX - 1 }), INTERRUPTED);
-  const failure = 'interrupted 3 times: the node went away';
-  assert.deepEqual(next, { state: 'failed', expiresAt: ENDED_AT + RETENTION_MS, failure });
-  assert.equal(interrupted, 3);
+test('what is repeated at once keeps its place among those that are due', () => {
+  const claim = withRetries(3, { dueAt: NOW - 60_000 });
+  for (const outcome of [INTERRUPTED, DRAINED]) {
+    assert.deepEqual(settle(claim, outcome).next, { state: 'pending', dueAt: NOW - 60_000, startsAlone: false });
+  }
+});
+
+test('from the third interruption on it is repeated after a pause that grows as the backoff does, and alone', () => {
+  for (const [interrupted, pauseMs] of [1000, 7390, 54_599, 403_429].entries()) {
+    const { next } = settle(withRetries(0, { interrupted: 2 + interrupted }), INTERRUPTED);
+    assert.deepEqual(next, { state: 'pending', dueAt: ENDED_AT + pauseMs, startsAlone: true });
+  }
+});
+
+test('no number of interruptions fails a message', () => {
+  for (const cause of ['crash', 'crashAlone', 'drain'] as const) {
+    for (let interrupted = 0; interrupted < 100; interrupted += 1) {
+      const { next } = settle(withRetries(0, { interrupted }), { ...INTERRUPTED, cause });
+      assert.notEqual(next.state, 'failed');
+    }
+  }
+});
+
+test('in flight alone at three crashes, it is held: no next attempt, no end, no callback', () => {
+  const callback = callbackTo(CALLBACK_URL);
+  const claim = claimOf({ callback, failureCallback: callback }, { interrupted: 2, aloneAtCrash: 2 });
+  const result = settle(claim, CUT_OFF_ALONE);
+  assert.deepEqual(result.next, { state: 'held', heldAt: ENDED_AT });
+  assert.deepEqual([result.interrupted, result.aloneAtCrash, result.attempt.nextAt], [3, 3, null]);
+  assert.deepEqual(result.followUps, []);
+});
+
+test('a crash at which others were in flight too does not count as one alone', () => {
+  const result = settle(withRetries(0, { interrupted: 2, aloneAtCrash: 2 }), INTERRUPTED);
+  assert.equal(result.next.state, 'pending');
+  assert.deepEqual([result.interrupted, result.aloneAtCrash], [3, 2]);
+});
+
+test('a drain that cuts off counts nothing, and a known result sets the counts back', () => {
+  const before = { interrupted: 4, aloneAtCrash: 2 };
+  const drained = settle(withRetries(1, before), DRAINED);
+  assert.deepEqual([drained.interrupted, drained.aloneAtCrash, drained.retried], [4, 2, 0]);
+  assert.ok(drained.next.state === 'pending' && drained.next.startsAlone, 'a suspect stays one');
+  for (const outcome of [answered(200), answered(500), UNREACHABLE, TIMED_OUT, REFUSED]) {
+    const { interrupted, aloneAtCrash } = settle(withRetries(1, before), outcome);
+    assert.deepEqual([interrupted, aloneAtCrash], [0, 0]);
+  }
 });
 
 test('the attempt is kept with its number, its times and the whole answer', () => {
@@ -187,6 +231,7 @@ test('somebody waits for an end that another try, a callback or the next in line
   assert.equal(awaited(plain, answered(500)), true);
   assert.equal(awaited(withRetries(0), answered(500)), false);
   assert.equal(awaited(plain, INTERRUPTED), true);
+  assert.equal(awaited(withRetries(1, { aloneAtCrash: 2 }), CUT_OFF_ALONE), true);
   assert.equal(awaited(claimOf({}, { queueName: 'one' }), answered(200)), true);
   const limits = { parallelism: 1, rate: null, periodMs: 1000 };
   assert.equal(awaited(claimOf({}, { flow: { key: 'one', limits } }), answered(200)), true);

@@ -1,6 +1,7 @@
 // Looks over the store's shoulder: replays every change in the model, holds queues to their order inside the very
 // transaction that starts a message, and compares the database with the model after every event.
 
+import type { AloneReply } from '../../src/store/recovery-store.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
@@ -82,6 +83,19 @@ export class Auditor {
       this.#changed();
       model.cancelled(ids, cancelled);
     });
+    watch('claimAlone', (_args, { claim }: AloneReply) => {
+      this.#checkHolders();
+      if (!claim) return;
+      this.#isChanged = true;
+      this.#say(`claimed alone ${claim.message.id} by ${claim.lease}`);
+      model.handedOutAlone(claim, node);
+      this.#checkQueue(claim.message.accountId, claim.message.queueName);
+    });
+    watch('releaseHeld', (_args, { released }) => {
+      this.#changed();
+      if (released.length > 0) this.#say(`let go ${released.join(', ')}`);
+      model.releasedHeld(released);
+    });
     watch('saveQueue', () => this.#changed());
     return verbs;
   }
@@ -91,7 +105,7 @@ export class Auditor {
     if (!this.#isChanged) return;
     this.#isChanged = false;
     const found = this.#database.get<Record<string, number>>(
-      `SELECT count(*) AS total, ifnull(sum(state = 'claimed'), 0) AS claimed, ifnull(sum(state = 'delivered'), 0) AS delivered,
+      `SELECT count(*) AS total, ifnull(sum(state = 'claimed'), 0) AS claimed, ifnull(sum(held_at IS NOT NULL), 0) AS held, ifnull(sum(state = 'delivered'), 0) AS delivered,
          ifnull(sum(state = 'failed'), 0) AS failed, ifnull(sum(state = 'cancelled'), 0) AS cancelled,
          ifnull(sum(attempts), 0) AS attempts, ifnull(sum(retried), 0) AS retried, ifnull(sum(interrupted), 0) AS interrupted,
          ifnull(sum((state = 'claimed') <> (lease IS NOT NULL AND node IS NOT NULL)), 0) AS odd FROM messages`,

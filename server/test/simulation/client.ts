@@ -20,6 +20,8 @@ export class Client {
   readonly cancels: Cancel[] = [];
   /** By message: through which node it was cancelled, from the moment the client knew. */
   readonly cancelledBy = new Map<string, SimulatedNode>();
+  /** Released by somebody while they were held. */
+  readonly released: string[] = [];
   /** Known to be accepted: what may be cancelled. */
   readonly accepted: { readonly id: string; readonly accountId: string }[] = [];
   readonly #tiers: Tiers;
@@ -104,6 +106,25 @@ export class Client {
       },
       refused: () => end('notCancelled'),
       lost: () => end('unknown'),
+    });
+  }
+
+  /** Lets all held messages of an account go on, as a person would who looks at the list of them. */
+  releaseHeld(node: SimulatedNode, accountId: string, onReleased: () => void): void {
+    const page = { limit: 100, cursor: null, order: 'oldestFirst', withBodies: false } as const;
+    const release = async () => {
+      const { messages } = await node.store.searchMessages(accountId, { states: ['HELD'] }, page);
+      const ids = messages.map(({ id }) => id);
+      // Whoever gets no answer may have been heard all the same.
+      this.released.push(...ids);
+      return ids.length === 0 ? [] : node.store.releaseHeld(accountId, ids, node.clock.now());
+    };
+    this.#follow(node, false, release(), {
+      answered: (released) => {
+        if (released.length > 0) onReleased();
+      },
+      refused: () => {},
+      lost: () => {},
     });
   }
 

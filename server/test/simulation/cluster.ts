@@ -28,8 +28,18 @@ const TIERS: Tiers = {
   paid: { ...DEFAULT_TIERS.paid, retentionMs: RETENTION_MS },
 };
 
+/** Three crashes until it starts alone, three alone, and some that met it beside others all the same. */
+const POISONED_MAX = 15;
+
 /** As in the executor that stores share: after these, others may find something to claim. */
-const VERBS_MAKING_WORK: ReadonlySet<string> = new Set(['accept', 'settle', 'release', 'cancel', 'saveQueue']);
+const VERBS_MAKING_WORK: ReadonlySet<string> = new Set([
+  'accept',
+  'settle',
+  'release',
+  'cancel',
+  'saveQueue',
+  'releaseHeld',
+]);
 
 export class Cluster {
   readonly timeline = new Timeline();
@@ -44,6 +54,8 @@ export class Cluster {
   readonly coverage: Coverage = new Map();
   readonly violations: string[] = [];
   readonly trace: string[] = [];
+  /** When the clock was last set. */
+  jumpedAtMs = Number.NEGATIVE_INFINITY;
   /** Called when a node starts attempts. */
   onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void = () => {};
   readonly #auditor: Auditor;
@@ -51,6 +63,7 @@ export class Cluster {
   readonly #nodeWorld: NodeWorld;
   readonly #verbs = new Map<string, Verbs>();
   readonly #names = new Map<string, string>();
+  readonly #poisoned = new Map<string, number>();
   /** The lapse each node is in, if it is: its claims may be taken by others. */
   readonly #lapses = new Map<string, Set<string>>();
 
@@ -67,6 +80,7 @@ export class Cluster {
     const log = {
       fate: (fate: Fate) => this.note(`fate ${fate}`),
       arrived: (job: SendJob) => this.#arrived(job),
+      late: () => this.note('arrival of a request that was given up'),
     };
     this.network = new SimulatedNetwork(this.timeline, new Chance(seed * 4 + 1), HEADER_PREFIX, log);
     this.#nodeWorld = {
@@ -139,12 +153,27 @@ export class Cluster {
     this.diedAtMs.set(node.id, this.timeline.nowMs);
   }
 
+  /** A message has brought down a node. It may do so a few times until it is held, and not for ever. */
+  notePoisoned(messageId: string): void {
+    const entry = this.model.entries.get(messageId);
+    const times = (this.#poisoned.get(messageId) ?? 0) + 1;
+    this.#poisoned.set(messageId, times);
+    if (entry?.state === 'held') this.report(`${messageId} is held and was sent`);
+    if (times > POISONED_MAX) this.report(`${messageId} has brought down ${times} nodes and is still not held`);
+  }
+
   jump(ms: number): void {
     this.note(ms > 0 ? 'clock set forward' : 'clock set back');
-    const open = [...this.model.entries.values()].filter(({ state }) => state === 'pending' || state === 'claimed');
-    this.faults.push({ kind: 'clockJump', at: this.timeline.nowMs, inFlight: open.map(({ id }) => id) });
+    this.noteJump();
+    this.jumpedAtMs = this.timeline.nowMs;
     this.timeline.clock.jump(ms);
     this.say(`the clock is set by ${ms} ms`);
+  }
+
+  /** From now on some of the nodes have another time than before. */
+  noteJump(): void {
+    const open = [...this.model.entries.values()].filter(({ state }) => state === 'pending' || state === 'claimed');
+    this.faults.push({ kind: 'clockJump', at: this.timeline.nowMs, inFlight: open.map(({ id }) => id) });
   }
 
   /** After every event. */

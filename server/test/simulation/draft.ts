@@ -9,6 +9,8 @@ import type { TierName } from '../../src/domain/tier.ts';
 import type { ExpectedMessage } from '../checker/history.ts';
 import type { Chance } from './chance.ts';
 
+/** Whoever sends to it dies of it, until everything is healed. */
+export const POISON_HOST = 'poison.example';
 export const HOSTS = ['a.example', 'b.example', 'c.example', 'd.example'];
 export const TOPICS: Readonly<Record<string, readonly string[]>> = {
   pair: ['https://a.example/pair', 'https://b.example/pair'],
@@ -100,6 +102,18 @@ export class Drafter {
         descendantsLeft: null,
       },
       expected: (topicName === null ? [url] : TOPICS[topicName]!).map((to) => ({ ...expected, url: to })),
+    };
+  }
+
+  /** One whose delivery brings down the process that makes it. */
+  draftPoison(account: DraftAccount): Draft {
+    const draft = this.draft(account);
+    const url = `https://${POISON_HOST}/${this.#count}`;
+    const settings = { ...draft.request.settings, timeoutMs: 20_000 };
+    return {
+      destination: { target: targetOf(url) },
+      request: { ...draft.request, settings },
+      expected: [{ ...draft.expected[0]!, url }],
     };
   }
 

@@ -46,7 +46,7 @@ class NotingSender implements Sender {
   }
 
   async close(): Promise<void> {
-    for (const job of this.sent) this.end(job, { kind: 'interrupted', reason: 'cut off' });
+    for (const job of this.sent) this.end(job, { kind: 'interrupted', reason: 'cut off', cause: 'drain' });
   }
 }
 

@@ -2,8 +2,8 @@
 // arguments and its answer, and an answer that the map does not allow is a violation. It knows no SQL.
 
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { Claim, NewMessage, Settlement } from '../../src/domain/message.ts';
-import { INTERRUPTIONS_MAX } from '../../src/domain/settle.ts';
+import type { Claim, Message, NewMessage, Settlement } from '../../src/domain/message.ts';
+import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/domain/recovery.ts';
 import { sharedBodies } from '../../src/store/shared-bodies.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
@@ -15,13 +15,16 @@ export interface Entry {
   readonly host: string;
   readonly queueName: string | null;
   readonly retriesMax: number;
-  state: 'pending' | 'claimed' | 'delivered' | 'failed' | 'cancelled';
+  state: 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
   lease: string | null;
   node: string | null;
   dueAt: number;
   retried: number;
   interrupted: number;
+  aloneAtCrash: number;
   attempts: number;
+  /** It may only be claimed alone. */
+  startsAlone: boolean;
 }
 
 export class Model {
@@ -31,6 +34,7 @@ export class Model {
   readonly sums = {
     total: 0,
     claimed: 0,
+    held: 0,
     delivered: 0,
     failed: 0,
     cancelled: 0,
@@ -62,6 +66,10 @@ export class Model {
   get open(): number {
     const { total, delivered, failed, cancelled } = this.sums;
     return total - delivered - failed - cancelled;
+  }
+
+  get held(): number {
+    return this.sums.held;
   }
 
   claimedBy(node: string): Entry[] {
@@ -112,10 +120,8 @@ export class Model {
         this.#report(`${message.id} was claimed, but never accepted`);
         continue;
       }
-      for (const field of ['retried', 'interrupted', 'attempts'] as const) {
-        if (message[field] !== entry[field])
-          this.#report(`${entry.id} is claimed with ${field} ${message[field]}, not ${entry[field]}`);
-      }
+      this.#checkCounts(entry, message);
+      if (entry.startsAlone) this.#report(`${entry.id} must start alone, but was claimed like others`);
       this.#note(entry.retried > 0 ? 'claim of a retry' : 'claim');
       if (entry.queueName !== null) this.#note('claim from a queue');
       this.#claim(entry, lease, node);
@@ -123,7 +129,39 @@ export class Model {
     }
   }
 
+  handedOutAlone({ lease, message }: Claim, node: string): void {
+    const entry = this.entries.get(message.id);
+    if (!entry?.startsAlone) {
+      this.#report(`${message.id} was claimed alone, but has no reason to`);
+      return;
+    }
+    this.#checkCounts(entry, message);
+    this.#note('claim alone');
+    this.#claim(entry, lease, node, true);
+  }
+
+  releasedHeld(messageIds: readonly string[]): void {
+    for (const id of messageIds) {
+      const entry = this.entries.get(id);
+      if (entry?.state !== 'held') {
+        this.#report(`${id} was let go while it is ${entry?.state}`);
+        continue;
+      }
+      this.#leave(entry, 'pending');
+      this.sums.interrupted -= entry.interrupted;
+      Object.assign(entry, { interrupted: 0, aloneAtCrash: 0, dueAt: 0 });
+    }
+  }
+
+  #checkCounts(entry: Entry, message: Message): void {
+    for (const field of ['retried', 'interrupted', 'aloneAtCrash', 'attempts'] as const) {
+      if (message[field] !== entry[field])
+        this.#report(`${entry.id} is claimed with ${field} ${message[field]}, not ${entry[field]}`);
+    }
+  }
+
   settled(settlements: readonly Settlement[], results: readonly ('settled' | 'lost')[], node: string): void {
+    for (const settlement of settlements) this.#checkAlone(settlement);
     settlements.forEach((settlement, index) => {
       const entry = this.entries.get(settlement.messageId);
       const isHeld = entry?.state === 'claimed' && entry.lease === settlement.lease;
@@ -148,20 +186,21 @@ export class Model {
       if (entry?.lease !== lease || entry.node !== node) continue;
       this.#note('release');
       this.#leave(entry, 'pending');
+      entry.startsAlone = entry.interrupted >= SUSPECT_INTERRUPTIONS;
     }
   }
 
   cancelled(messageIds: readonly string[], cancelled: readonly string[]): void {
     for (const id of messageIds) {
       const entry = this.entries.get(id);
-      const isOpen = entry?.state === 'pending' || entry?.state === 'claimed';
+      const isOpen = entry?.state === 'pending' || entry?.state === 'claimed' || entry?.state === 'held';
       if (isOpen !== cancelled.includes(id))
         this.#report(`the cancel of ${id}, which is ${entry?.state}, is answered wrongly`);
       if (!entry || !isOpen) {
         this.#note('cancelled too late');
         continue;
       }
-      this.#note(entry.state === 'claimed' ? 'cancelled while claimed' : 'cancelled while pending');
+      this.#note(`cancelled while ${entry.state as 'pending' | 'claimed' | 'held'}`);
       this.#leave(entry, 'cancelled');
     }
   }
@@ -169,7 +208,7 @@ export class Model {
   #add(message: NewMessage): Entry {
     if (this.entries.has(message.id)) this.#report(`${message.id} was accepted twice`);
     const { id, accountId, host, queueName, retriesMax, dueAt } = message;
-    const counters = { retried: 0, interrupted: 0, attempts: 0 };
+    const counters = { retried: 0, interrupted: 0, aloneAtCrash: 0, attempts: 0, startsAlone: false };
     const entry: Entry = {
       id,
       accountId,
@@ -187,7 +226,17 @@ export class Model {
     return entry;
   }
 
-  #claim(entry: Entry, lease: string, node: string): void {
+  /** At a crash, the only one in flight was alone; of several, only one that others had made way for. */
+  #checkAlone({ messageId, lease, attempt, aloneAtCrash }: Settlement): void {
+    const entry = this.entries.get(messageId);
+    if (!entry || entry.lease !== lease || attempt.outcome !== 'interrupted') return;
+    const isAlone = this.claimedBy(entry.node!).length === 1;
+    const wasAlone = aloneAtCrash > entry.aloneAtCrash;
+    if (wasAlone && !isAlone && entry.interrupted < SUSPECT_INTERRUPTIONS)
+      this.#report(`${messageId} counts as alone at a crash, but others were in flight`);
+  }
+
+  #claim(entry: Entry, lease: string, node: string, isAlone = false): void {
     if (entry.state !== 'pending') this.#report(`${entry.id} was claimed while it is ${entry.state}`);
     const earlyMs = entry.dueAt - this.#latestNow();
     if (earlyMs > 0) this.#report(`${entry.id} was claimed ${earlyMs} ms before it is due`);
@@ -196,9 +245,10 @@ export class Model {
     entry.state = 'claimed';
     entry.lease = lease;
     entry.node = node;
+    entry.startsAlone = false;
     this.claimed.add(entry);
     this.sums.claimed += 1;
-    this.#checkCaps(entry, node);
+    if (!isAlone) this.#checkCaps(entry, node);
   }
 
   #checkCaps(entry: Entry, node: string): void {
@@ -231,7 +281,8 @@ export class Model {
     }
   }
 
-  #settle(entry: Entry, { attempt, retried, interrupted, next, followUps }: Settlement, node: string): void {
+  #settle(entry: Entry, settlement: Settlement, node: string): void {
+    const { attempt, retried, interrupted, aloneAtCrash, next, followUps } = settlement;
     const isInterrupted = attempt.outcome === 'interrupted';
     if (entry.node !== node) this.#note('orphan takeover');
     if (attempt.number !== entry.attempts + 1)
@@ -239,20 +290,25 @@ export class Model {
     this.sums.attempts += 1;
     this.sums.retried += retried - entry.retried;
     this.sums.interrupted += interrupted - entry.interrupted;
-    Object.assign(entry, { attempts: attempt.number, retried, interrupted });
-    if (interrupted > INTERRUPTIONS_MAX || attempt.number > 1 + entry.retriesMax + interrupted) {
-      this.#report(
-        `${entry.id} has ${attempt.number} attempts, ${interrupted} interrupted, ${entry.retriesMax} retries`,
-      );
-    }
+    const isDrained = isInterrupted && interrupted === entry.interrupted;
+    if (!isInterrupted && interrupted !== 0) this.#report(`${entry.id} has a result and still ${interrupted} crashes`);
+    if (isInterrupted && retried !== entry.retried) this.#report(`${entry.id} was cut off and has used up a retry`);
+    Object.assign(entry, { attempts: attempt.number, retried, interrupted, aloneAtCrash });
     this.#leave(entry, next.state);
     if (next.state === 'pending') {
       entry.dueAt = next.dueAt;
-      this.#note(isInterrupted ? 'repeat after an interruption' : 'retry');
+      entry.startsAlone = next.startsAlone;
+      if (isDrained) this.#note('repeat after a drain');
+      else this.#note(isInterrupted ? 'repeat after an interruption' : 'retry');
+      if (next.startsAlone) this.#note('pause after an interruption');
+    } else if (next.state === 'held') {
+      this.#note('held');
+      if (aloneAtCrash < CRASHES_ALONE_MAX) this.#report(`${entry.id} is held after ${aloneAtCrash} crashes alone`);
+    } else if (isInterrupted) {
+      this.#report(`${entry.id} is ${next.state} because it was cut off`);
     } else if (next.state === 'delivered') {
       this.#note(retried > 0 ? 'delivered after a retry' : 'delivered');
-    } else if (isInterrupted) this.#note('failed by interruption');
-    else if (attempt.outcome === 'refusedByPolicy') this.#note('failed by refusal');
+    } else if (attempt.outcome === 'refusedByPolicy') this.#note('failed by refusal');
     else this.#note(attempt.status === 489 ? 'failed by 489' : 'failed by exhaustion');
     for (const message of followUps) {
       this.#note(message.kind === 'callback' ? 'callback made' : 'failure callback made');
@@ -262,7 +318,7 @@ export class Model {
 
   /** No lease any more, and another state. */
   #leave(entry: Entry, state: Exclude<Entry['state'], 'claimed'>): void {
-    if (entry.state === 'claimed') this.sums.claimed -= 1;
+    if (entry.state === 'claimed' || entry.state === 'held') this.sums[entry.state] -= 1;
     this.claimed.delete(entry);
     entry.state = state;
     entry.lease = null;

@@ -5,6 +5,7 @@ import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
 import { WireWindow } from '../../src/delivery/wire-window.ts';
 import type { HeaderList, Outcome } from '../../src/domain/message.ts';
 import type { Chance } from './chance.ts';
+import { POISON_HOST } from './draft.ts';
 import type { ProcessClock, Timeline } from './timeline.ts';
 
 /** How a request goes: what the receiver answers, or how far it gets. */
@@ -46,11 +47,15 @@ const MOODS: Readonly<Record<string, Readonly<Partial<Record<Fate, number>>>>> =
 };
 const MOOD_NAMES = Object.keys(MOODS);
 
-const TRANSIT_MS_MAX = 300;
+export const TRANSIT_MS_MAX = 300;
+/** How often a request that was given up while it was on its way arrives all the same. */
+const LATE_PERCENT = 30;
 
 export interface NetworkLog {
   readonly fate: (fate: Fate) => void;
   readonly arrived: (job: SendJob) => void;
+  /** What has just arrived had been given up by its sender. */
+  readonly late: () => void;
 }
 
 export class SimulatedNetwork {
@@ -92,6 +97,7 @@ export class SimulatedNetwork {
     return new Exchange(job, fate, clock, this.#timeline, this.#chance, {
       isOpen: () => wire.isOpen,
       arrived: () => this.#log.arrived(job),
+      late: () => this.#log.late(),
       answer: () => this.#answer(fate),
       ...on,
     });
@@ -100,6 +106,7 @@ export class SimulatedNetwork {
   #fateOf(job: SendJob): Fate {
     if (this.isHealthy) return 'ok';
     const host = new URL(job.url).hostname;
+    if (host === POISON_HOST) return 'hang';
     return this.#chance.weighted(MOODS[this.#moods.get(host) ?? 'good']!);
   }
 
@@ -141,6 +148,7 @@ class Exchange {
     on: {
       isOpen: () => boolean;
       arrived: () => void;
+      late: () => void;
       answer: () => Outcome;
       written: () => void;
       report: (outcome: SendReport['outcome']) => void;
@@ -157,10 +165,11 @@ class Exchange {
       if (!on.isOpen()) return this.end('unsent');
       this.isSent = true;
       timeline.after(chance.between(0, TRANSIT_MS_MAX), () => {
-        // What a process had sent when it died may arrive or not; a process that gave up has closed its connection.
-        const isCut = clock.state === 'dead' ? chance.isTrue(50) : this.#isOver;
-        if (isCut) return;
+        // What a process had sent when it died, or when it gave up and closed its connection, may arrive or not.
+        const isGivenUp = this.#isOver;
+        if (clock.state === 'dead' ? chance.isTrue(50) : isGivenUp && !chance.isTrue(LATE_PERCENT)) return;
         on.arrived();
+        if (isGivenUp) return on.late();
         clock.after(0, () => {
           if (!this.#isOver) on.written();
         });
@@ -236,8 +245,10 @@ export class SimulatedSender implements Sender {
   }
 
   async close(): Promise<void> {
-    this.onCutOff(this.running.map(({ messageId }) => messageId));
-    for (const exchange of this.#running) exchange.end({ kind: 'interrupted', reason: 'cut off' });
+    this.onCutOff([...this.#running].flatMap(({ job, isSent }) => (isSent ? [job.messageId] : [])));
+    for (const exchange of this.#running) {
+      exchange.end(exchange.isSent ? { kind: 'interrupted', reason: 'cut off', cause: 'drain' } : 'unsent');
+    }
     this.#handOver();
   }
 

@@ -90,7 +90,7 @@ export class SimulatedNode {
       style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
       limits,
       heartbeat: heartbeat(store, id),
-      upkeep: (settleInterrupted) => [orphans(store, id, settleInterrupted), retention(store, tiers)],
+      upkeep: (recovery) => [orphans(store, id, recovery), retention(store, tiers)],
       fireSchedules: async () => null,
       observe: (event) => world.observe(this, event),
     });

@@ -11,6 +11,9 @@ const CHECK_EVERY_MS = 2000;
 /** An engine looks around at least with every sign of life it gives; once more for what it can only take in two bites. */
 const CLAIMED_WITHIN_MS = 12_000;
 
+/** One that starts alone waits for others to make way, and for a slot on a node with few. */
+const STARTED_ALONE_WITHIN_MS = 150_000;
+
 interface Waiting {
   readonly id: string;
   readonly account_id: string;
@@ -23,6 +26,7 @@ export class Promptness {
   readonly #model: Model;
   readonly #report: (violation: string) => void;
   readonly #sinceMs = new Map<string, number>();
+  readonly #aloneSinceMs = new Map<string, number>();
   #checkedAtMs = 0;
 
   constructor(limits: EngineLimits, model: Model, report: (violation: string) => void) {
@@ -50,6 +54,24 @@ export class Promptness {
         this.#report(`${message.id} is due for ${nowMs - sinceMs} ms, a node has room for it, and nobody takes it`);
         this.#sinceMs.delete(message.id);
       }
+    }
+    this.#checkAlone(database, healthy, nowMs, now);
+  }
+
+  #checkAlone(database: Database, healthy: readonly SimulatedNode[], nowMs: number, now: number): void {
+    const waiting = database.all<{ id: string }>(
+      "SELECT id FROM messages WHERE state = 'delayed' AND alone_from_at <= ?",
+      now,
+    );
+    const ids = new Set(waiting.map(({ id }) => id));
+    for (const id of this.#aloneSinceMs.keys()) if (!ids.has(id)) this.#aloneSinceMs.delete(id);
+    const peaceSinceMs = Math.min(nowMs, ...healthy.map(({ undisturbedSinceMs }) => undisturbedSinceMs));
+    for (const id of ids) {
+      const sinceMs = Math.max(this.#aloneSinceMs.get(id) ?? nowMs, healthy.length === 0 ? nowMs : peaceSinceMs);
+      this.#aloneSinceMs.set(id, sinceMs);
+      if (nowMs - sinceMs <= STARTED_ALONE_WITHIN_MS) continue;
+      this.#report(`${id} may start alone for ${nowMs - sinceMs} ms, and no node starts it`);
+      this.#aloneSinceMs.delete(id);
     }
   }
 

@@ -29,6 +29,7 @@ export function readStored(database: Database): StoredMessage[] {
       endedAt: message.endedAt,
       retried: message.retried,
       interrupted: message.interrupted,
+      aloneAtCrash: message.aloneAtCrash,
       attempts: attempts.map(({ number, startedAt, endedAt, outcome, status, responseHeaders }) => ({
         number,
         startedAt,

@@ -1,10 +1,11 @@
 // Who does what in a run, by seeded dice: publishes, cancels, pauses, and everything that can go wrong. And the end of
 // all trouble, after which every message must come to its own end.
 
+import type { SendJob } from '../../src/delivery/sender.ts';
 import type { Chance } from './chance.ts';
 import type { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
-import { type Drafter, HOSTS, QUEUES } from './draft.ts';
+import { type Drafter, HOSTS, POISON_HOST, QUEUES } from './draft.ts';
 import type { SimulatedNode } from './node.ts';
 import { ACCOUNTS } from './prepare.ts';
 import { Trouble } from './trouble.ts';
@@ -17,6 +18,9 @@ const TROUBLES: ReadonlySet<string> = new Set(['crash', 'crashAll', 'storm', 'fr
 /** Between two actions. In a long pause nothing happens that could wake an engine by accident. */
 const PAUSES_MS = { none: [0, 20], short: [20, 2500], long: [15_000, 40_000] } as const;
 
+/** From sending it to the crash: sooner than others start beside one that starts alone. */
+const POISON_MS_MAX = 1500;
+
 export class Script {
   isOver = false;
   readonly #cluster: Cluster;
@@ -28,6 +32,7 @@ export class Script {
   readonly #paused = new Map<string, readonly [accountId: string, name: string]>();
   readonly #actions: Readonly<Record<string, Action>>;
   #actionsLeft: number;
+  #hasPoison = false;
 
   constructor(cluster: Cluster, client: Client, chance: Chance, drafter: Drafter) {
     this.#cluster = cluster;
@@ -45,6 +50,18 @@ export class Script {
     this.#scheduleNext();
   }
 
+  /** Poison kills whoever sends it, a moment later. */
+  afterSend(node: SimulatedNode, jobs: readonly SendJob[]): void {
+    const poison = jobs.find(({ url }) => new URL(url).hostname === POISON_HOST);
+    if (!poison || this.#cluster.network.isHealthy) return;
+    this.#cluster.timeline.after(this.#chance.between(0, POISON_MS_MAX), () => {
+      if (this.#cluster.network.isHealthy || !this.#cluster.nodes.has(node)) return;
+      this.#cluster.note('crash by poison');
+      this.#cluster.notePoisoned(poison.messageId);
+      this.#trouble.crash(node);
+    });
+  }
+
   afterEvent(): void {
     this.#trouble.afterEvent();
   }
@@ -55,6 +72,7 @@ export class Script {
     this.#trouble.endAll();
     // Not at once: a pause that is still on its way would come after it.
     this.#cluster.timeline.after(1000, () => this.#resumeAll());
+    this.#cluster.timeline.after(1000, () => this.#releaseAll());
   }
 
   #table(): Record<string, Action> {
@@ -62,6 +80,9 @@ export class Script {
     return {
       publish: [56, (node) => this.#publish(node)],
       burst: [4, (node) => this.#burst(node)],
+      poison: [1, (node) => this.#poison(node)],
+      release: [1, (node) => this.#release(node)],
+      dismiss: [1, (node) => this.#dismiss(node)],
       cancel: [12, (node) => this.#cancel(node)],
       pause: [3, (node) => this.#pause(node)],
       resume: [4, (node) => this.#resume(node)],
@@ -102,6 +123,32 @@ export class Script {
       ? [this.#drafter.draftTooMuch(account)]
       : Array.from({ length: count }, () => this.#drafter.draft(account));
     this.#client.publish(node, account, drafts);
+  }
+
+  #poison(node: SimulatedNode): void {
+    if (this.#hasPoison) return;
+    this.#hasPoison = true;
+    const account = this.#chance.pick(ACCOUNTS);
+    this.#client.publish(node, account, [this.#drafter.draftPoison(account)]);
+  }
+
+  #release(node: SimulatedNode): void {
+    for (const { id } of ACCOUNTS) {
+      this.#client.releaseHeld(node, id, () => this.#cluster.note('release of what was held'));
+    }
+  }
+
+  /** Somebody cancels what is held, in place of letting it go on. */
+  #dismiss(node: SimulatedNode): void {
+    const held = [...this.#cluster.model.entries.values()].filter(({ state }) => state === 'held');
+    for (const { id, accountId } of held) this.#client.cancel(node, id, accountId);
+  }
+
+  /** As long as something is held: what nobody releases never ends. */
+  #releaseAll(): void {
+    const node = [...this.#cluster.nodes].find((each) => each.isServing);
+    if (node && this.#cluster.model.held > 0) this.#release(node);
+    this.#cluster.timeline.after(1000, () => this.#releaseAll());
   }
 
   #burst(node: SimulatedNode): void {

@@ -10,6 +10,7 @@ import { Client } from './client.ts';
 import { Cluster } from './cluster.ts';
 import type { Coverage } from './coverage.ts';
 import { Drafter, QUEUES, queueKey } from './draft.ts';
+import { TRANSIT_MS_MAX } from './network.ts';
 import { ACCOUNTS, prepare } from './prepare.ts';
 import { readStored } from './read-stored.ts';
 import { Script } from './script.ts';
@@ -49,6 +50,7 @@ export async function simulate(seed: number): Promise<RunResult> {
   cluster.onSend = (node, jobs) => {
     const late = jobs.find(({ messageId }) => client.cancelledBy.get(messageId) === node);
     if (late) cluster.report(`${late.messageId} is sent by the node that has answered its cancel`);
+    script.afterSend(node, jobs);
   };
   prepare(cluster);
   const script = new Script(cluster, client, chance, new Drafter(chance, () => timeline.clock.now()));
@@ -100,5 +102,7 @@ function historyOf(cluster: Cluster, client: Client): History {
     faults: cluster.faults,
     serialQueues: ACCOUNTS.flatMap(({ id }) => serial.map((name) => queueKey(id, name))),
     arrivalMsMax: ARRIVAL_MS_MAX,
+    lateMsMax: TRANSIT_MS_MAX,
+    released: client.released,
   };
 }

@@ -14,6 +14,7 @@ export class Trouble {
   readonly #chance: Chance;
   readonly #nodesWanted: number;
   readonly #stopping = new Set<SimulatedNode>();
+  readonly #frozenAtMs = new Map<SimulatedNode, number>();
 
   constructor(cluster: Cluster, client: Client, chance: Chance, nodesWanted: number) {
     this.#cluster = cluster;
@@ -48,6 +49,7 @@ export class Trouble {
     this.#cluster.note('freeze');
     this.#cluster.say(`${this.#cluster.nameOf(node)} freezes for ${ms} ms`);
     node.clock.freeze();
+    this.#frozenAtMs.set(node, this.#cluster.timeline.nowMs);
     this.#cluster.timeline.after(ms, () => this.#wake(node));
   }
 
@@ -88,6 +90,8 @@ export class Trouble {
     if (node.clock.state !== 'frozen') return;
     this.#cluster.say(`${this.#cluster.nameOf(node)} wakes`);
     node.undisturbedSinceMs = this.#cluster.timeline.nowMs;
+    // What it was about to ask of the store has the time of before.
+    if (this.#cluster.jumpedAtMs >= this.#frozenAtMs.get(node)!) this.#cluster.noteJump();
     node.clock.wake();
   }
 

@@ -8,6 +8,7 @@ export const FILTERS: readonly MessageFilter[] = [
   { states: ['FAILED'] },
   { states: ['CANCELLED', 'FAILED'] },
   { states: ['CREATED', 'ACTIVE', 'RETRY'] },
+  { states: ['HELD'] },
   { states: ['DELIVERED'] },
   { urls: ['https://h1.example/1'] },
   { hosts: ['h1.example:443'] },

@@ -18,7 +18,7 @@ const store = createSqliteStore({
     throw error;
   },
 });
-const orphans = await store.orphanedClaims('nod_first', 500);
+const orphans = await store.orphanedClaims('nod_first');
 const { claims, nextDueAt } = await store.claimDue({ node: 'nod_first', now: Number(now), limits: limits() });
 const tookMs = clock.monotonicMs() - startedAt;
 const rssGrowth = process.memoryUsage.rss() - rssBefore;

@@ -44,7 +44,7 @@ async function assertGivenBack(a: Node, b: Node, id: string): Promise<void> {
   assert.deepEqual(await a.claimedIds(NOW), []);
   assert.deepEqual(await b.claimedIds(NOW), []);
   await a.store.heartbeat(a.name, TTL_MS);
-  await a.store.orphanedClaims(a.name, 10);
+  await a.store.orphanedClaims(a.name);
   assert.deepEqual(await a.claimedIds(NOW), [id]);
   assert.deepEqual(await b.claimedIds(NOW), []);
 }

@@ -20,9 +20,10 @@ const ALIASES = ['m', 'j', 'l'];
 const SCAN = new RegExp(`^SCAN (?:${[...LARGE, ...ALIASES].join('|')})\\b`);
 
 /** Partial indexes that hold only what is wanted: their first row is the answer. */
-const FIRST_OF = /USING (?:COVERING )?INDEX (?:messages_(?:ready|delayed|claimed)|\w+_next_start|schedules_next)$/;
-/** Holds only what runs, and all of it is wanted. */
-const RUNNING_JOBS = /USING INDEX jobs_running$/;
+const FIRST_OF =
+  /USING (?:COVERING )?INDEX (?:messages_(?:ready|delayed|claimed|alone)|\w+_next_start|schedules_next)$/;
+/** Hold only what runs or is held, and all of it is wanted. */
+const ALL_OF = /USING (?:COVERING )?INDEX (?:jobs_running|messages_held)$/;
 
 export class RecordingDatabase extends Database {
   readonly statements = new Set<string>();
@@ -66,11 +67,11 @@ export class RecordingDatabase extends Database {
 /** What is sorted is bounded: by the parallelism of a queue, at most a thousand, or by the limit of the rows it groups. */
 const SORTS_FEW = [
   /WHERE holds_slot = 1 AND account_id = \? AND queue_name = \?/,
-  /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5$/,
+  /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5, 6$/,
 ];
 
 /** A search by an index is none; nor is looking at the first row of an index that holds only what is wanted. */
 function isWalk(step: string, sql: string): boolean {
-  if (!SCAN.test(step) || RUNNING_JOBS.test(step)) return false;
+  if (!SCAN.test(step) || ALL_OF.test(step)) return false;
   return !(FIRST_OF.test(step) && /\bLIMIT 1$/.test(sql));
 }

@@ -93,7 +93,7 @@ test('a start finds the claims of the process before it at once, however long th
 
   const second = await start('nod_2', new ManualClock(NOW));
   await second.store.heartbeat('nod_2', 15_000);
-  const orphans = await second.store.orphanedClaims('nod_2', 10);
+  const orphans = await second.store.orphanedClaims('nod_2');
   assert.equal(orphans.length, 1);
   await second.store.settle([settlementOf(orphans[0]!, INTERRUPTED, NOW)], NOW);
   assert.equal((await second.claimOne(NOW)).message.interrupted, 1);

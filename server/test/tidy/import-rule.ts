@@ -60,6 +60,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'setting-kind.ts': 'config',
   'help-page.ts': 'config',
   'store/store.ts': 'store port',
+  'store/recovery-store.ts': 'store port',
 };
 
 /** The part a path of the repository belongs to, or null when it belongs to none. */

@@ -47,7 +47,7 @@ test('a job keeps its pace, and is done when nothing is left', async () => {
     [25, 'done'],
     [25, 'done'],
   ]);
-  assert.deepEqual(await store.counts(), { pending: 5, claimed: 0, delivered: 0, failed: 0, cancelled: 25 });
+  assert.deepEqual(await store.counts(), { pending: 5, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 25 });
 });
 
 test('a job goes on after a restart from where it was', async () => {
@@ -139,7 +139,7 @@ test('deleting is for dead letters only, whatever the filter means', async () =>
   const current = await made(store, { action: 'delete', perSecond: 100 });
   await runnerOver(site, store).run(NOW);
   assert.equal((await current()).done, 4);
-  assert.deepEqual(await store.counts(), { pending: 1, claimed: 0, delivered: 0, failed: 0, cancelled: 0 });
+  assert.deepEqual(await store.counts(), { pending: 1, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 });
 });
 
 test('what is accepted after a job was made is not touched by it', async () => {

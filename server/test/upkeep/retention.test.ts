@@ -27,7 +27,7 @@ test('ended messages, old events and spent deduplication keys go; the rest stays
 
   const waits: number[] = [];
   for (let run = 0; run < 6; run += 1) waits.push(await task.run(NOW + retentionMs + 1));
-  assert.deepEqual(await store.counts(), { pending: 1, claimed: 0, delivered: 0, failed: 0, cancelled: 0 });
+  assert.deepEqual(await store.counts(), { pending: 1, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 });
   assert.ok(waits[0]! < 1000, 'while there is a lot to delete it comes again soon');
   assert.equal(waits.at(-1), 30_000);
   const page = { limit: 100, cursor: null, order: 'oldestFirst', withBodies: false } as const;

@@ -1,9 +1,16 @@
 // Messages over the API: read, search, cancel, deliver now, and why one is not delivered yet.
 
 import Type from 'typebox';
-import type { MessageFilter, ShownState } from '../../domain/message-filter.ts';
+import { type MessageFilter, OPEN_STATES, shownState } from '../../domain/message-filter.ts';
 import { whyNotDelivered } from '../../domain/why.ts';
-import { CancelledAnswer, MessageAnswer, MessageIdAnswer, MessagesAnswer, WhyAnswer } from '../answers.ts';
+import {
+  CancelledAnswer,
+  MessageAnswer,
+  MessageIdAnswer,
+  MessagesAnswer,
+  ReleasedAnswer,
+  WhyAnswer,
+} from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import {
@@ -23,7 +30,6 @@ const MessageId = Type.Object({ messageId: Type.String() });
 const LIST_MAX = 1000;
 /** Cancelled in one transaction. */
 const CANCEL_CHUNK = 500;
-const OPEN: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY'];
 const CANCEL_NAMES = [
   ...FILTER_NAMES.messages.filter((name) => name !== 'state' && name !== 'text'),
   'count',
@@ -132,10 +138,29 @@ export function messageRoutes(api: Api, context: ApiContext): void {
       const result = await store.deliverNow(principal.account.id, params.messageId, world.clock.now());
       if (result === 'notWaiting')
         throw new ApiError('message_not_found', `message "${params.messageId}" is unknown or has ended`);
+      if (result === 'held') {
+        throw new ApiError('message_held', `message "${params.messageId}" is held: release it, or cancel it`);
+      }
       if (result === 'inQueue') {
         throw new ApiError('in_queue', `message "${params.messageId}" is in a queue and must wait for its turn`);
       }
       return { messageId: params.messageId };
+    },
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/messages/:messageId/release',
+    scope: 'manage',
+    params: MessageId,
+    summary: 'Let a held message go on',
+    answer: ReleasedAnswer,
+    handle: async ({ principal, params }) => {
+      const { length } = await store.releaseHeld(principal.account.id, [params.messageId], world.clock.now());
+      if (length > 0) return { released: length };
+      const stored = await store.getMessage(principal.account.id, params.messageId);
+      if (!stored) throw unknownMessage(params.messageId);
+      throw new ApiError('not_held', `message "${params.messageId}" is ${shownState(stored.message)}, not HELD`);
     },
   });
 
@@ -157,7 +182,7 @@ export function messageRoutes(api: Api, context: ApiContext): void {
         order: 'newestFirst',
         withBodies: false,
       } as const;
-      const found = await store.searchMessages(account.id, { ...filter, states: OPEN }, page);
+      const found = await store.searchMessages(account.id, { ...filter, states: OPEN_STATES }, page);
       if (found.messages.length > 0)
         cancelled += await cancel(
           account,

@@ -4,17 +4,17 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
+import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import { ORPHAN_BYTES_MAX } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, lockKeys, uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
 import { forgetStarts } from './journal.ts';
-import { type BareClaim, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
+import { type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { startDueQueues } from './queues.ts';
@@ -287,7 +287,7 @@ function isDue({ delayed_at, queue_at, key_at }: Waiting, now: number): boolean 
 function later({ delayed_at, queue_at, key_at, schedule_at }: Waiting, now: number) {
   const dueAt = earlier(delayed_at, earlier(queue_at, key_at));
   // What is due and was left, somebody else has in hand, or it was too much for one transaction: in a moment again.
-  const nextDueAt = dueAt === null ? null : dueAt > now ? dueAt : now + LEFT_MS;
+  const nextDueAt = dueAt === null || dueAt === NEVER_AT ? null : dueAt > now ? dueAt : now + LEFT_MS;
   return { nextDueAt, nextScheduleAt: schedule_at };
 }
 
@@ -326,17 +326,21 @@ export async function release(
   );
   if (held.length === 0) return null;
   const lines = await Lines.lock(database, held);
-  const waits = (each: Held) => each.flow_key !== null || lines.isPaused(each);
+  const stateOf = (each: Held) =>
+    lines.isPaused(each) ? 'queued' : isSuspect(each) ? 'delayed' : each.flow_key === null ? 'ready' : 'queued';
   const released = await database.all<{ account_id: string; seq: number; attempts: number }>(
     `UPDATE messages m SET state = g.state, lease = NULL, node = NULL, claimed_at = NULL,
-         holds_slot = m.holds_slot AND m.flow_key IS NULL
-       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS g (account_id, seq, lease, state)
+         holds_slot = m.holds_slot AND m.flow_key IS NULL, alone_from_at = g.alone_from_at,
+         due_at = CASE WHEN g.alone_from_at IS NULL THEN m.due_at ELSE ${NEVER_AT} END
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+         AS g (account_id, seq, lease, state, alone_from_at)
        WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
        RETURNING m.account_id, m.seq, m.attempts`,
     held.map(({ account_id }) => account_id),
     held.map(({ seq }) => seq),
     held.map(({ lease }) => lease),
-    held.map((each) => (waits(each) ? 'queued' : 'ready')),
+    held.map(stateOf),
+    held.map((each) => (isSuspect(each) ? now : null)),
   );
   await forgetStarts(database, released);
   const seqs = new Set(released.map(({ seq }) => seq));
@@ -353,34 +357,22 @@ export async function release(
   return now;
 }
 
-/** Claims of nodes that are gone, by the database's own clock. With bodies only as far as a callback needs them. */
-export async function orphanedClaims(database: Database, node: string, limit: number): Promise<Claim[]> {
-  const rows = await database.all<ClaimRow & { readonly body_bytes: number }>(
+/** All claims of one node that is gone by the database's own clock, without their bodies. */
+export async function orphanedClaims(database: Database, node: string): Promise<Claim[]> {
+  const rows = await database.all<ClaimRow>(
     `WITH RECURSIVE holder (id) AS (
        (SELECT node FROM messages WHERE state = 'claimed' ORDER BY node LIMIT 1)
        UNION ALL
        SELECT (SELECT node FROM messages WHERE state = 'claimed' AND node > holder.id ORDER BY node LIMIT 1)
          FROM holder WHERE holder.id IS NOT NULL)
-     SELECT ${ALL_BUT_BODY}, ${bodyBytesSql('m')} AS body_bytes, a.tier, a.current_key AS "signingKey"
-       FROM holder JOIN messages m ON m.state = 'claimed' AND m.node = holder.id JOIN accounts a ON a.id = m.account_id
-       WHERE holder.id <> $1 AND NOT EXISTS
-         (SELECT 1 FROM nodes n WHERE n.id = holder.id AND n.alive_until > clock_timestamp())
-       LIMIT $2`,
+     SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey"
+       FROM (SELECT id FROM holder WHERE id <> $1 AND NOT EXISTS
+               (SELECT 1 FROM nodes n WHERE n.id = holder.id AND n.alive_until > clock_timestamp()) LIMIT 1) AS gone
+       JOIN messages m ON m.state = 'claimed' AND m.node = gone.id JOIN accounts a ON a.id = m.account_id`,
     node,
-    limit,
   );
-  let bytes = 0;
-  const found: BareClaim[] = [];
-  const reported: BareClaim[] = [];
-  for (const { body_bytes, ...row } of rows) {
-    // Only a callback needs the body. What is too much for one call is found by the next.
-    const claim = toClaim(row);
-    const needsBody = row.callback !== null || row.failure_callback !== null;
-    if (needsBody) bytes += body_bytes;
-    if (found.length > 0 && bytes > ORPHAN_BYTES_MAX) break;
-    found.push(claim);
-    if (needsBody) reported.push(claim);
-  }
-  const whole = new Map((await withBodies(database, reported)).map((claim) => [claim.lease, claim]));
-  return found.map(({ seq, body_id: _, ...claim }) => whole.get(claim.lease) ?? claim);
+  return rows.map((row) => {
+    const { seq: _seq, body_id: _id, ...claim } = toClaim(row);
+    return claim;
+  });
 }

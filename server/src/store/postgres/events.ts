@@ -3,7 +3,7 @@
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import type { Attempt } from '../../domain/message.ts';
-import { bareStep, CANCELLED, startedBy } from '../rows.ts';
+import { bareStep, CANCELLED, RELEASED, startedBy } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database, Value } from './database.ts';
 import { horizon, placeBefore } from './journal.ts';
@@ -88,9 +88,9 @@ async function readJournal(
   return rows.sort((a, b) => sign * (a.journal_seq - b.journal_seq || a.seq - b.seq || rank(a) - rank(b)));
 }
 
-/** Steps of one message in their order: an attempt starts before it ends, and its cancellation is the last. */
+/** Steps of one message in their order: an attempt starts before it ends, a release comes behind, its cancellation last. */
 function rank({ step }: JournalRow): number {
-  if (step === CANCELLED) return Number.MAX_SAFE_INTEGER;
+  if (step === CANCELLED || step === RELEASED) return Number.MAX_SAFE_INTEGER + step;
   const number = startedBy(step);
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }

@@ -16,10 +16,11 @@ export interface Held extends Place {
   readonly order_key: string | null;
   readonly flow_key: string | null;
   readonly deduplication_key: string | null;
+  readonly interrupted: number;
 }
 
 export const HELD =
-  'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.host, m.queue_name, m.order_key, m.flow_key, m.deduplication_key';
+  'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.host, m.queue_name, m.order_key, m.flow_key, m.deduplication_key, m.interrupted';
 
 /** The lines in which these messages stand, locked before anything in them is changed. */
 export class Lines {

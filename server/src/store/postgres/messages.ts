@@ -2,7 +2,7 @@
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
 import type { Attempt } from '../../domain/message.ts';
-import { type AttemptRow, type MessageRow, type RowState, toAttempt, toMessage, toState } from '../rows.ts';
+import { type AttemptRow, type MessageRow, type StateOfRow, toAttempt, toMessage, toState } from '../rows.ts';
 import type { Counts, StoredMessage } from '../store.ts';
 import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
@@ -13,7 +13,7 @@ const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_d
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name,
   m.endpoint_name, m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback,
   m.source_message_id, m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure,
-  m.last_status, m.body_id`;
+  m.last_status, m.body_id, m.alone_at_crash, m.alone_from_at, m.held_at`;
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;
@@ -89,12 +89,22 @@ export async function readAttempts(
 }
 
 export async function countMessages(database: Database): Promise<Counts> {
-  const counts = { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 };
-  const rows = await database.all<{ state: RowState; n: number }>(
-    'SELECT state, count(*) AS n FROM messages GROUP BY state',
+  const counts = { pending: 0, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 };
+  const rows = await database.all<StateOfRow & { n: number }>(
+    'SELECT state, min(held_at) AS held_at, count(*) AS n FROM messages GROUP BY state, held_at IS NULL',
   );
-  for (const row of rows) counts[toState(row.state)] += row.n;
+  for (const row of rows) counts[toState(row)] += row.n;
   return counts;
+}
+
+/** Keys that no longer keep a message from being accepted. */
+export function deleteDeduplication(database: Database, now: number, limit: number): Promise<number> {
+  return database.run(
+    `DELETE FROM deduplication WHERE ctid IN
+       (SELECT ctid FROM deduplication WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+    now,
+    limit,
+  );
 }
 
 /** A message that this transaction holds, to delete it. */

@@ -143,10 +143,14 @@ CREATE TABLE messages (
   body              bytea NOT NULL,
   body_id           bigint,
   descendants_left  integer,
+  alone_at_crash    integer NOT NULL DEFAULT 0,
+  alone_from_at     bigint,
+  held_at           bigint,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
   CONSTRAINT messages_check1 CHECK (((state = 'claimed'::text) = (lease IS NOT NULL))),
+  CONSTRAINT messages_check10 CHECK (((held_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
   CONSTRAINT messages_check2 CHECK (((state = 'claimed'::text) = (node IS NOT NULL))),
   CONSTRAINT messages_check3 CHECK (((state = ANY (ARRAY['delivered'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
   CONSTRAINT messages_check4 CHECK (((ended_at IS NULL) = (expires_at IS NULL))),
@@ -154,15 +158,18 @@ CREATE TABLE messages (
   CONSTRAINT messages_check6 CHECK (((queue_name IS NULL) OR (flow_key IS NULL))),
   CONSTRAINT messages_check7 CHECK (((NOT holds_slot) OR ((ended_at IS NULL) AND ((queue_name IS NOT NULL) OR (flow_key IS NOT NULL))))),
   CONSTRAINT messages_check8 CHECK (((state <> 'queued'::text) OR (queue_name IS NOT NULL) OR (flow_key IS NOT NULL))),
+  CONSTRAINT messages_check9 CHECK (((alone_from_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
   CONSTRAINT messages_retries_max_check CHECK ((retries_max >= 0)),
   CONSTRAINT messages_state_check CHECK ((state = ANY (ARRAY['delayed'::text, 'queued'::text, 'ready'::text, 'claimed'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE messages ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE INDEX messages_alone ON messages USING btree (alone_from_at) WHERE (alone_from_at IS NOT NULL);
 CREATE INDEX messages_behind_flow_key ON messages USING btree (account_id, flow_key, due_at, seq) WHERE ((state = 'queued'::text) AND (flow_key IS NOT NULL));
 CREATE INDEX messages_claimed ON messages USING btree (node) WHERE (state = 'claimed'::text);
 CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
 CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX messages_held ON messages USING btree (account_id, seq) WHERE (held_at IS NOT NULL);
 CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_slot AND (queue_name IS NOT NULL));
 CREATE INDEX messages_of_body ON messages USING btree (account_id, body_id) WHERE (body_id IS NOT NULL);
 CREATE INDEX messages_of_flow_key ON messages USING btree (account_id, flow_key, seq) WHERE (flow_key IS NOT NULL);
@@ -271,4 +278,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (6);
+INSERT INTO schema_version (version) VALUES (7);

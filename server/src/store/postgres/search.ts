@@ -4,7 +4,7 @@
 
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { Message } from '../../domain/message.ts';
-import { Matcher, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import { Matcher, type MessageFilter, OPEN_STATES, type ShownState } from '../../domain/message-filter.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import { bodyBytesSql, readBodies } from './bodies.ts';
@@ -228,7 +228,10 @@ async function waysTo(database: Database, accountId: string, filter: MessageFilt
       values: [accountId],
     }));
   }
-  if (filter.states && isWithin(filter.states, ['CREATED', 'ACTIVE', 'RETRY'])) {
+  if (filter.states && isWithin(filter.states, ['HELD'])) {
+    return [{ from: 'messages m WHERE m.account_id = $1 AND m.held_at IS NOT NULL', values: [accountId] }];
+  }
+  if (filter.states && isWithin(filter.states, OPEN_STATES)) {
     return [{ from: 'messages m WHERE m.account_id = $1 AND m.ended_at IS NULL', values: [accountId] }];
   }
   if (filter.queueNames) return by('queue_name', filter.queueNames);

@@ -2,7 +2,8 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import type { Claim, Settlement } from '../../domain/message.ts';
-import { CANCELLED } from '../rows.ts';
+import { NEVER_AT } from '../../domain/recovery.ts';
+import { CANCELLED, type MessageRow } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
@@ -42,11 +43,13 @@ export async function settle(
   });
   const settled = settlements.filter((_, index) => isSettled[index]);
   let dueAt: number | null = null;
-  for (const { next } of settled) if (next.state === 'pending') dueAt = earlier(dueAt, next.dueAt);
+  for (const { next } of settled) {
+    if (next.state === 'pending' && !next.startsAlone) dueAt = earlier(dueAt, next.dueAt);
+  }
   const heldOfAll = (some: readonly Settlement[]) => some.flatMap((settlement) => heldOf(settlement) ?? []);
   // A message that failed must not swallow the one that is sent to make up for it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
-  const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending'));
+  const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending' && next.state !== 'held'));
   const estate = to && {
     places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
     lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
@@ -76,7 +79,7 @@ function readHeld(database: Database, settlements: readonly Settlement[]): Promi
 const SETTLE = `WITH given AS MATERIALIZED
     (SELECT * FROM json_to_recordset($1::json) AS r
        (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
-        expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
+        alone_at_crash int, alone_from_at bigint, held_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
         error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int)),
   settled AS
     (UPDATE messages m SET
@@ -84,6 +87,7 @@ const SETTLE = `WITH given AS MATERIALIZED
        -- In a queue the place is kept until the end; under a flow key, only as long as the attempt is under way.
        holds_slot = m.holds_slot AND m.flow_key IS NULL AND given.expires_at IS NULL,
        due_at = coalesce(given.due_at, m.due_at), retried = given.retried, interrupted = given.interrupted,
+       alone_at_crash = given.alone_at_crash, alone_from_at = given.alone_from_at, held_at = given.held_at,
        attempts = given.number, last_status = given.status,
        ended_at = CASE WHEN given.expires_at IS NULL THEN NULL ELSE given.ended_at END,
        expires_at = given.expires_at, failure = given.failure
@@ -110,16 +114,20 @@ async function write(
   let bytes = 0;
   const rows = settlements.map((settlement, at) => {
     const { attempt, next } = settlement;
+    const isOpen = next.state === 'pending' || next.state === 'held';
     const row = {
       at,
       account_id: settlement.accountId,
       id: settlement.messageId,
       lease: settlement.lease,
-      state: next.state !== 'pending' ? next.state : isPaused(settlement) ? 'queued' : 'delayed',
-      due_at: next.state === 'pending' ? next.dueAt : undefined,
+      state: !isOpen ? next.state : isPaused(settlement) ? 'queued' : 'delayed',
+      due_at: isOpen ? dueAtOf(next) : undefined,
       retried: settlement.retried,
       interrupted: settlement.interrupted,
-      expires_at: next.state === 'pending' ? undefined : next.expiresAt,
+      alone_at_crash: settlement.aloneAtCrash,
+      alone_from_at: next.state === 'pending' && next.startsAlone ? next.dueAt : undefined,
+      held_at: next.state === 'held' ? next.heldAt : undefined,
+      expires_at: isOpen ? undefined : next.expiresAt,
       failure: next.state === 'failed' ? storable(next.failure) : undefined,
       number: attempt.number,
       started_at: attempt.startedAt,
@@ -144,6 +152,11 @@ async function write(
     (await database.all<{ at: number }>(SETTLE, JSON.stringify(rows), bodies)).map(({ at }) => at),
   );
   return settlements.map((_, at) => settled.has(at));
+}
+
+/** What starts alone or is held does not wait for the clock like others: for it, that time never comes. */
+function dueAtOf(next: Extract<Settlement['next'], { state: 'pending' | 'held' }>): number {
+  return next.state === 'pending' && !next.startsAlone ? next.dueAt : NEVER_AT;
 }
 
 async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {
@@ -175,7 +188,7 @@ export async function cancel(
   const rows = await database.all<{ id: string }>(
     `WITH gone AS
        (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
-          ended_at = $3, expires_at = $4
+          ended_at = $3, expires_at = $4, due_at = coalesce(m.alone_from_at, m.due_at), alone_from_at = NULL, held_at = NULL
         WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL RETURNING m.account_id, m.seq, m.id),
      told AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
@@ -200,16 +213,23 @@ export async function deliverNow(
   accountId: string,
   messageId: string,
   now: number,
-): Promise<'due' | 'inQueue' | 'notWaiting'> {
-  const row = await database.get<{ seq: number; state: string; queue_name: string | null }>(
-    `SELECT seq, state, queue_name FROM messages WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
+): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'> {
+  const row = await database.get<Pick<MessageRow, 'seq' | 'state' | 'queue_name' | 'alone_from_at' | 'held_at'>>(
+    `SELECT seq, state, queue_name, alone_from_at, held_at FROM messages WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
     accountId,
     messageId,
   );
   if (!row) return 'notWaiting';
+  if (row.held_at !== null) return 'held';
   if (row.queue_name !== null) return 'inQueue';
   if (row.state === 'delayed') {
-    await database.run('UPDATE messages SET due_at = $3 WHERE account_id = $1 AND seq = $2', accountId, row.seq, now);
+    const column = row.alone_from_at === null ? 'due_at' : 'alone_from_at';
+    await database.run(
+      `UPDATE messages SET ${column} = $3 WHERE account_id = $1 AND seq = $2`,
+      accountId,
+      row.seq,
+      now,
+    );
   }
   return 'due';
 }

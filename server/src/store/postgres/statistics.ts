@@ -24,11 +24,11 @@ export async function standing(
   limit: number,
 ): Promise<AccountStanding> {
   const groups = await database.all<OpenGroupRow>(
-    `SELECT queue_name, state = 'claimed' AS is_claimed, attempts > 0 AS has_attempts, due_at > $1 AS is_later, holds_slot,
+    `SELECT queue_name, state = 'claimed' AS is_claimed, held_at IS NOT NULL AS is_held, attempts > 0 AS has_attempts, due_at > $1 AS is_later, holds_slot,
        count(*) AS count, min(due_at) AS due_at_min
-     FROM (SELECT queue_name, state, attempts, due_at, holds_slot FROM messages
+     FROM (SELECT queue_name, state, held_at, attempts, due_at, holds_slot FROM messages
              WHERE account_id = $2 AND ended_at IS NULL ORDER BY seq LIMIT $3) AS open
-     GROUP BY 1, 2, 3, 4, 5`,
+     GROUP BY 1, 2, 3, 4, 5, 6`,
     now,
     accountId,
     limit,

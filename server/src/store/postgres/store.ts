@@ -9,9 +9,10 @@ import { Inbox } from '../inbox.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
-import { takingOver } from '../succession.ts';
+import { type Heir, takingOver } from '../succession.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import { accountVerbs, type Rest } from './account-verbs.ts';
+import { claimAlone, recovery, releaseHeld } from './alone.ts';
 import { Claimer, lookAround, orphanedClaims, release } from './claim.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
@@ -140,20 +141,26 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     sizeMax: 1,
   });
 
+  /** What may have been leased although the answer never came is given back later. */
+  async function leasing<T>({ leasePrefix }: Heir, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      doubts.addPrefix(leasePrefix, timers.monotonicMs());
+      throw error;
+    }
+  }
+
   async function settleInLine(
     settlements: readonly Settlement[],
     now: number,
     takesOver: readonly string[],
   ): Promise<SettleReply> {
     const estate = offer.estate(takesOver);
-    try {
-      const reply = await pool.transaction((database) => settle(database, settlements, now, estate));
-      offer.inherit(reply.claims);
-      return reply;
-    } catch (error) {
-      if (estate) doubts.addPrefix(estate.leasePrefix, timers.monotonicMs());
-      throw error;
-    }
+    const write = () => pool.transaction((database) => settle(database, settlements, now, estate));
+    const reply = await (estate ? leasing(estate, write) : write());
+    offer.inherit(reply.claims);
+    return reply;
   }
 
   async function accept(
@@ -170,7 +177,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       reply = await (isPlainAccept(command) ? accepting : acceptingInLine).call(command);
     } catch (error) {
       offer.drop(leases);
-      if (isAway(error))
+      if (error instanceof StoreUnavailable)
         doubts.addLeases(
           leases.filter((lease) => lease !== null),
           timers.monotonicMs(),
@@ -225,10 +232,15 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       await told(pool.beat((database) => beat(database, id, ttlMs, about)));
       aliveUntilMs = startedAtMs + ttlMs - ALIVE_MARGIN_MS;
     },
-    async orphanedClaims(id, limit) {
+    async orphanedClaims(id) {
       if (!doubts.isEmpty && (await releaseDoubts())) offer.lookAgain();
-      return reading(orphanedClaims)(id, limit);
+      return reading(orphanedClaims)(id);
     },
+    claimAlone(now) {
+      const to = offer.heir();
+      return leasing(to, () => writing(claimAlone)(to, now));
+    },
+    recovery: reading(recovery),
     onWork: (listener) => offer.onWork(listener),
     onJournal(listener) {
       journalListeners.add(listener);
@@ -241,6 +253,12 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       noteDue(dueAt, now);
       noteJournal();
       return cancelled;
+    },
+    async releaseHeld(accountId, ids, now) {
+      const released = await writing(releaseHeld)(accountId, ids, now);
+      noteDue(released.length > 0 ? now : null, now);
+      noteJournal();
+      return released;
     },
     async deliverNow(accountId, id, now) {
       const result = await writing(deliverNow)(accountId, id, now);
@@ -266,14 +284,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       return isOverQuota ? 'overQuota' : isRetried;
     },
     deleteJournal: writing(deleteJournal),
-    deleteDeduplication: writing((database: Database, now: number, limit: number) =>
-      database.run(
-        `DELETE FROM deduplication WHERE ctid IN
-           (SELECT ctid FROM deduplication WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-        now,
-        limit,
-      ),
-    ),
+    deleteDeduplication: writing(messages.deleteDeduplication),
     deleteExpired: writing(messages.deleteExpired),
     counts: reading(messages.countMessages),
     standing: reading(statistics.standing),
@@ -375,10 +386,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
 /** In parts of a transaction. */
 function sizeOf(body: Uint8Array): number {
   return Math.max(1 / BATCH_MESSAGES_MAX, body.length / BATCH_BYTES_MAX);
-}
-
-function isAway(error: unknown): boolean {
-  return error instanceof StoreUnavailable;
 }
 
 function shardOf(node: string): number {

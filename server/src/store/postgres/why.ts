@@ -1,6 +1,6 @@
 // What there is to know about a message that waits: its queue and who goes before it, its flow key.
 
-import { type MessageRow, type RowState, toMessage, toState } from '../rows.ts';
+import { type MessageRow, type StateOfRow, toMessage, toState } from '../rows.ts';
 import type { WhyFacts } from '../store.ts';
 import type { Database } from './database.ts';
 import { getFlowKey } from './flow-keys.ts';
@@ -29,17 +29,17 @@ async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahe
     ${isBehindKey ? 'AND order_key = $5 AND order_key IS NOT NULL' : ''}`;
   const before = `${inQueue} AND ended_at IS NULL AND (first_due_at, seq) < ($3, $4)`;
   const values = [row.account_id, row.queue_name, row.first_due_at, row.seq, ...(isBehindKey ? [row.order_key] : [])];
-  const facts = await database.get<{ id: string | null; state: RowState | null; before: number; beyond: number }>(
-    `SELECT first.id, first.state,
+  const facts = await database.get<{ id: string; before: number; beyond: number } & StateOfRow>(
+    `SELECT first.id, first.state, first.held_at,
        (SELECT count(*) FROM messages WHERE ${before}) AS before,
        (SELECT count(*) FROM messages WHERE ${inQueue} AND holds_slot AND (first_due_at, seq) > ($3, $4)) AS beyond
      FROM (
-       (SELECT 0 AS rank, id, state FROM messages WHERE ${inQueue} AND holds_slot ORDER BY first_due_at, seq LIMIT 1)
+       (SELECT 0 AS rank, id, state, held_at FROM messages WHERE ${inQueue} AND holds_slot ORDER BY first_due_at, seq LIMIT 1)
        UNION ALL
-       (SELECT 1, id, state FROM messages WHERE ${before} ORDER BY first_due_at, seq LIMIT 1)
+       (SELECT 1, id, state, held_at FROM messages WHERE ${before} ORDER BY first_due_at, seq LIMIT 1)
      ) first ORDER BY first.rank LIMIT 1`,
     ...values,
   );
-  if (!facts?.id || !facts.state) return null;
-  return { messageId: facts.id, state: toState(facts.state), count: facts.before + facts.beyond };
+  if (!facts) return null;
+  return { messageId: facts.id, state: toState(facts), count: facts.before + facts.beyond };
 }

@@ -3,12 +3,13 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
+import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { type MessageRow, startStep, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
-import { areHeirs, ORPHAN_BYTES_MAX, type Place } from '../succession.ts';
+import { areHeirs, type Place } from '../succession.ts';
 import { accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
@@ -165,7 +166,7 @@ export class Claimer {
   }
 }
 
-function writeClaim(
+export function writeClaim(
   database: Database,
   { journal }: Books,
   seq: number,
@@ -266,31 +267,40 @@ function nextDueAt(database: Database): number | null {
     'SELECT next_start_at AS at FROM queues WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1',
     'SELECT next_start_at AS at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1',
   ];
-  return heads.reduce<number | null>((at, sql) => earlier(at, database.get<{ at: number }>(sql)?.at ?? null), null);
+  const at = heads.reduce<number | null>((at, sql) => earlier(at, database.get<{ at: number }>(sql)?.at ?? null), null);
+  return at === NEVER_AT ? null : at;
 }
+
+type Released = Pick<
+  MessageRow,
+  'seq' | 'account_id' | 'queue_name' | 'flow_key' | 'claimed_at' | 'attempts' | 'interrupted'
+>;
 
 /** Puts claims back whose attempt never started. */
 export function release(database: Database, leases: readonly string[], node: string, now: number): number | null {
   let dueAt: number | null = null;
   for (const lease of leases) {
-    const row = database.get<
-      Pick<MessageRow, 'seq' | 'account_id' | 'queue_name' | 'flow_key' | 'claimed_at' | 'attempts'>
-    >(
-      `SELECT seq, account_id, queue_name, flow_key, claimed_at, attempts FROM messages
+    const row = database.get<Released>(
+      `SELECT seq, account_id, queue_name, flow_key, claimed_at, attempts, interrupted FROM messages
          WHERE state = 'claimed' AND node = ? AND lease = ?`,
       node,
       lease,
     );
     if (!row) continue;
     const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
-    const waits = flowKey !== null || (queueName !== null && isPaused(database, accountId, queueName));
+    const waitsInQueue = queueName !== null && isPaused(database, accountId, queueName);
+    const startsAlone = isSuspect(row);
+    const state = waitsInQueue ? 'queued' : startsAlone ? 'delayed' : flowKey === null ? 'ready' : 'queued';
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
-      waits ? 'queued' : 'ready',
+      state,
       row.seq,
     );
     forgetStart(database, row.seq, row.attempts + 1);
+    if (startsAlone) {
+      database.run('UPDATE messages SET due_at = ?, alone_from_at = ? WHERE seq = ?', NEVER_AT, now, row.seq);
+    }
     if (queueName !== null) startHeads(database, accountId, queueName, now);
     if (flowKey !== null) {
       uncountStart(database, accountId, flowKey, row.claimed_at!);
@@ -301,37 +311,25 @@ export function release(database: Database, leases: readonly string[], node: str
   return dueAt;
 }
 
-/** Claims of nodes that are gone, oldest first as far as the index tells. With bodies only as far as a callback needs them. */
-export function orphanedClaims(database: Database, node: string, aliveAt: number, limit: number): Claim[] {
-  const rows: MessageRow[] = [];
-  let at = '';
-  while (rows.length < limit) {
+/** All claims of one node that is gone, without their bodies. */
+export function orphanedClaims(database: Database, node: string, aliveAt: number): Claim[] {
+  for (let at = ''; ; ) {
     const next = database.get<{ node: string }>(
       "SELECT node FROM messages WHERE state = 'claimed' AND node > ? ORDER BY node LIMIT 1",
       at,
     );
-    if (!next) break;
+    if (!next) return [];
     at = next.node;
     const isAlive = database.get('SELECT 1 FROM nodes WHERE id = ? AND alive_until > ?', at, aliveAt) !== undefined;
     if (isAlive || at === node) continue;
-    rows.push(
-      ...database.all<MessageRow>(
-        `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.state = 'claimed' AND m.node = ? LIMIT ?`,
-        at,
-        limit - rows.length,
-      ),
+    const rows = database.all<MessageRow>(
+      `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.state = 'claimed' AND m.node = ?`,
+      at,
     );
+    return rows.map((row) => ({
+      lease: row.lease!,
+      message: toMessage(row),
+      ...accountAtClaim(database, row.account_id),
+    }));
   }
-  const bodies = new Bodies(database);
-  let bytes = 0;
-  const claims: Claim[] = [];
-  for (const row of rows) {
-    // Only a callback needs the body. What is too much for one call is found by the next.
-    const body = (row.callback ?? row.failure_callback) ? bodies.read(row) : row.body;
-    bytes += body.length;
-    if (claims.length > 0 && bytes > ORPHAN_BYTES_MAX) break;
-    const message = toMessage({ ...row, body });
-    claims.push({ lease: row.lease!, message, ...accountAtClaim(database, row.account_id) });
-  }
-  return claims;
 }

@@ -145,6 +145,7 @@ const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set([
   'release',
   'cancel',
   'deliverNow',
+  'releaseHeld',
   'retryDeadLetters',
   'saveQueue',
   'pauseFlowKey',

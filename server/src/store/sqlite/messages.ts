@@ -6,6 +6,7 @@ import {
   descendantsColumn,
   type MessageRow,
   type RowState,
+  type StateOfRow,
   toAttempt,
   toMessage,
   toState,
@@ -20,7 +21,7 @@ export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_a
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
   m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
   m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
-  x'' AS body`;
+  m.alone_at_crash, m.alone_from_at, m.held_at, x'' AS body`;
 
 const INSERT_MESSAGE = `INSERT INTO messages
   (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
@@ -123,9 +124,11 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
 }
 
 export function countMessages(database: Database): Counts {
-  const counts = { pending: 0, claimed: 0, delivered: 0, failed: 0, cancelled: 0 };
-  const rows = database.all<{ state: RowState; n: number }>('SELECT state, count(*) AS n FROM messages GROUP BY state');
-  for (const row of rows) counts[toState(row.state)] += row.n;
+  const counts = { pending: 0, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 };
+  const rows = database.all<StateOfRow & { n: number }>(
+    'SELECT state, min(held_at) AS held_at, count(*) AS n FROM messages GROUP BY state, held_at IS NULL',
+  );
+  for (const row of rows) counts[toState(row)] += row.n;
   return counts;
 }
 

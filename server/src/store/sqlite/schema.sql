@@ -185,7 +185,8 @@ CREATE TABLE messages (
   failure           TEXT,
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
-  body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER,
+  body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER, alone_at_crash INTEGER NOT NULL DEFAULT 0, alone_from_at INTEGER
+  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'),
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -272,5 +273,7 @@ CREATE TABLE bodies (
 ) STRICT;
 
 CREATE INDEX messages_of_body ON messages (body_id) WHERE body_id IS NOT NULL;
+CREATE INDEX messages_alone ON messages (alone_from_at) WHERE alone_from_at IS NOT NULL;
+CREATE INDEX messages_held ON messages (account_id, seq) WHERE held_at IS NOT NULL;
 
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;

@@ -4,7 +4,7 @@
 
 import { parseTargetUrl } from '../../domain/destination.ts';
 import type { Message } from '../../domain/message.ts';
-import { Matcher, type MessageFilter, type ShownState } from '../../domain/message-filter.ts';
+import { Matcher, type MessageFilter, OPEN_STATES, type ShownState } from '../../domain/message-filter.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import { Bodies } from './bodies.ts';
@@ -177,7 +177,11 @@ function waysTo(database: Database, accountId: string, filter: MessageFilter): W
       values: [accountId, state.toLowerCase()],
     }));
   }
-  if (filter.states && isWithin(filter.states, ['CREATED', 'ACTIVE', 'RETRY'])) {
+  if (filter.states && isWithin(filter.states, ['HELD'])) {
+    const from = 'messages m INDEXED BY messages_held WHERE m.account_id = ? AND m.held_at IS NOT NULL';
+    return [{ from, values: [accountId] }];
+  }
+  if (filter.states && isWithin(filter.states, OPEN_STATES)) {
     const from = 'messages m INDEXED BY messages_open WHERE m.account_id = ? AND m.ended_at IS NULL';
     return [{ from, values: [accountId] }];
   }

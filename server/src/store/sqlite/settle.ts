@@ -2,10 +2,12 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import type { Claim, Settlement } from '../../domain/message.ts';
-import { CANCELLED } from '../rows.ts';
+import { NEVER_AT } from '../../domain/recovery.ts';
+import { CANCELLED, type MessageRow } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
+import { writeInterruptions } from './alone.ts';
 import type { Books } from './books.ts';
 import { claimNext } from './claim.ts';
 import type { Database } from './database.ts';
@@ -28,9 +30,10 @@ interface Held {
   readonly order_key: string | null;
   readonly flow_key: string | null;
   readonly deduplication_key: string | null;
+  readonly interrupted: number;
 }
 
-const HELD = 'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key';
+const HELD = 'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key, interrupted';
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
 export function settle(
@@ -48,7 +51,7 @@ export function settle(
     insertAttempt(database, held.seq, settlement.attempt);
     books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
     const nextAt = writeNext(database, held, settlement, now);
-    const isPlaceFree = held.queue_name !== null && settlement.next.state !== 'pending' && nextAt !== null;
+    const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
     const heir = isPlaceFree && estate?.accounts.includes(held.account_id) ? estate : null;
     const lease = heir && { lease: `${heir.leasePrefix}.${claims.length}`, node: heir.node };
     const claim = lease && claimNext(database, books, held, lease, now);
@@ -63,24 +66,30 @@ export function settle(
   return { results, dueAt, claims };
 }
 
+function isEnd({ next }: Settlement): boolean {
+  return next.state !== 'pending' && next.state !== 'held';
+}
+
 function writeNext(database: Database, held: Held, settlement: Settlement, now: number): number | null {
   const { next, retried, interrupted, attempt } = settlement;
-  if (next.state === 'pending') {
+  if (next.state === 'pending' || next.state === 'held') {
     const waits = held.queue_name !== null && isPaused(database, held.account_id, held.queue_name);
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0),
          due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ? WHERE seq = ?`,
       waits ? 'queued' : 'delayed',
-      next.dueAt,
+      next.state === 'held' ? NEVER_AT : next.dueAt,
       retried,
       interrupted,
       attempt.number,
       attempt.status,
       held.seq,
     );
+    if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement);
     const startAt = letOthersStart(database, held, now);
-    return waits ? startAt : earlier(next.dueAt, startAt);
+    const isByClock = !waits && next.state === 'pending' && !next.startsAlone;
+    return isByClock ? earlier(next.dueAt, startAt) : startAt;
   }
   database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
@@ -95,6 +104,7 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
     next.state === 'failed' ? next.failure : null,
     held.seq,
   );
+  if (held.interrupted > 0) writeInterruptions(database, held.seq, settlement);
   // A message that failed must not swallow the one that is sent to make up for it.
   if (next.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
   return letOthersStart(database, held, now);
@@ -138,7 +148,8 @@ export function cancel(
     if (!open) return false;
     database.run(
       `UPDATE messages SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0,
-         ended_at = ?, expires_at = ? WHERE seq = ?`,
+         ended_at = ?, expires_at = ?, due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL
+         WHERE seq = ?`,
       now,
       expiresAt,
       open.seq,
@@ -157,14 +168,18 @@ export function deliverNow(
   accountId: string,
   messageId: string,
   now: number,
-): 'due' | 'inQueue' | 'notWaiting' {
-  const row = database.get<Held & { state: string }>(
-    `SELECT state, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+): 'due' | 'inQueue' | 'held' | 'notWaiting' {
+  const row = database.get<Held & Pick<MessageRow, 'state' | 'held_at' | 'alone_from_at'>>(
+    `SELECT state, held_at, alone_from_at, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
     messageId,
     accountId,
   );
   if (!row) return 'notWaiting';
+  if (row.held_at !== null) return 'held';
   if (row.queue_name !== null) return 'inQueue';
-  if (row.state === 'delayed') database.run('UPDATE messages SET due_at = ? WHERE seq = ?', now, row.seq);
+  if (row.state === 'delayed') {
+    const column = row.alone_from_at === null ? 'due_at' : 'alone_from_at';
+    database.run(`UPDATE messages SET ${column} = ? WHERE seq = ?`, now, row.seq);
+  }
   return 'due';
 }

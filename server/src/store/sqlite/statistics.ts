@@ -22,11 +22,11 @@ const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 
 export function standing(database: Database, accountId: string, now: number, limit: number): AccountStanding {
   const groups = database.all<OpenGroupRow>(
-    `SELECT queue_name, state = 'claimed' AS is_claimed, attempts > 0 AS has_attempts, due_at > ? AS is_later,
+    `SELECT queue_name, state = 'claimed' AS is_claimed, is_held, attempts > 0 AS has_attempts, due_at > ? AS is_later,
        holds_slot, count(*) AS count, min(due_at) AS due_at_min
-     FROM (SELECT queue_name, state, attempts, due_at, holds_slot FROM messages INDEXED BY messages_open
+     FROM (SELECT queue_name, state, held_at IS NOT NULL AS is_held, attempts, due_at, holds_slot FROM messages INDEXED BY messages_open
              WHERE account_id = ? AND ended_at IS NULL ORDER BY seq LIMIT ?)
-     GROUP BY 1, 2, 3, 4, 5`,
+     GROUP BY 1, 2, 3, 4, 5, 6`,
     now,
     accountId,
     limit,

@@ -101,7 +101,9 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     },
     // A file belongs to one process: there is no other node to tell of.
     listNodes: async () => [{ ...about, id: node, startedAt, aliveUntil, isAlive: aliveUntil > clock.now() }],
-    orphanedClaims: (id, limit) => call('orphanedClaims', id, clock.monotonicMs(), limit),
+    orphanedClaims: (id) => call('orphanedClaims', id, clock.monotonicMs()),
+    claimAlone: (now) => call('claimAlone', offer.heir(), now),
+    recovery: () => call('recovery'),
     onWork: (listener) => offer.onWork(listener),
     onJournal(listener) {
       journalListeners.add(listener);
@@ -114,6 +116,12 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       noteDue(dueAt);
       noteJournal();
       return cancelled;
+    },
+    async releaseHeld(accountId, ids, now) {
+      const { released, dueAt } = await call('releaseHeld', accountId, ids, now);
+      noteDue(dueAt);
+      noteJournal();
+      return released;
     },
     async deliverNow(accountId, id, now) {
       const result = await call('deliverNow', accountId, id, now);

@@ -6,6 +6,7 @@ import type { TierName } from '../../domain/tier.ts';
 import type { Estate } from '../succession.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
+import { claimAlone, recovery, releaseHeld } from './alone.ts';
 import type { Books } from './books.ts';
 import { type ClaimCommand, Claimer, orphanedClaims, release } from './claim.ts';
 import type { Database } from './database.ts';
@@ -54,8 +55,10 @@ export function createVerbs(database: Database) {
         aliveUntil,
       );
     },
-    orphanedClaims: (node: string, aliveAt: number, limit: number): Claim[] =>
-      orphanedClaims(database, node, aliveAt, limit),
+    orphanedClaims: (node: string, aliveAt: number): Claim[] => orphanedClaims(database, node, aliveAt),
+    claimAlone: writing(claimAlone),
+    recovery: on(recovery),
+    releaseHeld: writing(releaseHeld),
     cancel: writing(cancel),
     deliverNow: on(deliverNow),
     getMessage: on(messages.getMessage),

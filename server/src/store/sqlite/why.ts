@@ -1,6 +1,6 @@
 // What there is to know about a message that waits: its queue and who goes before it, its flow key.
 
-import { type MessageRow, type RowState, toMessage, toState } from '../rows.ts';
+import { type MessageRow, type StateOfRow, toMessage, toState } from '../rows.ts';
 import type { WhyFacts } from '../store.ts';
 import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
@@ -30,11 +30,11 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const place = [row.first_due_at, row.seq];
   const first =
     database.get<First>(
-      `SELECT id, state FROM messages WHERE ${holding} ORDER BY first_due_at, seq LIMIT 1`,
+      `SELECT id, state, held_at FROM messages WHERE ${holding} ORDER BY first_due_at, seq LIMIT 1`,
       ...inLine,
     ) ??
     database.get<First>(
-      `SELECT id, state FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) ORDER BY first_due_at, seq LIMIT 1`,
+      `SELECT id, state, held_at FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) ORDER BY first_due_at, seq LIMIT 1`,
       ...inLine,
       ...place,
     );
@@ -47,10 +47,7 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
     ...inLine,
     ...place,
   )!;
-  return { messageId: first.id, state: toState(first.state), count: before + beyond };
+  return { messageId: first.id, state: toState(first), count: before + beyond };
 }
 
-interface First {
-  readonly id: string;
-  readonly state: RowState;
-}
+type First = StateOfRow & { readonly id: string };

@@ -305,6 +305,7 @@ function putSettlement(to: Packing, settlement: Settlement): void {
   putAttempt(to, settlement.attempt);
   to.put(settlement.retried);
   to.put(settlement.interrupted);
+  to.put(settlement.aloneAtCrash);
   to.put(settlement.next);
   putEach(to, settlement.followUps, putMessage);
 }
@@ -317,6 +318,7 @@ function takeSettlement(from: Unpacking): Settlement {
     attempt: takeAttempt(from),
     retried: from.take(),
     interrupted: from.take(),
+    aloneAtCrash: from.take(),
     next: from.take(),
     followUps: takeEach(from, takeMessage),
   };

@@ -1,0 +1,125 @@
+// How fast a node starts attempts after a crash: a few at a time, twice as many whenever that went well; and which
+// moments it keeps free for a message that must start alone. It decides by the times it is told and starts nothing.
+
+import { ALONE_MS } from './recovery.ts';
+import type { ClaimLimits } from './slots.ts';
+
+/** Of what was in flight at the crash, this part starts at first. */
+const FIRST_PART = 8;
+
+/** Until something has gone well, the number grows with the time that the process has lived. */
+const GROWS_EVERY_MS = 2000;
+
+type Phase =
+  | { readonly kind: 'open' }
+  /** Nothing starts, so that what is under way can end. */
+  | { readonly kind: 'clearing' }
+  /** One message has started alone. */
+  | { readonly kind: 'alone'; readonly lease: string; readonly untilMs: number };
+
+export class RecoveryPace {
+  readonly #concurrency: number;
+  /** Attempts in flight at most, while the node is not sure of what it sends. */
+  #cap = Number.POSITIVE_INFINITY;
+  #resultsToGrow = 0;
+  #growsAtMs = 0;
+  #phase: Phase = { kind: 'open' };
+  #closedAtMs = 0;
+  /** Since it was closed, a message has started alone. */
+  #hasStarted = false;
+  /** The others have had as much time by then as was kept free before. */
+  #restsUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(concurrency: number) {
+    this.#concurrency = concurrency;
+  }
+
+  /** Nothing but a message alone may start. */
+  get isClosed(): boolean {
+    return this.#phase.kind !== 'open';
+  }
+
+  /** A node has died with so many attempts in flight. They start again from here, beside those that are under way. */
+  noteCrash(orphans: number, inFlight: number, nowMs: number): void {
+    if (orphans === 0) return;
+    const cap = inFlight + Math.max(1, Math.floor(orphans / FIRST_PART));
+    if (cap < this.#cap) this.#setCap(cap, nowMs);
+  }
+
+  /** Attempts have ended, so many of them with a known result. */
+  noteEnds(leases: readonly string[], known: number, nowMs: number): void {
+    this.#resultsToGrow -= known;
+    if (this.#resultsToGrow <= 0) this.#setCap(2 * this.#cap, nowMs);
+    if (this.#phase.kind === 'alone' && leases.includes(this.#phase.lease)) this.#phase = { kind: 'clearing' };
+  }
+
+  /**
+   * Whether a message may be started alone now. `isWaiting`: there is one whose time has come. To be followed by
+   * `startedAlone`, or by `noneAlone` when there was none after all.
+   */
+  mayStartAlone(isWaiting: boolean, inFlight: number, nowMs: number): boolean {
+    if (this.#phase.kind === 'open' && nowMs >= this.#turnsAtMs(isWaiting)) this.#close(nowMs);
+    if (this.#phase.kind === 'alone' && nowMs >= this.#phase.untilMs) this.#open(nowMs);
+    if (this.#phase.kind !== 'clearing') return false;
+    const closedMs = nowMs - this.#closedAtMs;
+    const isClear = inFlight === 0 || closedMs >= ALONE_MS;
+    // Several that end quickly share one pause of the others.
+    const hasTime = !this.#hasStarted || closedMs < 2 * ALONE_MS;
+    if (isWaiting && hasTime && !isClear) return false;
+    if (isWaiting && hasTime && inFlight < this.#concurrency) return true;
+    this.#open(nowMs);
+    return false;
+  }
+
+  startedAlone(lease: string, nowMs: number): void {
+    this.#phase = { kind: 'alone', lease, untilMs: nowMs + ALONE_MS };
+    this.#hasStarted = true;
+  }
+
+  /** What waits cannot start yet, for a reason of its own: it is looked at again in a while. */
+  noneAlone(nowMs: number): void {
+    this.#open(nowMs);
+    this.#restsUntilMs = Math.max(this.#restsUntilMs, nowMs + ALONE_MS);
+  }
+
+  /** What may be claimed, of what there is room for. */
+  limit(free: ClaimLimits, inFlight: number, nowMs: number): ClaimLimits {
+    while (nowMs >= this.#growsAtMs && this.#cap < this.#concurrency) this.#setCap(2 * this.#cap, this.#growsAtMs);
+    const slots = this.isClosed ? 0 : Math.max(0, Math.min(free.slots, this.#cap - inFlight));
+    return slots === free.slots ? free : { ...free, slots };
+  }
+
+  /** In how many milliseconds it may allow more than now, without anything else happening. */
+  changesInMs(isWaiting: boolean, nowMs: number): number {
+    const growsAtMs = this.#cap < this.#concurrency ? this.#growsAtMs : Number.POSITIVE_INFINITY;
+    return Math.max(0, Math.min(growsAtMs, this.#turnsAtMs(isWaiting)) - nowMs);
+  }
+
+  #turnsAtMs(isWaiting: boolean): number {
+    switch (this.#phase.kind) {
+      case 'open':
+        return isWaiting && this.#concurrency > 0 ? this.#restsUntilMs : Number.POSITIVE_INFINITY;
+      case 'clearing':
+        return this.#closedAtMs + ALONE_MS;
+      case 'alone':
+        return this.#phase.untilMs;
+    }
+  }
+
+  #setCap(cap: number, nowMs: number): void {
+    this.#cap = cap < this.#concurrency ? cap : Number.POSITIVE_INFINITY;
+    this.#resultsToGrow = cap;
+    this.#growsAtMs = nowMs + GROWS_EVERY_MS;
+  }
+
+  #close(nowMs: number): void {
+    this.#phase = { kind: 'clearing' };
+    this.#closedAtMs = nowMs;
+    this.#hasStarted = false;
+  }
+
+  #open(nowMs: number): void {
+    this.#phase = { kind: 'open' };
+    this.#restsUntilMs = nowMs + (nowMs - this.#closedAtMs);
+  }
+}

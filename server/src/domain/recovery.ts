@@ -1,0 +1,87 @@
+// What becomes of a message whose attempt was cut off by us: by a drain, by a crash, or by a crash at which nothing else
+// was in flight. A message never fails because of it; one that seems to bring the process down is held for a person.
+
+import { backoffMs } from './backoff.ts';
+
+/** Cut off by so many crashes without a known result in between, a message starts after a pause, and alone. */
+export const SUSPECT_INTERRUPTIONS = 3;
+
+/** In flight alone at so many crashes without a known result in between, a message is held. */
+export const CRASHES_ALONE_MAX = 3;
+
+/**
+ * How long others make way for a message that starts alone, twice: until what is under way has ended, and until the
+ * message itself has. Long enough for what kills a process at once, and short enough that nobody notices the wait.
+ */
+export const ALONE_MS = 2000;
+
+/** A time that never comes: the last one that a Date can hold. */
+export const NEVER_AT = 8_640_000_000_000_000;
+
+/** What cut an attempt off. After a crash nobody knows whether its first byte was written: it is taken to be. */
+export type CutOff = 'drain' | 'crash' | 'crashAlone';
+
+export interface Interruptions {
+  /** Crashes that cut it off since its last known result. */
+  readonly interrupted: number;
+  /** Of those, at which nothing else was in flight. */
+  readonly aloneAtCrash: number;
+}
+
+export const NO_INTERRUPTIONS: Interruptions = { interrupted: 0, aloneAtCrash: 0 };
+
+export interface AfterCutOff {
+  readonly counts: Interruptions;
+  readonly next: { readonly kind: 'again'; readonly afterMs: number; readonly startsAlone: boolean } | { kind: 'held' };
+}
+
+export function afterCutOff(before: Interruptions, cause: CutOff): AfterCutOff {
+  if (cause === 'drain') return { counts: before, next: again(before.interrupted) };
+  const counts = {
+    interrupted: before.interrupted + 1,
+    aloneAtCrash: before.aloneAtCrash + (cause === 'crashAlone' ? 1 : 0),
+  };
+  if (counts.aloneAtCrash >= CRASHES_ALONE_MAX) return { counts, next: { kind: 'held' } };
+  return { counts, next: { ...again(counts.interrupted), afterMs: pauseMs(counts.interrupted) } };
+}
+
+/** A drain is no reason to wait, but a suspect stays one. */
+function again(interrupted: number): { kind: 'again'; afterMs: number; startsAlone: boolean } {
+  return { kind: 'again', afterMs: 0, startsAlone: isSuspect({ interrupted }) };
+}
+
+export function isSuspect({ interrupted }: Pick<Interruptions, 'interrupted'>): boolean {
+  return interrupted >= SUSPECT_INTERRUPTIONS;
+}
+
+/** At once for the first ones; from the third on as the backoff has it: 1 s, 7.4 s, 54.6 s … */
+export function pauseMs(interrupted: number): number {
+  return interrupted < SUSPECT_INTERRUPTIONS ? 0 : backoffMs(interrupted - SUSPECT_INTERRUPTIONS);
+}
+
+/** An attempt that a node had claimed when it died. */
+export interface Orphan {
+  readonly claimedAt: number | null;
+  readonly interrupted: number;
+}
+
+/**
+ * Which of the attempts that one node had under way when it died was in flight alone; -1 for none. One that others made
+ * way for is alone too when none was claimed after it and all others long enough before: they had not ended by then,
+ * and it was the only new thing that happened.
+ */
+export function aloneAmong(orphans: readonly Orphan[]): number {
+  if (orphans.length === 1) return 0;
+  const claimedAt = orphans.map((orphan) => orphan.claimedAt ?? 0);
+  const last = claimedAt.indexOf(Math.max(...claimedAt));
+  const isApart = claimedAt.every((at, index) => index === last || at + ALONE_MS <= claimedAt[last]!);
+  return last >= 0 && isApart && isSuspect(orphans[last]!) ? last : -1;
+}
+
+/** Why a message is held, in words. */
+export function heldReason({ aloneAtCrash }: Pick<Interruptions, 'aloneAtCrash'>): string {
+  return (
+    `it was the only one in flight at ${aloneAtCrash} crashes of the server in a row, and may be their cause; ` +
+    'release it to try again, or cancel it'
+  );
+}

@@ -1,0 +1,108 @@
+// Messages that crashes have cut off again and again: those that start while nothing else does on their node, and those
+// that are held until a person releases them. What becomes of a message is decided in domain/recovery.ts.
+
+import type { Claim } from '../../domain/message.ts';
+import { NEVER_AT } from '../../domain/recovery.ts';
+import type { AloneReply, Recovery } from '../recovery-store.ts';
+import { RELEASED } from '../rows.ts';
+import type { Heir } from '../succession.ts';
+import type { Database } from './database.ts';
+import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
+import { placeSql } from './journal.ts';
+import { leaseReady, withBodies } from './lease.ts';
+import { keyOf, Pairs } from './lines.ts';
+
+/** Some may have to wait for their flow keys: so many are looked at for one that has not. */
+const LOOKED_AT_MAX = 50;
+const HELD_COUNTED_MAX = 10_000;
+
+interface Suspect {
+  readonly account_id: string;
+  readonly seq: number;
+  readonly flow_key: string | null;
+  readonly alone_from_at: number;
+}
+
+/** Leases the one that has waited for longest to start alone, and that no other node is about to take. */
+export async function claimAlone(database: Database, to: Heir, now: number): Promise<AloneReply> {
+  const suspects = await database.all<Suspect>(
+    `SELECT account_id, seq, flow_key, alone_from_at FROM messages WHERE alone_from_at <= $1 AND state = 'delayed'
+       ORDER BY alone_from_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    now,
+    LOOKED_AT_MAX,
+  );
+  const inKeys = suspects.flatMap(({ account_id, flow_key }) =>
+    flow_key === null ? [] : [[account_id, flow_key] as const],
+  );
+  const keys = await lockKeys(database, new Pairs(inKeys));
+  let claims: readonly Claim[] = [];
+  for (const suspect of suspects) {
+    if (!(await mayStart(database, suspect, keys, now))) continue;
+    await write(database, suspect, 'due_at = $3, alone_from_at = NULL', suspect.alone_from_at);
+    claims = await withBodies(database, await leaseReady(database, to, now, [{ ...suspect, is_plain: false }]));
+    break;
+  }
+  return { claim: claims[0] ?? null, nextAt: await nextAloneAt(database) };
+}
+
+/** Its flow key must let it through like any other: it stands in line there for this moment. */
+async function mayStart(database: Database, suspect: Suspect, keys: LockedKeys, now: number): Promise<boolean> {
+  if (suspect.flow_key === null) return true;
+  const key = keyOf(suspect.account_id, suspect.flow_key);
+  await write(database, suspect, "state = 'queued', due_at = $3, alone_from_at = NULL", suspect.alone_from_at);
+  const row = keys.get(key);
+  if (row) await admitWaiting(database, new Map([[key, row]]), now);
+  const through = await database.get(
+    "SELECT 1 FROM messages WHERE account_id = $1 AND seq = $2 AND state = 'ready'",
+    suspect.account_id,
+    suspect.seq,
+  );
+  if (through !== undefined) return true;
+  const back = `state = 'delayed', due_at = ${NEVER_AT}, alone_from_at = $3`;
+  await write(database, suspect, back, suspect.alone_from_at);
+  return false;
+}
+
+function write(database: Database, { account_id, seq }: Suspect, what: string, at: number): Promise<number> {
+  return database.run(`UPDATE messages SET ${what} WHERE account_id = $1 AND seq = $2`, account_id, seq, at);
+}
+
+async function nextAloneAt(database: Database): Promise<number | null> {
+  const row = await database.get<{ at: number }>(
+    `SELECT alone_from_at AS at FROM messages WHERE alone_from_at IS NOT NULL AND state = 'delayed'
+       ORDER BY alone_from_at LIMIT 1`,
+  );
+  return row?.at ?? null;
+}
+
+export async function recovery(database: Database): Promise<Recovery> {
+  const row = await database.get<{ held: number }>(
+    'SELECT count(*) AS held FROM (SELECT 1 FROM messages WHERE held_at IS NOT NULL LIMIT $1) AS few',
+    HELD_COUNTED_MAX,
+  );
+  return { nextAloneAt: await nextAloneAt(database), held: row!.held };
+}
+
+/** They wait for the clock again, due now, in the place they have; what crashes did to them is forgotten. */
+export async function releaseHeld(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+): Promise<readonly string[]> {
+  const rows = await database.all<{ id: string }>(
+    `WITH free AS
+       (UPDATE messages m SET due_at = $3, held_at = NULL, interrupted = 0, alone_at_crash = 0
+          WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.held_at IS NOT NULL
+          RETURNING m.account_id, m.seq, m.id),
+     told AS
+       (INSERT INTO journal (account_id, seq, at, message_seq, step)
+        SELECT account_id, ${placeSql('account_id', 'seq')}, $3, seq, ${RELEASED} FROM free)
+     SELECT id FROM free`,
+    accountId,
+    messageIds,
+    now,
+  );
+  const free = new Set(rows.map(({ id }) => id));
+  return [...new Set(messageIds)].filter((id) => free.has(id));
+}

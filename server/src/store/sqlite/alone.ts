@@ -1,0 +1,128 @@
+// Messages that crashes have cut off again and again: those that start while nothing else does, and those that are held
+// until a person releases them. What becomes of a message is decided in domain/recovery.ts.
+
+import type { Claim, Settlement } from '../../domain/message.ts';
+import { NEVER_AT } from '../../domain/recovery.ts';
+import type { AloneReply, Recovery } from '../recovery-store.ts';
+import { RELEASED, toMessage } from '../rows.ts';
+import type { Heir } from '../succession.ts';
+import { Bodies } from './bodies.ts';
+import type { Books } from './books.ts';
+import { writeClaim } from './claim.ts';
+import type { Database } from './database.ts';
+import { admitWaiting } from './flow-keys.ts';
+
+/** Some may have to wait for their flow keys: so many are looked at for one that has not. */
+const LOOKED_AT_MAX = 50;
+const HELD_COUNTED_MAX = 10_000;
+
+/** Beside what every settlement writes, of a message that is or was interrupted. */
+export function writeInterruptions(database: Database, seq: number, { aloneAtCrash, next }: Settlement): void {
+  const isApart = next.state === 'held' || (next.state === 'pending' && next.startsAlone);
+  database.run(
+    `UPDATE messages SET alone_at_crash = ?, alone_from_at = ?, held_at = ?, due_at = iif(?, ?, due_at) WHERE seq = ?`,
+    aloneAtCrash,
+    next.state === 'pending' && next.startsAlone ? next.dueAt : null,
+    next.state === 'held' ? next.heldAt : null,
+    isApart ? 1 : 0,
+    NEVER_AT,
+    seq,
+  );
+}
+
+interface Suspect {
+  readonly seq: number;
+  readonly account_id: string;
+  readonly flow_key: string | null;
+  readonly alone_from_at: number;
+}
+
+/** Leases the one that has waited for longest to start alone. */
+export function claimAlone(database: Database, books: Books, to: Heir, now: number): AloneReply {
+  const suspects = database.all<Suspect>(
+    `SELECT seq, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
+       ORDER BY alone_from_at LIMIT ?`,
+    now,
+    LOOKED_AT_MAX,
+  );
+  const suspect = suspects.find((each) => mayStart(database, each, now));
+  const claim = suspect ? startAlone(database, books, suspect, to, now) : null;
+  return { claim, nextAt: nextAloneAt(database) };
+}
+
+function startAlone(
+  database: Database,
+  books: Books,
+  { seq, account_id: accountId, alone_from_at: dueAt }: Suspect,
+  { node, leasePrefix }: Heir,
+  now: number,
+): Claim {
+  database.run('UPDATE messages SET due_at = ?, alone_from_at = NULL WHERE seq = ?', dueAt, seq);
+  const lease = `${leasePrefix}.0`;
+  const row = writeClaim(database, books, seq, { lease, node }, now);
+  return { lease, message: toMessage(new Bodies(database).fill(row)), ...books.accountsAtClaim.get(accountId) };
+}
+
+/** Its flow key must let it through like any other: it stands in line there for this moment. */
+function mayStart(database: Database, suspect: Suspect, now: number): boolean {
+  const { seq, account_id: accountId, flow_key: flowKey, alone_from_at: aloneFromAt } = suspect;
+  if (flowKey === null) return true;
+  database.run(
+    "UPDATE messages SET state = 'queued', due_at = ?, alone_from_at = NULL WHERE seq = ?",
+    aloneFromAt,
+    seq,
+  );
+  admitWaiting(database, accountId, flowKey, now);
+  const isThrough = database.get("SELECT 1 FROM messages WHERE seq = ? AND state = 'ready'", seq) !== undefined;
+  if (!isThrough) {
+    database.run(
+      "UPDATE messages SET state = 'delayed', due_at = ?, alone_from_at = ? WHERE seq = ?",
+      NEVER_AT,
+      aloneFromAt,
+      seq,
+    );
+  }
+  return isThrough;
+}
+
+function nextAloneAt(database: Database): number | null {
+  const row = database.get<{ at: number }>(
+    `SELECT alone_from_at AS at FROM messages WHERE alone_from_at IS NOT NULL AND state = 'delayed'
+       ORDER BY alone_from_at LIMIT 1`,
+  );
+  return row?.at ?? null;
+}
+
+export function recovery(database: Database): Recovery {
+  const { held } = database.get<{ held: number }>(
+    'SELECT count(*) AS held FROM (SELECT 1 FROM messages WHERE held_at IS NOT NULL LIMIT ?)',
+    HELD_COUNTED_MAX,
+  )!;
+  return { nextAloneAt: nextAloneAt(database), held };
+}
+
+/** They wait for the clock again, due now, in the place they have; what crashes did to them is forgotten. */
+export function releaseHeld(
+  database: Database,
+  books: Books,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+): { released: string[]; dueAt: number | null } {
+  const released = messageIds.filter((id) => {
+    const row = database.get<{ seq: number }>(
+      'SELECT seq FROM messages WHERE id = ? AND account_id = ? AND held_at IS NOT NULL',
+      id,
+      accountId,
+    );
+    if (!row) return false;
+    database.run(
+      'UPDATE messages SET due_at = ?, held_at = NULL, interrupted = 0, alone_at_crash = 0 WHERE seq = ?',
+      now,
+      row.seq,
+    );
+    books.journal.add(accountId, row.seq, RELEASED, now);
+    return true;
+  });
+  return { released, dueAt: released.length > 0 ? now : null };
+}
