@@ -242,12 +242,7 @@ export const BUDGETS = budgets({
     each: 64 * KIB,
     beyond: 'the attempt fails',
   },
-  answerHeaders: {
-    what: 'Headers of an answer',
-    unit: 'headers',
-    each: 1000,
-    beyond: 'the attempt fails',
-  },
+  answerHeaders: { what: 'Headers of an answer', unit: 'headers', each: 1000, beyond: 'the attempt fails' },
   keptHeaders: {
     what: 'Headers of an answer that are kept',
     unit: 'headers',
@@ -266,12 +261,7 @@ export const BUDGETS = budgets({
     each: 16 * KIB,
     beyond: 'the answer ends there, with its body cut',
   },
-  answerBodyBytes: {
-    what: 'Body of an answer',
-    unit: 'bytes',
-    each: 64 * KIB,
-    beyond: 'the rest is not read',
-  },
+  answerBodyBytes: { what: 'Body of an answer', unit: 'bytes', each: 64 * KIB, beyond: 'the rest is not read' },
   answers: {
     what: 'Answers that are coming in: bodies, and heads that are not whole yet',
     unit: 'bytes',
@@ -311,12 +301,7 @@ export const BUDGETS = budgets({
     each: 20,
     beyond: '408 `request_timeout`; a connection that has brought nothing is closed without a word',
   },
-  requestSeconds: {
-    what: 'Time for a whole request',
-    unit: 'seconds',
-    each: 300,
-    beyond: '408 `request_timeout`',
-  },
+  requestSeconds: { what: 'Time for a whole request', unit: 'seconds', each: 300, beyond: '408 `request_timeout`' },
   idleSeconds: {
     what: 'Time between two requests of a connection',
     unit: 'seconds',
@@ -329,12 +314,7 @@ export const BUDGETS = budgets({
     each: 64 * MIB,
     beyond: 'the connection is closed',
   },
-  refusedSeconds: {
-    what: 'Time for which they are',
-    unit: 'seconds',
-    each: 15,
-    beyond: 'the connection is closed',
-  },
+  refusedSeconds: { what: 'Time for which they are', unit: 'seconds', each: 15, beyond: 'the connection is closed' },
   endedSeconds: {
     what: 'Time for a caller to end a connection that the server has ended',
     unit: 'seconds',
@@ -352,6 +332,24 @@ export const BUDGETS = budgets({
     unit: 'bytes',
     node: 64 * MIB,
     beyond: 'the connection for which most is held is destroyed, first those that take nothing',
+  },
+  sinkRequests: {
+    what: 'Requests that the sink of `dev` keeps to be looked at',
+    unit: 'requests',
+    node: 200,
+    beyond: 'the oldest is forgotten',
+  },
+  sinkBodyBytes: {
+    what: 'Body of a request that the sink keeps',
+    unit: 'bytes',
+    each: 64 * KIB,
+    beyond: 'the rest is not kept',
+  },
+  sinkCounts: {
+    what: 'Messages whose tries `/dev/sink/fail` counts',
+    unit: 'messages',
+    node: 1000,
+    beyond: 'the oldest is forgotten',
   },
   idleConnections: {
     what: 'Connections to destinations that wait a few seconds for the next message',

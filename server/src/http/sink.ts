@@ -2,15 +2,15 @@
 // requests are kept in memory, to be looked at.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { eachMax, nodeMax } from '../domain/budgets.ts';
 import type { Clock } from '../world.ts';
 import { sendError } from './errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
 
 const SINK = '/dev/sink/';
-/** `fail?times=N` counts by message; the oldest counts are forgotten past this. */
-const COUNTED_MAX = 1000;
 const SLOW_MS_MAX = 10 * 60 * 1000;
-const KEPT_MAX = 200;
-const BODY_KEPT_BYTES_MAX = 64 * 1024;
+/** Of what a caller sends to be counted by: ids of messages are much shorter. */
+const COUNTED_LENGTH_MAX = 256;
 
 /** One request as it came. */
 export interface SinkRequest {
@@ -71,14 +71,12 @@ export class Sink {
     this.#lastId += 1;
     const id = this.#lastId;
     const at = this.#clock.now();
-    const chunks: Buffer[] = [];
-    let keptBytes = 0;
+    const kept = new GrowingBytes();
     let isBodyCut = false;
     request.on('data', (chunk: Buffer) => {
-      const room = BODY_KEPT_BYTES_MAX - keptBytes;
+      const room = eachMax('sinkBodyBytes') - kept.length;
       isBodyCut ||= chunk.length > room;
-      if (room > 0) chunks.push(chunk.subarray(0, room));
-      keptBytes += Math.min(room, chunk.length);
+      if (room > 0) kept.add(chunk.subarray(0, room));
     });
     const headers: [string, string][] = [];
     for (let i = 0; i < request.rawHeaders.length; i += 2)
@@ -86,18 +84,18 @@ export class Sink {
     const { method = '', url = '' } = request;
     const read = (): SinkRequest => {
       const status = response.headersSent ? response.statusCode : null;
-      return { id, at, method, url, headers, body: Buffer.concat(chunks), isBodyCut, status };
+      return { id, at, method, url, headers, body: kept.whole(), isBodyCut, status };
     };
     this.#kept.push({ id, read });
-    if (this.#kept.length > KEPT_MAX) this.#kept.shift();
+    if (this.#kept.length > nodeMax('sinkRequests')) this.#kept.shift();
   }
 
   #hasFailedEnough(request: IncomingMessage, times: number): boolean {
-    const key = String(request.headers[this.#messageIdHeader] ?? request.url);
+    const key = String(request.headers[this.#messageIdHeader] ?? request.url).slice(0, COUNTED_LENGTH_MAX);
     const seen = (this.#seen.get(key) ?? 0) + 1;
     this.#seen.delete(key);
     this.#seen.set(key, seen);
-    if (this.#seen.size > COUNTED_MAX) this.#seen.delete(this.#seen.keys().next().value!);
+    if (this.#seen.size > nodeMax('sinkCounts')) this.#seen.delete(this.#seen.keys().next().value!);
     return seen > times;
   }
 

@@ -1,0 +1,79 @@
+// The memory for answers that are coming in: an account over its share gets less of a body or loses an answer without a
+// head, another account gets all of its own, and everything is given back.
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { Attempt } from '../../src/delivery/attempt.ts';
+import { Connections } from '../../src/delivery/connections.ts';
+import { createDial } from '../../src/delivery/dial.ts';
+import { WireWindow } from '../../src/delivery/wire-window.ts';
+import { parseTargetUrl } from '../../src/domain/destination.ts';
+import type { Outcome } from '../../src/domain/message.ts';
+import { Pool } from '../../src/domain/pool.ts';
+import { readRequests, startReceiver } from './receivers.ts';
+import { manualClock, policyOf, until } from './senders.ts';
+
+const KIB = 1024;
+const BODY = 'x'.repeat(20 * KIB);
+
+/** Attempts of any account that share so much memory for their answers. */
+function startAttempts(bytes: number) {
+  const clock = manualClock();
+  const wire = new WireWindow(clock);
+  const lookups = { find: async (_accountId: string, hostname: string) => [hostname] };
+  const dial = createDial({ policy: policyOf('127.0.0.0/8'), network: { connect }, lookups });
+  const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8 });
+  const answers = new Pool(bytes);
+  const attempt = (accountId: string, url: string): Promise<Outcome | 'unsent'> => {
+    const target = parseTargetUrl(url);
+    if ('problem' in target) throw new Error(target.problem);
+    return new Promise((done) => {
+      const request = { accountId, target, method: 'POST', headers: [], body: Buffer.from('x') } as const;
+      new Attempt({ clock, connections, wire, answers }, done, () => {}).start({ ...request, timeoutMs: 30_000 });
+    });
+  };
+  return { answers, connections, attempt };
+}
+
+test('a body is cut where the share of its account ends, and another account has all of its own', async (t) => {
+  const open: Socket[] = [];
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, () => {
+      open.push(socket);
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${BODY.length + 1}\r\n\r\n${BODY}`);
+    }),
+  );
+  const { answers, connections, attempt } = startAttempts(200 * KIB);
+  t.after(() => connections.close());
+  // Other answers of the account.
+  assert.equal(answers.take('a', 90 * KIB), null);
+  const cut = await attempt('a', receiver.url);
+  assert.ok(cut !== 'unsent' && cut.kind === 'answered');
+  assert.equal(cut.status, 200);
+  assert.equal(cut.isBodyCut, true);
+
+  const other = attempt('b', receiver.url);
+  await until(() => answers.heldBy('b') >= BODY.length);
+  for (const socket of open) socket.write('!');
+  const whole = await other;
+  assert.ok(whole !== 'unsent' && whole.kind === 'answered');
+  assert.equal(whole.isBodyCut, false);
+  assert.equal(whole.body.length, BODY.length + 1);
+  answers.give('a', 90 * KIB);
+  assert.equal(answers.used, 0);
+});
+
+test('an answer whose head is not whole fails where the share of its account ends', async (t) => {
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, () => socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${BODY}`)),
+  );
+  const { answers, connections, attempt } = startAttempts(20 * KIB);
+  t.after(() => connections.close());
+  const outcome = await attempt('a', receiver.url);
+  assert.deepEqual(outcome, {
+    kind: 'unreachable',
+    reason: 'this server holds as many unfinished answers as it may',
+  });
+  assert.equal(answers.used, 0);
+});
