@@ -2,6 +2,7 @@
 // stored twice for them.
 
 import type { Attempt, Message } from './message.ts';
+import type { MessageFilter } from './message-filter.ts';
 
 export const EVENT_STATES = [
   'CREATED',
@@ -27,6 +28,18 @@ export interface MessageEvent {
   readonly attemptNumber?: number;
   /** Its place in the journal, where it was read from there: a live reader goes on behind it. */
   readonly place?: number;
+  /** The body of the message is longer; the message itself shows the whole. */
+  readonly isBodyCut?: boolean;
+}
+
+/** Of the body of its message that an event holds. */
+export const EVENT_BODY_BYTES_MAX = 256 * 1024;
+
+export interface EventFilter {
+  readonly messages: MessageFilter;
+  readonly states?: readonly EventState[];
+  readonly fromAt?: number;
+  readonly toAt?: number;
 }
 
 /** What happened to a message in one transaction. */
@@ -42,7 +55,15 @@ export type Step =
 /** The most that are told of one step. */
 export const STEP_EVENTS_MAX = 2;
 
-export function stepEvents(message: Message, step: Step): MessageEvent[] {
+export function stepEvents(whole: Message, step: Step): MessageEvent[] {
+  // A body that no read may show is shown as its hash, which takes the whole of it.
+  const isBodyCut = whole.body.length > EVENT_BODY_BYTES_MAX && !whole.redaction?.body;
+  const message = isBodyCut ? { ...whole, body: whole.body.slice(0, EVENT_BODY_BYTES_MAX) } : whole;
+  const events = eventsOf(message, step);
+  return isBodyCut ? events.map((event) => ({ ...event, isBodyCut })) : events;
+}
+
+function eventsOf(message: Message, step: Step): MessageEvent[] {
   switch (step.kind) {
     case 'accepted': {
       const created: MessageEvent = { at: message.createdAt, state: 'CREATED', message, attempt: null };

@@ -37,6 +37,12 @@ export interface MessageFilter {
   readonly text?: string;
 }
 
+/** What a piece of a count has found, and where the next one goes on; null when there is none. */
+export interface CountPiece {
+  readonly count: number;
+  readonly cursor: number | null;
+}
+
 export function shownState(message: Pick<Message, 'state' | 'attempts'>): ShownState {
   switch (message.state) {
     case 'pending':

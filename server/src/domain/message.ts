@@ -140,6 +140,8 @@ export interface Attempt {
   readonly responseHeaders: HeaderList;
   readonly responseBody: Uint8Array;
   readonly isResponseBodyCut: boolean;
+  /** There is an answer, but it was not read: those of later attempts are large enough. */
+  readonly isAnswerLeftOut?: boolean;
 }
 
 /** What the store must write when an attempt has ended, all of it or nothing. Built only by domain/settle.ts. */

@@ -34,6 +34,15 @@ export interface Standing {
   readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
 }
 
+/** Where an account's messages stand. A count that has reached `countedMax` means that many or more. */
+export interface AccountStanding extends Standing {
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Open and ended. */
+  readonly all: number;
+  readonly countedMax: number;
+}
+
 export function standingOf(groups: readonly OpenGroup[]): Standing {
   const queueNames = [...new Set(groups.flatMap(({ queueName }) => (queueName === null ? [] : [queueName])))].sort();
   const late = groups.filter((group) => group.state === 'pending' && !group.isLater);

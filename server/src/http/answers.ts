@@ -84,6 +84,9 @@ export const AttemptAnswer = open({
   error: optional(Type.String()),
   nextDeliveryTime: optional(Ms),
   ...answerFields,
+  isAnswerLeftOut: optional(
+    Type.Boolean({ description: 'Its answer is not shown: those of later attempts are large enough.' }),
+  ),
 });
 export const MessageAnswer = open({ ...messageFields, attempts: Type.Array(AttemptAnswer) });
 export const MessagesAnswer = open({ messages: Type.Array(open(messageFields)), cursor: Cursor });
@@ -128,6 +131,7 @@ const EventAnswer = open({
   callerIp: optional(Type.String()),
   header: Headers,
   body: optional(Type.String({ description: 'In base64.' })),
+  isBodyCut: optional(Type.Boolean({ description: 'The body is longer; the message shows the whole.' })),
   maxRetries: Type.Integer(),
   createdAt: Ms,
   attempt: optional(Type.Integer()),

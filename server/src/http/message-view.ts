@@ -54,6 +54,7 @@ export function attemptView(attempt: Attempt) {
     ...(attempt.error !== null && { error: attempt.error }),
     ...(attempt.nextAt !== null && { nextDeliveryTime: attempt.nextAt }),
     ...shownAnswer(attempt),
+    ...(attempt.isAnswerLeftOut && { isAnswerLeftOut: true }),
   };
 }
 
@@ -67,7 +68,7 @@ export function deadLetterView(message: Message, last: Attempt | undefined) {
   };
 }
 
-export function eventView({ at, state, message, attempt, attemptNumber = attempt?.number }: MessageEvent) {
+export function eventView({ at, state, message, attempt, attemptNumber = attempt?.number, isBodyCut }: MessageEvent) {
   const { header, body } = shownContent(message);
   const isAttemptEnd = attempt !== null && state !== 'ACTIVE';
   return {
@@ -85,6 +86,7 @@ export function eventView({ at, state, message, attempt, attemptNumber = attempt
     ...(message.callerIp !== null && { callerIp: message.callerIp }),
     header: headerMap(header),
     ...(body.length > 0 && { body: base64(body) }),
+    ...(isBodyCut && { isBodyCut }),
     maxRetries: message.retriesMax,
     createdAt: message.createdAt,
     ...(state === 'CREATED' && { nextDeliveryTime: message.firstDueAt }),

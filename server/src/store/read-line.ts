@@ -1,6 +1,7 @@
 // Lists, searches and counts take turns: a few run at once, and of those that wait, accounts come one after the other. So
 // whoever asks waits for one piece of work of each other account at most, however much those have asked for.
 
+import { countInPieces } from './count-in-pieces.ts';
 import type { Store } from './store.ts';
 
 export class ReadLine {
@@ -54,12 +55,15 @@ export function readingInTurn(store: Store, atOnceMax: number): Store {
     <A extends readonly unknown[], T>(read: (accountId: string, ...rest: A) => Promise<T>) =>
     (accountId: string, ...rest: A) =>
       line.run(accountId, () => read(accountId, ...rest));
+  const countPiece = own(store.countPiece);
   return {
     ...store,
     getMessage: own(store.getMessage),
     whyFacts: own(store.whyFacts),
     searchMessages: own(store.searchMessages),
-    countMatching: own(store.countMatching),
+    countPiece,
+    countMatching: (accountId, filter, max) =>
+      countInPieces((rest, cursor) => countPiece(accountId, filter, rest, cursor), max),
     listEvents: own(store.listEvents),
     standing: own(store.standing),
     activity: own(store.activity),

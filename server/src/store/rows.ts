@@ -157,6 +157,7 @@ export interface AttemptRow {
   response_headers: string;
   is_response_body_cut: Flag;
   response_body: Uint8Array;
+  is_answer_left_out?: Flag;
 }
 
 export function toAttempt(row: AttemptRow): Attempt {
@@ -171,6 +172,7 @@ export function toAttempt(row: AttemptRow): Attempt {
     responseHeaders: JSON.parse(row.response_headers) as HeaderList,
     responseBody: row.response_body,
     isResponseBodyCut: Boolean(row.is_response_body_cut),
+    ...(row.is_answer_left_out && { isAnswerLeftOut: true }),
   };
 }
 

@@ -4,20 +4,23 @@
 
 import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../domain/account.ts';
 import type { Activity } from '../domain/activity.ts';
-import type { EventState, MessageEvent } from '../domain/event.ts';
+import type { EventFilter, MessageEvent } from '../domain/event.ts';
 import type { FailureGroup } from '../domain/failure-group.ts';
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
-import type { MessageFilter } from '../domain/message-filter.ts';
+import type { CountPiece, MessageFilter } from '../domain/message-filter.ts';
 import type { NodeInfo } from '../domain/node.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
-import type { Standing } from '../domain/standing.ts';
+import type { AccountStanding } from '../domain/standing.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { RecoveryStore } from './recovery-store.ts';
+
+export type { EventFilter } from '../domain/event.ts';
+export type { AccountStanding } from '../domain/standing.ts';
 
 export interface ClaimRequest {
   readonly node: string;
@@ -48,19 +51,18 @@ export interface PageRequest {
   readonly order: 'newestFirst' | 'oldestFirst';
   /** Without, bodies read as empty: they may be large. */
   readonly withBodies: boolean;
+  /** With the last attempt of each message beside it. */
+  readonly withLastAttempts?: boolean;
+  /** The page ends when its entries weigh so much; that of the table of budgets unless given. */
+  readonly bytesMax?: number;
 }
 
 export interface MessagePage {
   readonly messages: readonly Message[];
+  /** Beside each message, where they were asked for. */
+  readonly lastAttempts: readonly (Attempt | null)[];
   /** Null on the last page. A page may be short, even empty, and still not be the last. */
   readonly cursor: number | null;
-}
-
-export interface EventFilter {
-  readonly messages: MessageFilter;
-  readonly states?: readonly EventState[];
-  readonly fromAt?: number;
-  readonly toAt?: number;
 }
 
 export interface EventPage {
@@ -78,6 +80,8 @@ export interface WhyFacts {
   readonly ahead: { readonly messageId: string; readonly state: Message['state']; readonly count: number } | null;
   readonly flowKey: FlowKey | null;
 }
+
+export type MessageDetail = 'whole' | 'outline';
 
 export interface StoredMessage {
   readonly message: Message;
@@ -102,15 +106,6 @@ export interface FirstAdmin {
   readonly keys: SigningKeys;
   readonly token: Omit<Token, 'accountId'>;
   readonly hash: Uint8Array;
-}
-
-/** Where an account's messages stand. A count that has reached `countedMax` means that many or more. */
-export interface AccountStanding extends Standing {
-  readonly failed: number;
-  readonly cancelled: number;
-  /** Open and ended. */
-  readonly all: number;
-  readonly countedMax: number;
 }
 
 export interface JournalPart {
@@ -204,7 +199,8 @@ export interface Store extends RecoveryStore {
 
   // ——— messages ———
 
-  getMessage(accountId: string, messageId: string): Promise<StoredMessage | null>;
+  /** With its body and the answers to its attempts, the last ones if those are large; an outline is without. */
+  getMessage(accountId: string, messageId: string, detail?: MessageDetail): Promise<StoredMessage | null>;
 
   /** Ends open messages as cancelled and answers which ones it ended. A claim on them is lost at once. */
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<readonly string[]>;
@@ -217,7 +213,10 @@ export interface Store extends RecoveryStore {
 
   searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
 
-  /** How many messages are meant; stops counting at `max`. */
+  /** Counts on from a place: a bounded number of messages is looked at. */
+  countPiece(accountId: string, filter: MessageFilter, max: number, cursor: number | null): Promise<CountPiece>;
+
+  /** How many messages are meant; stops counting at `max`, and when it has looked at very many. */
   countMatching(accountId: string, filter: MessageFilter, max: number): Promise<number>;
 
   listEvents(accountId: string, filter: EventFilter, page: PageRequest): Promise<EventPage>;

@@ -8,6 +8,8 @@ import { retriedMessage } from '../domain/retry.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Store } from '../store/store.ts';
 
+/** What a piece looks at is not shown to anybody, and may be more than a page. */
+const PIECE_BYTES_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 2000;
 /** Messages of one piece, which is one transaction; with their bodies, where those may be large. */
 const PIECE_MAX = 100;
@@ -64,6 +66,7 @@ async function advance(options: JobRunnerOptions, job: Job, account: Account, no
     cursor: job.atSeq,
     order: 'newestFirst',
     withBodies: job.action === 'retry',
+    bytesMax: PIECE_BYTES_MAX,
   });
   await store.runJobStep(account.id, job.id, workOn(options, job, account, messages, now), { atSeq: cursor, now });
 }

@@ -7,10 +7,12 @@ import { NO_DESCENT } from '../../domain/descent.ts';
 import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
+import { messageWeight } from '../../domain/page-weight.ts';
 import { cronProblem, headerLimits, parsePublishSettings, SETTING_NAMES } from '../../domain/publish-settings.ts';
 import { isSetting } from '../../domain/query-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
-import type { Principal, Store } from '../../store/store.ts';
+import type { PageRequest, Principal, Store } from '../../store/store.ts';
+import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
@@ -34,6 +36,12 @@ const DlqId = Type.Object({ dlqId: Type.String() });
 const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];
 const BULK_NAMES = [...NAMES, 'all'];
 const COUNT_MAX = 1000;
+
+const LISTED = { withBodies: true, withLastAttempts: true };
+/** What one call sends again or deletes is not shown, and may be more than a page. */
+const CHANGED_BYTES_MAX = 32 * 1024 * 1024;
+const RETRIED = { withBodies: true, bytesMax: CHANGED_BYTES_MAX };
+const DELETED = { withBodies: false, bytesMax: CHANGED_BYTES_MAX };
 
 /** What a retry may change; the rest is as it was. */
 const Overrides = Type.Object(
@@ -63,9 +71,16 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     summary: 'List dead letters',
     answer: DeadLettersAnswer,
     handle: async ({ principal, query }) => {
-      const { messages, cursor } = await search(principal, given(query, null, NAMES, context.isForQstashClients), true);
-      const shown = await Promise.all(messages.map((message) => view(principal, message)));
-      return { messages: shown, ...(cursor !== null && { cursor: String(cursor) }) };
+      const values = given(query, null, NAMES, context.isForQstashClients);
+      const { messages, lastAttempts, cursor } = await search(principal, values, LISTED);
+      const held = messages.reduce((sum, message) => sum + messageWeight(message), 0);
+      const entries = () =>
+        messages.values().map((message, index) => ({
+          value: views.deadLetter(message, lastAttempts[index] ?? undefined),
+        }));
+      return new StreamedAnswer(held, () =>
+        objectPieces([['messages', entries()]], cursor === null ? {} : { cursor: String(cursor) }),
+      );
     },
   });
 
@@ -107,7 +122,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     answer: DeletedAnswer,
     isRead: true,
     handle: async ({ principal, query, body }) => {
-      const { messages, cursor } = await search(principal, bulk(query, body), false);
+      const { messages, cursor } = await search(principal, bulk(query, body), DELETED);
       const deleted = await store.deleteDeadLetters(
         principal.account.id,
         messages.map(({ id }) => id),
@@ -153,7 +168,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     statuses: [200, 201],
     isRead: true,
     handle: async ({ principal, query, body, reply }) => {
-      const { messages, cursor } = await search(principal, bulk(query, body), true);
+      const { messages, cursor } = await search(principal, bulk(query, body), RETRIED);
       const overrides = overridesOf(reply);
       const retries: { messageId: string; message: NewMessage }[] = [];
       for (const message of messages) {
@@ -181,10 +196,14 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
   }
 
   /** By ids that are given, as many as there are; by filter, a page at a time. */
-  async function search(principal: Principal, values: ReturnType<typeof given>, withBodies: boolean) {
+  async function search(
+    principal: Principal,
+    values: ReturnType<typeof given>,
+    how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
+  ) {
     const filter: MessageFilter = { ...parseMessageFilter(values), states: ['FAILED'] };
-    const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, withBodies);
-    return store.searchMessages(principal.account.id, filter, page);
+    const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
+    return store.searchMessages(principal.account.id, filter, { ...page, ...how });
   }
 
   function bulk(query: unknown, body: unknown): ReturnType<typeof given> {
@@ -198,13 +217,8 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     return values;
   }
 
-  async function view(principal: Principal, message: Message) {
-    const stored = await store.getMessage(principal.account.id, message.id);
-    return views.deadLetter(message, stored?.attempts.at(-1));
-  }
-
   async function isDead(principal: Principal, messageId: string): Promise<boolean> {
-    return (await store.getMessage(principal.account.id, messageId))?.message.state === 'failed';
+    return (await store.getMessage(principal.account.id, messageId, 'outline'))?.message.state === 'failed';
   }
 
   /** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */

@@ -1,10 +1,13 @@
 // What happened, over the API: as pages under two names, and live.
 
+import { eachMax } from '../../domain/budgets.ts';
 import type { MessageEvent } from '../../domain/event.ts';
-import { EVENT_STATES, type EventState, messageEvents } from '../../domain/event.ts';
+import { EVENT_STATES, type EventState, messageEvents, stepEvents } from '../../domain/event.ts';
 import { Matcher } from '../../domain/message-filter.ts';
-import type { EventFilter, PageRequest, Principal } from '../../store/store.ts';
+import { eventWeight } from '../../domain/page-weight.ts';
+import type { EventFilter, PageRequest, Principal, StoredMessage } from '../../store/store.ts';
 import type { AccessWatch } from '../access-watch.ts';
+import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { EventsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -50,8 +53,18 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
           isForQstashClients && isTime(place)
             ? await list(principal, { ...filter, toAt: Math.min(filter.toAt ?? place.place, place.place) }, page, null)
             : await list(principal, filter, page, place);
-        const shown = events.map(views.event);
-        return { events: shown, logs: shown, ...(cursor !== null && { cursor }) };
+        const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
+        const entries = () => events.values().map((event) => ({ value: views.event(event) }));
+        // Both from the same events, each made into text when it is written.
+        return new StreamedAnswer(held, () =>
+          objectPieces(
+            [
+              ['events', entries()],
+              ['logs', entries()],
+            ],
+            cursor === null ? {} : { cursor },
+          ),
+        );
       },
     });
   }
@@ -103,7 +116,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     }
     const events: MessageEvent[] = [];
     for (const id of new Set(ids)) {
-      const stored = await store.getMessage(principal.account.id, id);
+      const stored = await store.getMessage(principal.account.id, id, 'outline');
       if (stored) events.push(...messageEvents(stored.message, stored.attempts));
     }
     const matcher = new Matcher(filter.messages);
@@ -111,11 +124,34 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     wanted.sort((a, b) => a.at - b.at);
     if (page.order === 'newestFirst') {
       const end = Math.min(from?.place ?? wanted.length, wanted.length);
-      const start = Math.max(0, end - page.limit);
-      return { events: wanted.slice(start, end).reverse(), cursor: start > 0 ? String(start) : null };
+      const filled = await fill(principal, wanted.slice(Math.max(0, end - page.limit), end).reverse());
+      const start = end - filled.length;
+      return { events: filled, cursor: start > 0 ? String(start) : null };
     }
-    const end = (from?.place ?? 0) + page.limit;
-    return { events: wanted.slice(from?.place ?? 0, end), cursor: end < wanted.length ? String(end) : null };
+    const start = from?.place ?? 0;
+    const filled = await fill(principal, wanted.slice(start, start + page.limit));
+    const end = start + filled.length;
+    return { events: filled, cursor: end < wanted.length ? String(end) : null };
+  }
+
+  /** As many of the events as a page holds, with the bodies and answers that were left out so far. */
+  async function fill(principal: Principal, events: readonly MessageEvent[]): Promise<MessageEvent[]> {
+    const filled: MessageEvent[] = [];
+    let stored: StoredMessage | null = null;
+    let bytes = 0;
+    for (const event of events) {
+      if (stored?.message.id !== event.message.id) {
+        stored = await store.getMessage(principal.account.id, event.message.id);
+      }
+      const attempt = stored?.attempts.find(({ number }) => number === event.attempt?.number) ?? event.attempt;
+      const body = stored?.message.body ?? event.message.body;
+      const [cut] = stepEvents({ ...event.message, body }, { kind: 'accepted', isStarted: false });
+      const whole = { ...event, attempt, message: cut!.message, ...(cut!.isBodyCut && { isBodyCut: true }) };
+      filled.push(whole);
+      bytes += eventWeight(whole);
+      if (bytes >= eachMax('pageBytes')) break;
+    }
+    return filled;
   }
 }
 

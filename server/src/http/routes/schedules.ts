@@ -183,7 +183,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
   async function lastStates(schedule: Schedule): Promise<Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'>> {
     const states: Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'> = Object.create(null);
     for (const id of schedule.lastMessageIds) {
-      const stored = await store.getMessage(schedule.accountId, id);
+      const stored = await store.getMessage(schedule.accountId, id, 'outline');
       if (!stored) continue;
       const { state, endedAt } = stored.message;
       states[id] = endedAt === null ? 'IN_PROGRESS' : state === 'delivered' ? 'SUCCESS' : 'FAIL';

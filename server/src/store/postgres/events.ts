@@ -3,12 +3,13 @@
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import type { Attempt } from '../../domain/message.ts';
+import { eventWeight } from '../../domain/page-weight.ts';
 import { bareStep, CANCELLED, RELEASED, startedBy } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database, Value } from './database.ts';
 import { horizon, placeBefore } from './journal.ts';
 import { readAttempts } from './messages.ts';
-import { CANDIDATE, type CandidateRow, Judge, messageOf, PAGE_BYTES_MAX } from './search.ts';
+import { CANDIDATE, type CandidateRow, Judge, messageOf, pageBytes } from './search.ts';
 import { soughtAll } from './sought.ts';
 
 const CHUNK = 500;
@@ -42,10 +43,10 @@ export async function listEvents(
         const { journal_seq: place } = rows[index]!;
         index += 1;
         ofPlace.push(...(isDown ? told.toReversed() : told));
-        bytesOfPlace += told[0]?.message.body.length ?? 0;
+        bytesOfPlace = told.reduce((sum, event) => sum + eventWeight(event), bytesOfPlace);
         if (rows[index]?.journal_seq === place) continue;
         // A place is shown whole or on the next page; a page of one may go over.
-        const isFull = events.length + ofPlace.length > page.limit || bytes >= PAGE_BYTES_MAX;
+        const isFull = events.length + ofPlace.length > page.limit || bytes >= pageBytes(page);
         if (events.length > 0 && ofPlace.length > 0 && isFull) return { events, cursor: at, endedAt: at };
         events.push(...ofPlace);
         bytes += bytesOfPlace;

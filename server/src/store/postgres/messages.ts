@@ -3,7 +3,7 @@
 
 import type { Attempt } from '../../domain/message.ts';
 import { type AttemptRow, type MessageRow, type StateOfRow, toAttempt, toMessage, toState } from '../rows.ts';
-import type { Counts, StoredMessage } from '../store.ts';
+import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
 import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
@@ -24,22 +24,57 @@ export const WHOLE = `${COLUMNS}, ${JOINED_BODY}`;
 const ATTEMPT = `a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.response_headers,
   a.is_response_body_cut, a.response_body`;
 
+/** Answers of the attempts of one message, all together: beyond that, those of the earlier ones are left out. */
+const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
+
 export async function getMessage(
   database: Database,
   accountId: string,
   messageId: string,
+  detail: MessageDetail = 'whole',
 ): Promise<StoredMessage | null> {
-  const row = await getMessageRow(database, accountId, messageId);
+  const isOutline = detail === 'outline';
+  const row = await (isOutline
+    ? database.get<MessageRow>(
+        `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
+        accountId,
+        sought(messageId),
+      )
+    : getMessageRow(database, accountId, messageId));
   if (!row) return null;
+  const from = isOutline ? OUTLINE_FROM : await answersFrom(database, accountId, row.seq);
   // One that has ended since the message was read is not yet part of it.
   const attempts = await database.all<AttemptRow>(
-    `SELECT ${ATTEMPT} FROM attempts a WHERE a.account_id = $1 AND a.message_seq = $2 AND a.number <= $3
-       ORDER BY a.number`,
+    `SELECT a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.is_response_body_cut,
+         CASE WHEN a.number >= $4 THEN a.response_headers ELSE '[]' END AS response_headers,
+         CASE WHEN a.number >= $4 THEN a.response_body ELSE ''::bytea END AS response_body,
+         a.number < $4 AS is_answer_left_out
+       FROM attempts a WHERE a.account_id = $1 AND a.message_seq = $2 AND a.number <= $3 ORDER BY a.number`,
     accountId,
     row.seq,
     row.attempts,
+    from,
   );
   return { message: toMessage(row), attempts: attempts.map(toAttempt) };
+}
+
+/** Above the number of any attempt. */
+const OUTLINE_FROM = 2 ** 31 - 1;
+
+/** The first attempt whose answer is read. */
+async function answersFrom(database: Database, accountId: string, seq: number): Promise<number> {
+  const sizes = await database.all<{ number: number; bytes: number }>(
+    `SELECT number, octet_length(response_body) + octet_length(response_headers) AS bytes FROM attempts
+       WHERE account_id = $1 AND message_seq = $2 ORDER BY number DESC`,
+    accountId,
+    seq,
+  );
+  let bytes = 0;
+  const over = sizes.find((each) => {
+    bytes += each.bytes;
+    return bytes > ANSWERS_BYTES_MAX;
+  });
+  return over ? over.number + 1 : 0;
 }
 
 export function getMessageRow(

@@ -2,22 +2,32 @@
 // candidates in order, a few hundred at a time; the filter itself is domain/message-filter.ts's. The work of one call
 // is bounded: a page may come back short, with a cursor to go on from.
 
+import { eachMax } from '../../domain/budgets.ts';
 import { parseTargetUrl } from '../../domain/destination.ts';
-import type { Message } from '../../domain/message.ts';
-import { Matcher, type MessageFilter, OPEN_STATES, type ShownState } from '../../domain/message-filter.ts';
+import type { Attempt, Message } from '../../domain/message.ts';
+import {
+  type CountPiece,
+  Matcher,
+  type MessageFilter,
+  OPEN_STATES,
+  type ShownState,
+} from '../../domain/message-filter.ts';
+import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import { bodyBytesSql, readBodies } from './bodies.ts';
 import type { Database, Value } from './database.ts';
-import { ALL_BUT_BODY } from './messages.ts';
+import { ALL_BUT_BODY, readAttempts } from './messages.ts';
 import { soughtAll } from './sought.ts';
 
-const CHUNK = 500;
+const CHUNK = 200;
 const WAYS_MAX = 100;
 /** Candidates looked at in one call. */
 const LOOKED_AT_MAX = 20_000;
-/** Bodies in one page; the last may go over. */
-export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
+/** Bodies read to look for a text in them, in one call. */
+const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
+/** Messages whose last attempts are read at once. */
+const ATTEMPTS_AT_ONCE = 20;
 /** Bodies read by one statement; a larger one is read alone. */
 const BODIES_BYTES_MAX = 4 * 1024 * 1024;
 
@@ -41,47 +51,83 @@ export async function searchMessages(
   const walk = new Walk(database, await waysTo(database, accountId, filter), page);
   const judge = new Judge(database, filter, page.withBodies);
   const messages: Message[] = [];
+  const lastAttempts: (Attempt | null)[] = [];
   let lookedAt = 0;
   let bytes = 0;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
     for (let at = 0; at < rows.length; ) {
-      for (const message of await judge.next(rows.slice(at), page.limit - messages.length)) {
+      const some = rows.slice(at, page.withLastAttempts ? at + ATTEMPTS_AT_ONCE : undefined);
+      const judged = await judge.next(some, page.limit - messages.length);
+      const lasts = page.withLastAttempts ? await lastAttemptsOf(database, accountId, some, judged) : [];
+      for (const [index, message] of judged.entries()) {
         const { seq } = rows[at]!;
         at += 1;
         lookedAt += 1;
         if (message) {
+          const last = lasts[index] ?? null;
           messages.push(message);
-          bytes += message.body.length;
+          lastAttempts.push(last);
+          bytes += messageWeight(message) + (last ? attemptWeight(last) : 0);
         }
-        if (messages.length >= page.limit || lookedAt >= LOOKED_AT_MAX || bytes >= PAGE_BYTES_MAX) {
+        const isEnough = lookedAt >= LOOKED_AT_MAX || judge.bytesRead >= SEARCHED_BYTES_MAX;
+        if (messages.length >= page.limit || isEnough || bytes >= pageBytes(page)) {
           const hasMore = at < rows.length || (await walk.hasMore());
-          return { messages, cursor: hasMore ? seq : null };
+          return { messages, lastAttempts, cursor: hasMore ? seq : null };
         }
       }
     }
   }
-  return { messages, cursor: null };
+  return { messages, lastAttempts, cursor: null };
 }
 
-/** How many messages are meant; stops counting at `max`. */
-export async function countMatching(
+export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): number {
+  return bytesMax;
+}
+
+/** Beside each of the rows that are meant its last attempt, if it has one. */
+async function lastAttemptsOf(
+  database: Database,
+  accountId: string,
+  rows: readonly CandidateRow[],
+  judged: readonly (Message | null)[],
+): Promise<(Attempt | null)[]> {
+  const meant = rows.flatMap((row, index) => (judged[index] && row.attempts > 0 ? [{ row, index }] : []));
+  const attempts = await readAttempts(
+    database,
+    accountId,
+    meant.map(({ row }) => ({ seq: row.seq, number: row.attempts })),
+  );
+  const beside: (Attempt | null)[] = judged.map(() => null);
+  for (const [at, { index }] of meant.entries()) beside[index] = attempts[at] ?? null;
+  return beside;
+}
+
+/** How many messages are meant, from a place on; stops at `max`, and when it has looked at enough. */
+export async function countPiece(
   database: Database,
   accountId: string,
   filter: MessageFilter,
   max: number,
-): Promise<number> {
+  cursor: number | null,
+): Promise<CountPiece> {
   const ways = await waysTo(database, accountId, filter);
-  const walk = new Walk(database, ways, { limit: CHUNK, cursor: null, order: 'newestFirst' });
+  const walk = new Walk(database, ways, { limit: CHUNK, cursor, order: 'newestFirst' });
   const judge = new Judge(database, filter, false);
   let count = 0;
-  for (let rows = await walk.next(); rows.length > 0 && count < max; rows = await walk.next()) {
-    for (let at = 0; at < rows.length && count < max; ) {
-      const judged = await judge.next(rows.slice(at), max - count);
-      at += judged.length;
-      count += judged.filter((message) => message !== null).length;
+  let lookedAt = 0;
+  for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
+    for (let at = 0; at < rows.length; ) {
+      for (const message of await judge.next(rows.slice(at), max - count)) {
+        const { seq } = rows[at]!;
+        at += 1;
+        lookedAt += 1;
+        if (message) count += 1;
+        const isEnough = lookedAt >= LOOKED_AT_MAX || judge.bytesRead >= SEARCHED_BYTES_MAX;
+        if (count >= max || isEnough) return { count, cursor: seq };
+      }
     }
   }
-  return Math.min(count, max);
+  return { count, cursor: null };
 }
 
 /** Which of the rows that were read without their bodies are meant. Bodies are read where they are asked for. */
@@ -89,6 +135,8 @@ export class Judge {
   readonly #database: Database;
   readonly #matcher: Matcher;
   readonly #withBodies: boolean;
+  /** Of bodies, so far. */
+  bytesRead = 0;
 
   constructor(database: Database, filter: MessageFilter, withBodies: boolean) {
     this.#database = database;
@@ -122,6 +170,7 @@ export class Judge {
       if (meant >= limit) break;
     }
     const bodies = await readBodies(this.#database, [...toRead.values()]);
+    this.bytesRead += bytes;
     for (const [index, { seq }] of toRead) {
       const bare = judged[index]!;
       const body = bodies.get(seq);

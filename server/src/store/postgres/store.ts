@@ -5,6 +5,7 @@
 import type { NewMessage, Settlement } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
+import { countInPieces } from '../count-in-pieces.ts';
 import { Inbox } from '../inbox.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import { StandingOffer } from '../standing-offer.ts';
@@ -267,7 +268,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
     whyFacts: reading(whyFacts),
     searchMessages: reading(search.searchMessages),
-    countMatching: reading(search.countMatching),
+    countPiece: reading(search.countPiece),
+    countMatching: (accountId, filter, max) =>
+      countInPieces((rest, cursor) => reading(search.countPiece)(accountId, filter, rest, cursor), max),
     listEvents: listingLive(
       { list: reading(events.listEvents), isHeldBack: reading(events.isHeldBack) },
       timers,

@@ -1,12 +1,13 @@
 // Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
 
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
+import { eventWeight } from '../../domain/page-weight.ts';
 import { bareStep, type MessageRow } from '../rows.ts';
 import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
-import { Judge, PAGE_BYTES_MAX } from './search.ts';
+import { Judge, pageBytes } from './search.ts';
 
 const CHUNK = 500;
 const LOOKED_AT_MAX = 20_000;
@@ -27,10 +28,10 @@ export function listEvents(database: Database, accountId: string, filter: EventF
       const wanted = wantedEvents(database, judge, row, filter);
       if (isDown) wanted.reverse();
       // A step is shown whole or on the next page; a page of one may go over.
-      const isFull = events.length + wanted.length > page.limit || bytes >= PAGE_BYTES_MAX;
+      const isFull = events.length + wanted.length > page.limit || bytes >= pageBytes(page);
       if (events.length > 0 && wanted.length > 0 && isFull) return { events, cursor: at, endedAt: at };
       events.push(...wanted);
-      bytes += wanted[0]?.message.body.length ?? 0;
+      bytes = wanted.reduce((sum, event) => sum + eventWeight(event), bytes);
       at = row.journal_seq;
       lookedAt += 1;
     }

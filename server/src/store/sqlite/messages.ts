@@ -11,7 +11,7 @@ import {
   toMessage,
   toState,
 } from '../rows.ts';
-import type { Counts, StoredMessage } from '../store.ts';
+import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
 import { Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 
@@ -107,11 +107,51 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
   );
 }
 
-export function getMessage(database: Database, accountId: string, messageId: string): StoredMessage | null {
+/** Answers of the attempts of one message, all together: beyond that, those of the earlier ones are left out. */
+export const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
+
+export function getMessage(
+  database: Database,
+  accountId: string,
+  messageId: string,
+  detail: MessageDetail = 'whole',
+): StoredMessage | null {
+  if (detail === 'outline') return getOutline(database, accountId, messageId);
   const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
   if (!row) return null;
-  const attempts = database.all<AttemptRow>('SELECT * FROM attempts WHERE message_seq = ? ORDER BY number', row.seq);
+  const attempts = database.all<AttemptRow>(ATTEMPTS_FROM, answersFrom(database, row.seq), row.seq);
   return { message: toMessage(new Bodies(database).fill(row)), attempts: attempts.map(toAttempt) };
+}
+
+const ATTEMPTS_FROM = `SELECT number, started_at, ended_at, outcome, status, error, next_at, is_response_body_cut,
+    iif(number >= ?1, response_headers, '[]') AS response_headers, iif(number >= ?1, response_body, x'') AS response_body,
+    number < ?1 AS is_answer_left_out
+  FROM attempts WHERE message_seq = ?2 ORDER BY number`;
+
+/** The first attempt whose answer is read. */
+function answersFrom(database: Database, seq: number): number {
+  const sizes = database.all<{ number: number; bytes: number }>(
+    `SELECT number, length(response_body) + length(response_headers) AS bytes FROM attempts WHERE message_seq = ?
+       ORDER BY number DESC`,
+    seq,
+  );
+  let bytes = 0;
+  const over = sizes.find((each) => {
+    bytes += each.bytes;
+    return bytes > ANSWERS_BYTES_MAX;
+  });
+  return over ? over.number + 1 : 0;
+}
+
+function getOutline(database: Database, accountId: string, messageId: string): StoredMessage | null {
+  const row = database.get<MessageRow>(
+    `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.id = ? AND m.account_id = ?`,
+    messageId,
+    accountId,
+  );
+  if (!row) return null;
+  const attempts = database.all<AttemptRow>(ATTEMPTS_FROM, Number.MAX_SAFE_INTEGER, row.seq);
+  return { message: toMessage(row), attempts: attempts.map(toAttempt) };
 }
 
 export function getAttempt(database: Database, messageSeq: number, number: number): Attempt | null {

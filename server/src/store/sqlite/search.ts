@@ -2,21 +2,29 @@
 // candidates in order, a few hundred at a time; the filter itself is domain/message-filter.ts's. The work of one call
 // is bounded: a page may come back short, with a cursor to go on from.
 
+import { eachMax } from '../../domain/budgets.ts';
 import { parseTargetUrl } from '../../domain/destination.ts';
-import type { Message } from '../../domain/message.ts';
-import { Matcher, type MessageFilter, OPEN_STATES, type ShownState } from '../../domain/message-filter.ts';
+import type { Attempt, Message } from '../../domain/message.ts';
+import {
+  type CountPiece,
+  Matcher,
+  type MessageFilter,
+  OPEN_STATES,
+  type ShownState,
+} from '../../domain/message-filter.ts';
+import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
-import { ALL_BUT_BODY } from './messages.ts';
+import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
-const CHUNK = 500;
+const CHUNK = 200;
 const WAYS_MAX = 100;
 /** Candidates looked at in one call. */
 const LOOKED_AT_MAX = 20_000;
-/** Bodies in one page; the last may go over. */
-export const PAGE_BYTES_MAX = 32 * 1024 * 1024;
+/** Bodies read to look for a text in them, in one call. */
+const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Messages that share a body follow each other: the last one that was read is enough to remember. */
 const SHARED_KEPT = 1;
@@ -38,31 +46,60 @@ export function searchMessages(
   const walk = new Walk(database, waysTo(database, accountId, filter), page);
   const judge = new Judge(database, filter, page.withBodies);
   const messages: Message[] = [];
-  let lookedAt = 0;
+  const lastAttempts: (Attempt | null)[] = [];
+  const work = new Work();
   let bytes = 0;
   for (let row = walk.next(); row; row = walk.next()) {
-    lookedAt += 1;
-    const message = judge.meant(row);
+    const message = judge.meant(row, work);
     if (message) {
+      const last = page.withLastAttempts ? getAttempt(database, row.seq, row.attempts) : null;
       messages.push(message);
-      bytes += message.body.length;
+      lastAttempts.push(last);
+      bytes += messageWeight(message) + (last ? attemptWeight(last) : 0);
     }
-    if (messages.length >= page.limit || lookedAt >= LOOKED_AT_MAX || bytes >= PAGE_BYTES_MAX) {
-      return walk.hasMore() ? { messages, cursor: row.seq } : { messages, cursor: null };
+    if (messages.length >= page.limit || work.isEnough || bytes >= pageBytes(page)) {
+      return { messages, lastAttempts, cursor: walk.hasMore() ? row.seq : null };
     }
   }
-  return { messages, cursor: null };
+  return { messages, lastAttempts, cursor: null };
 }
 
-/** How many messages are meant; stops counting at `max`. */
-export function countMatching(database: Database, accountId: string, filter: MessageFilter, max: number): number {
-  const walk = new Walk(database, waysTo(database, accountId, filter), { cursor: null, order: 'newestFirst' });
-  const judge = new Judge(database, filter, false);
-  let count = 0;
-  for (let row = walk.next(); row && count < max; row = walk.next()) {
-    if (judge.meant(row)) count += 1;
+export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): number {
+  return bytesMax;
+}
+
+/** What one call has looked at. */
+class Work {
+  #rows = 0;
+  #bytes = 0;
+
+  add(bodyBytes: number): void {
+    this.#rows += 1;
+    this.#bytes += bodyBytes;
   }
-  return count;
+
+  get isEnough(): boolean {
+    return this.#rows >= LOOKED_AT_MAX || this.#bytes >= SEARCHED_BYTES_MAX;
+  }
+}
+
+/** How many messages are meant, from a place on; stops at `max`, and when it has looked at enough. */
+export function countPiece(
+  database: Database,
+  accountId: string,
+  filter: MessageFilter,
+  max: number,
+  cursor: number | null,
+): CountPiece {
+  const walk = new Walk(database, waysTo(database, accountId, filter), { cursor, order: 'newestFirst' });
+  const judge = new Judge(database, filter, false);
+  const work = new Work();
+  let count = 0;
+  for (let row = walk.next(); row; row = walk.next()) {
+    if (judge.meant(row, work)) count += 1;
+    if (count >= max || work.isEnough) return { count, cursor: row.seq };
+  }
+  return { count, cursor: null };
 }
 
 /** Which of the rows that were read without their bodies are meant. A body is read where it is asked for. */
@@ -77,11 +114,15 @@ export class Judge {
     this.#withBodies = withBodies;
   }
 
-  meant(row: MessageRow): Message | null {
+  meant(row: MessageRow, work?: Work): Message | null {
     const bare = toMessage(row);
-    if (!this.#matcher.mayBeMeant(bare)) return null;
-    if (!this.#matcher.hasText && !this.#withBodies) return bare;
-    const whole = { ...bare, body: this.#bodies.read(row) };
+    const mayBeMeant = this.#matcher.mayBeMeant(bare);
+    const isRead = mayBeMeant && (this.#matcher.hasText || this.#withBodies);
+    const body = isRead ? this.#bodies.read(row) : bare.body;
+    work?.add(body.length);
+    if (!mayBeMeant) return null;
+    if (!isRead) return bare;
+    const whole = { ...bare, body };
     if (!this.#matcher.isMeant(whole)) return null;
     return this.#withBodies ? whole : bare;
   }

@@ -6,6 +6,7 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { QueueChange } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
+import { countInPieces } from '../count-in-pieces.ts';
 import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import type { AcceptAnswer, Store } from '../store.ts';
@@ -109,7 +110,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       journalListeners.add(listener);
       return () => journalListeners.delete(listener);
     },
-    getMessage: (accountId, id) => read('getMessage', accountId, id),
+    getMessage: (accountId, id, detail) => read('getMessage', accountId, id, detail),
     async cancel(accountId, ids, now, expiresAt) {
       const { cancelled, dueAt } = await call('cancel', accountId, ids, now, expiresAt);
       offer.forgetCancelled(cancelled);
@@ -130,7 +131,9 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     },
     whyFacts: (accountId, id) => read('whyFacts', accountId, id),
     searchMessages: (accountId, filter, page) => read('searchMessages', accountId, filter, page),
-    countMatching: (accountId, filter, max) => read('countMatching', accountId, filter, max),
+    countPiece: (accountId, filter, max, cursor) => read('countPiece', accountId, filter, max, cursor),
+    countMatching: (accountId, filter, max) =>
+      countInPieces((rest, cursor) => read('countPiece', accountId, filter, rest, cursor), max),
     listEvents: (accountId, filter, page) => read('listEvents', accountId, filter, page),
     journalEnd: (accountId) => read('journalEnd', accountId),
     deleteDeadLetters: (accountId, ids) => call('deleteDeadLetters', accountId, ids),

@@ -64,7 +64,7 @@ export function createVerbs(database: Database) {
     getMessage: on(messages.getMessage),
     whyFacts: on(whyFacts),
     searchMessages: on(search.searchMessages),
-    countMatching: on(search.countMatching),
+    countPiece: on(search.countPiece),
     listEvents: on(events.listEvents),
     journalEnd: on(events.journalEnd),
     deleteExpired: on(messages.deleteExpired),

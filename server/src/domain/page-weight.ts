@@ -1,0 +1,51 @@
+// How many bytes an entry of a list takes in the answer, nearly: pages end by it. Counted from what is stored, without
+// making the answer.
+
+import type { MessageEvent } from './event.ts';
+import type { Attempt, HeaderList, Message } from './message.ts';
+
+/** Names of fields, numbers and punctuation. */
+const FRAME_BYTES = 600;
+
+export function messageWeight(message: Message): number {
+  const { callback, failureCallback } = message;
+  return (
+    FRAME_BYTES +
+    bodyWeight(message.body) +
+    headersWeight(message.headers) +
+    (callback ? callback.url.length + headersWeight(callback.headers) : 0) +
+    (failureCallback ? failureCallback.url.length + headersWeight(failureCallback.headers) : 0) +
+    message.url.length +
+    2 * message.labels.reduce((sum, label) => sum + label.length + 3, 0) +
+    (message.failure?.length ?? 0) +
+    (message.retryDelay?.length ?? 0)
+  );
+}
+
+export function attemptWeight(attempt: Attempt): number {
+  return (
+    FRAME_BYTES +
+    bodyWeight(attempt.responseBody) +
+    headersWeight(attempt.responseHeaders) +
+    (attempt.error?.length ?? 0)
+  );
+}
+
+/** An event stands in the answer twice: as `events` and as `logs`. */
+export function eventWeight({ message, attempt }: MessageEvent): number {
+  return 2 * (messageWeight(message) + (attempt ? attemptWeight(attempt) : 0));
+}
+
+/** As JSON text or as base64, whichever is longer: what it will be is known only when it is shown. */
+export function bodyWeight(body: Uint8Array): number {
+  let escaped = body.length;
+  for (const byte of body) {
+    if (byte < 0x20) escaped += 5;
+    else if (byte === 0x22 || byte === 0x5c) escaped += 1;
+  }
+  return Math.max(escaped, Math.ceil((body.length * 4) / 3));
+}
+
+function headersWeight(headers: HeaderList): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + 2 * value.length + 8, 0);
+}

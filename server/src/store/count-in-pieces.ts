@@ -1,0 +1,22 @@
+// Counts what a filter means, in pieces: each looks at a bounded number of messages, and between two of them others have
+// their turn. There is an end to it: then the count is "at least so many".
+
+import type { CountPiece } from '../domain/message-filter.ts';
+
+/** Pieces of one count. */
+const PIECES_MAX = 10;
+
+export async function countInPieces(
+  piece: (max: number, cursor: number | null) => Promise<CountPiece>,
+  max: number,
+): Promise<number> {
+  let count = 0;
+  let cursor: number | null = null;
+  for (let pieces = 0; pieces < PIECES_MAX && count < max; pieces += 1) {
+    const counted: CountPiece = await piece(max - count, cursor);
+    count += counted.count;
+    cursor = counted.cursor;
+    if (cursor === null) break;
+  }
+  return count;
+}
