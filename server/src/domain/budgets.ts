@@ -126,13 +126,13 @@ export const BUDGETS = budgets({
   filterIds: {
     what: 'Ids in `messageIds` or `dlqIds`',
     unit: 'ids',
-    each: 1000,
+    each: 5000,
     beyond: '400 `bad_filter`; ask in several calls',
   },
   filterCharacters: {
     what: 'All values of a filter together',
     unit: 'characters',
-    each: 64 * KIB,
+    each: 256 * KIB,
     beyond: '400 `bad_filter`',
   },
   searchCharacters: {
