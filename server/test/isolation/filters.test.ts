@@ -12,6 +12,8 @@ import { startReceiver } from '../http/receiver.ts';
 const VALUES_MAX = BUDGETS.filterValues.each!;
 const IDS_MAX = BUDGETS.filterIds.each!;
 const CHARACTERS_MAX = BUDGETS.filterCharacters.each!;
+/** Twice as many values of this length are too many characters. */
+const LONG = Math.ceil(CHARACTERS_MAX / VALUES_MAX / 2) + 10;
 const SEARCHED_MAX = BUDGETS.searchCharacters.each!;
 
 const many = (count: number, length = 1) => Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'x'));
@@ -35,7 +37,7 @@ suite('a filter', () => {
     ['one id too many', { messageIds: many(IDS_MAX + 1) }],
     ['too many ids under three names', { messageIds: many(IDS_MAX - 1), messageId: ['a', 'b'] }],
     ['too many characters in one value', { url: `http://a/${'x'.repeat(CHARACTERS_MAX)}` }],
-    ['too many characters in all', { url: many(VALUES_MAX, 500), label: many(VALUES_MAX, 500) }],
+    ['too many characters in all', { url: many(VALUES_MAX, LONG), label: many(VALUES_MAX, LONG) }],
     ['a text that is too long', { text: 'x'.repeat(SEARCHED_MAX + 1) }],
     ['a name that is a book', { ['x'.repeat(100_000)]: 'y' }],
   ] as const) {
