@@ -11,6 +11,7 @@ import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { placeSql } from './journal.ts';
 import { leaseReady, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
+import { soughtAll } from './sought.ts';
 
 /** Some may have to wait for their flow keys: so many are looked at for one that has not. */
 const LOOKED_AT_MAX = 50;
@@ -100,7 +101,7 @@ export async function releaseHeld(
         SELECT account_id, ${placeSql('account_id', 'seq')}, $3, seq, ${RELEASED} FROM free)
      SELECT id FROM free`,
     accountId,
-    messageIds,
+    soughtAll(messageIds),
     now,
   );
   const free = new Set(rows.map(({ id }) => id));

@@ -7,6 +7,7 @@ import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
+import { sought } from './sought.ts';
 
 interface FlowRow {
   account_id: string;
@@ -275,7 +276,7 @@ export async function getFlowKey(database: Database, accountId: string, key: str
   const rows = await database.all<FlowRow>(
     'SELECT * FROM flow_keys WHERE account_id = $1 AND key = $2',
     accountId,
-    key,
+    sought(key),
   );
   return (await toFlowKeys(database, rows))[0] ?? null;
 }
@@ -296,6 +297,7 @@ async function change(
   now: number,
   make: (row: FlowRow) => Promise<void>,
 ): Promise<FlowKey | null> {
+  if (sought(key) === null) return null;
   const locked = await lockKeys(database, new Pairs([[accountId, key]]));
   const row = locked.get(keyOf(accountId, key));
   if (!row) return null;

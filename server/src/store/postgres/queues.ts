@@ -9,6 +9,7 @@ import { areHeirs, type Place } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
+import { sought } from './sought.ts';
 
 export interface QueueRow {
   account_id: string;
@@ -305,6 +306,7 @@ async function moveHeads(
 }
 
 export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
+  if (sought(name) === null) return null;
   const [queue] = await readQueues(database, accountId, 'AND q.name = $2', name);
   return queue ?? null;
 }
@@ -339,6 +341,7 @@ async function readQueues(
 
 /** Deletes a queue that has no open messages; answers how many it has. Under its lock none can come meanwhile. */
 export async function deleteQueue(database: Database, accountId: string, name: string): Promise<number | null> {
+  if (sought(name) === null) return null;
   const locked = await lockQueues(database, new Pairs([[accountId, name]]));
   if (locked.size === 0) return null;
   const { lag } = (await getQueue(database, accountId, name))!;

@@ -13,6 +13,7 @@ import { placeSql } from './journal.ts';
 import { leaseHeads, PLAIN } from './lease.ts';
 import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
+import { sought, soughtAll } from './sought.ts';
 import { storable } from './storable.ts';
 
 export interface SettleReply {
@@ -181,7 +182,7 @@ export async function cancel(
   const open = await database.all<Held>(
     `SELECT ${HELD} FROM messages m WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
     accountId,
-    messageIds,
+    soughtAll(messageIds),
   );
   if (open.length === 0) return { cancelled: [], dueAt: null };
   const lines = await Lines.lock(database, open);
@@ -217,7 +218,7 @@ export async function deliverNow(
   const row = await database.get<Pick<MessageRow, 'seq' | 'state' | 'queue_name' | 'alone_from_at' | 'held_at'>>(
     `SELECT seq, state, queue_name, alone_from_at, held_at FROM messages WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
     accountId,
-    messageId,
+    sought(messageId),
   );
   if (!row) return 'notWaiting';
   if (row.held_at !== null) return 'held';
