@@ -27,8 +27,6 @@ export interface KillReport {
   /** Attempts in flight at all kills together: the most that may be repeated. */
   readonly inFlight: number;
   readonly extraArrivals: number;
-  /** Messages given up because their attempts were cut off too often. */
-  readonly givenUp: number;
   /** The longest from "ready" until all attempts that the kill before had cut off were made again. */
   readonly recoveryMsMax: number;
 }
@@ -78,7 +76,7 @@ export function killCampaign(options: {
       }
       await trial.finish(await start(), directory);
       const history = trial.history(readStored(directory));
-      const { arrivals, faults, stored } = history;
+      const { arrivals, faults } = history;
       return {
         history,
         refusals: trial.publishers.refusals,
@@ -86,9 +84,6 @@ export function killCampaign(options: {
         inFlight: faults.reduce((sum, { inFlight }) => sum + inFlight.length, 0),
         extraArrivals:
           arrivals.length - new Set(arrivals.map(({ messageId, retried }) => `${messageId} ${retried}`)).size,
-        givenUp: stored.filter(
-          ({ state, attempts }) => state === 'failed' && attempts.at(-1)?.outcome === 'interrupted',
-        ).length,
         recoveryMsMax,
       };
     },

@@ -1,5 +1,5 @@
 // The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
-// `-- disk --times 500`, `-- cluster --minutes 60`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
+// `-- interruptions`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
 // far it is, and stops at the first broken promise with the seed of its round and its files.
 
 import { spawnSync } from 'node:child_process';
@@ -10,6 +10,7 @@ import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
 import { feltLine, tenantsCampaign } from '../isolation/tenants-campaign.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
+import { interruptionsCampaign, type Ordeal } from './interruptions-campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
 import { powerCampaign } from './power-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
@@ -17,6 +18,9 @@ import { noShim, Shim } from './shim.ts';
 import { chooseSeed } from './trial.ts';
 
 const USAGE = `npm run torture -- kill  --times 10000   kill -9 of a server under load
+npm run torture -- interruptions         5,000 open messages, and 200 kills, 30 starts that die after a second, ten restarts
+                                         with a drain of 1 s, a message that brings the process down; with --messages,
+                                         --only kills, and --store for a database in place of a directory
 npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one
 npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
 npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes, restarts, a broken network;
@@ -27,6 +31,12 @@ npm run torture -- sim   …               the simulation, with its own argument
 All but sim and tenants take --seed as well.
 `;
 
+const INTERRUPTIONS: readonly (readonly [ordeal: Ordeal, times: number])[] = [
+  ['kills', 200],
+  ['starts', 30],
+  ['drains', 10],
+  ['poison', 1],
+];
 const KILLS_PER_ROUND = 100;
 const CUTS_PER_ROUND = 4;
 const IMAGES_PER_CUT = 100;
@@ -117,10 +127,27 @@ function kills(wanted: number, seed: number): Promise<number> {
     tally.add('messages', report.history.stored.length);
     tally.add('extra arrivals', report.extraArrivals);
     tally.add('attempts in flight at kills', report.inFlight);
-    tally.add('given up as interrupted', report.givenUp);
     tally.most('ms of recovery at most', report.recoveryMsMax);
     return [...checkHistory(report.history), ...report.refusals];
   });
+}
+
+/** Each ordeal by itself, on a store of its own unless one is named. */
+async function interruptions(messages: number, only: string | undefined, store: string | undefined): Promise<number> {
+  let isGood = true;
+  for (const [ordeal, times] of INTERRUPTIONS) {
+    if (only !== undefined && only !== ordeal) continue;
+    const report = await inScratchFolder('interruptions', (folder) => {
+      const flags = store === undefined ? ['--data', folder] : ['--store', store];
+      return interruptionsCampaign({ ordeal, messages, times, flags });
+    });
+    const { problems, seconds, ...counts } = report;
+    const told = Object.entries(counts).map(([name, count]) => `${count.toLocaleString('en')} ${name}`);
+    process.stdout.write(`${ordeal}: ${told.join(' · ')} · ${Math.round(seconds)} s\n`);
+    for (const problem of problems.slice(0, 20)) process.stdout.write(`  ${problem}\n`);
+    isGood &&= problems.length === 0;
+  }
+  return isGood ? 0 : 1;
 }
 
 function powerCuts(wanted: number, seed: number): Promise<number> {
@@ -216,10 +243,14 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
       minutes: { type: 'string' },
       repeat: { type: 'string' },
       seed: { type: 'string' },
+      messages: { type: 'string' },
+      only: { type: 'string' },
+      store: { type: 'string' },
     },
   });
   const seed = Number(values.seed ?? chooseSeed());
   if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
+  if (kind === 'interruptions') return interruptions(Number(values.messages ?? 5000), values.only, values.store);
   if (kind === 'tenants') return tenants(Number(values.minutes ?? 10));
   if (kind === 'cluster') {
     const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);
