@@ -24,6 +24,8 @@ export function modelConformance(name: string, factory: HarnessFactory, share = 
       ),
       { seed: SEED, numRuns: Math.ceil(RUNS * share) },
     );
+    // A part of the runs need not show what is rare: all of them do, on the store that is quick.
+    if (share < 1) return;
     const unseen = EVENTS.filter((event) => !seen.has(event));
     assert.deepEqual(unseen, [], 'the generator is too weak: this never happened');
   });
