@@ -32,11 +32,16 @@ test('half a million names are refused in their slot, and another account is ser
   const rider = shared();
   const { token } = await rider.account('other');
   const receiver = await startReceiver(t);
-  const element = { destination: NOWHERE, headers: { 'Service-Redact-Fields': fields(500_000) } };
-  const attack = rider.batch([element]);
+  const element = (count: number) => ({
+    destination: NOWHERE,
+    headers: { 'Service-Redact-Fields': fields(count) },
+  });
+  const attack = rider.batch([element(500_000), element(1000)]);
   const id = await rider.published(receiver.url, { token });
   assert.equal((await rider.ended(id, token)).state, 'DELIVERED');
   const answer = await attack;
   assert.equal(answer.status, 400);
-  assert.equal(answer.json<{ code: string }[]>()[0]!.code, 'bad_header');
+  const codes = answer.json<{ code: string }[]>().map(({ code }) => code);
+  // The first is more than an element of a batch may be; the second is parsed.
+  assert.deepEqual(codes, ['bad_body', 'bad_header']);
 });
