@@ -11,6 +11,9 @@ import { EVENTS, modelCommands } from './model-commands.ts';
 const SEED = Number(process.env.MODEL_SEED ?? 1);
 const RUNS = Number(process.env.MODEL_RUNS ?? 300);
 
+/** Too rare for a part of the runs: only the store that makes all of them must show it. */
+const RARE: ReadonlySet<string> = new Set(['cancelled held head']);
+
 /** `share`: of the runs, for a store on which each takes long. */
 export function modelConformance(name: string, factory: HarnessFactory, share = 1): void {
   test(`${name} does what the array model does, whatever happens in whatever order (seed ${SEED})`, async () => {
@@ -24,9 +27,7 @@ export function modelConformance(name: string, factory: HarnessFactory, share = 
       ),
       { seed: SEED, numRuns: Math.ceil(RUNS * share) },
     );
-    // A part of the runs need not show what is rare: all of them do, on the store that is quick.
-    if (share < 1) return;
-    const unseen = EVENTS.filter((event) => !seen.has(event));
+    const unseen = EVENTS.filter((event) => !seen.has(event) && (share === 1 || !RARE.has(event)));
     assert.deepEqual(unseen, [], 'the generator is too weak: this never happened');
   });
 }
