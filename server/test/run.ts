@@ -1,20 +1,27 @@
 // What `npm test` runs: every test, beside one PostgreSQL server for all that need one; those of the cluster by
 // themselves, because they measure how soon a node answers; then the tests that see the service from outside once more,
-// on PostgreSQL in place of SQLite. With arguments, only the test files they name.
+// on PostgreSQL in place of SQLite. With arguments, only the test files they name. The last lines name what failed in
+// any of these passes and the files that took longest.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { findChromium } from '../../console/test/browser.ts';
 import { startTestServer } from './postgres/server.ts';
+import type { SummaryLine } from './summary-reporter.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const ALL = ['server/test/**/*.test.ts', 'sdk/test/*.test.ts', 'console/test/*.test.ts'];
 const FROM_OUTSIDE = ['http', 'api', 'isolation', 'oracle', 'security'].map(
   (folder) => `server/test/${folder}/**/*.test.ts`,
 );
-const FLAGS = ['--test', '--test-reporter=spec', '--test-concurrency=4', '--test-timeout=900000'];
+const SUMMARY = join(import.meta.dirname, 'summary-reporter.ts');
+const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000'];
+const SLOWEST_SHOWN_MAX = 12;
+
+const summaries = mkdtempSync(join(tmpdir(), 'postrider-test-'));
 
 let running: ChildProcess | null = null;
 let isInterrupted = false;
@@ -28,13 +35,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 async function pass(
+  title: string,
   files: readonly string[],
   env: Readonly<Record<string, string>>,
   flags: readonly string[] = [],
 ): Promise<boolean> {
   if (isInterrupted) return false;
   if (files.length === 0) return true;
-  running = spawn(process.execPath, [...FLAGS, ...flags, ...files], {
+  const reporters = [
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...[`--test-reporter=${SUMMARY}`, `--test-reporter-destination=${join(summaries, title)}`],
+  ];
+  running = spawn(process.execPath, [...FLAGS, ...flags, ...reporters, ...files], {
     cwd: ROOT,
     stdio: 'inherit',
     env: { ...process.env, ...env },
@@ -42,6 +54,25 @@ async function pass(
   const [code] = (await once(running, 'exit')) as [number | null];
   running = null;
   return code === 0;
+}
+
+/** What must not be lost between the thousands of lines of three passes. */
+function printSummary(): void {
+  const lines = globSync('*', { cwd: summaries }).flatMap((title) =>
+    readFileSync(join(summaries, title), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => ({ title, ...(JSON.parse(line) as SummaryLine) })),
+  );
+  const slowest = lines.filter((line) => line.kind === 'file').sort((a, b) => b.ms - a.ms);
+  const print = (text: string) => process.stdout.write(`${text}\n`);
+  print('\nSlowest files:');
+  for (const { title, file, ms } of slowest.slice(0, SLOWEST_SHOWN_MAX)) {
+    print(`  ${(ms / 1000).toFixed(0).padStart(4)} s  ${relative(ROOT, file)} (${title})`);
+  }
+  const failed = lines.filter((line) => line.kind === 'failed');
+  print(failed.length === 0 ? '\nNo test failed.' : `\nFailed tests: ${failed.length}`);
+  for (const { title, file, name } of failed) print(`  ${relative(ROOT, file)} (${title}): ${name}`);
 }
 
 /** Those of `given`, or all, that a pattern means. */
@@ -77,13 +108,19 @@ async function main(given: readonly string[]): Promise<number> {
     const env = { POSTRIDER_TEST_POSTGRES: server.homeUrl };
     const isCluster = (file: string) => file.startsWith(join('server', 'test', 'cluster'));
     const isGood = await pass(
+      'all',
       files.filter((file) => !isCluster(file)),
       env,
     );
-    const isGoodInCluster = await pass(files.filter(isCluster), env, ['--test-concurrency=1']);
-    const isGoodOnPostgres = await pass(chosen(FROM_OUTSIDE, given), { ...env, POSTRIDER_TEST_STORE: 'postgres' });
+    const isGoodInCluster = await pass('cluster', files.filter(isCluster), env, ['--test-concurrency=1']);
+    const isGoodOnPostgres = await pass('outside on PostgreSQL', chosen(FROM_OUTSIDE, given), {
+      ...env,
+      POSTRIDER_TEST_STORE: 'postgres',
+    });
     return isGood && isGoodInCluster && isGoodOnPostgres ? 0 : 1;
   } finally {
+    printSummary();
+    rmSync(summaries, { recursive: true, force: true });
     await server.stop();
   }
 }
