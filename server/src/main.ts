@@ -217,6 +217,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   };
   const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
+  const bodies = new BodyReader(uploads, world.clock);
   const gate = new ReadGate(systemWorld().clock);
   const requests = new Requests();
   metrics.pool('requests', requests.pool);
@@ -228,7 +229,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     newId,
     tiers,
     publications,
-    bodies: new BodyReader(uploads, world.clock),
+    bodies,
     rules: config,
     isForQstashClients: isForQstash,
     service: { version: VERSION, headerPrefix, isDev },
@@ -294,6 +295,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     token ??= await accounts.createFirst('default', takenOver);
   } catch (error) {
     await listener.close();
+    bodies.close();
     await store.close();
     throw error;
   }
@@ -309,6 +311,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
     streams.close();
     await listener.close();
+    bodies.close();
     cancelCutOff();
     await engine.stop(Math.max(0, endsAtMs - world.clock.monotonicMs()));
     await store.close();

@@ -15,9 +15,11 @@ export type TakeBytes = (bytes: number) => boolean;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-const STATUS = /^HTTP\/\d\.\d (\d{3})/;
-/** What a status line starts with; a digit stands for any. */
-const START = 'HTTP/0.0 ';
+/** What a status line starts with; a zero stands for any digit. */
+const START = Buffer.from('HTTP/0.0 ');
+const ZERO = 0x30;
+/** At the start of a line. */
+const TRANSFER_ENCODING = '\r\ntransfer-encoding:';
 const SWITCHING_PROTOCOLS = 101;
 
 /** Call the result whenever a request goes out on the socket: an answer then starts with the next byte read. */
@@ -53,33 +55,35 @@ export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
 class Answer {
   /** Why nothing behind what was passed on shall be read. */
   failure: AnswerTooLargeError | null = null;
-  readonly #held: HeldBytes;
+  readonly #takeBytes: TakeBytes;
+  /** Of a head that did not come in one piece. */
+  #held: HeldBytes | null = null;
   #interimCount = 0;
   #headBytes = 0;
   /** What has the rest once the head has ended; null until then. */
   #rest: ((bytes: Buffer) => Buffer) | null = null;
 
   constructor(takeBytes: TakeBytes) {
-    this.#held = new HeldBytes(takeBytes);
+    this.#takeBytes = takeBytes;
   }
 
   /** What undici shall read of it now. Throws an AnswerTooLargeError. */
   pass(chunk: Buffer): Buffer {
     if (this.#rest !== null) return this.#rest(chunk);
     this.#headBytes += chunk.length;
-    let bytes = this.#held.with(chunk);
+    let bytes = this.#held?.with(chunk) ?? chunk;
     // Of what was held before, all but the end has been looked at.
     let from = Math.max(0, bytes.length - chunk.length - HEAD_END.length);
     for (;;) {
       const start = firstNonBreak(bytes);
-      bytes = bytes.subarray(start);
+      if (start > 0) bytes = bytes.subarray(start);
       from = Math.max(0, from - start);
       const headEnd = bytes.indexOf(HEAD_END, from);
       if (!looksLikeAnswer(bytes) || (headEnd === -1 && hasBareLineFeed(bytes, from))) return this.#giveUp(bytes);
       if (headEnd === -1) return this.#hold(bytes);
       const restBytes = bytes.length - headEnd - HEAD_END.length;
       if (this.#headBytes - restBytes > eachMax('answerHeadBytes')) throw headTooLarge();
-      const status = Number(STATUS.exec(bytes.toString('latin1', 0, START.length + 3))?.[1] ?? 0);
+      const status = statusOf(bytes);
       if (status < 100 || status >= 200 || status === SWITCHING_PROTOCOLS) return this.#passHead(bytes, headEnd);
       this.#interimCount += 1;
       if (this.#interimCount > eachMax('interimAnswers')) {
@@ -92,20 +96,20 @@ class Answer {
 
   #hold(bytes: Buffer): Buffer {
     if (this.#headBytes > eachMax('answerHeadBytes')) throw headTooLarge();
+    this.#held ??= new HeldBytes(this.#takeBytes);
     this.#held.set(bytes);
     return NOTHING;
   }
 
   #passHead(bytes: Buffer, headEnd: number): Buffer {
     const head = bytes.toString('latin1', 0, headEnd);
-    const lines = head.split('\r\n', eachMax('answerHeaders') + 2);
-    if (lines.length > eachMax('answerHeaders') + 1) {
+    if (lineBreaks(head) > eachMax('answerHeaders')) {
       throw new AnswerTooLargeError(`answer has more than ${eachMax('answerHeaders')} headers`);
     }
-    this.#held.drop();
+    this.#held = null;
     const bodyAt = headEnd + HEAD_END.length;
-    if (!isChunked(lines)) {
-      this.#rest = (rest) => rest;
+    if (!isChunked(head)) {
+      this.#rest = PASS_ON;
       return bytes;
     }
     const chunks = new ChunkFollower(eachMax('answerFramingBytes'));
@@ -125,7 +129,7 @@ class Answer {
   /** undici finds out by itself that this is no answer, or almost: it gets as much as a head may have. */
   #giveUp(bytes: Buffer): Buffer {
     let leftBytes = eachMax('answerHeadBytes');
-    this.#held.drop();
+    this.#held = null;
     this.#rest = (rest) => {
       leftBytes -= rest.length;
       if (leftBytes < 0) throw headTooLarge();
@@ -136,6 +140,7 @@ class Answer {
 }
 
 const NOTHING = Buffer.alloc(0);
+const PASS_ON = (rest: Buffer) => rest;
 
 /** One growing buffer: many chunks, each a byte long, would cost a hundred times what they hold. */
 class HeldBytes {
@@ -165,11 +170,6 @@ class HeldBytes {
     this.#append(bytes);
   }
 
-  drop(): void {
-    this.#buffer = NOTHING;
-    this.#length = 0;
-  }
-
   #append(bytes: Buffer): void {
     const neededBytes = this.#length + bytes.length;
     if (neededBytes > this.#buffer.length) {
@@ -195,8 +195,26 @@ function firstNonBreak(bytes: Buffer): number {
 
 /** As far as can be told from what has come. */
 function looksLikeAnswer(bytes: Buffer): boolean {
-  const start = bytes.toString('latin1', 0, START.length).replaceAll(/\d/g, '0');
-  return START.startsWith(start);
+  const length = Math.min(bytes.length, START.length);
+  for (let at = 0; at < length; at += 1) {
+    if (START[at] === ZERO ? !isDigit(bytes[at]!) : bytes[at] !== START[at]) return false;
+  }
+  return true;
+}
+
+/** Zero if there is none. */
+function statusOf(bytes: Buffer): number {
+  let status = 0;
+  for (let at = START.length; at < START.length + 3; at += 1) {
+    const digit = bytes[at] ?? 0;
+    if (!isDigit(digit)) return 0;
+    status = 10 * status + digit - ZERO;
+  }
+  return status;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= ZERO && byte <= ZERO + 9;
 }
 
 /** No answer: undici's parser refuses it at once, while the end of such a head may never come. */
@@ -207,10 +225,19 @@ function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   return false;
 }
 
+function lineBreaks(head: string): number {
+  let count = 0;
+  for (let at = head.indexOf('\r\n'); at !== -1; at = head.indexOf('\r\n', at + 2)) count += 1;
+  return count;
+}
+
 /** Whether a body in chunks follows: the last coding of the last such header decides. */
-function isChunked(lines: readonly string[]): boolean {
-  const codings = lines.findLast((line) => /^transfer-encoding:/i.test(line));
-  return codings !== undefined && /[:,\s]chunked\s*$/i.test(codings);
+function isChunked(head: string): boolean {
+  const lowerHead = head.toLowerCase();
+  const at = lowerHead.lastIndexOf(TRANSFER_ENCODING);
+  if (at === -1) return false;
+  const end = lowerHead.indexOf('\r\n', at + 2);
+  return /[:,\s]chunked\s*$/.test(lowerHead.slice(at, end === -1 ? undefined : end));
 }
 
 function headTooLarge(): AnswerTooLargeError {

@@ -34,6 +34,7 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
 ]);
 
 const NOTHING = Buffer.alloc(0);
+const NOTHING_TO_CANCEL = () => {};
 /** What is kept of an answer's body; the rest is not even read. */
 const BODY_BYTES_MAX = eachMax('answerBodyBytes');
 
@@ -52,8 +53,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly #answers: Pool;
   readonly #onEnd: (outcome: Outcome | 'unsent') => void;
   readonly #onWritten: () => void;
-  #cancelDeadline: () => void = () => {};
-  #cancelWaiting: () => void = () => {};
+  #cancelDeadline = NOTHING_TO_CANCEL;
+  #cancelWaiting = NOTHING_TO_CANCEL;
   #connection: Connection | null = null;
   #isSent = false;
   #isOver = false;

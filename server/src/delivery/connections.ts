@@ -17,6 +17,8 @@ const IDLE_MS_MAX = 4_000;
 /** So that a busy connection does not outlive a change of DNS for ever. */
 const AGE_MS_MAX = 60_000;
 
+const NOTHING_TO_TAKE_BACK = () => {};
+
 interface Origin {
   readonly key: string;
   readonly idle: Connection[];
@@ -105,7 +107,7 @@ export class Connections {
         if (place !== -1) line.splice(place, 1);
       };
     }
-    return () => {};
+    return NOTHING_TO_TAKE_BACK;
   }
 
   /** Only a connection whose exchange came to its proper end can be used again. */

@@ -3,7 +3,6 @@
 
 import { nodeMax } from '../domain/budgets.ts';
 import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
-import type { HeaderList } from '../domain/message.ts';
 import { Pool } from '../domain/pool.ts';
 import type { World } from '../world.ts';
 import { Attempt } from './attempt.ts';
@@ -36,6 +35,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   const lookups = new Lookups(clock, (hostname) => network.lookup(hostname));
   const dial = createDial({ policy, network, lookups });
   const issuer = headerPrefix.replace(/-$/, '');
+  const signatureName = `${headerPrefix}Signature`;
   const wire = new WireWindow(clock);
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax });
   const answers = new Pool(nodeMax('answers'));
@@ -91,9 +91,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   function begin(job: SendJob, target: TargetUrl): void {
     const startedAt = clock.now();
     const { lease, accountId, method, body, timeoutMs } = job;
-    const headers = ['Host', target.hostHeader];
-    for (const [name, value] of job.headers) headers.push(name, value);
-    for (const [name, value] of signatures(job, startedAt)) headers.push(name, value);
+    const headers = ['Host', target.hostHeader, ...job.headers.flat(), ...signatures(job, startedAt)];
     // None of these may see the job: they stay until the end, and its body need not.
     const onEnd = (outcome: SendReport['outcome']) => {
       running.delete(attempt);
@@ -104,12 +102,10 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     attempt.start({ accountId, target, method, headers, body, timeoutMs });
   }
 
-  function signatures({ signingKey: key, messageId, url, body }: SendJob, nowMs: number): HeaderList {
+  function signatures({ signingKey: key, messageId, url, body }: SendJob, nowMs: number): string[] {
     const jti = `jwt_${Buffer.from(world.random.bytes(16)).toString('base64url')}`;
-    return [
-      [`${headerPrefix}Signature`, signJwt({ key, issuer, url, body, nowMs, jti })],
-      ...standardWebhookHeaders({ key, messageId, body, nowMs }),
-    ];
+    const jwt = signJwt({ key, issuer, url, body, nowMs, jti });
+    return [signatureName, jwt, ...standardWebhookHeaders({ key, messageId, body, nowMs }).flat()];
   }
 
   return {

@@ -71,6 +71,8 @@ interface Places {
   free: number;
   /** How many an account may have that has no entry of its own. */
   readonly others: number;
+  /** What is under way of an account. */
+  readonly busy: Map<string, number>;
 }
 
 export class SlotBudget {
@@ -84,7 +86,6 @@ export class SlotBudget {
   readonly #accountsOther: number;
   readonly #hosts = new Map<string, Places>();
   readonly #hostsOther: ClaimLimits['hostsOther'];
-  readonly #lanes = new Map<string, number>();
 
   constructor(limits: ClaimLimits) {
     this.#slots = limits.slots;
@@ -95,9 +96,9 @@ export class SlotBudget {
     this.#accountMax = limits.accountMax;
     for (const [accountId, attempts, bytes] of limits.accountsBusy) this.#accounts.set(accountId, { attempts, bytes });
     this.#accountsOther = limits.accountsOther;
-    for (const [host, free, others] of limits.hostsFree) this.#hosts.set(host, { free, others });
+    for (const [host, free, others] of limits.hostsFree) this.#hosts.set(host, { free, others, busy: new Map() });
     this.#hostsOther = limits.hostsOther;
-    for (const [accountId, host, attempts] of limits.lanesBusy) this.#lanes.set(laneOf(accountId, host), attempts);
+    for (const [accountId, host, attempts] of limits.lanesBusy) this.#placesAt(host).busy.set(accountId, attempts);
   }
 
   get slots(): number {
@@ -113,8 +114,9 @@ export class SlotBudget {
 
   /** How many more of this account's messages to this host may start, as far as bodies allow. */
   room(accountId: string, host: string): number {
-    const { free, others } = this.#placesAt(host);
-    const held = this.#lanes.get(laneOf(accountId, host)) ?? others;
+    const places = this.#hosts.get(host);
+    const free = places?.free ?? this.#hostsOther[0];
+    const held = places?.busy.get(accountId) ?? places?.others ?? this.#hostsOther[1];
     return Math.min(this.accountRoom(accountId), placesRoom(free, held, this.#lastGoes));
   }
 
@@ -150,9 +152,7 @@ export class SlotBudget {
     account.bytes += counted;
     const places = this.#placesAt(host);
     places.free -= 1;
-    this.#hosts.set(host, places);
-    const lane = laneOf(accountId, host);
-    this.#lanes.set(lane, (this.#lanes.get(lane) ?? places.others) + 1);
+    places.busy.set(accountId, (places.busy.get(accountId) ?? places.others) + 1);
   }
 
   /** What is left, as limits for somebody else to count down from. */
@@ -168,7 +168,9 @@ export class SlotBudget {
       accountsOther: this.#accountsOther,
       hostsFree: [...this.#hosts].map(([host, { free, others }]) => [host, free, others] as const),
       hostsOther: this.#hostsOther,
-      lanesBusy: [...this.#lanes].map(([lane, attempts]) => [...partsOf(lane), attempts] as const),
+      lanesBusy: [...this.#hosts].flatMap(([host, { busy }]) =>
+        [...busy].map(([accountId, attempts]) => [accountId, host, attempts] as const),
+      ),
     };
   }
 
@@ -201,28 +203,26 @@ export class SlotBudget {
       oversized: limits.oversized - part.#oversized,
       lastGoes: false,
       accountMax: limits.accountMax - part.#accountMax,
-      hostsFree: limits.hostsFree.map(
-        ([host, free, others]) => [host, free - part.#placesAt(host).free, others] as const,
-      ),
+      hostsFree: limits.hostsFree.map(([host, free, others]) => [host, free - part.#freeAt(host), others] as const),
       hostsOther: [limits.hostsOther[0] - part.#hostsOther[0], limits.hostsOther[1]],
     });
   }
 
+  #freeAt(host: string): number {
+    return this.#hosts.get(host)?.free ?? this.#hostsOther[0];
+  }
+
   #placesAt(host: string): Places {
-    return this.#hosts.get(host) ?? { free: this.#hostsOther[0], others: this.#hostsOther[1] };
+    let places = this.#hosts.get(host);
+    if (!places) {
+      const [free, others] = this.#hostsOther;
+      places = { free, others, busy: new Map() };
+      this.#hosts.set(host, places);
+    }
+    return places;
   }
 }
 
 function halfOf(count: number): number {
   return Math.ceil(count / 2);
-}
-
-/** Neither an account nor a host has a blank in its name. */
-function laneOf(accountId: string, host: string): string {
-  return `${accountId} ${host}`;
-}
-
-function partsOf(lane: string): [accountId: string, host: string] {
-  const at = lane.indexOf(' ');
-  return [lane.slice(0, at), lane.slice(at + 1)];
 }

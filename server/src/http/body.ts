@@ -36,6 +36,12 @@ export class BodyReader {
     this.#clock = clock;
   }
 
+  /** Once nothing more is received. */
+  close(): void {
+    this.#cancelLook?.();
+    this.#cancelLook = null;
+  }
+
   /** Runs `use` with the whole body, which counts against the budget until `use` has ended. */
   async withBody<T>(
     request: IncomingMessage,
@@ -85,7 +91,7 @@ export class BodyReader {
       let isSettled = false;
       const settle = (end: () => void) => {
         isSettled = true;
-        this.#forget(upload);
+        this.#uploads.delete(upload);
         end();
       };
       const fail = (error: unknown) =>
@@ -120,14 +126,12 @@ export class BodyReader {
 
   #watch(upload: Upload): void {
     this.#uploads.add(upload);
-    this.#cancelLook ??= this.#clock.after(WINDOW_MS, () => this.#look());
+    this.#lookLater();
   }
 
-  #forget(upload: Upload): void {
-    this.#uploads.delete(upload);
-    if (this.#uploads.size > 0) return;
-    this.#cancelLook?.();
-    this.#cancelLook = null;
+  /** Not taken back with the last body: most have come at once, and a timer for each costs more than a look at none. */
+  #lookLater(): void {
+    this.#cancelLook ??= this.#clock.after(WINDOW_MS, () => this.#look());
   }
 
   /** One look for all of them: what came since the last one was there for a whole window. */
@@ -137,7 +141,7 @@ export class BodyReader {
       if (upload.lookedAt !== null && upload.bytes - upload.lookedAt < WINDOW_BYTES_MIN) upload.cutOff();
       else upload.lookedAt = upload.bytes;
     }
-    if (this.#uploads.size > 0) this.#cancelLook ??= this.#clock.after(WINDOW_MS, () => this.#look());
+    if (this.#uploads.size > 0) this.#lookLater();
   }
 }
 

@@ -14,6 +14,6 @@ export class Requests {
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);
     if (why !== null) throw poolError(why, 'as many requests under way');
-    response.once('close', () => this.pool.give(accountId, 1));
+    response.on('close', () => this.pool.give(accountId, 1));
   }
 }
