@@ -1,6 +1,7 @@
 // The request that delivers a message: which headers go with it. The signature is added when it is sent.
 
 import { handedOn } from '../domain/descent.ts';
+import { isNamed } from '../domain/headers.ts';
 import type { Claim, HeaderList } from '../domain/message.ts';
 import type { SendJob } from './sender.ts';
 
@@ -29,7 +30,7 @@ function requestHeaders({ message }: Claim, { headerPrefix, userAgent }: Request
   const own = (name: string, value: string | null) => {
     if (value !== null) headers.push([headerPrefix + name, value]);
   };
-  if (!headers.some(([name]) => name.toLowerCase() === 'user-agent')) headers.push(['User-Agent', userAgent]);
+  if (!headers.some(([name]) => isNamed(name, 'user-agent'))) headers.push(['User-Agent', userAgent]);
   own('Message-Id', message.id);
   own('Retried', String(message.retried));
   own('Topic-Name', message.topicName);

@@ -103,8 +103,13 @@ export function headerBytes(headers: HeaderList): number {
 
 /** A forwarded Content-Type is the more deliberate of the two, and a request carries only one. */
 export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
-  if (contentType === null || forward.some(([name]) => name.toLowerCase() === 'content-type')) return forward;
+  if (contentType === null || forward.some(([name]) => isNamed(name, 'content-type'))) return forward;
   return [['Content-Type', contentType], ...forward];
+}
+
+/** Looks at the length first: most names differ in it, and no other text need be made of them. */
+export function isNamed(name: string, lowerName: string): boolean {
+  return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }
 
 /** `x-my-id` as `X-My-Id`: how names are shown, whatever case they came in. */
