@@ -4,7 +4,7 @@
 
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement } from '../domain/message.ts';
-import { decideSettlement, isAwaited } from '../domain/settle.ts';
+import { decideSafely, isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { ClaimAnswer, Store } from '../store/store.ts';
@@ -259,12 +259,20 @@ export class Engine {
       if (outcome === 'unsent') unsent.push(claim);
       else ended.push([claim, { outcome, startedAt, endedAt }]);
     }
-    const settling = this.#settleSome(ended);
-    await Promise.all([settling, this.#release(unsent)]);
-    for (const claim of unsent) this.#inFlight.remove(claim);
-    this.#recovery.noteEnds(unsent, 0);
-    if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
-    this.#wake();
+    // Whatever goes wrong, no slot is kept for what has ended.
+    const given = this.#release(unsent).finally(() => this.#leave(unsent, 0));
+    try {
+      await Promise.all([this.#settleSome(ended), given]);
+    } finally {
+      if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+      this.#wake();
+    }
+  }
+
+  /** `known`: how many of them ended with a known result. */
+  #leave(claims: readonly Claim[], known: number): void {
+    for (const claim of claims) this.#inFlight.remove(claim);
+    this.#recovery.noteEnds(claims, known);
   }
 
   /** In pieces: the reports of callbacks hold what was sent once more, and larger. */
@@ -278,13 +286,9 @@ export class Engine {
       }
       const piece = end - at === ended.length ? ended : ended.slice(at, end);
       const isClosed = this.#isStopping || this.#recovery.isClosed;
-      await this.#settle(piece, isClosed ? [] : this.#passingOn(piece));
-      for (const [claim] of piece) this.#inFlight.remove(claim);
       const known = piece.filter(([, { outcome }]) => outcome.kind !== 'interrupted').length;
-      this.#recovery.noteEnds(
-        piece.map(([claim]) => claim),
-        known,
-      );
+      const claims = piece.map(([claim]) => claim);
+      await this.#settle(piece, isClosed ? [] : this.#passingOn(piece)).finally(() => this.#leave(claims, known));
       at = end;
     }
   }
@@ -304,14 +308,12 @@ export class Engine {
   async #settle(ended: readonly (readonly [Claim, Ended])[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, tiers, newId, style, observe } = this.#options;
-    const settlements = ended.map(([claim, end]) =>
-      decideSettlement(claim, end, {
-        headerPrefix: style.headerPrefix,
-        retentionMs: tiers[claim.tier].retentionMs,
-        retryFloor: { afterRetries: tiers[claim.tier].retriesDefault, ms: tiers[claim.tier].retryDelayMsMin },
-        newId,
-      }),
-    );
+    const onFault = (error: unknown) => observe({ kind: 'trouble', during: 'settling', error });
+    const settlements = ended.map(([claim, end]) => {
+      const { retentionMs, retriesDefault, retryDelayMsMin } = tiers[claim.tier];
+      const retryFloor = { afterRetries: retriesDefault, ms: retryDelayMsMin };
+      return decideSafely(claim, end, { headerPrefix: style.headerPrefix, retentionMs, retryFloor, newId }, onFault);
+    });
     const canWait = ended.every(([claim], index) => !isAwaited(claim, settlements[index]!));
     const results = await this.#untilAnswered('settling', () =>
       store.settle(settlements, world.clock.now(), { takesOver, canWait }),

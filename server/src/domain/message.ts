@@ -89,6 +89,8 @@ export interface Message extends NewMessage {
   readonly aloneAtCrash: number;
   /** All attempts that have ended, of any kind. */
   readonly attempts: number;
+  /** Of one that waits or is cancelled, where attempts were cut off: the last one was such a retry, not what led to it. */
+  readonly hasBegunRetry?: boolean;
   readonly endedAt: number | null;
   /** Since when it is held. */
   readonly heldAt: number | null;

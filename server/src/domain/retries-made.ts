@@ -3,11 +3,12 @@
 
 import type { Message } from './message.ts';
 
-type Counted = Pick<Message, 'state' | 'retried' | 'interrupted' | 'attempts'>;
+type Counted = Pick<Message, 'state' | 'retried' | 'interrupted' | 'attempts' | 'hasBegunRetry'>;
 
-export function retriesMade({ state, retried, interrupted, attempts }: Counted): number {
+export function retriesMade({ state, retried, interrupted, attempts, hasBegunRetry }: Counted): number {
   // After an interruption the retry that waits is one that had begun.
   if (retried === 0 || interrupted > 0) return retried;
-  if (state === 'pending') return retried - 1;
-  return state === 'cancelled' ? Math.min(retried, attempts - 1) : retried;
+  if (state !== 'pending' && state !== 'cancelled') return retried;
+  // Each decided retry has an attempt before it: with no more than those, the last retry has not begun.
+  return attempts > retried && hasBegunRetry ? retried : retried - 1;
 }

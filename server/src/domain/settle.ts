@@ -56,6 +56,35 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
   };
 }
 
+/**
+ * The same, whatever is wrong with a message: a fault in deciding must cost neither its slot nor its end. Without its
+ * callbacks first, which are what can be too large to make; then without another try, as a dead letter for a person.
+ */
+export function decideSafely(
+  claim: Claim,
+  end: AttemptEnd,
+  context: SettleContext,
+  onFault: (error: unknown) => void,
+): Settlement {
+  const { message } = claim;
+  try {
+    return decideSettlement(claim, end, context);
+  } catch (error) {
+    onFault(error);
+  }
+  try {
+    return decideSettlement({ ...claim, message: { ...message, callback: null, failureCallback: null } }, end, context);
+  } catch (error) {
+    onFault(error);
+    const failure = `a fault of the server: what follows from attempt ${message.attempts + 1} could not be decided`;
+    const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
+    const { lease } = claim;
+    const { accountId, id: messageId, retried } = message;
+    const attempt = attemptRecord(message, end, null);
+    return { lease, accountId, messageId, attempt, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
+  }
+}
+
 /** Whether something follows from this end: another try, a callback, or the next of a queue or a flow key. */
 export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
   const isInLine = message.queueName !== null || message.flow !== null;

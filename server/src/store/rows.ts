@@ -83,6 +83,8 @@ export interface MessageRow {
   alone_at_crash: number;
   alone_from_at: number | null;
   held_at: number | null;
+  /** Where it was read for people: whether the last attempt was the retry decided last. */
+  has_begun_retry?: Flag | null;
 }
 
 /** Null for most: a message that no other led to may lead to as many as there may be. */
@@ -127,6 +129,7 @@ export function toMessage(row: MessageRow): Message {
     interrupted: row.interrupted,
     aloneAtCrash: row.alone_at_crash,
     attempts: row.attempts,
+    ...(row.has_begun_retry && { hasBegunRetry: true }),
     endedAt: row.ended_at,
     heldAt: row.held_at,
     claimedAt: row.claimed_at,

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { NewMessage, Outcome } from '../../src/domain/message.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
+import { retriesMade } from '../../src/domain/retries-made.ts';
 import {
   ACCOUNT,
   DRAINED,
@@ -49,6 +50,26 @@ async function makeHeld(node: Node, given: NewMessage): Promise<void> {
 export function interruptionsConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
   const stored = async (node: Node, given: NewMessage) => (await node.store.getMessage(ACCOUNT, given.id))!.message;
+
+  describe('retries that a drain cut off', () => {
+    test('a retry that had begun is shown as made, and one that only waits is not', async ({ a }) => {
+      const [begun, waiting] = [message(), message()];
+      await a.store.accept([begun, waiting], NOW);
+      const claims = await a.claims(NOW);
+      const [first, second] = [begun, waiting].map(({ id }) => claims.find((claim) => claim.message.id === id)!);
+      await a.store.settle([settlementOf(first!, ERROR, NOW), settlementOf(second!, DRAINED, NOW)], NOW);
+      const again = await a.claims(NOW + SECOND);
+      const [retry, repeat] = [begun, waiting].map(({ id }) => again.find((claim) => claim.message.id === id)!);
+      const now = NOW + SECOND;
+      await a.store.settle([settlementOf(retry!, DRAINED, now), settlementOf(repeat!, ERROR, now)], now);
+      const shown = async () => [retriesMade(await stored(a, begun)), retriesMade(await stored(a, waiting))];
+      assert.deepEqual(await shown(), [1, 0]);
+      const { messages } = await a.store.searchMessages(ACCOUNT, {}, ALL_PAGES);
+      assert.deepEqual(messages.map(retriesMade), [1, 0]);
+      await a.store.cancel(ACCOUNT, [begun.id, waiting.id], now, now + RETENTION);
+      assert.deepEqual(await shown(), [1, 0]);
+    });
+  });
 
   describe('messages that start alone', () => {
     test('no ordinary claim hands them out; claimAlone does, when the pause is over', async ({ a, b }) => {

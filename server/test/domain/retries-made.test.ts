@@ -19,10 +19,17 @@ test('a retry that waits is not made yet; one that began is, however it ends', (
   assert.equal(made('failed', 2, 3), 2);
   assert.equal(made('cancelled', 0, 0), 0);
   assert.equal(made('cancelled', 1, 1), 0);
-  assert.equal(made('cancelled', 1, 2), 1);
+  assert.equal(retriesMade({ state: 'cancelled', retried: 1, interrupted: 0, attempts: 2, hasBegunRetry: true }), 1);
 });
 
 test('one that was cut off and is repeated had begun', () => {
   assert.equal(retriesMade({ state: 'pending', retried: 1, interrupted: 1, attempts: 2 }), 1);
   assert.equal(retriesMade({ state: 'pending', retried: 0, interrupted: 1, attempts: 1 }), 0);
+});
+
+test('one that a drain cut off had begun, and one that waits behind an attempt that a drain cut off has not', () => {
+  const counted = { state: 'pending', retried: 1, interrupted: 0, attempts: 2 } as const;
+  assert.equal(retriesMade({ ...counted, hasBegunRetry: true }), 1);
+  assert.equal(retriesMade(counted), 0);
+  assert.equal(retriesMade({ ...counted, state: 'cancelled' }), 0);
 });

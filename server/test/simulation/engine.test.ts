@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Engine } from '../../src/delivery/engine.ts';
 import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { NewId } from '../../src/domain/id.ts';
 import type { NewMessage } from '../../src/domain/message.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import type { Executor } from '../../src/store/sqlite/executor.ts';
@@ -13,7 +14,7 @@ import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/verbs.ts';
 import type { Store } from '../../src/store/store.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
-import { countingIds, planned } from '../domain/given.ts';
+import { CALLBACK_URL, callbackTo, countingIds, planned } from '../domain/given.ts';
 import { ManualClock, seededRandom } from '../manual-clock.ts';
 
 const NODE = 'nod_1';
@@ -58,6 +59,9 @@ class Node {
   isStoreAway = false;
   /** What an answer of the store waits for. */
   beforeReply: () => Promise<void> = async () => {};
+  /** What was wrong, as the engine observed it. */
+  readonly troubles: unknown[] = [];
+  readonly newId = countingIds();
   claimCalls = 0;
   readonly #database = openDatabase(':memory:');
 
@@ -84,16 +88,20 @@ class Node {
       store: this.store,
       sender,
       world: { clock, random: seededRandom(1) },
-      newId: countingIds(),
+      newId: (prefix) => this.makeId(prefix),
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Postrider-', userAgent: 'test' },
       limits: { concurrency, accountConcurrency: 100, hostConcurrency: 100, bodyBytes: 1_000_000 },
       heartbeat: heartbeat(this.store, NODE),
       upkeep: () => [],
       fireSchedules: async () => null,
-      observe: () => {},
+      observe: (event) => {
+        if (event.kind === 'trouble') this.troubles.push(event.error);
+      },
     });
   }
+
+  makeId: NewId = (prefix) => this.newId(prefix);
 
   async start(): Promise<void> {
     const account = { id: 'acc_1', name: 'test', tier: 'free', createdAt: 0 } as const;
@@ -208,4 +216,39 @@ test('an engine whose slots are all promised waits for the commit instead of ask
     node.sender.sent.map(({ messageId }) => messageId),
     ['msg_b'],
   );
+});
+
+const ANSWERED = { kind: 'answered', status: 200, headers: [], body: new Uint8Array(0), isBodyCut: false } as const;
+
+test('an attempt whose callback cannot be made is settled all the same, its slot is free and the fault is told', async () => {
+  const node = new Node(1);
+  await node.start();
+  const { callback } = planned({ callback: callbackTo(CALLBACK_URL) })[0]!;
+  assert.ok(callback);
+  node.makeId = () => assert.fail('no id can be made');
+  await node.accept({ ...message('msg_a'), callback });
+  await settled();
+  node.sender.end(node.sender.sent[0]!, ANSWERED);
+  await settled();
+  assert.equal(await node.stateOf('msg_a'), 'delivered');
+  assert.equal(node.engine.attemptsInFlight, 0);
+  assert.match(String(node.troubles[0]), /no id can be made/);
+  await node.accept(message('msg_b'));
+  await settled();
+  assert.equal(node.sender.sent.length, 2, 'the slot is free');
+});
+
+test('an attempt for which nothing can be decided leaves a dead letter that says so', async () => {
+  const node = new Node(1);
+  await node.start();
+  await node.accept(message('msg_a'));
+  await settled();
+  // Headers that a decision cannot read: for a 500 it looks at them.
+  const broken = { ...ANSWERED, status: 500, headers: [null] as never };
+  node.sender.end(node.sender.sent[0]!, broken);
+  await settled();
+  const stored = await node.store.getMessage('acc_1', 'msg_a', 'outline');
+  assert.equal(stored?.message.state, 'failed');
+  assert.match(stored?.message.failure ?? '', /fault of the server/);
+  assert.equal(node.engine.attemptsInFlight, 0);
 });

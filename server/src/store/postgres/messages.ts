@@ -18,6 +18,17 @@ const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_d
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;
 
+/**
+ * Whether the last attempt was the retry that was decided last. Asked only where there are more attempts than the
+ * retries need: some were cut off.
+ */
+const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
+  (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
+     WHERE b.account_id = m.account_id AND b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
+
+/** The same, for reads. */
+export const SHOWN = `${ALL_BUT_BODY}, ${HAS_BEGUN_RETRY}`;
+
 /** All columns of `messages m`, which must be joined by JOIN_BODY. */
 export const WHOLE = `${COLUMNS}, ${JOINED_BODY}`;
 
@@ -36,7 +47,7 @@ export async function getMessage(
   const isOutline = detail === 'outline';
   const row = await (isOutline
     ? database.get<MessageRow>(
-        `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
+        `SELECT ${SHOWN} FROM messages m WHERE m.account_id = $1 AND m.id = $2`,
         accountId,
         sought(messageId),
       )
@@ -83,7 +94,7 @@ export function getMessageRow(
   messageId: string,
 ): Promise<MessageRow | undefined> {
   return database.get<MessageRow>(
-    `SELECT ${WHOLE} FROM messages m ${JOIN_BODY} WHERE m.account_id = $1 AND m.id = $2`,
+    `SELECT ${WHOLE}, ${HAS_BEGUN_RETRY} FROM messages m ${JOIN_BODY} WHERE m.account_id = $1 AND m.id = $2`,
     accountId,
     sought(messageId),
   );

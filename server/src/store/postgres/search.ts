@@ -17,7 +17,7 @@ import { type MessageRow, toMessage } from '../rows.ts';
 import type { MessagePage, PageRequest } from '../store.ts';
 import { bodyBytesSql, readBodies } from './bodies.ts';
 import type { Database, Value } from './database.ts';
-import { ALL_BUT_BODY, readAttempts } from './messages.ts';
+import { readAttempts, SHOWN } from './messages.ts';
 import { soughtAll } from './sought.ts';
 
 const CHUNK = 200;
@@ -32,7 +32,7 @@ const ATTEMPTS_AT_ONCE = 20;
 const BODIES_BYTES_MAX = 4 * 1024 * 1024;
 
 /** What is read of a candidate: all but its body, and how large that is. The size is known without reading it. */
-export const CANDIDATE = `${ALL_BUT_BODY}, ${bodyBytesSql('m')} AS body_bytes`;
+export const CANDIDATE = `${SHOWN}, ${bodyBytesSql('m')} AS body_bytes`;
 export type CandidateRow = MessageRow & { body_bytes: number };
 
 /** One way to candidates, in order of `seq`: what comes after FROM, and the column that holds the order. */

@@ -15,13 +15,21 @@ import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
 import { Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 
+/**
+ * Whether the last attempt was the retry that was decided last. Asked only where there are more attempts than the
+ * retries need: some were cut off.
+ */
+const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
+  (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
+     WHERE b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
+
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_due_at, m.lease, m.node,
   m.claimed_at, m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
   m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
   m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
-  m.alone_at_crash, m.alone_from_at, m.held_at, x'' AS body`;
+  m.alone_at_crash, m.alone_from_at, m.held_at, x'' AS body, ${HAS_BEGUN_RETRY}`;
 
 const INSERT_MESSAGE = `INSERT INTO messages
   (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
@@ -117,7 +125,11 @@ export function getMessage(
   detail: MessageDetail = 'whole',
 ): StoredMessage | null {
   if (detail === 'outline') return getOutline(database, accountId, messageId);
-  const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
+  const row = database.get<MessageRow>(
+    `SELECT m.*, ${HAS_BEGUN_RETRY} FROM messages m WHERE m.id = ? AND m.account_id = ?`,
+    messageId,
+    accountId,
+  );
   if (!row) return null;
   const attempts = database.all<AttemptRow>(ATTEMPTS_FROM, answersFrom(database, row.seq), row.seq);
   return { message: toMessage(new Bodies(database).fill(row)), attempts: attempts.map(toAttempt) };
