@@ -12,11 +12,11 @@ import type { EgressPolicy } from './delivery/egress.ts';
 import { listenAddresses, parseAllowList } from './delivery/egress.ts';
 import { Engine } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
+import { type NodeFacts, whyNothingIsAccepted, whyNothingIsMade, whyNotReady } from './domain/acceptance.ts';
 import { nodeMax } from './domain/budgets.ts';
 import { NO_DESCENT } from './domain/descent.ts';
 import { idMaker } from './domain/id.ts';
 import { Pool } from './domain/pool.ts';
-import { problem } from './domain/problem.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { requestSizeLimits } from './domain/request-size.ts';
 import { AccessWatch } from './http/access-watch.ts';
@@ -49,12 +49,13 @@ import { statisticsRoutes } from './http/routes/statistics.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
-import { openStore, storePlace } from './open-store.ts';
+import { openStore, storeFiles, storePlace } from './open-store.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
-import { createLog, type Log, logEngine } from './telemetry/log.ts';
+import { createLog, type Log, logEngine, logGone } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
-import { diskWatch, noDiskWatch } from './upkeep/disk.ts';
+import { diskWatch } from './upkeep/disk.ts';
+import { filesWatch } from './upkeep/files.ts';
 import { jobRunner } from './upkeep/jobs.ts';
 import { heartbeat, orphans } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
@@ -138,13 +139,27 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   metrics.pool('inboxMessages', inbox.messages);
   metrics.pool('inboxBytes', inbox.bytes);
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
+  const disk = diskWatch(config.store === null ? config.data : null, config.minFreeDiskBytes);
   const store = countingStore(
     await openStore(config, { node, about, world, log, inbox, onBroken: options.onBroken }),
     metrics,
+    disk.noteWrite,
   );
+  const files = filesWatch(storeFiles(config), (gone) => logGone(log, gone));
+  let isServing = true;
+  const facts = (): NodeFacts => ({
+    isServing,
+    role: config.role,
+    areFilesGone: files.areGone(),
+    isDiskLow: disk.isLow(),
+    wasDiskFull: disk.wasFull(),
+  });
+  const refusal = () => {
+    const why = whyNothingIsAccepted(facts());
+    return why && new ApiError(why.code, why.message);
+  };
   const accounts = new Accounts(store, world, newId);
   const policy = egressPolicy(config);
-  const disk = config.store === null ? diskWatch(config.data, config.minFreeDiskBytes) : noDiskWatch();
   const publications = new Publications({
     store,
     world,
@@ -183,15 +198,18 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     upkeep: (recovery) => [
       orphans(store, node, recovery),
       retention(store, tiers),
-      jobRunner({ store, tiers, newId, mayAccept: () => !disk.isLow() }),
+      jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
       disk,
+      files,
     ],
     fireSchedules: scheduleRunner({
       store,
-      plan: async (schedule, account) =>
-        disk.isLow()
-          ? problem('disk_full', 'the disk of the server is nearly full')
-          : publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account),
+      plan: async (schedule, account) => {
+        const why = whyNothingIsMade(facts());
+        return why
+          ? { problem: why }
+          : publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account);
+      },
       onSkipped: (schedule, why) =>
         log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
     }),
@@ -201,19 +219,12 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     },
   });
 
-  let isServing = true;
   const countFault = metrics.counter('postrider_faults_total', 'Faults of the server that were met and logged.');
   const onFault = (error: unknown): string => {
     const fault = newId('err');
     countFault();
     log.error({ err: error instanceof Error ? error : new Error(String(error)), fault }, 'a fault of the server');
     return fault;
-  };
-  const refusal = () => {
-    if (!isServing) return new ApiError('draining', 'this node is shutting down; nothing was accepted');
-    if (config.role === 'deliver') return new ApiError('deliver_only', 'this node only delivers; publish to another');
-    if (disk.isLow()) return new ApiError('disk_full', 'the disk of the server is nearly full; nothing was accepted');
-    return null;
   };
   const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
@@ -234,6 +245,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     isForQstashClients: isForQstash,
     service: { version: VERSION, headerPrefix, isDev },
     concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
+    facts,
     refusal,
     isServing: () => isServing,
     onFault,
@@ -254,7 +266,9 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     'Messages of all accounts that wait for a person, because they may have brought the server down.',
     () => engine.messagesHeld,
   );
-  metrics.gauge('postrider_ready', '1 while the node serves, 0 while it drains.', () => (isServing ? 1 : 0));
+  metrics.gauge('postrider_ready', '1 while the node accepts what is published, as far as it knows; else 0.', () =>
+    whyNotReady(facts(), true) ? 0 : 1,
+  );
   metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
   metricsRoutes(api, () => metrics.text());
   const lane = new PublishLane({

@@ -1,6 +1,7 @@
 // Opens the store that the settings name, and moves one into the other. Beside main.ts the only file that knows the
 // store adapters.
 
+import { join } from 'node:path';
 import type { Config } from './config.ts';
 import type { NodeAbout } from './domain/node.ts';
 import type { Inbox } from './store/inbox.ts';
@@ -8,7 +9,7 @@ import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { readingInTurn } from './store/read-line.ts';
-import { prepareDirectory } from './store/sqlite/directory.ts';
+import { OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { readerExecutor } from './store/sqlite/reader.ts';
@@ -91,6 +92,11 @@ export async function openStoreBeside(config: Config): Promise<Store> {
     throw error;
   };
   return createSqliteStore({ executor: besideExecutor(config.data), clock, node, onBroken });
+}
+
+/** The files that a running service has open; none of a database. */
+export function storeFiles(config: Config): readonly string[] {
+  return config.store === null ? OPEN_FILES.map((name) => join(config.data, name)) : [];
 }
 
 /** Where it keeps what it accepts, in words. */

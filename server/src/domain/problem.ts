@@ -52,6 +52,10 @@ export const PROBLEMS = {
   store_unavailable: [503, 'The store did not answer. Nothing was accepted.'],
   outcome_unknown: [503, 'The store went away before it confirmed. The call may or may not have taken effect.'],
   disk_full: [503, 'The disk is too full to accept messages. Deliveries go on.'],
+  store_gone: [
+    503,
+    'The files of the store were removed or replaced while the server runs. Nothing is accepted; deliveries go on.',
+  ],
   deliver_only: [503, 'This node only delivers: its role is deliver. Publish to another.'],
   draining: [503, 'This node is shutting down and accepts nothing new.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;

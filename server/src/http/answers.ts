@@ -104,7 +104,12 @@ export const MessageIdAnswer = open({ messageId: Type.String() });
 export const RetriedAnswer = open({ responses: Type.Array(MessageIdAnswer), cursor: Cursor });
 export const RunAnswer = Type.Array(open({ messageId: Type.String(), url: Type.String() }));
 export const NothingAnswer = open({});
-export const StatusAnswer = open({ status: Type.String() });
+export const StatusAnswer = open({
+  status: Type.String(),
+  /** Why it is not ready: a code of the errors, and its words. */
+  code: optional(Type.String()),
+  error: optional(Type.String()),
+});
 
 export const WhyAnswer = open({
   messageId: Type.String(),

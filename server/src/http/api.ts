@@ -4,6 +4,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { Accounts } from '../accounts/accounts.ts';
+import type { NodeFacts } from '../domain/acceptance.ts';
 import type { Scope } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
@@ -38,7 +39,9 @@ export interface ApiContext {
   /** What a client may want to know of the service it talks to. */
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
   readonly concurrency: { readonly max: number; readonly inFlight: () => number };
-  /** Why nothing may be accepted now (draining, disk nearly full, a node that only delivers), or null. */
+  /** What decides whether anything is accepted now. */
+  readonly facts: () => NodeFacts;
+  /** Why nothing may be accepted now (`whyNothingIsAccepted`), or null. */
   readonly refusal: () => ApiError | null;
   /** False while the node drains. */
   readonly isServing: () => boolean;

@@ -13,6 +13,18 @@ export function createLog(level: string): Log {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
+/** A file of the store that is gone from under the process; null when all are back. */
+export function logGone(log: Log, path: string | null): void {
+  if (path === null) log.info({}, 'the files of the store are back; messages are accepted again');
+  else {
+    log.error(
+      { path },
+      'a file of the store was removed or replaced while the server runs: nothing is accepted any more. Put it back where it was, ' +
+        'or stop the server and restore a backup; what it still has goes on being delivered, and is lost when it stops',
+    );
+  }
+}
+
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
 export function logEngine(log: Log): (event: EngineEvent) => void {
   return (event) => {

@@ -2,7 +2,7 @@
 // and gauges need no dependency. Nothing here tells one account from another.
 
 import type { EngineEvent } from '../delivery/engine.ts';
-import type { Store } from '../store/store.ts';
+import type { AcceptAnswer, Store } from '../store/store.ts';
 
 interface Family {
   readonly type: 'counter' | 'gauge';
@@ -91,16 +91,35 @@ export class Metrics {
   }
 }
 
-/** The store with its acceptances counted: every way in goes through it. */
-export function countingStore(store: Store, metrics: Metrics): Store {
+/**
+ * The store with its acceptances counted: every way in goes through it. `noteWrite` is told why one failed, or null; and the
+ * same of the signs of life, which are written also while nobody publishes.
+ */
+export function countingStore(store: Store, metrics: Metrics, noteWrite: (error: unknown) => void): Store {
   const accepted = metrics.counter('postrider_messages_accepted_total', 'Messages accepted, callbacks not included.');
   return {
     ...store,
     async accept(messages, now, dayMax) {
-      const answer = await store.accept(messages, now, dayMax);
+      let answer: AcceptAnswer;
+      try {
+        answer = await store.accept(messages, now, dayMax);
+      } catch (error) {
+        noteWrite(error);
+        throw error;
+      }
+      noteWrite(null);
       if (!answer.isOverQuota)
         accepted(undefined, messages.length - answer.duplicates.filter((id) => id !== null).length);
       return answer;
+    },
+    async heartbeat(node, ttlMs) {
+      try {
+        await store.heartbeat(node, ttlMs);
+      } catch (error) {
+        noteWrite(error);
+        throw error;
+      }
+      noteWrite(null);
     },
   };
 }

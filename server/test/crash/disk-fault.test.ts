@@ -39,8 +39,10 @@ test(
         assert.equal(refused.status, 503);
         assert.equal(((await refused.json()) as { code: string }).code, 'disk_full');
         assert.ok(Number(refused.headers.get('retry-after')) > 0);
+        assert.equal((await fetch(`${api}/readyz`)).status, 503, 'also where the system tells of free space');
         setFull(false);
         assert.equal((await publish()).status, 201);
+        assert.equal((await fetch(`${api}/readyz`)).status, 200);
       });
       assert.equal(exit.code, 0);
     });

@@ -158,7 +158,7 @@ test('a request that is sent while the node drains is answered with 503, and rea
   assert.match(publish.received(), /^HTTP\/1\.1 503 .*"code":"draining"\}$/s);
   assert.match(publish.received(), /\r\nRetry-After: 1\r\n/);
   assert.match(publish.received(), /\r\nConnection: close\r\n/i);
-  assert.match(ready.received(), /^HTTP\/1\.1 503 .*\{"status":"not ready"\}$/s);
+  assert.match(ready.received(), /^HTTP\/1\.1 503 .*\{"status":"not ready","code":"draining",/s);
   await closing;
 });
 

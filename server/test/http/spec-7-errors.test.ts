@@ -212,6 +212,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'store_unavailable',
   'outcome_unknown', // in ../store/postgres-errors.test.ts and ../cluster/
   'disk_full', // below
+  'store_gone', // in store-gone.test.ts
   'request_timeout', // in ../isolation/connections.test.ts
   'deliver_only', // in ../cluster/
   'draining', // in drain.test.ts
@@ -242,5 +243,7 @@ test('7 errors: disk_full is answered with 503 and Retry-After when the disk has
   const answer = await rider.enqueue('q', URL_);
   assert.match(refusal(answer, 503, 'disk_full'), /nothing was accepted/);
   assert.equal(answer.headers['retry-after'], '1');
+  const ready = await rider.call('GET', '/readyz', { token: null });
+  assert.deepEqual([ready.status, ready.json<{ code: string }>().code], [503, 'disk_full']);
   assert.equal((await rider.call('GET', '/v2/keys')).status, 200);
 });

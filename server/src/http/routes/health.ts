@@ -1,9 +1,16 @@
 // For load balancers and process supervisors: is the process there, and should it get traffic?
 
+import { whyNotReady } from '../../domain/acceptance.ts';
+import type { Store } from '../../store/store.ts';
+import { systemWorld } from '../../world.ts';
 import { StatusAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 
-export function healthRoutes(api: Api, { store, isServing }: ApiContext): void {
+/** A store that takes longer is not there: whoever asks does not wait as long as a disk that hangs. */
+const ANSWER_MS_MAX = 2000;
+
+export function healthRoutes(api: Api, { store, facts }: ApiContext): void {
+  const isThere = storeProbe(store);
   api.addOpen({
     path: '/healthz',
     summary: 'Is the process there?',
@@ -17,18 +24,34 @@ export function healthRoutes(api: Api, { store, isServing }: ApiContext): void {
     answer: StatusAnswer,
     statuses: [200, 503],
     handle: async (_request, reply) => {
-      const isReady = isServing() && (await canRead());
-      reply.status(isReady ? 200 : 503);
-      return { status: isReady ? 'ready' : 'not ready' };
+      const problem = whyNotReady(facts(), true) ?? whyNotReady(facts(), await isThere());
+      reply.status(problem ? 503 : 200);
+      return problem ? { status: 'not ready', code: problem.code, error: problem.message } : { status: 'ready' };
     },
   });
+}
 
-  async function canRead(): Promise<boolean> {
-    try {
-      await store.getAccount('');
-      return true;
-    } catch {
-      return false;
-    }
-  }
+/** However many ask meanwhile, the store is asked once at a time. */
+function storeProbe(store: Store): () => Promise<boolean> {
+  const { clock } = systemWorld();
+  let asked: Promise<boolean> | null = null;
+  const ask = () =>
+    store
+      .getAccount('')
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        asked = null;
+      });
+  return () =>
+    new Promise((resolve) => {
+      const cancel = clock.after(ANSWER_MS_MAX, () => resolve(false));
+      asked ??= ask();
+      void asked.then((isThere) => {
+        cancel();
+        resolve(isThere);
+      });
+    });
 }

@@ -18,6 +18,9 @@ import { dirname, join, resolve } from 'node:path';
 export const DATABASE_FILE = 'postrider.db';
 export const LOCK_FILE = 'postrider.lock';
 
+/** Open from the first transaction of a process to its end. SQLite removes none of them meanwhile. */
+export const OPEN_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`, LOCK_FILE] as const;
+
 /** Ours, with what SQLite keeps beside them and copies that somebody made of them. */
 const OWN_FILE = /^postrider\.(?:db|lock)/;
 const OTHERS = 0o077;

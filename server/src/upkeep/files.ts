@@ -1,0 +1,42 @@
+// Watches that the files of the store are still those that were opened. A process goes on writing into files that were
+// removed or replaced, and all of it is lost when it ends: nobody may be told that such a message was accepted.
+
+import { statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+
+const EVERY_MS = 1000;
+
+export interface FilesWatch {
+  readonly name: string;
+  run(): Promise<number>;
+  areGone(): boolean;
+}
+
+/** For files that are open by now, if there are any. `onChange` is told which of them is gone, and null when all are back. */
+export function filesWatch(paths: readonly string[], onChange: (gone: string | null) => void): FilesWatch {
+  const opened = new Map(paths.map((path) => [path, identity(statSync(path, { bigint: true }))]));
+  let gone: string | null = null;
+  return {
+    name: 'files watch',
+    async run() {
+      const found = await firstGone(opened);
+      if (found !== gone) onChange(found);
+      gone = found;
+      return EVERY_MS;
+    },
+    areGone: () => gone !== null,
+  };
+}
+
+async function firstGone(opened: ReadonlyMap<string, string>): Promise<string | null> {
+  for (const [path, wanted] of opened) {
+    // One that cannot be looked at is not there for us.
+    const there = await stat(path, { bigint: true }).catch(() => null);
+    if (there === null || identity(there) !== wanted) return path;
+  }
+  return null;
+}
+
+function identity({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): string {
+  return `${dev}:${ino}`;
+}

@@ -1,0 +1,48 @@
+// The one rule that decides whether a node accepts anything, and whether it is ready.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type NodeFacts, whyNothingIsAccepted, whyNothingIsMade, whyNotReady } from '../../src/domain/acceptance.ts';
+
+const WELL: NodeFacts = {
+  isServing: true,
+  role: 'all',
+  areFilesGone: false,
+  isDiskLow: false,
+  wasDiskFull: false,
+};
+
+const REASONS: readonly (readonly [facts: Partial<NodeFacts>, code: string])[] = [
+  [{ isServing: false }, 'draining'],
+  [{ areFilesGone: true }, 'store_gone'],
+  [{ isDiskLow: true }, 'disk_full'],
+];
+
+test('a node that is well accepts and is ready', () => {
+  assert.equal(whyNothingIsAccepted(WELL), null);
+  assert.equal(whyNothingIsMade(WELL), null);
+  assert.equal(whyNotReady(WELL, true), null);
+});
+
+test('for every reason to refuse a publish, the node is not ready, with the same code', () => {
+  for (const [facts, code] of REASONS) {
+    assert.equal(whyNothingIsAccepted({ ...WELL, ...facts })?.code, code);
+    assert.equal(whyNotReady({ ...WELL, ...facts }, true)?.code, code);
+  }
+});
+
+test('a node whose store does not answer, or had no space for the last message, is not ready', () => {
+  assert.equal(whyNotReady(WELL, false)?.code, 'store_unavailable');
+  const full = { ...WELL, wasDiskFull: true };
+  assert.equal(whyNotReady(full, true)?.code, 'disk_full');
+  assert.equal(whyNothingIsAccepted(full), null, 'the next one is tried: there may be space by then');
+});
+
+test('a node that only delivers accepts nothing, and is ready for what it does', () => {
+  const facts: NodeFacts = { ...WELL, role: 'deliver' };
+  assert.equal(whyNothingIsAccepted(facts)?.code, 'deliver_only');
+  assert.equal(whyNotReady(facts, true), null);
+  assert.equal(whyNotReady({ ...facts, isServing: false }, true)?.code, 'draining');
+  assert.equal(whyNothingIsMade(facts), null);
+  assert.equal(whyNothingIsMade({ ...facts, isDiskLow: true })?.code, 'disk_full');
+});
