@@ -13,6 +13,7 @@ import { OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { readerExecutor } from './store/sqlite/reader.ts';
+import type { StartCheck } from './store/sqlite/start-check.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Log } from './telemetry/log.ts';
@@ -56,7 +57,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
   }
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
   return createSqliteStore({
-    executor: await threadExecutor(config.data),
+    executor: await threadExecutor(config.data, 'writer', undefined, (found) => logFound(log, found, config.data)),
     reader: await readerExecutor({
       directory: config.data,
       timers,
@@ -76,6 +77,19 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
       }
     },
   });
+}
+
+function logFound(log: Log, { problems, unchecked }: StartCheck, directory: string): void {
+  if (problems.length > 0) {
+    log.error(
+      { problems },
+      `the database in ${directory} is damaged. It is used all the same, because most of it can be read: stop the server, copy the ` +
+        'directory, look at the disk, run postrider check, and restore a backup if need be',
+    );
+  }
+  if (unchecked.length > 0) {
+    log.info({ unchecked }, 'the database is large: these tables were not checked at the start; postrider check does');
+  }
 }
 
 /**

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -77,7 +77,14 @@ test('a directory that this user may not write is refused, made or not', {
   chmodSync(folder, 0o755);
   chmodSync(closed, 0o555);
   const as = isRoot ? { uid: NOBODY } : {};
-  const why = /may not be made or written by this user, whose id is \d+ \(EACCES\)/;
+  const why =
+    /may not be made or written by this user, whose id is \d+.* \(EACCES\)\. Start postrider as the user .* chown -R \d+ /;
+  requireRefusal(await run(t, 'serve', closed, as), 'serve', closed, why);
+  // The same with files in it that may be written: SQLite needs to make others beside them.
+  for (const name of ['postrider.db', 'postrider.lock']) {
+    writeFileSync(join(closed, name), '');
+    if (isRoot) chownSync(join(closed, name), NOBODY, NOBODY);
+  }
   requireRefusal(await run(t, 'serve', closed, as), 'serve', closed, why);
   const below = join(closed, 'data');
   requireRefusal(await run(t, 'serve', below, as), 'serve', below, why);
@@ -93,7 +100,7 @@ test('files of another user in a directory that may be written are refused', {
   chmodSync(join(data, '..'), 0o755);
   chmodSync(data, 0o777);
   writeFileSync(join(data, 'postrider.db'), '', { mode: 0o600 });
-  const why = /postrider\.db may not be made or written by this user, whose id is 65534/;
+  const why = /postrider\.db may not be made or written by this user, whose id is 65534: it belongs to the user 0 /;
   requireRefusal(await run(t, 'serve', data, { uid: NOBODY }), 'serve', data, why);
 });
 
@@ -105,6 +112,9 @@ test('a disk without space is named', { skip: noShim() }, async (t) => {
     const { code, stdout, stderr } = await run(t, 'serve', data, { env });
     assert.equal(code, 1, stderr);
     assert.equal(stdout, '');
-    assert.match(stderr, /^postrider serve cannot start: cannot (?:open the database|lock the data directory) .*full/);
+    assert.match(
+      stderr,
+      /^postrider serve cannot start: cannot (?:open the database|lock the data directory) .*no space left on its disk .*Free some/,
+    );
   });
 });

@@ -16,7 +16,10 @@ test('a failed flush stops the server, and what it accepts once restarted outliv
   await inScratchFolder('flush', async (folder) => {
     const report = await failedFlush({ folder, shim: new Shim(folder), seed, images: IMAGES });
     assert.deepEqual(report.exit, { code: 1, signal: null });
-    assert.match(report.stderr, /^postrider stops: SQLite can no longer write its file: disk I\/O error$/m);
+    assert.match(
+      report.stderr,
+      /^postrider stops: SQLite can no longer write its file: disk I\/O error\. Look at the disk, then start it again/m,
+    );
     t.diagnostic(`${IMAGES} images, ${report.problems.length} of them bad`);
     assert.deepEqual(report.problems, [], `seed ${seed} (CRASH_SEED)`);
   });

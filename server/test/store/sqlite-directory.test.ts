@@ -67,7 +67,7 @@ test('a directory with other files in it is left open and warned about; our file
   );
   assert.deepEqual(more, []);
   assert.equal(modeOf(directory), '755');
-  assert.deepEqual(modesIn(directory), { 'notes.txt': '644', 'postrider.db': '600', 'postrider.lock': '600' });
+  assert.deepEqual(modesIn(directory), { 'notes.txt': '644', 'postrider.lock': '600' });
 });
 
 test('a directory of another user is left as it is and warned about', {
@@ -99,10 +99,13 @@ test('what cannot be used is refused with the reason', { skip }, (t) => {
   mkdirSync(join(folder, 'data', 'postrider.db'), { recursive: true });
   symlinkSync(join(folder, 'nowhere', 'at-all'), join(folder, 'dangling'));
   const refused: readonly (readonly [string, RegExp])[] = [
-    [file, /it is a file, not a directory$/],
-    [join(file, 'below'), /something on the way to .*below is not a directory \(ENOTDIR\)$/],
-    [join(folder, 'data'), /postrider\.db is not a file$/],
-    [join(folder, 'dangling'), /cannot be made: the file system takes no directory or file there \(ENOENT\)$/],
+    [file, /it is a file, not a directory\. Choose another with --data$/],
+    [join(file, 'below'), /something on the way to .*below is not a directory \(ENOTDIR\)\. Choose another/],
+    [join(folder, 'data'), /postrider\.db is not a file: move it away/],
+    [
+      join(folder, 'dangling'),
+      /cannot be made: the file system takes no directory or file there \(ENOENT\)\. Choose another/,
+    ],
     [join(folder, 'x'.repeat(300)), /ENAMETOOLONG/],
   ];
   for (const [directory, why] of refused) {
@@ -120,8 +123,14 @@ test('what cannot be used is refused with the reason', { skip }, (t) => {
 test('a file that is no database is named, not taken for one that is in use', (t) => {
   const directory = scratchDirectory(t);
   writeFileSync(join(directory, 'postrider.db'), 'this is no database, though it is where one should be'.repeat(100));
-  assert.throws(() => openDirectory(directory), /cannot open the database in .*: file is not a database/);
+  assert.throws(
+    () => openDirectory(directory),
+    /cannot open the database in .*: postrider\.db is there, but it is not a database of SQLite\. Restore/,
+  );
   const other = scratchDirectory(t);
   writeFileSync(join(other, 'postrider.lock'), 'neither is this, and it stands in place of the lock'.repeat(100));
-  assert.throws(() => openDirectory(other), /cannot lock the data directory with .*: file is not a database/);
+  assert.throws(
+    () => openDirectory(other),
+    /cannot lock the data directory with .*: it is not as postrider made it\. Nothing is kept in it: remove it/,
+  );
 });

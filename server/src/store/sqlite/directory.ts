@@ -22,19 +22,22 @@ export const LOCK_FILE = 'postrider.lock';
 export const OPEN_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`, LOCK_FILE] as const;
 
 /** Ours, with what SQLite keeps beside them and copies that somebody made of them. */
-const OWN_FILE = /^postrider\.(?:db|lock)/;
+const OWN_FILE = /^postrider\.(?:db|lock|store)/;
 const OTHERS = 0o077;
 
 /** Makes and closes it, and answers what of it could not be closed, for whoever runs the service. Throws when it is of no use. */
 export function prepareDirectory(directory: string): readonly string[] {
   try {
     makeDirectory(directory);
-    if (!statSync(directory).isDirectory()) throw new Unusable('it is a file, not a directory');
+    if (!statSync(directory).isDirectory())
+      throw new Unusable('it is a file, not a directory. Choose another with --data');
     const warnings = closeToOthers(directory);
-    for (const name of [LOCK_FILE, DATABASE_FILE]) makeOwnFile(join(directory, name));
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    for (const name of OPEN_FILES) requireOwnFile(join(directory, name));
+    makeOwnFile(join(directory, LOCK_FILE));
     return warnings;
   } catch (error) {
-    throw new Error(`cannot use the data directory ${directory}: ${reason(error)}`, { cause: error });
+    throw new Error(`cannot use the data directory ${directory}: ${reason(error, directory)}`, { cause: error });
   }
 }
 
@@ -47,9 +50,17 @@ export function makeOwnFile(path: string): void {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    if (!statSync(path).isFile()) throw new Unusable(`${path} is not a file`);
-    accessSync(path, constants.R_OK | constants.W_OK);
+    requireOwnFile(path);
   }
+}
+
+/** One that is there can be used. */
+function requireOwnFile(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  if (!stats.isFile())
+    throw new Unusable(`${path} is not a file: move it away, or choose another directory with --data`);
+  accessSync(path, constants.R_OK | constants.W_OK);
 }
 
 /**
@@ -116,30 +127,40 @@ function closeToOthers(directory: string): string[] {
 
 class Unusable extends Error {}
 
-function reason(error: unknown): string {
+/** What is wrong, and what to do. */
+function reason(error: unknown, directory: string): string {
   if (error instanceof Unusable) return error.message;
   const { code, path, message } = error as NodeJS.ErrnoException;
   const at = path ?? 'it';
   switch (code) {
     case 'EACCES':
     case 'EPERM':
-      return `${at} may not be made or written by this user${userText()} (${code})`;
+      return `${at} may not be made or written by this user${userText(at)} (${code}). Start postrider as the user whom it belongs to, or give it to this one: chown -R ${process.getuid?.() ?? 'USER'} ${directory}`;
     case 'EROFS':
-      return `${at} is on a file system that can only be read (${code})`;
+      return `${at} is on a file system that can only be read (${code}). Mount it for writing, or choose another directory with --data`;
     case 'ENOSPC':
     case 'EDQUOT':
-      return `there is no space left for ${at} (${code})`;
+      return `there is no space left for ${at} (${code}). Free some, or choose another directory with --data`;
     case 'ENOENT':
-      return `${at} cannot be made: the file system takes no directory or file there (${code})`;
+      return `${at} cannot be made: the file system takes no directory or file there (${code}). Choose another directory with --data`;
     case 'ENOTDIR':
     case 'EEXIST':
-      return `something on the way to ${at} is not a directory (${code})`;
+      return `something on the way to ${at} is not a directory (${code}). Choose another directory with --data`;
+    case 'EIO':
+      return `the disk failed when ${at} was to be used (${code}). Look at the disk and at the log of the system`;
     default:
       return message;
   }
 }
 
-function userText(): string {
+function userText(path: string): string {
   const userId = process.getuid?.();
-  return userId === undefined ? '' : `, whose id is ${userId}`;
+  if (userId === undefined) return '';
+  let owner: number | undefined;
+  try {
+    owner = statSync(path, { throwIfNoEntry: false })?.uid;
+  } catch {
+    // Not even that may be known.
+  }
+  return `, whose id is ${userId}${owner === undefined || owner === userId ? '' : `: it belongs to the user ${owner}`}`;
 }

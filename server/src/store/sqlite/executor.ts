@@ -4,6 +4,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Database } from './database.ts';
 import { openBeside, openDatabase } from './open.ts';
+import type { StartCheck } from './start-check.ts';
 import { type Command, createVerbs, failedReply, type Reply, runBatch } from './verbs.ts';
 import { notCrossing, type Packed, packCommands, unpackReplies } from './wire.ts';
 
@@ -44,7 +45,7 @@ function executorOver(database: Database): Executor {
 
 /** What the writer's thread says back. */
 export type ThreadMessage =
-  | { readonly kind: 'opened' }
+  | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed }
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly message: string };
@@ -57,12 +58,14 @@ export interface ThreadData {
 
 /**
  * On a thread of its own; the writer's owns the data directory. Rejects with a message for people if it cannot. `onEnd`
- * is called when the thread has ended by itself, or can no longer be used.
+ * is called when the thread has ended by itself, or can no longer be used; `onFound` with what the writer found when it opened
+ * the database.
  */
 export async function threadExecutor(
   directory: string,
   role: ThreadData['role'] = 'writer',
   onEnd: (error: Error) => void = () => {},
+  onFound: (found: StartCheck) => void = () => {},
 ): Promise<Executor> {
   const workerData: ThreadData = { directory, role };
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData });
@@ -89,7 +92,8 @@ export async function threadExecutor(
       if (broken) reject(broken);
       else waiting.push({ resolve, reject });
     });
-  await next();
+  const opened = await next();
+  if (opened.kind === 'opened') onFound(opened.found);
   return {
     async execute(commands, from) {
       if (broken) throw broken;

@@ -1,35 +1,44 @@
 // Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
 
-import { accessSync, constants, statfsSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
+import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';
+import { hasMarker, makeMarker } from './marker.ts';
+import { checkAtStart, type StartCheck } from './start-check.ts';
+import { requireWhole } from './store-files.ts';
 
 /** Older ones can lose committed pages when two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
 
-/** What SQLite says when another process holds the lock. */
-const BUSY = 5;
-/** What a new database and its log take, roughly. */
-const FREE_BYTES_TO_OPEN = 1024 * 1024;
+/** Nobody who starts it waits longer to be told that somebody else has it. */
+const LOCK_MS_MAX = 500;
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 export interface OpenedFile {
   readonly database: Database;
+  /** What was found when it was opened; of a reader, nothing. */
+  readonly found: StartCheck;
   close(): void;
 }
+
+const NOTHING_FOUND: StartCheck = { problems: [], unchecked: [] };
 
 /** Opens (or makes) the store in a directory, takes it for this process alone, and brings its schema up to date. */
 export function openDirectory(directory: string): OpenedFile {
   prepareDirectory(directory);
   const lock = lockDirectory(directory);
   try {
-    const database = openOrExplain(directory);
+    requireWhole(directory);
+    makeOwnFile(join(directory, FILE));
+    const database = explained(directory, () => openDatabase(join(directory, FILE), directory));
     // The lock says that no other process is alive, so every node the file still lists is gone.
     database.run('DELETE FROM nodes');
     return {
       database,
+      found: checkAtStart(database),
       close() {
         database.close();
         lock.close();
@@ -45,7 +54,7 @@ export function openDirectory(directory: string): OpenedFile {
 export function openReader(directory: string): OpenedFile {
   const database = new Database(join(directory, FILE), { isReader: true });
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
-  return { database, close: () => database.close() };
+  return { database, found: NOTHING_FOUND, close: () => database.close() };
 }
 
 /** The store of a service that does not run, to be read as it is: taken for this process alone, and not changed. */
@@ -53,10 +62,12 @@ export function openStopped(directory: string): OpenedFile {
   requireFile(directory);
   const lock = lockDirectory(directory);
   try {
+    requireWhole(directory);
     const { database, close } = openReader(directory);
     requireUpToDate(database, directory);
     return {
       database,
+      found: NOTHING_FOUND,
       close() {
         close();
         lock.close();
@@ -106,37 +117,31 @@ function requireUpToDate(database: Database, directory: string): void {
   );
 }
 
-function openOrExplain(directory: string): Database {
-  try {
-    return openDatabase(join(directory, FILE));
-  } catch (error) {
-    // Our own words need no more.
-    if ((error as { errcode?: number }).errcode === undefined) throw error;
-    const { bavail, bsize } = statfsSync(directory);
-    const free = bavail * bsize;
-    const hint = free < FREE_BYTES_TO_OPEN ? `; there are only ${free} bytes free on its disk` : '';
-    throw new Error(`cannot open the database in ${directory}: ${(error as Error).message}${hint}`, { cause: error });
-  }
-}
-
-/** A database by path; `:memory:` for the simulation. */
-export function openDatabase(path: string): Database {
+/** A database by path; `:memory:` for the simulation. In a directory of ours, it is marked as a store when it is one. */
+export function openDatabase(path: string, directory: string | null = null): Database {
   const database = new Database(path);
   try {
     requireVersion(database);
     database.exec(`
+      PRAGMA busy_timeout = ${LOCK_MS_MAX};
       PRAGMA page_size = 8192;
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA wal_autocheckpoint = 2000;
       PRAGMA journal_size_limit = 67108864;
       PRAGMA foreign_keys = ON;
-      PRAGMA busy_timeout = 5000;
       PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
+    // Told at once if somebody else writes; who only reads is waited for.
+    database.exec('BEGIN IMMEDIATE; ROLLBACK; PRAGMA busy_timeout = 5000');
     rewriteLog(database);
     migrate(database);
+    if (directory !== null && !hasMarker(directory)) {
+      // The schema is in the database itself from now on, and not in its log alone: an empty one is one that was emptied.
+      rewriteLog(database);
+      makeMarker(directory);
+    }
     if (path !== ':memory:') requireDurability(database);
     return database;
   } catch (error) {
@@ -163,12 +168,16 @@ function lockDirectory(directory: string): Database {
   makeOwnFile(path);
   const lock = new Database(path);
   try {
-    lock.exec('PRAGMA busy_timeout = 2000; BEGIN EXCLUSIVE;');
+    lock.exec(`PRAGMA busy_timeout = ${LOCK_MS_MAX}; BEGIN EXCLUSIVE;`);
     return lock;
   } catch (error) {
     lock.close();
-    if (((error as { errcode?: number }).errcode ?? 0) !== BUSY) {
-      throw new Error(`cannot lock the data directory with ${path}: ${(error as Error).message}`, { cause: error });
+    if (sqliteCode(error) !== SQLITE.busy) {
+      const isNoLock = sqliteCode(error) === SQLITE.noDatabase || sqliteCode(error) === SQLITE.corrupt;
+      const why = isNoLock
+        ? 'it is not as postrider made it. Nothing is kept in it: remove it, and start again'
+        : openProblem(error, directory);
+      throw new Error(`cannot lock the data directory with ${path}: ${why}`, { cause: error });
     }
     throw new Error(
       `The data directory ${directory} is in use by another postrider. ` +

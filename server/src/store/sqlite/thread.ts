@@ -37,7 +37,7 @@ try {
       say({ kind: 'broken', message: (error as Error).message });
     }
   });
-  say({ kind: 'opened' });
+  say({ kind: 'opened', found: file.found });
 } catch (error) {
   say({ kind: 'broken', message: (error as Error).message });
 }

@@ -11,6 +11,7 @@ import type { Books } from './books.ts';
 import { type ClaimCommand, Claimer, orphanedClaims, release } from './claim.ts';
 import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
+import { brokenText, SQLITE, sqliteCode } from './errors.ts';
 import * as events from './events.ts';
 import * as flowKeys from './flow-keys.ts';
 import * as jobs from './jobs.ts';
@@ -194,25 +195,14 @@ export function runBatch(
   });
 }
 
-const IOERR = 10;
-const CORRUPT = 11;
-const FULL = 13;
-const NOTADB = 26;
-
-/** The primary result code; SQLite's extended codes carry it in their low byte. */
-function sqliteCode(error: unknown): number | null {
-  const code = (error as { errcode?: unknown }).errcode;
-  return typeof code === 'number' ? code & 0xff : null;
-}
-
 function reasonOf(error: unknown): FailureReason | null {
   const code = sqliteCode(error);
-  if (code === FULL) return 'full';
-  return code === IOERR || code === CORRUPT || code === NOTADB ? 'unreadable' : null;
+  if (code === SQLITE.full) return 'full';
+  return code === SQLITE.ioError || code === SQLITE.corrupt || code === SQLITE.noDatabase ? 'unreadable' : null;
 }
 
 function requireSound(error: unknown): void {
   if (reasonOf(error) === 'unreadable') {
-    throw new StoreBroken(`SQLite can no longer write its file: ${(error as Error).message}`);
+    throw new StoreBroken(`SQLite can no longer write its file: ${brokenText(error)}`);
   }
 }

@@ -1,0 +1,67 @@
+// What an error of SQLite means to whoever runs the service: what is wrong, and what to do.
+
+import { statfsSync } from 'node:fs';
+
+/** Primary result codes. */
+export const SQLITE = {
+  busy: 5,
+  readOnly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  noDatabase: 26,
+} as const;
+
+/** What a new database and its log take, roughly. */
+const FREE_BYTES_TO_OPEN = 1024 * 1024;
+
+/** The primary result code; SQLite's extended codes carry it in their low byte. */
+export function sqliteCode(error: unknown): number | null {
+  const code = (error as { errcode?: unknown }).errcode;
+  return typeof code === 'number' ? code & 0xff : null;
+}
+
+/** Errors of SQLite get words of ours; our own need no more. */
+export function explained<T>(directory: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (sqliteCode(error) === null) throw error;
+    throw new Error(`cannot open the database in ${directory}: ${openProblem(error, directory)}`, { cause: error });
+  }
+}
+
+export function openProblem(error: unknown, directory: string): string {
+  const { message } = error as Error;
+  switch (sqliteCode(error)) {
+    case SQLITE.busy:
+      return `another program has it locked (${message}). Close it, such as a shell of sqlite3, and start again`;
+    case SQLITE.readOnly:
+    case SQLITE.cannotOpen:
+      return `it may not be written (${message}). Look at the owner and the permissions of all files in it, and whether it is mounted for writing`;
+    case SQLITE.full:
+      return `there is no space left on its disk (${message}${freeText(directory)}). Free some, and start again`;
+    case SQLITE.corrupt:
+    case SQLITE.noDatabase:
+      return `it is damaged (${message}). Copy the directory, look at the disk, run "postrider check --data ${directory}", and restore a backup`;
+    case SQLITE.ioError:
+      return `the disk failed (${message}${freeText(directory)}). Look at the disk and at the log of the system`;
+    default:
+      return message;
+  }
+}
+
+/** Why a running process ends. */
+export function brokenText(error: unknown): string {
+  const { message } = error as Error;
+  return sqliteCode(error) === SQLITE.ioError
+    ? `${message}. Look at the disk, then start it again: nothing that was acknowledged is lost`
+    : `${message}. The database is damaged: run "postrider check" on its directory, and restore a backup`;
+}
+
+function freeText(directory: string): string {
+  const { bavail, bsize } = statfsSync(directory);
+  const free = bavail * bsize;
+  return free < FREE_BYTES_TO_OPEN ? `; there are only ${free} bytes free on its disk` : '';
+}

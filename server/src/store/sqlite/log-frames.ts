@@ -1,0 +1,135 @@
+// Reads the write-ahead log of a database that nobody writes, frame by frame, as its format is documented
+// (sqlite.org/fileformat2.html). SQLite takes a log up to its first bad frame and says nothing of what comes after it.
+
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+export const LOG_HEADER_BYTES = 32;
+export const FRAME_HEADER_BYTES = 24;
+/** The words that are added up are little-endian, as on all usual machines; the next number stands for the others. */
+export const LITTLE_ENDIAN = 0x377f0682;
+const BIG_ENDIAN = LITTLE_ENDIAN + 1;
+const FRAMES_AT_ONCE = 128;
+
+/** Two sums that go on from frame to frame: a frame is bad as well if one before it is another than when it was written. */
+export type Sums = readonly [number, number];
+
+export interface LogHeader {
+  readonly isSound: boolean;
+  readonly isBigEndian: boolean;
+  readonly pageBytes: number;
+  readonly salts: Sums;
+  readonly sums: Sums;
+}
+
+export interface Frame {
+  /** From 0. */
+  readonly index: number;
+  readonly page: number;
+  /** Pages of the database after the transaction that it ends; 0 for all but its last frame. */
+  readonly commitPages: number;
+  readonly salts: Sums;
+  /** As it says itself. */
+  readonly sums: Sums;
+  /** What its sums must be, if those of the frame before it are as given. */
+  sumsAfter(before: Sums): Sums;
+  /** Its page; good until the next frame is read. */
+  readonly content: Buffer;
+}
+
+export const isSame = (a: Sums, b: Sums) => a[0] === b[0] && a[1] === b[1];
+
+export class LogFile {
+  readonly header: LogHeader;
+  readonly #path: string;
+
+  /** Null where there is no log, or nothing in it. A page size that the log does not tell is that of its database. */
+  static open(path: string, databasePageBytes: number): LogFile | null {
+    const header = readStart(path, LOG_HEADER_BYTES);
+    return header === null ? null : new LogFile(path, header, databasePageBytes);
+  }
+
+  private constructor(path: string, header: Buffer, databasePageBytes: number) {
+    this.#path = path;
+    const magic = header.readUInt32BE(0);
+    const isBigEndian = magic === BIG_ENDIAN;
+    const sums = pair(header, 24);
+    const expected = addUp(header, 0, 24, [0, 0], isBigEndian);
+    const isSound = (magic === LITTLE_ENDIAN || isBigEndian) && isSame(sums, expected);
+    const pageBytes = isSound ? header.readUInt32BE(8) : databasePageBytes;
+    this.header = { isSound, isBigEndian: isSound && isBigEndian, pageBytes, salts: pair(header, 16), sums };
+  }
+
+  /** All whole frames of the file, whatever is in them. */
+  *frames(): Generator<Frame> {
+    const { pageBytes, isBigEndian } = this.header;
+    const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+    const chunk = Buffer.allocUnsafeSlow(frameBytes * FRAMES_AT_ONCE);
+    const file = openSync(this.#path, 'r');
+    try {
+      let index = 0;
+      for (;;) {
+        const read = readSync(file, chunk, 0, chunk.length, LOG_HEADER_BYTES + index * frameBytes);
+        const frames = Math.floor(read / frameBytes);
+        for (let at = 0; at < frames * frameBytes; at += frameBytes, index += 1) {
+          const content = chunk.subarray(at + FRAME_HEADER_BYTES, at + frameBytes);
+          yield {
+            index,
+            page: chunk.readUInt32BE(at),
+            commitPages: chunk.readUInt32BE(at + 4),
+            salts: pair(chunk, at + 8),
+            sums: pair(chunk, at + 16),
+            sumsAfter: (before) => {
+              const head = addUp(chunk, at, at + 8, before, isBigEndian);
+              return addUp(chunk, at + FRAME_HEADER_BYTES, at + frameBytes, head, isBigEndian);
+            },
+            content,
+          };
+        }
+        if (frames < FRAMES_AT_ONCE) return;
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+}
+
+/** The first bytes of a file, or null if it has fewer or is not there. */
+export function readStart(path: string, length: number): Buffer | null {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    if (fstatSync(file).size < length) return null;
+    const start = Buffer.alloc(length);
+    readSync(file, start, 0, length, 0);
+    return start;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function pair(bytes: Buffer, at: number): Sums {
+  return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
+}
+
+/** Bytes from a multiple of eight to another, as SQLite adds them up. */
+export function addUp(bytes: Buffer, from: number, to: number, before: Sums, isBigEndian: boolean): Sums {
+  let [first, second] = [before[0] | 0, before[1] | 0];
+  if (isBigEndian) {
+    for (let at = from; at < to; at += 8) {
+      first = (first + bytes.readInt32BE(at) + second) | 0;
+      second = (second + bytes.readInt32BE(at + 4) + first) | 0;
+    }
+  } else {
+    const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let at = from; at < to; at += 8) {
+      first = (first + words.getInt32(at, true) + second) | 0;
+      second = (second + words.getInt32(at + 4, true) + first) | 0;
+    }
+  }
+  return [first >>> 0, second >>> 0];
+}

@@ -1,0 +1,108 @@
+// Looks at the files of a store before SQLite does. SQLite takes an empty database for a new one, leaves out of a damaged log
+// all that follows the damage, and applies the log of another database to this one; none of that with a word.
+
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DATABASE_FILE } from './directory.ts';
+import { isDamaged, type LogLook, lookAtLog } from './log-damage.ts';
+import { LOG_HEADER_BYTES, readStart } from './log-frames.ts';
+import { hasMarker, MARKER_FILE } from './marker.ts';
+
+const MAGIC = 'SQLite format 3\0';
+const DATABASE_HEADER_BYTES = 100;
+const NO_LOG_KEPT = 1;
+
+/** Starting on it would lose something, or hide that something is lost. */
+export class StoreDamaged extends Error {
+  override readonly name = 'StoreDamaged';
+}
+
+/** What is written down in the database itself, without its log. Null where it is missing or empty. */
+interface DatabaseHeader {
+  readonly isDatabase: boolean;
+  readonly pageBytes: number;
+  /** False for a copy that a backup has made: no log of this database can be beside it. */
+  readonly hasLog: boolean;
+  readonly schemaVersion: number;
+}
+
+export function logPath(directory: string): string {
+  return join(directory, `${DATABASE_FILE}-wal`);
+}
+
+/**
+ * Throws where a store was here that is not whole. Only for who holds the lock of the directory and has not opened the database:
+ * whoever closes one of its files lets go of all locks of the process on it.
+ */
+export function requireWhole(directory: string): void {
+  const header = readHeader(join(directory, DATABASE_FILE));
+  const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
+  const hasLog = logBytes > LOG_HEADER_BYTES;
+  if (header === null) {
+    if (hasMarker(directory)) throw gone(directory, 'it is missing or empty');
+    if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal is there`);
+    return;
+  }
+  if (!header.isDatabase) {
+    const what = 'it is not a database of SQLite';
+    if (hasMarker(directory)) throw gone(directory, `${what} any more`);
+    throw new StoreDamaged(
+      `cannot open the database in ${directory}: ${DATABASE_FILE} is there, but ${what}. Restore a backup in its place, ` +
+        'or choose another directory with --data.',
+    );
+  }
+  if (header.schemaVersion === 0 && hasMarker(directory)) throw gone(directory, 'there is nothing in it');
+  if (!hasLog) return;
+  if (!header.hasLog) {
+    throw new StoreDamaged(
+      `${DATABASE_FILE} in ${directory} is a copy, as a backup makes it, but beside it is the log of another database: ` +
+        `together they would be damaged. If you have restored a backup, remove ${DATABASE_FILE}-wal and ${DATABASE_FILE}-shm, and start again.`,
+    );
+  }
+  requireGoodLog(directory, header.pageBytes);
+}
+
+export function lookAtLogOf(directory: string): LogLook | null {
+  const header = readHeader(join(directory, DATABASE_FILE));
+  return header?.isDatabase ? lookAtLog(logPath(directory), header.pageBytes) : null;
+}
+
+function requireGoodLog(directory: string, pageBytes: number): void {
+  const look = lookAtLog(logPath(directory), pageBytes);
+  if (look === null || !isDamaged(look)) return;
+  // A command beside us may just have written: what is damaged stays so.
+  const again = lookAtLog(logPath(directory), pageBytes);
+  if (again === null || !isDamaged(again)) return;
+  throw new StoreDamaged(logDamageText(directory, again));
+}
+
+export function logDamageText(directory: string, { firstBad, frames, commitsLeftOut }: LogLook): string {
+  return (
+    `the log ${DATABASE_FILE}-wal in ${directory} is damaged (frame ${firstBad! + 1} of ${frames}): ${commitsLeftOut} transactions ` +
+    'that were acknowledged would be lost. Nothing was changed. Copy the directory and look at the disk; then run ' +
+    `"postrider check --repair --data ${directory}", which saves what can be read, or restore a backup.`
+  );
+}
+
+function gone(directory: string, what: string): StoreDamaged {
+  return new StoreDamaged(
+    `there was a store in ${directory}, but ${DATABASE_FILE} is not as it was: ${what}. Nothing was changed. Restore a backup ` +
+      `or put the file back. Only to begin with an empty store, remove ${MARKER_FILE}, ${DATABASE_FILE} and ${DATABASE_FILE}-wal.`,
+  );
+}
+
+function readHeader(path: string): DatabaseHeader | null {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return null;
+  const start = readStart(path, DATABASE_HEADER_BYTES);
+  if (start === null || start.toString('latin1', 0, MAGIC.length) !== MAGIC) {
+    return { isDatabase: false, pageBytes: 0, hasLog: false, schemaVersion: 0 };
+  }
+  const pageBytes = start.readUInt16BE(16);
+  return {
+    isDatabase: true,
+    pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
+    hasLog: start[18] !== NO_LOG_KEPT,
+    schemaVersion: start.readUInt32BE(60),
+  };
+}

@@ -1,0 +1,219 @@
+// Files of a store that are gone, emptied, damaged or not of one piece: where a start would lose something, or hide that
+// something is lost, there is none, and nothing has changed. A log that was only cut off is as usual after a power cut.
+
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Database } from '../../src/store/sqlite/database.ts';
+import { lookAtLog } from '../../src/store/sqlite/log-damage.ts';
+import { openBeside, openDirectory } from '../../src/store/sqlite/open.ts';
+import { checkAtStart } from '../../src/store/sqlite/start-check.ts';
+import { damage } from './damage.ts';
+import { scratchDirectory } from './scratch-directory.ts';
+
+const PAGE = 8192;
+const FRAME = PAGE + 24;
+const ROWS = 20;
+
+const rowsOf = (database: Database) =>
+  database.get<{ n: number }>("SELECT count(*) AS n FROM usage WHERE kind = 'test'")!.n;
+
+/** A store with a row a transaction, copied as a process leaves it that is killed: the rows are in its log alone. */
+function killedStore(t: TestContext): string {
+  const folder = scratchDirectory(t);
+  const { database, close } = openDirectory(join(folder, 'living'));
+  for (let row = 0; row < ROWS; row += 1) {
+    database.run("INSERT INTO usage (account_id, day, kind, count) VALUES ('acc', ?, 'test', 1)", String(row));
+  }
+  const copy = join(folder, 'killed');
+  cpSync(join(folder, 'living'), copy, { recursive: true });
+  close();
+  rmSync(join(copy, 'postrider.db-shm'));
+  return copy;
+}
+
+function reopened(directory: string): number {
+  const { database, close } = openDirectory(directory);
+  const rows = rowsOf(database);
+  close();
+  return rows;
+}
+
+/** By name; but for the lock, which whoever opens it takes. */
+function hashes(directory: string): Record<string, string> {
+  const names = readdirSync(directory).filter((name) => !name.startsWith('postrider.lock'));
+  return Object.fromEntries(names.map((name) => [name, hash('sha256', readFileSync(join(directory, name)))]));
+}
+
+/** Refused with these words, and left as it was. */
+function requireRefusal(directory: string, words: RegExp): void {
+  const before = hashes(directory);
+  assert.throws(() => openDirectory(directory), words);
+  assert.deepEqual(hashes(directory), before);
+}
+
+function inLog(directory: string, change: (log: Buffer) => void): void {
+  const path = join(directory, 'postrider.db-wal');
+  const log = readFileSync(path);
+  change(log);
+  writeFileSync(path, log);
+}
+
+const flip = (log: Buffer, at: number) => {
+  log[at]! ^= 0x10;
+};
+
+test('a database that is gone or empty is not replaced by a new one: what stood beside it says that there was a store', (t) => {
+  const directory = killedStore(t);
+  const path = join(directory, 'postrider.db');
+  truncateSync(path, 0);
+  requireRefusal(directory, /there was a store in .* missing or empty\. Nothing was changed\. Restore a backup/);
+  rmSync(path);
+  requireRefusal(directory, /missing or empty/);
+  assert.ok(!existsSync(path));
+  rmSync(join(directory, 'postrider.store'));
+  requireRefusal(directory, /missing or empty, but its log postrider\.db-wal is there/);
+  rmSync(join(directory, 'postrider.db-wal'));
+  assert.equal(reopened(directory), 0, 'what was removed on purpose, with the marker, begins anew');
+});
+
+test('a database of zeros, or one without tables, is refused too', (t) => {
+  const directory = killedStore(t);
+  const path = join(directory, 'postrider.db');
+  rmSync(join(directory, 'postrider.db-wal'));
+  const good = readFileSync(path);
+  writeFileSync(path, Buffer.alloc(good.length));
+  requireRefusal(directory, /it is not a database of SQLite any more/);
+  rmSync(path);
+  const other = new Database(path);
+  other.exec('CREATE TABLE notes (text)');
+  other.close();
+  requireRefusal(directory, /there is nothing in it/);
+});
+
+test('a store from before there were markers, and one whose marker was lost, get one', (t) => {
+  const directory = killedStore(t);
+  rmSync(join(directory, 'postrider.store'));
+  assert.equal(reopened(directory), ROWS);
+  assert.equal(statSync(join(directory, 'postrider.store')).mode & 0o777, 0o600);
+});
+
+test('a log with flipped bytes in the middle is refused: SQLite would leave out what follows without a word', (t) => {
+  const directory = killedStore(t);
+  const frames = Math.floor((statSync(join(directory, 'postrider.db-wal')).size - 32) / FRAME);
+  assert.ok(frames >= ROWS);
+  const damages: readonly (readonly [string, (log: Buffer) => void])[] = [
+    ['in a page', (log) => flip(log, 32 + 3 * FRAME + 24 + 100)],
+    ['in the first page', (log) => flip(log, 32 + 24 + 100)],
+    ['in the salt of a frame', (log) => flip(log, 32 + 3 * FRAME + 9)],
+    ['in the sum of a frame', (log) => flip(log, 32 + 3 * FRAME + 17)],
+    ['a sector of zeros', (log) => log.fill(0, 32 + 3 * FRAME - 100, 32 + 3 * FRAME + 412)],
+    ['in the header', (log) => flip(log, 17)],
+    ['no header', (log) => log.fill(0, 0, 32)],
+  ];
+  for (const [what, change] of damages) {
+    const damaged = `${directory}-${what.replaceAll(' ', '-')}`;
+    cpSync(directory, damaged, { recursive: true });
+    inLog(damaged, change);
+    requireRefusal(
+      damaged,
+      /the log postrider\.db-wal in .* is damaged \(frame \d+ of \d+\): \d+ transactions.*postrider check --repair/,
+    );
+  }
+  assert.equal(reopened(directory), ROWS);
+});
+
+test('a log that ends in the middle of its last transaction is as usual after a power cut', (t) => {
+  const directory = killedStore(t);
+  const path = join(directory, 'postrider.db-wal');
+  const log = readFileSync(path);
+  const frames = Math.floor((log.length - 32) / FRAME);
+  const cuts: readonly (readonly [string, () => void])[] = [
+    ['cut off within its last frame', () => writeFileSync(path, log.subarray(0, 32 + frames * FRAME - 100))],
+    ['the last frame is zeros', () => writeFileSync(path, Buffer.from(log).fill(0, 32 + (frames - 1) * FRAME))],
+    [
+      'of the last transaction only the end was written',
+      () =>
+        writeFileSync(
+          path,
+          Buffer.from(log).fill(0, 32 + (frames - 1) * FRAME + 4120, 32 + (frames - 1) * FRAME + 5000),
+        ),
+    ],
+    ['garbage follows', () => writeFileSync(path, Buffer.concat([log, Buffer.alloc(3 * FRAME, 0xa5)]))],
+  ];
+  for (const [what, cut] of cuts) {
+    cut();
+    const copy = `${directory}-cut`;
+    cpSync(directory, copy, { recursive: true });
+    assert.ok(reopened(copy) >= ROWS - 1, what);
+    rmSync(copy, { recursive: true });
+  }
+});
+
+test('what the log before this one has left behind it is no damage', (t) => {
+  const directory = scratchDirectory(t);
+  const { database, close } = openDirectory(directory);
+  const add = (from: number, to: number) => {
+    for (let row = from; row < to; row += 1)
+      database.run("INSERT INTO usage (account_id, day, kind, count) VALUES ('acc', ?, 'test', 1)", String(row));
+  };
+  add(0, 30);
+  // The log starts anew from its beginning, over the old frames.
+  database.exec('PRAGMA wal_checkpoint(RESTART)');
+  add(30, 33);
+  const look = lookAtLog(join(directory, 'postrider.db-wal'), PAGE);
+  assert.ok(look !== null && look.frames < 30);
+  assert.deepEqual([look.firstBad, look.commitsLeftOut], [null, 0]);
+  close();
+});
+
+test('a backup that was put beside the log of another database is refused', (t) => {
+  const directory = killedStore(t);
+  const copy = join(directory, 'copy.db');
+  const source = openBeside(directory);
+  source.exec(`VACUUM INTO '${copy}'`);
+  for (const suffix of ['', '-wal', '-shm'])
+    cpSync(join(directory, `postrider.db${suffix}`), `${directory}-kept${suffix}`);
+  source.close();
+  cpSync(copy, join(directory, 'postrider.db'));
+  cpSync(`${directory}-kept-wal`, join(directory, 'postrider.db-wal'));
+  requireRefusal(
+    directory,
+    /is a copy, as a backup makes it, but beside it is the log of another database.*remove postrider\.db-wal/,
+  );
+  rmSync(join(directory, 'postrider.db-wal'));
+  assert.equal(reopened(directory), ROWS);
+});
+
+test('the check at the start finds a damaged page, and the store opens all the same', (t) => {
+  const directory = join(scratchDirectory(t), 'data');
+  openDirectory(directory).close();
+  damage(directory, 'usage');
+  const { found, close } = openDirectory(directory);
+  close();
+  assert.match(found.problems.join('\n'), /^usage: /m);
+  assert.deepEqual(found.unchecked, []);
+});
+
+test('of a large database the small tables are checked, and the others are named', (t) => {
+  const directory = scratchDirectory(t);
+  const { database, found, close } = openDirectory(directory);
+  assert.deepEqual(found, { problems: [], unchecked: [] });
+  const fill = 'CREATE TABLE large (x); INSERT INTO large VALUES (zeroblob(70000000))';
+  database.exec(fill);
+  assert.deepEqual(checkAtStart(database), { problems: [], unchecked: ['large'] });
+  close();
+});
+
+test('a database that another program has locked is told from one that another postrider has', (t) => {
+  const directory = scratchDirectory(t);
+  openDirectory(directory).close();
+  const shell = new Database(join(directory, 'postrider.db'));
+  shell.exec('BEGIN IMMEDIATE');
+  assert.throws(() => openDirectory(directory), /another program has it locked .*Close it, such as a shell of sqlite3/);
+  shell.exec('ROLLBACK');
+  shell.close();
+  openDirectory(directory).close();
+});
