@@ -50,6 +50,12 @@ export const BUDGETS = budgets({
     each: 128,
     beyond: 'the next claim goes on from there',
   },
+  dueMessages: {
+    what: 'Delayed messages that one claim makes ready when they are due, the longest due first',
+    unit: 'messages',
+    each: 1_000,
+    beyond: 'a few of every other account are made ready beside them; the next claim goes on from there',
+  },
   inFlightBytes: {
     what: 'Message bodies of attempts under way, until they are written to the socket, or until the attempt ends when a callback will report them; bodies up to 16 KiB are not counted',
     unit: 'bytes',

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { eachMax } from '../../src/domain/budgets.ts';
 import type { Claim } from '../../src/domain/message.ts';
 import { ACCOUNT, message, messages, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
@@ -23,6 +24,15 @@ export function fairnessConformance(factory: HarnessFactory): void {
       await a.store.accept(many, NOW - 1);
       await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT }), NOW);
       const claims = await a.claims(NOW, { slots: 10 });
+      assert.equal(claims.length, 10);
+      assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
+    });
+
+    test('nor by one of which very many come due before its own', async ({ a }) => {
+      const due = NOW + 1000;
+      await a.store.accept(messages(3 * eachMax('dueMessages'), { dueAt: due }), NOW);
+      await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT, dueAt: due + 1 }), NOW);
+      const claims = await a.claims(due + 1, { slots: 10 });
       assert.equal(claims.length, 10);
       assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
     });

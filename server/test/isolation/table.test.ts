@@ -14,7 +14,8 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   slots: 'isolation/slots.test.ts',
   hostSlots: 'isolation/slots.test.ts',
-  claimHosts: 'conformance/fairness.ts',
+  claimHosts: 'conformance/claim.ts',
+  dueMessages: 'conformance/fairness.ts',
   inFlightBytes: 'isolation/bytes-in-flight.test.ts',
   uploads: 'isolation/uploads.test.ts',
   plannedMessages: 'isolation/request-size.test.ts',

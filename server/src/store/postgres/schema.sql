@@ -167,6 +167,7 @@ CREATE INDEX messages_alone ON messages USING btree (alone_from_at) WHERE (alone
 CREATE INDEX messages_behind_flow_key ON messages USING btree (account_id, flow_key, due_at, seq) WHERE ((state = 'queued'::text) AND (flow_key IS NOT NULL));
 CREATE INDEX messages_claimed ON messages USING btree (node) WHERE (state = 'claimed'::text);
 CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'delayed'::text);
+CREATE INDEX messages_delayed_of_account ON messages USING btree (account_id, due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
 CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX messages_held ON messages USING btree (account_id, seq) WHERE (held_at IS NOT NULL);
@@ -278,4 +279,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (7);
+INSERT INTO schema_version (version) VALUES (8);

@@ -6,6 +6,7 @@ import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
 import { type MessageRow, startStep, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
@@ -19,9 +20,6 @@ import { forgetStart } from './journal.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
-
-/** What becomes due at one moment is made ready in pieces, so that no transaction is long. */
-const PROMOTE_MAX = 1000;
 
 export interface ClaimCommand extends ClaimRequest {
   /** Makes lease ids: unique for this node and this call. */
@@ -41,6 +39,7 @@ export class Claimer {
   readonly #books: Books;
   readonly #pace = new LookingPace();
   #lastAccount = '';
+  #lastPromoted = '';
   readonly #lastHosts = new Map<string, string>();
 
   constructor(database: Database, books: Books) {
@@ -50,7 +49,7 @@ export class Claimer {
 
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
-    promoteDue(database, command.now);
+    this.#promoteDue(command.now);
     startDueQueues(database, command.now, PROMOTE_MAX);
     admitDueKeys(database, command.now, PROMOTE_MAX);
     const claiming: Claiming = {
@@ -70,6 +69,24 @@ export class Claimer {
       nextScheduleAt: nextScheduleAt(database),
       hasMore: database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined,
     };
+  }
+
+  /** The longest due first; when that is a whole piece, a few of other accounts beside it, which would wait behind them. */
+  #promoteDue(now: number): void {
+    const database = this.#database;
+    if (promoteDue(database, 'due_at <= ?', [now], PROMOTE_MAX, now) < PROMOTE_MAX) return;
+    const accounts = around(this.#lastPromoted, (after, upTo) =>
+      database.get<{ key: string }>(
+        `SELECT account_id AS key FROM messages
+           WHERE state = 'delayed' AND account_id > ? AND account_id <= ? ORDER BY account_id LIMIT 1`,
+        after,
+        upTo,
+      ),
+    );
+    for (const accountId of accounts.take(PROMOTE_ACCOUNTS_MAX)) {
+      promoteDue(database, 'account_id = ? AND due_at <= ?', [accountId, now], PROMOTE_OF_ACCOUNT_MAX, now);
+      this.#lastPromoted = accountId;
+    }
   }
 
   #claimReady(claiming: Claiming): void {
@@ -244,20 +261,27 @@ function shareOut(count: number, keys: readonly string[], take: (key: string, sh
   return count - left;
 }
 
-/** What has come due is ready, or, under a flow key, waits to be let through. */
-function promoteDue(database: Database, now: number): void {
+/** What has come due is ready, or, under a flow key, waits to be let through. Answers how many these were. */
+function promoteDue(
+  database: Database,
+  which: 'due_at <= ?' | 'account_id = ? AND due_at <= ?',
+  values: readonly (string | number)[],
+  most: number,
+  now: number,
+): number {
   const due = database.all<{ account_id: string; flow_key: string | null }>(
     `UPDATE messages SET state = iif(flow_key IS NULL, 'ready', 'queued') WHERE seq IN
-       (SELECT seq FROM messages WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at LIMIT ?)
+       (SELECT seq FROM messages WHERE state = 'delayed' AND ${which} ORDER BY due_at LIMIT ?)
        RETURNING account_id, flow_key`,
-    now,
-    PROMOTE_MAX,
+    ...values,
+    most,
   );
   const keys = new Map<string, readonly [string, string]>();
   for (const { account_id: accountId, flow_key: key } of due) {
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
   for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
+  return due.length;
 }
 
 /** When something that waits for the clock becomes due. */

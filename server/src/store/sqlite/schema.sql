@@ -275,5 +275,6 @@ CREATE TABLE bodies (
 CREATE INDEX messages_of_body ON messages (body_id) WHERE body_id IS NOT NULL;
 CREATE INDEX messages_alone ON messages (alone_from_at) WHERE alone_from_at IS NOT NULL;
 CREATE INDEX messages_held ON messages (account_id, seq) WHERE held_at IS NOT NULL;
+CREATE INDEX messages_delayed_of_account ON messages (account_id, due_at) WHERE state = 'delayed';
 
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
