@@ -19,6 +19,8 @@ const FROM_OUTSIDE = ['http', 'api', 'isolation', 'oracle', 'security'].map(
 );
 const SUMMARY = join(import.meta.dirname, 'summary-reporter.ts');
 const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000'];
+/** What is compiled once for the hundreds of processes and threads that the tests start; it takes a third of their work. */
+const COMPILED = join(ROOT, 'node_modules', '.cache', 'compiled-for-tests');
 const SLOWEST_SHOWN_MAX = 12;
 
 const summaries = mkdtempSync(join(tmpdir(), 'postrider-test-'));
@@ -49,7 +51,7 @@ async function pass(
   running = spawn(process.execPath, [...FLAGS, ...flags, ...reporters, ...files], {
     cwd: ROOT,
     stdio: 'inherit',
-    env: { ...process.env, ...env },
+    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...env },
   });
   const [code] = (await once(running, 'exit')) as [number | null];
   running = null;

@@ -7,18 +7,17 @@ import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, lockKeys, uncountStarts } from './flow-keys.ts';
+import { uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
 import { forgetStarts } from './journal.ts';
 import { type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
-import { keyOf, Pairs } from './lines.ts';
+import { keyOf } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
-import { startDueQueues } from './queues.ts';
+import { Promoter } from './promote.ts';
 
 const LEFT_MS = 20;
 
@@ -46,7 +45,7 @@ const LOOK = `SELECT
 /** Remembers where the last claim stopped, so that the next goes on from there. */
 export class Claimer {
   readonly #lanes = new Lanes();
-  #lastPromoted = '';
+  readonly #promoter = new Promoter();
   readonly #pace = new LookingPace();
 
   /** `transaction` runs work on a connection and commits it. */
@@ -60,7 +59,7 @@ export class Claimer {
     if (!waiting.is_ready && !isDue(waiting, command.now))
       return { claims: [], ...later(waiting, command.now), hasMore: false };
     const { claims, isCut, after } = await transaction(async (database) => {
-      await this.#makeReady(database, waiting, command.now);
+      await this.#promoter.makeReady(database, waiting, command.now);
       const { taken, isCut } = await this.#takeReady(database, new SlotBudget(command.limits));
       const claims = await leaseReady(database, command, command.now, taken);
       return { claims, isCut, after: await lookAround(database) };
@@ -74,25 +73,6 @@ export class Claimer {
       // What is left is mostly left for want of room; what another node holds is looked at again when it lets go.
       hasMore: after.is_ready,
     };
-  }
-
-  /** What has come due is ready, or, under a flow key, waits to be let through. */
-  async #makeReady(database: Database, waiting: Waiting, now: number): Promise<void> {
-    const isPast = (at: number | null) => at !== null && at <= now;
-    if (isPast(waiting.delayed_at)) {
-      const count = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
-      if (count === PROMOTE_MAX) await this.#promoteOthers(database, now);
-    }
-    if (isPast(waiting.queue_at)) await startDueQueues(database, now, PROMOTE_MAX);
-    if (isPast(waiting.key_at)) await admitDueKeys(database, now, PROMOTE_MAX);
-  }
-
-  /** A few of each account, which would wait behind those of one that has thousands. */
-  async #promoteOthers(database: Database, now: number): Promise<void> {
-    const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastPromoted, PROMOTE_ACCOUNTS_MAX);
-    const ids = accounts.map(({ id }) => id);
-    if (ids.length > 0) await promote(database, DUE_OF_ACCOUNTS, now, PROMOTE_OF_ACCOUNT_MAX, ids);
-    this.#lastPromoted = ids.length < PROMOTE_ACCOUNTS_MAX ? '' : ids.at(-1)!;
   }
 
   /** Locks as many ready messages as the budget allows. `isCut`: there may be more for which it has room. */
@@ -308,48 +288,6 @@ function later({ delayed_at, queue_at, key_at, schedule_at }: Waiting, now: numb
   // What is due and was left, somebody else has in hand, or it was too much for one transaction: in a moment again.
   const nextDueAt = dueAt === null || dueAt === NEVER_AT ? null : dueAt > now ? dueAt : now + LEFT_MS;
   return { nextDueAt, nextScheduleAt: schedule_at };
-}
-
-/** At most $2 in all. */
-const LONGEST_DUE = `SELECT account_id, seq FROM messages WHERE state = 'delayed' AND due_at <= $1
-  ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED`;
-
-/** At most $2 of each of the accounts $3. */
-const DUE_OF_ACCOUNTS = `SELECT m.account_id, m.seq FROM unnest($3::text[]) AS account (id) CROSS JOIN LATERAL
-  (SELECT account_id, seq FROM messages WHERE state = 'delayed' AND account_id = account.id AND due_at <= $1
-     ORDER BY account_id, due_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS m`;
-
-/** $2 accounts behind $1 that have something delayed, by steps through the index. */
-const DELAYED_ACCOUNTS = `WITH RECURSIVE account (id) AS (
-    (SELECT account_id FROM messages WHERE state = 'delayed' AND account_id > $1 ORDER BY account_id, due_at LIMIT 1)
-    UNION ALL
-    SELECT (SELECT account_id FROM messages WHERE state = 'delayed' AND account_id > account.id
-              ORDER BY account_id, due_at LIMIT 1)
-      FROM account WHERE account.id IS NOT NULL)
-  SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
-
-/** What has come due is ready, or, under a flow key, waits to be let through. Answers how many these were. */
-async function promote(
-  database: Database,
-  which: typeof LONGEST_DUE | typeof DUE_OF_ACCOUNTS,
-  now: number,
-  most: number,
-  ...accounts: readonly (readonly string[])[]
-): Promise<number> {
-  const due = await database.all<{ account_id: string; flow_key: string | null; count: number }>(
-    `WITH due AS
-       (UPDATE messages m SET state = CASE WHEN m.flow_key IS NULL THEN 'ready' ELSE 'queued' END FROM (${which}) AS first
-          WHERE m.account_id = first.account_id AND m.seq = first.seq RETURNING m.account_id, m.flow_key)
-     SELECT account_id, flow_key, count(*)::int AS count FROM due GROUP BY account_id, flow_key`,
-    now,
-    most,
-    ...accounts,
-  );
-  const keys = new Pairs(
-    due.flatMap(({ account_id, flow_key }) => (flow_key === null ? [] : [[account_id, flow_key] as const])),
-  );
-  await admitWaiting(database, await lockKeys(database, keys), now);
-  return due.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Puts claims back whose attempt never started. */

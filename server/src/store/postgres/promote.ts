@@ -1,0 +1,79 @@
+// Makes ready what has come due: delayed messages, queues and flow keys that wait for the clock.
+
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
+import type { Database } from './database.ts';
+import { admitDueKeys, admitWaiting, lockKeys } from './flow-keys.ts';
+import { Pairs } from './lines.ts';
+import { startDueQueues } from './queues.ts';
+
+/** When the first of each comes due. */
+export interface DueTimes {
+  readonly delayed_at: number | null;
+  readonly queue_at: number | null;
+  readonly key_at: number | null;
+}
+
+/** Remembers where it stopped, so that the next call goes on from there. */
+export class Promoter {
+  #lastAccount = '';
+
+  async makeReady(database: Database, times: DueTimes, now: number): Promise<void> {
+    const isPast = (at: number | null) => at !== null && at <= now;
+    if (isPast(times.delayed_at)) {
+      const count = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
+      if (count === PROMOTE_MAX) await this.#promoteOthers(database, now);
+    }
+    if (isPast(times.queue_at)) await startDueQueues(database, now, PROMOTE_MAX);
+    if (isPast(times.key_at)) await admitDueKeys(database, now, PROMOTE_MAX);
+  }
+
+  /** A few of each account, which would wait behind those of one that has thousands. */
+  async #promoteOthers(database: Database, now: number): Promise<void> {
+    const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastAccount, PROMOTE_ACCOUNTS_MAX);
+    const ids = accounts.map(({ id }) => id);
+    if (ids.length > 0) await promote(database, DUE_OF_ACCOUNTS, now, PROMOTE_OF_ACCOUNT_MAX, ids);
+    this.#lastAccount = ids.length < PROMOTE_ACCOUNTS_MAX ? '' : ids.at(-1)!;
+  }
+}
+
+/** At most $2 in all. */
+const LONGEST_DUE = `SELECT account_id, seq FROM messages WHERE state = 'delayed' AND due_at <= $1
+  ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED`;
+
+/** At most $2 of each of the accounts $3. */
+const DUE_OF_ACCOUNTS = `SELECT m.account_id, m.seq FROM unnest($3::text[]) AS account (id) CROSS JOIN LATERAL
+  (SELECT account_id, seq FROM messages WHERE state = 'delayed' AND account_id = account.id AND due_at <= $1
+     ORDER BY account_id, due_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS m`;
+
+/** $2 accounts behind $1 that have something delayed, by steps through the index. */
+const DELAYED_ACCOUNTS = `WITH RECURSIVE account (id) AS (
+    (SELECT account_id FROM messages WHERE state = 'delayed' AND account_id > $1 ORDER BY account_id, due_at LIMIT 1)
+    UNION ALL
+    SELECT (SELECT account_id FROM messages WHERE state = 'delayed' AND account_id > account.id
+              ORDER BY account_id, due_at LIMIT 1)
+      FROM account WHERE account.id IS NOT NULL)
+  SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
+
+/** What has come due is ready, or, under a flow key, waits to be let through. Answers how many these were. */
+async function promote(
+  database: Database,
+  which: typeof LONGEST_DUE | typeof DUE_OF_ACCOUNTS,
+  now: number,
+  most: number,
+  ...accounts: readonly (readonly string[])[]
+): Promise<number> {
+  const due = await database.all<{ account_id: string; flow_key: string | null; count: number }>(
+    `WITH due AS
+       (UPDATE messages m SET state = CASE WHEN m.flow_key IS NULL THEN 'ready' ELSE 'queued' END FROM (${which}) AS first
+          WHERE m.account_id = first.account_id AND m.seq = first.seq RETURNING m.account_id, m.flow_key)
+     SELECT account_id, flow_key, count(*)::int AS count FROM due GROUP BY account_id, flow_key`,
+    now,
+    most,
+    ...accounts,
+  );
+  const keys = new Pairs(
+    due.flatMap(({ account_id, flow_key }) => (flow_key === null ? [] : [[account_id, flow_key] as const])),
+  );
+  await admitWaiting(database, await lockKeys(database, keys), now);
+  return due.reduce((sum, { count }) => sum + count, 0);
+}
