@@ -30,7 +30,7 @@ test('with a million open messages the first claim comes within 5 s of the start
 /** Straight into the file, which is not what is tested: a half is ready, a quarter each due by now and in queues; 500 are claimed, as many as a node may have. */
 function fill(path: string): void {
   const database = openDatabase(path);
-  database.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0;');
+  database.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -1000000;');
   const numbers = 'WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < ?)';
   database.transaction(() => {
     database.run(
