@@ -150,7 +150,9 @@ export const calls = {
       `/v2/events${query(filter)}`,
     ),
   overview: () => call<wire.Overview>('GET', '/v2/overview'),
-  activity: () => call<wire.Activity>('GET', '/v2/activity'),
+  /** The last hour, unless another time is given: `fromDate` and `toDate`, as in the filters. */
+  activity: (time: { readonly fromDate?: string; readonly toDate?: string } = {}) =>
+    call<wire.Activity>('GET', `/v2/activity${query(time)}`),
 
   getAccount: () => call<wire.OwnAccount>('GET', '/v2/account'),
   getKeys: () => call<wire.SigningKeys>('GET', '/v2/keys'),

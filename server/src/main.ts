@@ -53,7 +53,7 @@ import { openStore, storeFiles, storePlace } from './open-store.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logEngine, logGone } from './telemetry/log.ts';
-import { countEngine, countingStore, Metrics } from './telemetry/metrics.ts';
+import { countEngine, countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
 import { jobRunner } from './upkeep/jobs.ts';
@@ -130,6 +130,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const isForQstash = isForQstashClients(headerPrefix);
 
   const metrics = new Metrics();
+  const messages = messageCounters(metrics);
   const sizeLimits = requestSizeLimits(config.batchMax, config.requestBytesMax);
   // An account alone gets half: what one request may make always fits into that.
   const inbox = new Inbox(
@@ -142,7 +143,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const disk = diskWatch(config.store === null ? config.data : null, config.minFreeDiskBytes);
   const store = countingStore(
     await openStore(config, { node, about, world, log, inbox, onBroken: options.onBroken }),
-    metrics,
+    messages,
     disk.noteWrite,
   );
   const files = filesWatch(storeFiles(config), (gone) => logGone(log, gone));
@@ -170,7 +171,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     sizeLimits,
   });
   const noteInLog = logEngine(log);
-  const noteInMetrics = countEngine(metrics);
+  const noteInMetrics = countEngine(metrics, messages);
   const sender = createUndiciSender({
     world,
     policy,

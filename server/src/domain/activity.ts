@@ -1,22 +1,14 @@
 // What happened in a stretch of time, as numbers: how much came, went, was tried again or given up, and how late the
-// deliveries were. Stretches can be added up, so the lags are kept as a histogram and not as a list.
+// deliveries were. Each is counted in the transaction it happens in, by account and minute; stretches can be added up,
+// so the lags are kept as a histogram and not as a list.
 
 import { attemptEnds } from './event.ts';
-import type { Attempt } from './message.ts';
-
-/** One step of the journal, as far as it counts. */
-export interface ActivityStep {
-  readonly kind: 'accepted' | 'attempt' | 'released' | 'cancelled';
-  /** How it ended; null for the other kinds. */
-  readonly attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'> | null;
-  /** From when it was due at first until the attempt ended. */
-  readonly lagMs: number;
-}
+import type { Attempt, Message } from './message.ts';
 
 export interface Activity {
   readonly accepted: number;
   readonly delivered: number;
-  /** Failed attempts that another one follows. */
+  /** Failed attempts that another one follows; one that we cut off is none. */
   readonly retried: number;
   readonly failed: number;
   readonly cancelled: number;
@@ -36,22 +28,48 @@ export const NO_ACTIVITY: Activity = {
   lags: new Array(LAG_BUCKETS).fill(0),
 };
 
-export function tally(steps: Iterable<ActivityStep>): Activity {
-  const count = { accepted: 0, delivered: 0, retried: 0, failed: 0, cancelled: 0 };
+/** What a store counts, as small numbers that never change their meaning: from DELIVERED on, deliveries by their lag. */
+export const COUNTED = { accepted: 0, retried: 1, failed: 2, cancelled: 3 } as const;
+const DELIVERED = 10;
+
+/** Both are kept: minutes for the last half day, hours for the last weeks. */
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 3_600_000;
+export const MINUTES_KEPT_MS = 12 * HOUR_MS;
+export const HOURS_KEPT_MS = 35 * 24 * HOUR_MS;
+
+/** The start of the minute or hour that this instant lies in. */
+export function startOf(at: number, spanMs: number): number {
+  return at - (((at % spanMs) + spanMs) % spanMs);
+}
+
+/** What the end of an attempt counts as; null for one that we cut off. */
+export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>, lagMs: number): number | null {
+  if (attempt.outcome === 'interrupted') return null;
+  const end = attemptEnds(attempt).at(-1);
+  if (end === 'DELIVERED') return DELIVERED + lagBucket(lagMs);
+  return end === 'RETRY' ? COUNTED.retried : COUNTED.failed;
+}
+
+/**
+ * How late a delivery was: from when it could start at first, which its own queue or flow key may have put off beyond
+ * its due time.
+ */
+export function lagMs({ firstDueAt, readyAt }: Pick<Message, 'firstDueAt' | 'readyAt'>, endedAt: number): number {
+  return Math.max(0, endedAt - Math.max(firstDueAt, readyAt ?? firstDueAt));
+}
+
+/** What a store has counted. */
+export function activityOf(rows: Iterable<{ readonly kind: number; readonly count: number }>): Activity {
+  const count = { accepted: 0, retried: 0, failed: 0, cancelled: 0 };
   const lags: number[] = new Array(LAG_BUCKETS).fill(0);
-  for (const { kind, attempt, lagMs } of steps) {
-    if (kind === 'accepted' || kind === 'cancelled') count[kind] += 1;
-    else if (kind === 'attempt') {
-      const end = attempt && attemptEnds(attempt).at(-1);
-      if (end === 'RETRY') count.retried += 1;
-      else if (end === 'FAILED') count.failed += 1;
-      else if (end === 'DELIVERED') {
-        count.delivered += 1;
-        lags[lagBucket(lagMs)]! += 1;
-      }
-    }
+  const names = Object.keys(COUNTED) as (keyof typeof COUNTED)[];
+  for (const { kind, count: n } of rows) {
+    const name = names.find((each) => COUNTED[each] === kind);
+    if (name) count[name] += n;
+    else if (kind >= DELIVERED && kind < DELIVERED + LAG_BUCKETS) lags[kind - DELIVERED]! += n;
   }
-  return { ...count, lags };
+  return { ...count, delivered: lags.reduce((sum, n) => sum + n, 0), lags };
 }
 
 export function sumOf(all: readonly Activity[]): Activity {
@@ -82,4 +100,24 @@ export function lagPercentile({ lags }: Pick<Activity, 'lags'>, share: number): 
     if (seen >= share * total) return Math.round(2 ** ((bucket + 1) / 2));
   }
   return null;
+}
+
+/** One bar of a picture: as many as are asked for at most, each a minute, some minutes, an hour, some hours or a day. */
+const SPANS_MS = [1, 5, 15, 60, 6 * 60, 24 * 60].map((minutes) => minutes * MINUTE_MS);
+export const BUCKETS_MAX = 180;
+
+export interface Stretch {
+  readonly fromAt: number;
+  /** The last bucket begins before it. */
+  readonly toAt: number;
+  readonly bucketMs: number;
+}
+
+/** The buckets that cover a time; what lies before the minutes that are kept is told by the hour. */
+export function stretchOf(fromAt: number, toAt: number, now: number): Stretch {
+  const first = Math.max(fromAt, now - HOURS_KEPT_MS);
+  const spanMin = first < startOf(now - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS ? HOUR_MS : MINUTE_MS;
+  const fits = (span: number) => span >= spanMin && (toAt - startOf(first, span)) / span <= BUCKETS_MAX;
+  const bucketMs = SPANS_MS.find(fits) ?? SPANS_MS.at(-1)!;
+  return { fromAt: startOf(first, bucketMs), toAt, bucketMs };
 }

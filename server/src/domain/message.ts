@@ -81,6 +81,8 @@ export type MessageState = 'pending' | 'claimed' | 'held' | 'delivered' | 'faile
 export interface Message extends NewMessage {
   readonly state: MessageState;
   readonly firstDueAt: number;
+  /** In a queue or under a flow key: since when neither holds it back. */
+  readonly readyAt: number | null;
   /** Failed attempts with a known result that were followed by another: what `retriesMax` limits. */
   readonly retried: number;
   /** Attempts cut off by a crash since the last known result: they use up no retry. */
@@ -152,6 +154,8 @@ export interface Settlement {
   readonly accountId: string;
   readonly messageId: string;
   readonly attempt: Attempt;
+  /** How late it is a delivery, if it is one. */
+  readonly lagMs: number;
   readonly retried: number;
   readonly interrupted: number;
   readonly aloneAtCrash: number;

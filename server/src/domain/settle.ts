@@ -1,6 +1,7 @@
 // The decision when an attempt has ended: what becomes of the message, what is kept of the attempt, which callbacks
 // follow. Pure, and the only place where a Settlement is made.
 
+import { lagMs } from './activity.ts';
 import { backoffMs } from './backoff.ts';
 import { planCallbackMessage } from './callback.ts';
 import { callbackRoom } from './descent.ts';
@@ -49,6 +50,7 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
     accountId: message.accountId,
     messageId: message.id,
     attempt,
+    lagMs: lagMs(message, end.endedAt),
     retried: message.retried + (verdict.kind === 'retry' ? 1 : 0),
     ...verdict.counts,
     next,
@@ -81,7 +83,8 @@ export function decideSafely(
     const { lease } = claim;
     const { accountId, id: messageId, retried } = message;
     const attempt = attemptRecord(message, end, null);
-    return { lease, accountId, messageId, attempt, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
+    const late = lagMs(message, end.endedAt);
+    return { lease, accountId, messageId, attempt, lagMs: late, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
   }
 }
 

@@ -10,10 +10,13 @@ export interface OpenGroup {
   readonly hasAttempts: boolean;
   /** Its time has not come yet. */
   readonly isLater: boolean;
+  /** Its queue is paused or has others before it, or its flow key lets nothing through. */
+  readonly isHeldBack: boolean;
   /** It takes one of the places of its queue. */
   readonly holdsSlot: boolean;
   readonly count: number;
-  readonly dueAtMin: number;
+  /** Since when the first of them could start. */
+  readonly readyAtMin: number;
 }
 
 export interface StandingCounts {
@@ -29,7 +32,10 @@ export interface StandingCounts {
 
 export interface Standing {
   readonly open: StandingCounts;
-  /** The due time of what has been due for longest and is not under way; null when nothing is late. */
+  /**
+   * Since when the one that has waited for longest could start, and does not; null when nothing is late. What its own
+   * queue or flow key holds back is not late.
+   */
   readonly oldestDueAt: number | null;
   readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
 }
@@ -45,10 +51,10 @@ export interface AccountStanding extends Standing {
 
 export function standingOf(groups: readonly OpenGroup[]): Standing {
   const queueNames = [...new Set(groups.flatMap(({ queueName }) => (queueName === null ? [] : [queueName])))].sort();
-  const late = groups.filter((group) => group.state === 'pending' && !group.isLater);
+  const late = groups.filter(({ state, isLater, isHeldBack }) => state === 'pending' && !isLater && !isHeldBack);
   return {
     open: countsOf(groups),
-    oldestDueAt: late.length === 0 ? null : Math.min(...late.map(({ dueAtMin }) => dueAtMin)),
+    oldestDueAt: late.length === 0 ? null : Math.min(...late.map(({ readyAtMin }) => readyAtMin)),
     queues: queueNames.map((name) => {
       const own = groups.filter(({ queueName }) => queueName === name);
       return { name, ...countsOf(own), placesTaken: sum(own.filter(({ holdsSlot }) => holdsSlot)) };

@@ -20,6 +20,8 @@ export const MOVED_TABLES = [
   'message_labels',
   'attempts',
   'journal',
+  'activity_minutes',
+  'activity_hours',
 ] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number];
 

@@ -2,7 +2,6 @@
 // between the adapters in keys and column types only: one keeps flags as 0 and 1, another as booleans.
 
 import type { Scope, Token } from '../domain/account.ts';
-import type { ActivityStep } from '../domain/activity.ts';
 import { DESCENDANTS_MAX } from '../domain/descent.ts';
 import type { Step } from '../domain/event.ts';
 import type { FailureFact } from '../domain/failure-group.ts';
@@ -83,6 +82,7 @@ export interface MessageRow {
   alone_at_crash: number;
   alone_from_at: number | null;
   held_at: number | null;
+  ready_at: number | null;
   /** Where it was read for people: whether the last attempt was the retry decided last. */
   has_begun_retry?: Flag | null;
 }
@@ -125,6 +125,7 @@ export function toMessage(row: MessageRow): Message {
     dueAt: row.alone_from_at ?? row.due_at,
     state: toState(row),
     firstDueAt: row.first_due_at,
+    readyAt: row.ready_at,
     retried: row.retried,
     interrupted: row.interrupted,
     aloneAtCrash: row.alone_at_crash,
@@ -296,9 +297,10 @@ export interface OpenGroupRow {
   is_held: Flag;
   has_attempts: Flag;
   is_later: Flag;
+  is_held_back: Flag;
   holds_slot: Flag;
   count: number;
-  due_at_min: number;
+  ready_at_min: number;
 }
 
 export function toOpenGroup(row: OpenGroupRow): OpenGroup {
@@ -307,19 +309,11 @@ export function toOpenGroup(row: OpenGroupRow): OpenGroup {
     state: row.is_claimed ? 'claimed' : row.is_held ? 'held' : 'pending',
     hasAttempts: Boolean(row.has_attempts),
     isLater: Boolean(row.is_later),
+    isHeldBack: Boolean(row.is_held_back),
     holdsSlot: Boolean(row.holds_slot),
     count: row.count,
-    dueAtMin: row.due_at_min,
+    readyAtMin: row.ready_at_min,
   };
-}
-
-/** A step of the journal but for the start of an attempt, with the attempt if one ended. */
-export interface StepRow {
-  step: number;
-  outcome: Attempt['outcome'] | null;
-  status: number | null;
-  next_at: number | null;
-  lag_ms: number | null;
 }
 
 /** Steps other than the end of attempt 1, 2, 3 …; see the migrations. */
@@ -354,14 +348,6 @@ export function bareStep({
   if (step === RELEASED) return { kind: 'released', at };
   const number = startedBy(step);
   return number === null ? null : { kind: 'started', number, at };
-}
-
-export function toStep(row: StepRow): ActivityStep {
-  if (row.step === ACCEPTED || row.step === ACCEPTED_STARTED) return { kind: 'accepted', attempt: null, lagMs: 0 };
-  if (row.step === CANCELLED) return { kind: 'cancelled', attempt: null, lagMs: 0 };
-  if (row.step === RELEASED) return { kind: 'released', attempt: null, lagMs: 0 };
-  const attempt = row.outcome && { outcome: row.outcome, status: row.status, nextAt: row.next_at };
-  return { kind: 'attempt', attempt, lagMs: row.lag_ms ?? 0 };
 }
 
 export interface FailureRow {

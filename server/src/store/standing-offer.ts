@@ -246,6 +246,7 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, n
       ...message,
       state: 'claimed',
       firstDueAt: message.dueAt,
+      readyAt: null,
       retried: 0,
       ...NO_INTERRUPTIONS,
       attempts: 0,

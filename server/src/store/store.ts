@@ -3,9 +3,7 @@
 // argument of every verb that touches what an account owns: a foreign id answers like a missing one.
 
 import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../domain/account.ts';
-import type { Activity } from '../domain/activity.ts';
 import type { EventFilter, MessageEvent } from '../domain/event.ts';
-import type { FailureGroup } from '../domain/failure-group.ts';
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
@@ -14,9 +12,9 @@ import type { NodeInfo } from '../domain/node.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
-import type { AccountStanding } from '../domain/standing.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
+import type { NumbersStore } from './numbers-store.ts';
 import type { RecoveryStore } from './recovery-store.ts';
 
 export type { EventFilter } from '../domain/event.ts';
@@ -156,7 +154,7 @@ export interface SettleOptions {
   readonly canWait?: boolean;
 }
 
-export interface Store extends RecoveryStore {
+export interface Store extends RecoveryStore, NumbersStore {
   // ——— in ———
 
   /**
@@ -249,22 +247,6 @@ export interface Store extends RecoveryStore {
 
   counts(): Promise<Counts>;
 
-  // ——— numbers for people ———
-
-  /** Reads at most `limit` open messages, the oldest ones, and counts the others up to it. */
-  standing(accountId: string, now: number, limit: number): Promise<AccountStanding>;
-
-  /** What happened from one time until before another: at most `limit` steps, the last ones; `looked` says how many. */
-  activity(
-    accountId: string,
-    fromAt: number,
-    toAt: number,
-    limit: number,
-  ): Promise<{ readonly activity: Activity; readonly looked: number }>;
-
-  /** The newest `limit` dead letters, grouped by host and reason. */
-  failureGroups(accountId: string, limit: number): Promise<readonly FailureGroup[]>;
-
   // ——— queues ———
 
   /** Makes the queue or changes what `change` names; takes effect with the next claim. */
@@ -304,10 +286,10 @@ export interface Store extends RecoveryStore {
   /** Some of those that are due, an equal part for each account, beginning with the accounts behind `limits.after`. */
   dueSchedules(now: number, limits: DueLimits): Promise<DueSchedules>;
   /**
-   * Takes the ticks that `schedule.nextAt` names and accepts their messages, all together or nothing. False for one that
-   * was taken or paused already, or that another node is about to take.
+   * Takes the ticks that `schedule.nextAt` names and accepts their messages, all together or nothing; answers how many
+   * each has made. Null for one that was taken or paused already, or that another node is about to take.
    */
-  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly boolean[]>;
+  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly (number | null)[]>;
 
   // ——— bulk operations ———
 

@@ -2,6 +2,7 @@
 // and gauges need no dependency. Nothing here tells one account from another.
 
 import type { EngineEvent } from '../delivery/engine.ts';
+import type { MessageKind } from '../domain/message.ts';
 import type { AcceptAnswer, Store } from '../store/store.ts';
 
 interface Family {
@@ -91,27 +92,47 @@ export class Metrics {
   }
 }
 
+/** By the way they came in: a message of any kind is counted once, on the node that accepted it. */
+const WAYS_IN = {
+  publish: 'way="publish"',
+  schedule: 'way="schedule"',
+  callback: 'way="callback"',
+  failureCallback: 'way="failureCallback"',
+  retry: 'way="retry"',
+} satisfies Record<MessageKind | 'retry', string>;
+
+const ENDS = { delivered: 'state="delivered"', failed: 'state="failed"', cancelled: 'state="cancelled"' };
+
+export type MessageCounters = ReturnType<typeof messageCounters>;
+
+export function messageCounters(metrics: Metrics) {
+  const countAccepted = metrics.counter(
+    'postrider_messages_accepted_total',
+    'Messages accepted, by the way they came in: published, made by a schedule, as a callback, as a retry of a dead letter.',
+  );
+  const countEnded = metrics.counter('postrider_messages_ended_total', 'Messages that have ended, by state.');
+  return {
+    accepted(way: keyof typeof WAYS_IN, by: number): void {
+      if (by > 0) countAccepted(WAYS_IN[way], by);
+    },
+    ended(state: keyof typeof ENDS, by: number): void {
+      if (by > 0) countEnded(ENDS[state], by);
+    },
+  };
+}
+
 /**
- * The store with its acceptances counted: every way in goes through it. `noteWrite` is told why one failed, or null; and the
- * same of the signs of life, which are written also while nobody publishes.
+ * The store with its acceptances and cancellations counted; what settlements lead to is counted as the engine tells it.
+ * `noteWrite` is told why an acceptance failed, or null; and the same of the signs of life, which are written also while
+ * nobody publishes.
  */
-export function countingStore(store: Store, metrics: Metrics, noteWrite: (error: unknown) => void): Store {
-  const accepted = metrics.counter('postrider_messages_accepted_total', 'Messages accepted, callbacks not included.');
+export function countingStore(
+  store: Store,
+  { accepted, ended }: MessageCounters,
+  noteWrite: (error: unknown) => void,
+): Store {
   return {
     ...store,
-    async accept(messages, now, dayMax) {
-      let answer: AcceptAnswer;
-      try {
-        answer = await store.accept(messages, now, dayMax);
-      } catch (error) {
-        noteWrite(error);
-        throw error;
-      }
-      noteWrite(null);
-      if (!answer.isOverQuota)
-        accepted(undefined, messages.length - answer.duplicates.filter((id) => id !== null).length);
-      return answer;
-    },
     async heartbeat(node, ttlMs) {
       try {
         await store.heartbeat(node, ttlMs);
@@ -121,18 +142,53 @@ export function countingStore(store: Store, metrics: Metrics, noteWrite: (error:
       }
       noteWrite(null);
     },
+    async accept(messages, now, dayMax) {
+      let answer: AcceptAnswer;
+      try {
+        answer = await store.accept(messages, now, dayMax);
+      } catch (error) {
+        noteWrite(error);
+        throw error;
+      }
+      noteWrite(null);
+      if (answer.isOverQuota) return answer;
+      const duplicates = answer.duplicates.filter((id) => id !== null).length;
+      // Of one request: all of one kind.
+      accepted(messages[0]?.kind ?? 'publish', messages.length - duplicates);
+      return answer;
+    },
+    async fireSchedules(ticks, now) {
+      const made = await store.fireSchedules(ticks, now);
+      accepted(
+        'schedule',
+        made.reduce<number>((sum, count) => sum + (count ?? 0), 0),
+      );
+      return made;
+    },
+    async retryDeadLetters(retries, now, dayMax) {
+      const isRetried = await store.retryDeadLetters(retries, now, dayMax);
+      if (isRetried !== 'overQuota') accepted('retry', isRetried.filter(Boolean).length);
+      return isRetried;
+    },
+    async runJobStep(accountId, id, work, step) {
+      const done = await store.runJobStep(accountId, id, work, step);
+      if (work.action === 'retry') accepted('retry', done);
+      if (work.action === 'cancel') ended('cancelled', done);
+      return done;
+    },
+    async cancel(accountId, messageIds, now, expiresAt) {
+      const cancelled = await store.cancel(accountId, messageIds, now, expiresAt);
+      ended('cancelled', cancelled.length);
+      return cancelled;
+    },
   };
 }
 
-/** Counts attempts and ends as the engine reports them. */
-export function countEngine(metrics: Metrics): (event: EngineEvent) => void {
+/** Counts attempts, ends and callbacks as the engine reports them. */
+export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounters): (event: EngineEvent) => void {
   const attempts = metrics.counter(
     'postrider_attempts_total',
     'Attempts that have ended, by outcome and class of status.',
-  );
-  const ended = metrics.counter(
-    'postrider_messages_ended_total',
-    'Messages that have ended, by state; cancelled ones not included.',
   );
   const held = metrics.counter(
     'postrider_messages_held_total',
@@ -151,7 +207,8 @@ export function countEngine(metrics: Metrics): (event: EngineEvent) => void {
     // Nobody knows when a crash cut an attempt off, only when that was found.
     if (attempt.outcome !== 'interrupted') seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
     if (event.result !== 'settled') return;
+    for (const { kind } of event.settlement.followUps) accepted(kind, 1);
     if (next.state === 'held') held();
-    else if (next.state !== 'pending') ended(`state="${next.state}"`);
+    else if (next.state !== 'pending') ended(next.state, 1);
   };
 }

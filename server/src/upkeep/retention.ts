@@ -1,6 +1,7 @@
 // Deletes what is past its time, a few at a time, so that the file stays bounded and nobody waits: ended messages, the
-// journal of what happened, deduplication keys. Of the journal, a part of the accounts in one go.
+// journal of what happened, deduplication keys, counts. Of the journal, a part of the accounts in one go.
 
+import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Store } from '../store/store.ts';
@@ -21,11 +22,16 @@ export function retention(store: Store, tiers: Tiers) {
       const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
       const messages = await store.deleteExpired(now, rows);
       const keys = await store.deleteDeduplication(now, rows);
+      const keep = {
+        minutesFrom: startOf(now - MINUTES_KEPT_MS, HOUR_MS),
+        hoursFrom: startOf(now - HOURS_KEPT_MS, HOUR_MS),
+      };
+      const counts = await store.foldActivity(keep, rows);
       const journal = await store.deleteJournal(before, { after, accounts: ACCOUNTS_PER_RUN, rows });
       if (journal.deleted >= rows) isBehind = true;
       after = journal.after ?? '';
       const isThrough = journal.after === null;
-      const isMore = isBehind || !isThrough || messages >= rows || keys >= rows;
+      const isMore = isBehind || !isThrough || messages >= rows || keys >= rows || counts >= rows;
       if (isThrough) isBehind = false;
       return isMore ? CATCHING_UP_MS : EVERY_MS;
     },

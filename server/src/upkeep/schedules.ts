@@ -74,7 +74,7 @@ async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[], now:
   if (ticks.length === 0) return 0;
   const { store, onSkipped } = options;
   try {
-    return (await store.fireSchedules(ticks, now)).filter(Boolean).length;
+    return (await store.fireSchedules(ticks, now)).filter((made) => made !== null).length;
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     if (ticks.length === 1) {

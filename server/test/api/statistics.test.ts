@@ -58,6 +58,36 @@ test('activity tells an hour by minutes, and stays right when a minute is over',
   }
 });
 
+test('activity tells a day by the hour, and weeks by larger parts; what is folded by upkeep is still counted', async (t) => {
+  const rider = await startRider(t);
+  const start = rider.clock.now();
+  const receiver = await startReceiver(t);
+  await rider.ended(await rider.published(`${receiver.url}/`));
+  await rider.advance(20 * 3_600_000);
+  await rider.ended(await rider.published(`${receiver.url}/`));
+  const activity = (from: number) =>
+    rider.manage<{ bucketMs: number; buckets: { at: number; accepted: number; delivered: number }[] }>(
+      'GET',
+      `/v2/activity?fromDate=${from}`,
+    );
+  for (const [from, bucketMs] of [
+    [start, 3_600_000],
+    [start - 10 * 86_400_000, 6 * 3_600_000],
+  ] as const) {
+    const told = await activity(from);
+    assert.equal(told.bucketMs, bucketMs);
+    assert.deepEqual(
+      ['accepted', 'delivered'].map((name) =>
+        told.buckets.reduce((sum, bucket) => sum + bucket[name as 'accepted' | 'delivered'], 0),
+      ),
+      [2, 2],
+    );
+    assert.equal(told.buckets.at(-1)!.accepted, 1);
+  }
+  refusal(await rider.call('GET', `/v2/activity?fromDate=${start}&toDate=${start - 1}`), 400, 'bad_filter');
+  refusal(await rider.call('GET', '/v2/activity?hours=3'), 400, 'bad_filter');
+});
+
 test('failures are grouped, and a group can be retried as a whole by its own words', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, () => 503);

@@ -2,15 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { lagPercentile } from '../../src/domain/activity.ts';
+import { type Activity, HOUR_MS, lagPercentile, MINUTE_MS, NO_ACTIVITY } from '../../src/domain/activity.ts';
 import {
   ACCOUNT,
+  callbackTo,
+  DRAINED,
   ERROR,
   message,
   messages,
   NOW,
   OK,
   OTHER_ACCOUNT,
+  QUEUE,
   queued,
   RETENTION,
   SECOND,
@@ -35,9 +38,8 @@ export function statisticsConformance(factory: HarnessFactory): void {
         countedMax: MANY,
       });
       assert.deepEqual(await a.store.failureGroups(ACCOUNT, MANY), []);
-      const { activity, looked } = await a.store.activity(ACCOUNT, 0, NOW + SECOND, MANY);
-      assert.equal(looked, 0);
-      assert.equal(lagPercentile(activity, 0.5), null);
+      assert.deepEqual(await a.store.activity(ACCOUNT, 0, NOW + SECOND, MINUTE_MS), []);
+      assert.equal(lagPercentile(NO_ACTIVITY, 0.5), null);
     });
 
     test('each message stands where it is, in all and in its queue', async ({ a }) => {
@@ -56,7 +58,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.deepEqual(standing.queues, [
         { name: first.queueName, waiting: 1, scheduled: 0, active: 1, retrying: 0, held: 0, placesTaken: 1 },
       ]);
-      assert.equal(standing.oldestDueAt, NOW);
+      assert.equal(standing.oldestDueAt, null, 'what waits for its turn is not late');
       assert.deepEqual([standing.all, standing.cancelled, standing.failed], [5, 1, 0]);
     });
 
@@ -66,35 +68,131 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.deepEqual([standing.all, standing.open.waiting, standing.countedMax], [5, 5, 5]);
     });
 
-    test('activity counts what came, went, was tried again and was given up, within its time', async ({ a }) => {
-      const [good, again, bad] = [message(), message(), message({ retriesMax: 0 })];
-      await a.store.accept([good, again, bad], NOW);
+    test('what is late is what could start: not what its queue or flow key holds back', async ({ a, b }) => {
+      const later = NOW + 60 * SECOND;
+      const limits = { parallelism: 1, rate: null, periodMs: SECOND };
+      const oldest = async () => (await a.store.standing(ACCOUNT, later, MANY)).oldestDueAt;
+      await a.store.saveQueue(ACCOUNT, 'paused', { isPaused: true }, NOW);
+      await a.store.accept([queued({ queueName: 'paused' })], NOW);
+      assert.equal(await oldest(), null, 'its queue is paused');
+      const [first, second] = messages(2, { flow: { key: 'k', limits } });
+      await a.store.accept([first!, second!], NOW + SECOND);
+      assert.equal(await oldest(), NOW + SECOND, 'the first is let through');
+      const claim = await a.claimOne(NOW + 2 * SECOND);
+      assert.equal(await oldest(), null, 'the second is behind the flow key');
+      await a.store.settle([settlementOf(claim, OK, NOW + 3 * SECOND)], NOW + 3 * SECOND);
+      assert.equal(await oldest(), NOW + 3 * SECOND, 'let through, it could start');
+      await b.store.accept([message({ dueAt: NOW - SECOND })], NOW);
+      assert.equal(await oldest(), NOW - SECOND, 'nothing of its own holds it back');
+    });
+
+    const ofEach = ({ accepted, delivered, retried, failed, cancelled }: Activity) => ({
+      accepted,
+      delivered,
+      retried,
+      failed,
+      cancelled,
+    });
+    const NONE = { accepted: 0, delivered: 0, retried: 0, failed: 0, cancelled: 0 };
+
+    test('activity counts what came, went, was tried again, given up and cancelled, by the minute', async ({
+      a,
+      b,
+    }) => {
+      const [good, again, bad, cutOff] = [message(), message(), message({ retriesMax: 0 }), message()];
+      const back = callbackTo('https://back.example/');
+      await a.store.accept([{ ...good, callback: back }, again, bad, cutOff], NOW);
       const outcomes = new Map([
         [good.id, OK],
         [again.id, ERROR],
         [bad.id, ERROR],
+        [cutOff.id, DRAINED],
       ]);
       const claims = await a.claims(NOW);
-      const at = NOW + 4 * SECOND;
+      const at = NOW + 64 * SECOND;
       await a.store.settle(
         claims.map((claim) => settlementOf(claim, outcomes.get(claim.message.id)!, at)),
         at,
       );
-      const counted = async (from: number, to: number) => {
-        const { activity } = await a.store.activity(ACCOUNT, from, to, MANY);
-        const { accepted, delivered, retried, failed, cancelled } = activity;
-        return { accepted, delivered, retried, failed, cancelled };
-      };
-      const none = { accepted: 0, delivered: 0, retried: 0, failed: 0, cancelled: 0 };
-      assert.deepEqual(await counted(NOW, NOW + SECOND), { ...none, accepted: 3 });
-      assert.deepEqual(await counted(NOW + SECOND, at + SECOND), { ...none, delivered: 1, retried: 1, failed: 1 });
-      assert.deepEqual(await counted(at + SECOND, at + 60 * SECOND), none);
-      const { activity, looked } = await a.store.activity(ACCOUNT, NOW, at + SECOND, MANY);
-      assert.equal(looked, 6);
-      const lag = lagPercentile(activity, 0.99)!;
-      assert.ok(lag >= 4 * SECOND && lag < 6 * SECOND, `${lag}`);
-      assert.equal((await a.store.activity(ACCOUNT, NOW, at + SECOND, 2)).looked, 2);
-      assert.equal((await a.store.activity(OTHER_ACCOUNT, NOW, at + SECOND, MANY)).looked, 0);
+      await b.store.cancel(ACCOUNT, [again.id], at, at + RETENTION);
+      const buckets = await a.store.activity(ACCOUNT, NOW, at + 60 * SECOND, MINUTE_MS);
+      assert.deepEqual(
+        buckets.map((bucket) => [bucket.at, ofEach(bucket.activity)]),
+        [
+          [NOW, { ...NONE, accepted: 4 }],
+          // The callback is accepted, too; what a drain cut off is no retry.
+          [NOW + MINUTE_MS, { accepted: 1, delivered: 1, retried: 1, failed: 1, cancelled: 1 }],
+        ],
+      );
+      const lag = lagPercentile(buckets[1]!.activity, 0.99)!;
+      assert.ok(lag >= 64 * SECOND && lag < 93 * SECOND, `${lag}`);
+      const [hour] = await a.store.activity(ACCOUNT, NOW, at + SECOND, HOUR_MS);
+      assert.equal(hour!.activity.accepted, 5);
+      assert.deepEqual(await a.store.activity(ACCOUNT, NOW + 2 * MINUTE_MS, NOW + HOUR_MS, MINUTE_MS), []);
+      assert.deepEqual(await a.store.activity(OTHER_ACCOUNT, NOW, at + SECOND, MINUTE_MS), []);
+    });
+
+    test('how late a delivery was is counted from when its queue and its flow key let it start', async ({ a }) => {
+      const limits = { parallelism: 1, rate: null, periodMs: SECOND };
+      for (const line of [messages(2, { flow: { key: 'k', limits } }), [queued(), queued()]]) {
+        await a.store.accept(line, NOW);
+        for (const hour of [1, 2]) {
+          const now = NOW + hour * HOUR_MS;
+          await a.store.settle([settlementOf(await a.claimOne(now), OK, now)], now);
+        }
+      }
+      const found = await a.store.activity(ACCOUNT, NOW, NOW + 3 * HOUR_MS, HOUR_MS);
+      assert.deepEqual(
+        found.map(({ at, activity }) => [(at - NOW) / HOUR_MS, activity.delivered]),
+        [
+          [0, 0],
+          [1, 2],
+          [2, 2],
+        ],
+      );
+      // Each waited for an hour after the one before it had ended, not for two.
+      for (const { activity } of found.slice(1)) assert.ok(lagPercentile(activity, 1)! < 1.5 * HOUR_MS);
+    });
+
+    test('a delivery that a resumed queue lets start is not late for the pause', async ({ a }) => {
+      await a.store.accept([queued()], NOW);
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
+      const now = NOW + HOUR_MS;
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: false }, now);
+      await a.store.settle([settlementOf(await a.claimOne(now), OK, now + 4 * SECOND)], now + 4 * SECOND);
+      const [{ activity } = { activity: NO_ACTIVITY }] = await a.store.activity(ACCOUNT, now, now + HOUR_MS, HOUR_MS);
+      assert.ok(lagPercentile(activity, 1)! < 6 * SECOND);
+    });
+
+    test('many at once, from several nodes, are all counted', async ({ a, b }) => {
+      const each = 40;
+      await Promise.all(
+        [a, b].flatMap(({ store }) => Array.from({ length: each }, () => store.accept(messages(3), NOW))),
+      );
+      const [bucket] = await a.store.activity(ACCOUNT, NOW, NOW + SECOND, MINUTE_MS);
+      assert.equal(bucket!.activity.accepted, 2 * each * 3);
+    });
+
+    test('old minutes become part of their hours, and old hours go, a few at a time', async ({ a }) => {
+      for (const minute of [0, 1, 59, 60]) {
+        const createdAt = NOW + minute * MINUTE_MS;
+        await a.store.accept([message({ createdAt, dueAt: createdAt + RETENTION })], createdAt);
+      }
+      const keep = { minutesFrom: NOW + HOUR_MS, hoursFrom: 0 };
+      const byHour = async () =>
+        (await a.store.activity(ACCOUNT, NOW, NOW + 2 * HOUR_MS, HOUR_MS)).map(({ activity }) => activity.accepted);
+      assert.equal(await a.store.foldActivity(keep, 2), 2);
+      assert.deepEqual(await byHour(), [3, 1]);
+      assert.equal(await a.store.foldActivity(keep, 2), 1);
+      assert.equal(await a.store.foldActivity(keep, 2), 0);
+      assert.deepEqual(await byHour(), [3, 1], 'nothing is counted twice, nothing is lost');
+      const minutes = await a.store.activity(ACCOUNT, NOW, NOW + 2 * HOUR_MS, MINUTE_MS);
+      assert.deepEqual(
+        minutes.map(({ at }) => at),
+        [NOW + HOUR_MS],
+      );
+      assert.equal(await a.store.foldActivity({ minutesFrom: NOW, hoursFrom: NOW + HOUR_MS }, 2), 1);
+      assert.deepEqual(await byHour(), [1]);
     });
 
     test('dead letters are grouped by host and reason, the largest group first', async ({ a }) => {

@@ -109,7 +109,7 @@ export function claimOf(said: Partial<PublishRequest>, sofar: Partial<Message> =
   };
   return {
     lease: 'lse_1',
-    message: { ...message, state: 'claimed', firstDueAt: message.dueAt, ...fresh, ...sofar },
+    message: { ...message, state: 'claimed', firstDueAt: message.dueAt, readyAt: null, ...fresh, ...sofar },
     tier: 'free',
     signingKey: 'sig_1',
   };

@@ -108,7 +108,12 @@ test('retention asks once for hundreds of accounts, and deletes a bounded number
     runs += 1;
     assert.ok(runs < 10, 'it comes to an end');
   }
-  assert.deepEqual(Object.fromEntries(calls), { deleteExpired: runs, deleteDeduplication: runs, deleteJournal: runs });
+  assert.deepEqual(Object.fromEntries(calls), {
+    deleteExpired: runs,
+    deleteDeduplication: runs,
+    foldActivity: runs,
+    deleteJournal: runs,
+  });
   assert.equal(runs, 3);
 });
 

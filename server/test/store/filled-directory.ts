@@ -10,6 +10,8 @@ import { type Arrival, type Cleanup, type Receiver, type Reply, startReceiver } 
 import { waitFor } from '../http/wait.ts';
 
 const DAY_MS = 86_400_000;
+/** Longer than minutes are counted apart. */
+const COUNTED_MS = 14 * 3_600_000;
 const LARGE_BYTES = 9 * 1024 * 1024;
 /** A day; what has failed once waits so long, on both sides of a move. */
 const WAIT = { 'Service-Retry-Delay': String(DAY_MS) };
@@ -44,7 +46,7 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
   const receiver = await startReceiver(t, firstAnswers);
   const data = temporaryFolder(t);
   const flags = ['--tiers', '{"free":{"bodyBytesMax":null,"retriesMax":null,"delayMsMax":null}}'];
-  const rider = await startRider(t, { data, now: Date.now(), flags });
+  const rider = await startRider(t, { data, now: Date.now() - COUNTED_MS, flags });
   const to = (path: string) => `${receiver.url}/${path}`;
   const ended: string[] = [];
 
@@ -61,6 +63,8 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
   const session = signedIn.headers['set-cookie']![0]!.split(';')[0]!;
   ended.push(await rider.published(to('acme'), { token: acme.token, body: 'for acme' }));
   await rider.ended(ended[0]!, acme.token);
+  // By now it is counted by the hour.
+  await rider.advance(COUNTED_MS);
 
   // Delivered, with all that a message can carry; failed, and kept; cancelled.
   const rich = await rider.published(to('ok?a=1'), {

@@ -9,6 +9,8 @@ const LARGE = [
   'queues',
   'usage',
   'journal',
+  'activity_minutes',
+  'activity_hours',
   'message_labels',
   'flow_keys',
   'deduplication',
@@ -67,7 +69,7 @@ export class RecordingDatabase extends Database {
 /** What is sorted is bounded: by the parallelism of a queue, at most a thousand, or by the limit of the rows it groups. */
 const SORTS_FEW = [
   /WHERE holds_slot = 1 AND account_id = \? AND queue_name = \?/,
-  /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5, 6$/,
+  /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5, 6, 7$/,
 ];
 
 /** A search by an index is none; nor is looking at the first row of an index that holds only what is wanted. */

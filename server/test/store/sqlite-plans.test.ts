@@ -149,9 +149,10 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await useSchedulesAndJobs(store);
   await Promise.all([
     store.standing(ACCOUNT, NOW, 10),
-    store.activity(ACCOUNT, NOW, NOW + DAY, 10),
+    store.activity(ACCOUNT, NOW, NOW + DAY, DAY),
     store.failureGroups(ACCOUNT, 10),
   ]);
+  await store.foldActivity({ minutesFrom: NOW + DAY, hoursFrom: NOW + DAY }, 10);
   await store.deleteJournal({ free: NOW, paid: NOW }, { after: '', accounts: 10, rows: 10 });
   await store.deleteDeduplication(NOW, 10);
   await Promise.all([store.deleteExpired(NOW, 10), store.counts(), store.usage(ACCOUNT, '2026-01-01', '2026-01-02')]);

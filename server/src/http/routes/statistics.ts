@@ -1,18 +1,27 @@
-// Numbers over the API: where messages stand, what happened in the last hour, and what failed alike.
+// Numbers over the API: where messages stand, what happened by the minute, and what failed alike.
 
-import { type Activity, lagPercentile, sumOf } from '../../domain/activity.ts';
+import {
+  type Activity,
+  HOUR_MS,
+  lagPercentile,
+  MINUTE_MS,
+  NO_ACTIVITY,
+  stretchOf,
+  sumOf,
+} from '../../domain/activity.ts';
 import { deadLetterId } from '../../domain/callback.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
-import { BUCKET_MS, RecentActivity } from '../recent-activity.ts';
+import { ApiError } from '../errors.ts';
+import { given, instant, querySchema } from '../filters.ts';
 
 /** What is counted exactly; more than that is told as "that many or more". */
 const COUNTED_MAX = 20_000;
 const GROUPED_MAX = 5000;
 
-export function statisticsRoutes(api: Api, { store, world }: ApiContext): void {
-  const recent = new RecentActivity(store);
+const ACTIVITY_NAMES = ['fromDate', 'toDate'];
 
+export function statisticsRoutes(api: Api, { store, world }: ApiContext): void {
   api.add({
     method: 'GET',
     path: '/v2/overview',
@@ -30,14 +39,26 @@ export function statisticsRoutes(api: Api, { store, world }: ApiContext): void {
     method: 'GET',
     path: '/v2/activity',
     scope: 'read',
-    summary: 'What happened in the last hour, by minute, and how late deliveries were',
+    query: querySchema(ACTIVITY_NAMES),
+    summary: 'What happened, by the minute over the last hour or over a chosen time, and how late deliveries were',
     answer: ActivityAnswer,
-    handle: async ({ principal }) => {
+    handle: async ({ principal, query }) => {
       const now = world.clock.now();
-      const buckets = await recent.of(principal.account.id, now);
+      const values = given(query, null, ACTIVITY_NAMES);
+      const toAt = values.toDate === undefined ? now + 1 : Math.min(now + 1, instant('toDate', values.toDate));
+      const fromAt =
+        values.fromDate === undefined ? toAt - 1 - (HOUR_MS - MINUTE_MS) : instant('fromDate', values.fromDate);
+      if (fromAt >= toAt) throw new ApiError('bad_filter', 'fromDate: must be before toDate, and not in the future');
+      const stretch = stretchOf(fromAt, toAt, now);
+      const found = await store.activity(principal.account.id, stretch.fromAt, toAt, stretch.bucketMs);
+      const byTime = new Map(found.map(({ at, activity }) => [at, activity]));
+      const buckets: { readonly at: number; readonly activity: Activity }[] = [];
+      for (let at = stretch.fromAt; at < toAt; at += stretch.bucketMs) {
+        buckets.push({ at, activity: byTime.get(at) ?? NO_ACTIVITY });
+      }
       return {
         now,
-        bucketMs: BUCKET_MS,
+        bucketMs: stretch.bucketMs,
         buckets: buckets.map(({ at, activity: { lags: _lags, ...counts } }) => ({ at, ...counts })),
         lag: lagOf(sumOf(buckets.map(({ activity }) => activity))),
       };

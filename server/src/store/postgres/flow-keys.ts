@@ -160,7 +160,7 @@ export async function admitWaiting(database: Database, keys: LockedKeys, now: nu
   const counts = await readCounts(database, rows);
   const verdicts = rows.map((row, index) => admit(flowState(row, counts[index]!), limitsOf(row), now));
   const free = verdicts.map((verdict, index) => Math.min(verdict.free, ADMIT_MAX, counts[index]!.waiting));
-  const admitted = await makeReady(database, rows, free);
+  const admitted = await makeReady(database, rows, free, now);
   let dueAt: number | null = null;
   const windows = rows.map((row, index) => {
     const limits = limitsOf(row);
@@ -240,7 +240,12 @@ async function writeWindows(
 }
 
 /** The first of each line, as many as it may; answers how many of each. */
-async function makeReady(database: Database, rows: readonly FlowRow[], free: readonly number[]): Promise<number[]> {
+async function makeReady(
+  database: Database,
+  rows: readonly FlowRow[],
+  free: readonly number[],
+  now: number,
+): Promise<number[]> {
   const admitted = rows.map(() => 0);
   if (free.every((count) => count === 0)) return admitted;
   const made = await database.all<{ index: number }>(
@@ -251,11 +256,13 @@ async function makeReady(database: Database, rows: readonly FlowRow[], free: rea
             (SELECT seq FROM messages
                WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = g.account_id AND flow_key = g.key
                ORDER BY due_at, seq LIMIT g.free) AS m)
-     UPDATE messages m SET state = 'ready', holds_slot = true FROM first
+     UPDATE messages m SET state = 'ready', holds_slot = true,
+         ready_at = CASE m.attempts WHEN 0 THEN $4 ELSE m.ready_at END FROM first
        WHERE m.account_id = first.account_id AND m.seq = first.seq AND m.state = 'queued' RETURNING first.index`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),
     free,
+    now,
   );
   for (const { index } of made) admitted[index]! += 1;
   return admitted;

@@ -2,10 +2,12 @@
 // statement for any number of them, one parameter for all columns and one for all bodies. A body that several of them
 // share is given once and stored once.
 
+import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
 import { ACCEPTED, ACCEPTED_STARTED, descendantsColumn } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
+import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
 import { placeSql } from './journal.ts';
 
@@ -98,7 +100,8 @@ const TOLD = `,
     (INSERT INTO usage AS u (account_id, day, kind, shard, count)
        SELECT account_id, $3, kind, shard, count(*) FROM given GROUP BY account_id, kind, shard
          ORDER BY account_id, kind, shard
-       ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count)`;
+       ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count),
+  happened AS (${countSql(`SELECT account_id, created_at AS at, ${COUNTED.accepted}::smallint AS kind FROM given`)})`;
 
 const LABELLED = `,
   labelled AS

@@ -44,7 +44,11 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
 
 const LEASE = leaseSql(ALL_BUT_BODY);
 /** With their bodies: those that are too large are no heirs. */
-const LEASE_HEADS = leaseSql(WHOLE, ', holds_slot = true', JOIN_BODY);
+const LEASE_HEADS = leaseSql(
+  WHOLE,
+  ', holds_slot = true, ready_at = CASE attempts WHEN 0 THEN $5 ELSE ready_at END',
+  JOIN_BODY,
+);
 
 export function leaseReady(database: Database, to: Heir, now: number, rows: readonly Leasable[]): Promise<BareClaim[]> {
   return lease(database, LEASE, to, now, rows);

@@ -156,7 +156,8 @@ async function readLines(database: Database, rows: readonly QueueRow[], looksFor
 async function makeHeadsReady(database: Database, heads: readonly Head[], now: number): Promise<void> {
   if (heads.length === 0) return;
   await database.run(
-    `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true
+    `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true,
+         ready_at = CASE m.attempts WHEN 0 THEN $3 ELSE m.ready_at END
        FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
        WHERE m.account_id = g.account_id AND m.seq = g.seq`,
     heads.map((head) => head.account_id),
@@ -284,8 +285,8 @@ export async function saveQueue(
     now,
   );
   // A head of a paused queue waits as `queued`, keeping its place; resumed, it waits for the clock as before.
-  if (isPaused) await moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued');
-  else await moveHeads(database, accountId, name, "state = 'queued'", 'delayed');
+  if (isPaused) await moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued', now);
+  else await moveHeads(database, accountId, name, "state = 'queued'", 'delayed', now);
   await startHeads(database, await lockQueues(database, pairs), now);
   return (await getQueue(database, accountId, name))!;
 }
@@ -296,12 +297,14 @@ async function moveHeads(
   name: string,
   from: string,
   to: 'queued' | 'delayed',
+  now: number,
 ): Promise<void> {
   await database.run(
-    `UPDATE messages SET state = '${to}'
+    `UPDATE messages SET state = '${to}', ready_at = CASE attempts WHEN 0 THEN $3 ELSE ready_at END
        WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND ${from}`,
     accountId,
     name,
+    now,
   );
 }
 

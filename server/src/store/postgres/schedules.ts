@@ -157,7 +157,7 @@ export async function fireSchedules(
   database: Database,
   ticks: readonly Tick[],
   now: number,
-): Promise<{ isFired: boolean[]; dueAt: number | null }> {
+): Promise<{ made: (number | null)[]; dueAt: number | null }> {
   const rows = await database.all<{ index: number }>(
     `SELECT (g.at - 1)::int AS index
        FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS g (account_id, id, next_at, at)
@@ -184,9 +184,12 @@ export async function fireSchedules(
     ),
     now,
   );
-  const fired = new Set(rows.map(({ index }) => index));
+  const made: (number | null)[] = ticks.map(() => null);
+  rows.forEach(({ index }, at) => {
+    made[index] = replies[at]!.duplicates.filter((id) => id === null).length;
+  });
   return {
-    isFired: ticks.map((_, index) => fired.has(index)),
+    made,
     dueAt: replies.reduce<number | null>((at, reply) => earlier(at, reply.dueAt), null),
   };
 }

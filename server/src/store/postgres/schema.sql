@@ -14,6 +14,25 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_name_key UNIQUE (name)
 );
 
+CREATE TABLE activity_hours (
+  account_id text COLLATE "C" NOT NULL,
+  at         bigint NOT NULL,
+  kind       smallint NOT NULL,
+  count      bigint NOT NULL,
+  CONSTRAINT activity_hours_pkey PRIMARY KEY (account_id, at, kind)
+) WITH (fillfactor = 50);
+CREATE INDEX activity_hours_by_time ON activity_hours USING btree (at);
+
+CREATE TABLE activity_minutes (
+  account_id text COLLATE "C" NOT NULL,
+  at         bigint NOT NULL,
+  kind       smallint NOT NULL,
+  shard      integer NOT NULL,
+  count      bigint NOT NULL,
+  CONSTRAINT activity_minutes_pkey PRIMARY KEY (account_id, at, kind, shard)
+) WITH (fillfactor = 50);
+CREATE INDEX activity_minutes_by_time ON activity_minutes USING btree (at);
+
 CREATE TABLE attempts (
   account_id           text COLLATE "C" NOT NULL,
   message_seq          bigint NOT NULL,
@@ -146,6 +165,7 @@ CREATE TABLE messages (
   alone_at_crash    integer NOT NULL DEFAULT 0,
   alone_from_at     bigint,
   held_at           bigint,
+  ready_at          bigint,
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
@@ -279,4 +299,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (8);
+INSERT INTO schema_version (version) VALUES (9);

@@ -1,12 +1,14 @@
 // Writes the end of attempts: their record, the messages' next states and the callbacks, where the leases still stand.
 // And the ends that need no attempt: cancelled, and delivered now.
 
+import { COUNTED, countedEnd } from '../../domain/activity.ts';
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { CANCELLED, type MessageRow } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
+import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
 import { HELD, type Held, Lines } from './held.ts';
 import { placeSql } from './journal.ts';
@@ -81,7 +83,7 @@ const SETTLE = `WITH given AS MATERIALIZED
     (SELECT * FROM json_to_recordset($1::json) AS r
        (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
         alone_at_crash int, alone_from_at bigint, held_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
-        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int)),
+        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),
   settled AS
     (UPDATE messages m SET
        state = given.state, lease = NULL, node = NULL, claimed_at = NULL,
@@ -103,7 +105,9 @@ const SETTLE = `WITH given AS MATERIALIZED
        substring($2::bytea FROM body_at FOR body_length) FROM settled),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled)
+     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled),
+  happened AS
+    (${countSql('SELECT account_id, ended_at AS at, counted AS kind FROM settled WHERE counted IS NOT NULL')})
   SELECT at FROM settled`;
 
 /** Beside each settlement whether its lease still stood, and it is written. */
@@ -141,6 +145,7 @@ async function write(
       is_cut: attempt.isResponseBodyCut,
       body_at: bytes + 1,
       body_length: attempt.responseBody.length,
+      counted: countedEnd(attempt, settlement.lagMs) ?? undefined,
     };
     bytes += attempt.responseBody.length;
     return row;
@@ -194,7 +199,8 @@ export async function cancel(
      told AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
         SELECT account_id, ${placeSql('account_id', 'array_position($2::text[], id)')}, $3, seq, ${CANCELLED}
-          FROM gone)
+          FROM gone),
+     happened AS (${countSql(`SELECT account_id, $3::bigint AS at, ${COUNTED.cancelled}::smallint AS kind FROM gone`)})
      SELECT id FROM gone`,
     accountId,
     open.map(({ id }) => id),

@@ -29,12 +29,12 @@ import { PLAIN } from './lease.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
 import { beat, leave, listNodes } from './nodes.ts';
+import { numberVerbs } from './number-verbs.ts';
 import type { Pool } from './pool.ts';
 import * as queues from './queues.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
 import { cancel, deliverNow, isPlain, type SettleReply, settle } from './settle.ts';
-import * as statistics from './statistics.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
 
@@ -290,9 +290,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     deleteDeduplication: writing(messages.deleteDeduplication),
     deleteExpired: writing(messages.deleteExpired),
     counts: reading(messages.countMessages),
-    standing: reading(statistics.standing),
-    activity: reading(statistics.activity),
-    failureGroups: reading(statistics.failureGroups),
+    ...numberVerbs(reading, writing),
     async saveQueue(accountId, name, change, now) {
       const queue = await writing(queues.saveQueue)(accountId, name, change, now);
       noteDue(now, now);
@@ -339,10 +337,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       return answer;
     },
     async fireSchedules(ticks, now) {
-      const { isFired, dueAt } = await writing(schedules.fireSchedules)(ticks, now);
+      const { made, dueAt } = await writing(schedules.fireSchedules)(ticks, now);
       noteDue(dueAt, now);
       noteJournal();
-      return isFired;
+      return made;
     },
     createJob: writing(jobs.createJob),
     getJob: reading(jobs.getJob),

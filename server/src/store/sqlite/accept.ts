@@ -1,6 +1,7 @@
 // Writes new messages. Called for what came in over HTTP, for what a schedule makes and, inside a settlement, for
 // callbacks: there is one door.
 
+import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../rows.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
@@ -39,7 +40,7 @@ type Pair = readonly [accountId: string, name: string];
 
 export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
-  const { journal, usage, accountsAtClaim } = books;
+  const { journal, usage, activity, accountsAtClaim } = books;
   if (isOverQuota(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map() };
   }
@@ -67,6 +68,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const seq = insertMessage(database, message, state, claim, bodyIdOf(message, index));
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
+    activity.add(accountId, COUNTED.accepted, message.createdAt);
     if (lease !== null) accounts.set(accountId, accountsAtClaim.get(accountId));
     if (message.queueName !== null) {
       if (message.orderKey !== null) {

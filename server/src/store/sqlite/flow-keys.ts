@@ -112,7 +112,7 @@ export function admitWaiting(database: Database, accountId: string, key: string,
   const limits = limitsOf(row);
   const verdict = admit(flowState(database, row), limits, now);
   const free = Math.min(verdict.free, ADMIT_MAX);
-  const admitted = free === 0 ? 0 : makeReady(database, accountId, key, free);
+  const admitted = free === 0 ? 0 : makeReady(database, accountId, key, free, now);
   const state = started(verdict.state, admitted, now);
   const isWaiting =
     database.get(
@@ -158,11 +158,12 @@ function writeWindow(database: Database, row: FlowRow, state: FlowState, nextSta
 /** A key without limits must not make a transaction as long as its backlog. */
 const ADMIT_MAX = 1000;
 
-function makeReady(database: Database, accountId: string, key: string, limit: number): number {
+function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): number {
   return database.run(
-    `UPDATE messages SET state = 'ready', holds_slot = 1 WHERE seq IN
+    `UPDATE messages SET state = 'ready', holds_slot = 1, ready_at = iif(attempts = 0, ?, ready_at) WHERE seq IN
        (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ?
           ORDER BY due_at, seq LIMIT ?)`,
+    now,
     accountId,
     key,
     limit,

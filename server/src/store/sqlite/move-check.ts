@@ -8,6 +8,7 @@ import type { Database } from './database.ts';
 /** What the other store has besides the columns. */
 const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
   usage: 'SELECT *, 0 AS shard FROM usage',
+  activity_minutes: 'SELECT *, 0 AS shard FROM activity_minutes',
   queues: `WITH line AS
       (SELECT account_id, queue_name, max(first_due_at) AS line_at FROM messages
          WHERE queue_name IS NOT NULL AND state NOT IN ('delivered', 'failed', 'cancelled') AND first_due_at <= :startedAt

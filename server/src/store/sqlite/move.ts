@@ -40,6 +40,8 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
     key: ['message_seq', 'number'],
   },
   journal: { key: ['account_id', 'seq'] },
+  activity_minutes: { more: '0 AS shard', key: ['account_id', 'at', 'kind'] },
+  activity_hours: { key: ['account_id', 'at', 'kind'] },
 };
 
 /**
@@ -64,6 +66,8 @@ const SIGNS = [
   "SELECT count(*), sum(due_at) FROM messages WHERE state = 'ready'",
   "SELECT group_concat(lease ORDER BY lease) FROM messages WHERE state = 'claimed'",
   'SELECT max(seq), sum(message_seq) FROM journal',
+  'SELECT max(at), sum(count) FROM activity_minutes',
+  'SELECT max(at), sum(count) FROM activity_hours',
 ];
 
 export function openMoveSource(directory: string): MoveSource {

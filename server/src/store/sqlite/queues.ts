@@ -65,7 +65,8 @@ export function startHeads(database: Database, accountId: string, name: string, 
     }
     // One that had its place taken away while it waited for its retry waits on, as the head.
     database.run(
-      "UPDATE messages SET state = CASE WHEN due_at > ? THEN 'delayed' ELSE 'ready' END, holds_slot = 1 WHERE seq = ?",
+      `UPDATE messages SET state = CASE WHEN due_at > ?1 THEN 'delayed' ELSE 'ready' END, holds_slot = 1,
+         ready_at = iif(attempts = 0, ?1, ready_at) WHERE seq = ?2`,
       now,
       head.seq,
     );
@@ -144,15 +145,23 @@ export function saveQueue(database: Database, accountId: string, name: string, c
     name,
   );
   // A head that waits for its retry keeps its place through a pause, but may not start while it lasts.
-  if (paused) moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued');
-  else moveHeads(database, accountId, name, "state = 'queued'", 'delayed');
+  if (paused) moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued', now);
+  else moveHeads(database, accountId, name, "state = 'queued'", 'delayed', now);
   startHeads(database, accountId, name, now);
   return getQueue(database, accountId, name)!;
 }
 
-function moveHeads(database: Database, accountId: string, name: string, from: string, to: 'queued' | 'delayed'): void {
+function moveHeads(
+  database: Database,
+  accountId: string,
+  name: string,
+  from: string,
+  to: 'queued' | 'delayed',
+  now: number,
+): void {
   database.run(
-    `UPDATE messages SET state = '${to}' WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND ${from}`,
+    `UPDATE messages SET state = '${to}', ready_at = iif(attempts = 0, ?, ready_at) WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND ${from}`,
+    now,
     accountId,
     name,
   );

@@ -118,9 +118,9 @@ export function fireSchedules(
   books: Books,
   ticks: readonly Tick[],
   now: number,
-): { isFired: boolean[]; dueAt: number | null } {
+): { made: (number | null)[]; dueAt: number | null } {
   let dueAt: number | null = null;
-  const isFired = ticks.map(({ schedule, messages, nextAt }) => {
+  const made = ticks.map(({ schedule, messages, nextAt }) => {
     const taken = database.run(
       `UPDATE schedules SET next_at = ?, last_at = ?
          WHERE account_id = ? AND id = ? AND next_at = ? AND is_paused = 0`,
@@ -130,7 +130,7 @@ export function fireSchedules(
       schedule.id,
       schedule.nextAt,
     );
-    if (taken === 0) return false;
+    if (taken === 0) return null;
     const accepted = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
     dueAt = earlier(dueAt, accepted.dueAt);
     database.run(
@@ -139,7 +139,7 @@ export function fireSchedules(
       schedule.accountId,
       schedule.id,
     );
-    return true;
+    return accepted.duplicates.filter((id) => id === null).length;
   });
-  return { isFired, dueAt };
+  return { made, dueAt };
 }

@@ -186,7 +186,7 @@ CREATE TABLE messages (
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
   body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER, alone_at_crash INTEGER NOT NULL DEFAULT 0, alone_from_at INTEGER
-  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'),
+  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -277,4 +277,24 @@ CREATE INDEX messages_alone ON messages (alone_from_at) WHERE alone_from_at IS N
 CREATE INDEX messages_held ON messages (account_id, seq) WHERE held_at IS NOT NULL;
 CREATE INDEX messages_delayed_of_account ON messages (account_id, due_at) WHERE state = 'delayed';
 
-PRAGMA user_version = 7;
+CREATE TABLE activity_minutes (
+  account_id TEXT NOT NULL,
+  at         INTEGER NOT NULL,
+  kind       INTEGER NOT NULL,
+  count      INTEGER NOT NULL,
+  PRIMARY KEY (account_id, at, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX activity_minutes_by_time ON activity_minutes (at);
+
+CREATE TABLE activity_hours (
+  account_id TEXT NOT NULL,
+  at         INTEGER NOT NULL,
+  kind       INTEGER NOT NULL,
+  count      INTEGER NOT NULL,
+  PRIMARY KEY (account_id, at, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX activity_hours_by_time ON activity_hours (at);
+
+PRAGMA user_version = 8;

@@ -1,6 +1,7 @@
 // Writes the end of an attempt: its record, the message's next state and the callbacks, if the lease still stands.
 // And the ends that need no attempt: cancelled, and delivered now.
 
+import { COUNTED, countedEnd } from '../../domain/activity.ts';
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { CANCELLED, type MessageRow } from '../rows.ts';
@@ -50,6 +51,8 @@ export function settle(
     if (!held) return 'lost';
     insertAttempt(database, held.seq, settlement.attempt);
     books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
+    const counted = countedEnd(settlement.attempt, settlement.lagMs);
+    if (counted !== null) books.activity.add(held.account_id, counted, settlement.attempt.endedAt);
     const nextAt = writeNext(database, held, settlement, now);
     const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
     const heir = isPlaceFree && estate?.accounts.includes(held.account_id) ? estate : null;
@@ -155,6 +158,7 @@ export function cancel(
       open.seq,
     );
     books.journal.add(accountId, open.seq, CANCELLED, now);
+    books.activity.add(accountId, COUNTED.cancelled, now);
     forgetDeduplication(database, open, id);
     dueAt = earlier(dueAt, letOthersStart(database, open, now));
     return true;

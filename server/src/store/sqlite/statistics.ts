@@ -1,21 +1,11 @@
-// Numbers for people: where messages stand, what happened lately, what failed alike. Every query reads a bounded number
+// Numbers for people: where messages stand, what failed alike. Every query reads a bounded number
 // of rows by an index; what the rows mean is decided in domain/.
 
-import { type Activity, tally } from '../../domain/activity.ts';
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
 import { standingOf } from '../../domain/standing.ts';
-import {
-  BEFORE_STARTS,
-  type FailureRow,
-  type OpenGroupRow,
-  type StepRow,
-  toFailure,
-  toOpenGroup,
-  toStep,
-} from '../rows.ts';
+import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../rows.ts';
 import type { AccountStanding } from '../store.ts';
 import type { Database } from './database.ts';
-import { firstPlaceAt } from './journal.ts';
 
 /** As the index says it: SQLite does not conclude it from the state alone. */
 const ENDED_BADLY = "state IN ('failed', 'cancelled')";
@@ -23,10 +13,11 @@ const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 export function standing(database: Database, accountId: string, now: number, limit: number): AccountStanding {
   const groups = database.all<OpenGroupRow>(
     `SELECT queue_name, state = 'claimed' AS is_claimed, is_held, attempts > 0 AS has_attempts, due_at > ? AS is_later,
-       holds_slot, count(*) AS count, min(due_at) AS due_at_min
-     FROM (SELECT queue_name, state, held_at IS NOT NULL AS is_held, attempts, due_at, holds_slot FROM messages INDEXED BY messages_open
+       holds_slot, state = 'queued' AS is_held_back, count(*) AS count, min(max(due_at, ifnull(ready_at, due_at))) AS ready_at_min
+     FROM (SELECT queue_name, state, held_at IS NOT NULL AS is_held, attempts, due_at, ready_at, holds_slot
+             FROM messages INDEXED BY messages_open
              WHERE account_id = ? AND ended_at IS NULL ORDER BY seq LIMIT ?)
-     GROUP BY 1, 2, 3, 4, 5, 6`,
+     GROUP BY 1, 2, 3, 4, 5, 6, 7`,
     now,
     accountId,
     limit,
@@ -54,28 +45,6 @@ function countUpTo(database: Database, from: string, accountId: string, limit: n
     accountId,
     limit,
   )!.count;
-}
-
-export function activity(
-  database: Database,
-  accountId: string,
-  fromAt: number,
-  toAt: number,
-  limit: number,
-): { readonly activity: Activity; readonly looked: number } {
-  // The places of the journal tell the time, so that a stretch of time is a range of its key.
-  const rows = database.all<StepRow>(
-    `SELECT j.step, a.outcome, a.status, a.next_at, a.ended_at - m.first_due_at AS lag_ms
-       FROM journal j
-       LEFT JOIN attempts a ON a.message_seq = j.message_seq AND a.number = j.step
-       LEFT JOIN messages m ON m.seq = a.message_seq
-       WHERE j.account_id = ? AND j.seq >= ? AND j.seq < ? AND j.step > ${BEFORE_STARTS} ORDER BY j.seq DESC LIMIT ?`,
-    accountId,
-    firstPlaceAt(fromAt),
-    firstPlaceAt(toAt),
-    limit,
-  );
-  return { activity: tally(rows.map(toStep)), looked: rows.length };
 }
 
 export function failureGroups(database: Database, accountId: string, limit: number): FailureGroup[] {

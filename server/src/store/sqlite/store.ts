@@ -150,7 +150,8 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     deleteExpired: (now, limit) => call('deleteExpired', now, limit),
     counts: () => call('counts'),
     standing: (accountId, now, limit) => read('standing', accountId, now, limit),
-    activity: (accountId, fromAt, toAt, limit) => read('activity', accountId, fromAt, toAt, limit),
+    activity: (accountId, fromAt, toAt, bucketMs) => read('activity', accountId, fromAt, toAt, bucketMs),
+    foldActivity: (keep, limit) => call('foldActivity', keep, limit),
     failureGroups: (accountId, limit) => read('failureGroups', accountId, limit),
     async saveQueue(accountId: string, name: string, change: QueueChange, now: number) {
       const queue = await call('saveQueue', accountId, name, change, now);
@@ -196,10 +197,10 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       return answer;
     },
     async fireSchedules(ticks, now) {
-      const { isFired, dueAt } = await call('fireSchedules', ticks, now);
+      const { made, dueAt } = await call('fireSchedules', ticks, now);
       noteDue(dueAt);
       noteJournal();
-      return isFired;
+      return made;
     },
     createJob: (job, runningMax) => call('createJob', job, runningMax),
     getJob: (accountId, id) => call('getJob', accountId, id),

@@ -6,6 +6,7 @@ import type { TierName } from '../../domain/tier.ts';
 import type { Estate } from '../succession.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
+import { ActivityCounts, activity, foldActivity } from './activity.ts';
 import { claimAlone, recovery, releaseHeld } from './alone.ts';
 import type { Books } from './books.ts';
 import { type ClaimCommand, Claimer, orphanedClaims, release } from './claim.ts';
@@ -36,6 +37,7 @@ export function createVerbs(database: Database) {
   const books: Books = {
     journal: new Journal(database),
     usage: new Usage(database),
+    activity: new ActivityCounts(database),
     accountsAtClaim: new accounts.AccountsAtClaim(database),
   };
   const claimer = new Claimer(database, books);
@@ -79,7 +81,8 @@ export function createVerbs(database: Database) {
       ),
     counts: on(messages.countMessages),
     standing: on(statistics.standing),
-    activity: on(statistics.activity),
+    activity: on(activity),
+    foldActivity: on(foldActivity),
     failureGroups: on(statistics.failureGroups),
     deleteDeadLetters: on(deadLetters.deleteDeadLetters),
     retryDeadLetters: writing(deadLetters.retryDeadLetters),

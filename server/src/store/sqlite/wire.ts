@@ -303,6 +303,7 @@ function putSettlement(to: Packing, settlement: Settlement): void {
   to.put(settlement.accountId);
   to.put(settlement.messageId);
   putAttempt(to, settlement.attempt);
+  to.put(settlement.lagMs);
   to.put(settlement.retried);
   to.put(settlement.interrupted);
   to.put(settlement.aloneAtCrash);
@@ -316,6 +317,7 @@ function takeSettlement(from: Unpacking): Settlement {
     accountId: from.take(),
     messageId: from.take(),
     attempt: takeAttempt(from),
+    lagMs: from.take(),
     retried: from.take(),
     interrupted: from.take(),
     aloneAtCrash: from.take(),
