@@ -52,9 +52,10 @@ suite('the screens', () => {
     }));
 
   test('while the mouse is over the list, new messages are announced and move nothing', () =>
-    onScreen('messages', async (page, { publish, sink }) => {
-      await publish(sink('ok?under=the-mouse'));
-      const row = page.getByRole('row').filter({ hasText: 'under=the-mouse' });
+    onScreen('messages', async (page, { publish, sink, ended }) => {
+      await ended(await publish(sink('ok?under=the-mouse')));
+      // With all that it will say, so that nothing else can change its place.
+      const row = page.getByRole('row').filter({ hasText: 'under=the-mouse' }).filter({ hasText: 'Delivered' });
       await row.waitFor();
       await row.hover();
       const place = await row.boundingBox();
