@@ -13,6 +13,11 @@ export interface Call<T> {
   readonly settings?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
+  /**
+   * A list that comes in pages: the client asks for all of them and answers with the whole. The name of the list in the
+   * answer, or null where the answer is the list.
+   */
+  readonly list?: string | null;
   readonly [ANSWER]?: T;
 }
 
@@ -30,6 +35,11 @@ type Method = Call<unknown>['method'];
 function call<T>(method: Method, path: string, body?: unknown): Call<T> {
   if (body === undefined) return { method, path };
   return { method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/** A list in pages. */
+function listCall<T>(path: string, list: string | null = null): Call<T> {
+  return { method: 'GET', path, list };
 }
 
 const part = encodeURIComponent;
@@ -83,7 +93,7 @@ export const calls = {
   releaseMessage: (id: string) => call<{ released: number }>('POST', `/v2/messages/${part(id)}/release`),
   deliverNow: (id: string) => call<{ messageId: string }>('POST', `/v2/messages/${part(id)}/retry`),
 
-  listQueues: () => call<readonly wire.Queue[]>('GET', '/v2/queues'),
+  listQueues: () => listCall<readonly wire.Queue[]>('/v2/queues'),
   getQueue: (name: string) => call<wire.Queue>('GET', `/v2/queues/${part(name)}`),
   saveQueue: (queue: { readonly queueName: string; readonly parallelism?: number; readonly paused?: boolean }) =>
     call<wire.Queue>('POST', '/v2/queues', queue),
@@ -92,7 +102,7 @@ export const calls = {
   deleteQueue: (name: string, options: { readonly force?: boolean } = {}) =>
     call<object>('DELETE', `/v2/queues/${part(name)}${query({ force: options.force ? 'true' : undefined })}`),
 
-  listTopics: () => call<readonly wire.Topic[]>('GET', '/v2/topics'),
+  listTopics: () => listCall<readonly wire.Topic[]>('/v2/topics'),
   getTopic: (name: string) => call<wire.Topic>('GET', `/v2/topics/${part(name)}`),
   addEndpoints: (name: string, endpoints: readonly wire.Endpoint[]) =>
     call<wire.Topic>('POST', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
@@ -104,7 +114,7 @@ export const calls = {
   ) => call<wire.Topic>('PATCH', `/v2/topics/${part(name)}`, change),
   deleteTopic: (name: string) => call<object>('DELETE', `/v2/topics/${part(name)}`),
 
-  listSchedules: () => call<readonly wire.Schedule[]>('GET', '/v2/schedules'),
+  listSchedules: () => listCall<readonly wire.Schedule[]>('/v2/schedules'),
   getSchedule: (id: string) => call<wire.Schedule>('GET', `/v2/schedules/${part(id)}`),
   pauseSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/pause`),
   resumeSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/resume`),
@@ -118,7 +128,10 @@ export const calls = {
 
   listDeadLetters: (filter: Filter & Page = {}) => call<wire.DeadLetterPage>('GET', `/v2/dlq${query(filter)}`),
   failureGroups: () =>
-    call<{ readonly groups: readonly wire.FailureGroup[]; readonly groupedMax: number }>('GET', '/v2/dlq/groups'),
+    call<{ readonly groups: readonly wire.FailureGroup[]; readonly groupedMax: number; readonly isListCut?: boolean }>(
+      'GET',
+      '/v2/dlq/groups',
+    ),
   getDeadLetter: (id: string) => call<wire.DeadLetter>('GET', `/v2/dlq/${part(id)}`),
   retryDeadLetter: (
     id: string,
@@ -131,14 +144,16 @@ export const calls = {
   deleteDeadLetter: (id: string) => call<{ deleted: number }>('DELETE', `/v2/dlq/${part(id)}`),
 
   countBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }) =>
-    call<{ readonly action: string; readonly matched: number }>('POST', '/v2/bulk', { action, filter, dryRun: true }),
+    call<wire.BulkCount>('POST', '/v2/bulk', { action, filter, dryRun: true }),
   startBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }, perSecond: number) =>
     call<wire.Job>('POST', '/v2/bulk', { action, filter, perSecond }),
-  listBulk: () => call<{ readonly jobs: readonly wire.Job[] }>('GET', '/v2/bulk'),
+  /** The newest first, a page of them. */
+  listBulk: (page: Omit<Page, 'order'> = {}) =>
+    call<{ readonly jobs: readonly wire.Job[]; readonly cursor?: string }>('GET', `/v2/bulk${query(page)}`),
   getBulk: (id: string) => call<wire.Job>('GET', `/v2/bulk/${part(id)}`),
   stopBulk: (id: string) => call<wire.Job>('POST', `/v2/bulk/${part(id)}/stop`),
 
-  listFlowKeys: () => call<readonly wire.FlowKey[]>('GET', '/v2/flowControl'),
+  listFlowKeys: () => listCall<readonly wire.FlowKey[]>('/v2/flowControl'),
   pauseFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`),
   resumeFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`),
   parallelism: () =>
@@ -158,15 +173,15 @@ export const calls = {
   getKeys: () => call<wire.SigningKeys>('GET', '/v2/keys'),
   rotateKeys: () => call<wire.SigningKeys>('POST', '/v2/keys/rotate'),
   usage: (days: { readonly fromDay?: string; readonly toDay?: string } = {}) =>
-    call<wire.Usage>('GET', `/v2/usage${query(days)}`),
+    listCall<wire.Usage>(`/v2/usage${query(days)}`, 'usage'),
 
-  listAccounts: () => call<{ readonly accounts: readonly wire.Account[] }>('GET', '/v2/admin/accounts'),
+  listAccounts: () => listCall<{ readonly accounts: readonly wire.Account[] }>('/v2/admin/accounts', 'accounts'),
   createAccount: (account: { readonly name: string; readonly tier?: string }) =>
     call<wire.Account>('POST', '/v2/admin/accounts', account),
   setTier: (accountId: string, tier: string) =>
     call<wire.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { tier }),
   listTokens: (accountId: string) =>
-    call<{ readonly tokens: readonly wire.Token[] }>('GET', `/v2/admin/tokens${query({ accountId })}`),
+    listCall<{ readonly tokens: readonly wire.Token[] }>(`/v2/admin/tokens${query({ accountId })}`, 'tokens'),
   createToken: (token: { readonly accountId: string; readonly name: string; readonly scopes: readonly wire.Scope[] }) =>
     call<wire.Token & { readonly token: string }>('POST', '/v2/admin/tokens', token),
   revokeToken: (accountId: string, tokenId: string) =>

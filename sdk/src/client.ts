@@ -54,13 +54,29 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function send<T>(call: Call<T>, signal?: AbortSignal): Promise<T> {
+    const { answer, next } = await sendOnce(call, signal);
+    if (call.list === undefined || next === null) return answer as T;
+    const lists = [listOf(answer, call.list)];
+    for (let cursor: string | null = next; cursor !== null; ) {
+      const path = `${call.path}${call.path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`;
+      const page = await sendOnce({ ...call, path }, signal);
+      lists.push(listOf(page.answer, call.list));
+      cursor = page.next;
+    }
+    if (call.list === null) return lists.flat() as T;
+    const { cursor: _cursor, ...rest } = answer as Record<string, unknown>;
+    return { ...rest, [call.list]: lists.flat() } as T;
+  }
+
+  async function sendOnce(call: Call<unknown>, signal?: AbortSignal) {
     const response = await request(call.path, {
       method: call.method,
       headers: { ...own(), ...headersOf(call, options.headerPrefix) },
       ...(call.body !== undefined && { body: typeof call.body === 'string' ? call.body : new Uint8Array(call.body) }),
       ...(signal && { signal }),
     });
-    return (await response.json()) as T;
+    const answer = (await response.json()) as unknown;
+    return { answer, next: call.list === undefined ? null : nextCursor(response, answer) };
   }
 
   function own(): Record<string, string> {
@@ -81,6 +97,18 @@ export function createClient(options: ClientOptions): Client {
     ]),
   );
   return { ...(bound as unknown as Bound), send, stream };
+}
+
+/** Of the page behind this one: in the answer, or in a header where the answer is the list itself. */
+function nextCursor(response: Response, answer: unknown): string | null {
+  if (!Array.isArray(answer)) return (answer as { cursor?: string }).cursor ?? null;
+  const [, query] = /<\?([^>]*)>;\s*rel="next"/.exec(response.headers.get('Link') ?? '') ?? [];
+  return query === undefined ? null : new URLSearchParams(query).get('cursor');
+}
+
+function listOf(answer: unknown, list: string | null): readonly unknown[] {
+  const lists = new Map(list === null ? [] : Object.entries(answer as object));
+  return (list === null ? answer : lists.get(list)) as readonly unknown[];
 }
 
 /** The headers of a call as they go over the wire, but for who is asking. */

@@ -97,6 +97,8 @@ export interface Why {
   readonly nextAttemptAt?: number;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
+  /** There are more: counting ended at a limit. So it is beside every count. */
+  readonly isAheadCountCut?: boolean;
 }
 
 /** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
@@ -152,6 +154,7 @@ export interface Queue {
   readonly parallelism: number;
   readonly paused: boolean;
   readonly lag: number;
+  readonly isLagCut?: boolean;
 }
 
 export interface Endpoint {
@@ -178,6 +181,8 @@ export interface Schedule {
   readonly header: HeaderMap;
   readonly body?: string;
   readonly bodyBase64?: string;
+  /** In a list: the body is too long for it, and the schedule shows it. */
+  readonly isBodyLeftOut?: boolean;
   readonly retries: number;
   readonly delay?: number;
   readonly callback?: string;
@@ -194,6 +199,7 @@ export interface Schedule {
 export interface FlowKey {
   readonly flowControlKey: string;
   readonly waitListSize: number;
+  readonly isWaitListSizeCut?: boolean;
   readonly parallelismMax: number;
   readonly parallelismCount: number;
   readonly rateMax: number;
@@ -207,6 +213,13 @@ export interface FlowKey {
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
 
+/** How many messages a bulk operation would mean. */
+export interface BulkCount {
+  readonly action: string;
+  readonly matched: number;
+  readonly isMatchedCut?: boolean;
+}
+
 export interface Job {
   readonly jobId: string;
   readonly action: JobAction;
@@ -214,6 +227,7 @@ export interface Job {
   readonly perSecond: number;
   readonly state: 'running' | 'stopped' | 'done';
   readonly matched: number;
+  readonly isMatchedCut?: boolean;
   readonly done: number;
   readonly createdAt: number;
   readonly updatedAt: number;

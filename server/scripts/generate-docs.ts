@@ -4,7 +4,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultOf, environmentName, SETTING_KEYS, SETTINGS, type Setting } from '../src/config.ts';
-import { BUDGETS, type Budget, showAmount } from '../src/domain/budgets.ts';
+import { type Budget, showAmount } from '../src/domain/budget.ts';
+import { BUDGETS } from '../src/domain/budgets.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
 

@@ -56,10 +56,13 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
     });
   }
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
+  const onFound = (found: StartCheck) => logFound(log, found, config.data);
+  const executor = await threadExecutor(config.data, 'writer', undefined, onFound);
   return createSqliteStore({
-    executor: await threadExecutor(config.data, 'writer', undefined, (found) => logFound(log, found, config.data)),
+    executor,
     reader: await readerExecutor({
       directory: config.data,
+      emptyLog: executor.emptyLog!,
       timers,
       log: (level, fields, text) => log[level](fields, text),
     }),

@@ -11,6 +11,7 @@ import { chipsOf, filterFromSearch, parseBox } from '../messages/filter.ts';
 import { FilterChips } from '../messages/filter-chips.tsx';
 import { problemText } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
+import { shownCount } from '../ui/count.ts';
 import { PageBody, PageHead, Section } from '../ui/page.tsx';
 import { JobList } from './job-list.tsx';
 
@@ -56,6 +57,7 @@ function Starter() {
   const meant: MessageFilter | { readonly all: 'true' } = isAll ? { all: 'true' } : filter;
   const count = useCount(action.action, meant, may);
   const matched = count.data?.matched;
+  const shown = matched === undefined ? '' : shownCount(matched, count.data?.isMatchedCut);
   return (
     <Section title="New operation">
       <div className="card space-y-5 p-4">
@@ -101,17 +103,15 @@ function Starter() {
               </span>
             ) : (
               <>
-                <strong className="num text-2xl leading-8 font-semibold tracking-tight">
-                  {matched >= 100_000 ? '100,000+' : matched.toLocaleString('en')}
-                </strong>{' '}
+                <strong className="num text-2xl leading-8 font-semibold tracking-tight">{shown}</strong>{' '}
                 {matched === 1 ? 'message matches' : 'messages match'}
                 {isAll && matched > 0 && <span className="text-retrying">: that is all there are</span>}
               </>
             )}
           </p>
           <ConfirmButton
-            title={`${action.verb} ${matched?.toLocaleString('en') ?? ''} messages?`}
-            verb={`${action.verb} ${matched?.toLocaleString('en') ?? ''}`}
+            title={`${action.verb} ${shown} messages?`}
+            verb={`${action.verb} ${shown}`}
             {...(action.action !== 'retry' && { typed: String(matched ?? 0) })}
             isDanger={action.action !== 'retry'}
             call={calls.startBulk(action.action, meant, perSecond)}
@@ -121,6 +121,7 @@ function Starter() {
             done="Started. It goes on if you leave this page"
           >
             <p>{action.help}</p>
+            {count.data?.isMatchedCut && <p>There are more than could be counted: all of them are meant.</p>}
             <p>Messages that come from now on are left alone. You can stop it at any time; what is done stays done.</p>
           </ConfirmButton>
         </div>

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { calls, type Job } from 'postrider-sdk';
 import { useClient } from '../app/session.ts';
 import { ActionButton } from '../ui/action.tsx';
+import { shownCount } from '../ui/count.ts';
 import { Problem, Section } from '../ui/page.tsx';
 import { Ago, duration } from '../ui/time.tsx';
 
@@ -52,11 +53,15 @@ function JobCard({ job }: { readonly job: Job }) {
       <div className="flex flex-wrap items-baseline gap-x-3">
         <p className="grow text-sm font-medium">
           {isRunning ? doing : did} <span className="num">{done.toLocaleString('en')}</span>
-          <span className="num font-normal text-ink-3"> of {matched.toLocaleString('en')}</span>
+          <span className="num font-normal text-ink-3"> of {shownCount(matched, job.isMatchedCut)}</span>
           {state === 'stopped' && <span className="ml-2 font-normal text-ink-3">stopped</span>}
         </p>
         <p className="num text-xs text-ink-3">
-          {isRunning ? `about ${duration(leftMs)} left at ${perSecond}/s` : <Ago at={job.updatedAt} />}
+          {isRunning ? (
+            `${job.isMatchedCut ? 'at least' : 'about'} ${duration(leftMs)} left at ${perSecond}/s`
+          ) : (
+            <Ago at={job.updatedAt} />
+          )}
         </p>
         {isRunning && (
           <ActionButton

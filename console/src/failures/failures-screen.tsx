@@ -9,6 +9,7 @@ import { shownToken, useClient, useSession } from '../app/session.ts';
 import { Payload } from '../messages/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
+import { shownCount } from '../ui/count.ts';
 import { shownHost } from '../ui/destination.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -114,7 +115,9 @@ function Group({ group }: { readonly group: FailureGroup }) {
             call={calls.startBulk('retry', filter, RETRIES_PER_SECOND)}
             icon="retry"
             className="btn btn-primary"
-            done={({ matched }) => `Sending ${matched.toLocaleString('en')} again, ${RETRIES_PER_SECOND} a second`}
+            done={({ matched, isMatchedCut }) =>
+              `Sending ${shownCount(matched, isMatchedCut)} again, ${RETRIES_PER_SECOND} a second`
+            }
             link={() => <BulkLink />}
           >
             Retry all
@@ -166,7 +169,7 @@ function RetrySince({ group }: { readonly group: FailureGroup }) {
           )
         }
         isDisabled={Number.isNaN(fromDate)}
-        done={({ matched }) => `Sending ${matched.toLocaleString('en')} again`}
+        done={({ matched, isMatchedCut }) => `Sending ${shownCount(matched, isMatchedCut)} again`}
         link={() => <BulkLink />}
         onDone={() => setIsOpen(false)}
       >

@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { calls, type FlowKey } from 'postrider-sdk';
 import { useClient } from '../app/session.ts';
 import { ActionButton } from '../ui/action.tsx';
+import { shownCount } from '../ui/count.ts';
 import { Section } from '../ui/page.tsx';
 
 export function FlowKeys() {
@@ -31,6 +32,7 @@ function FlowKeyRow({ flowKey }: { readonly flowKey: FlowKey }) {
     flowControlKey: name,
     isPaused,
     waitListSize,
+    isWaitListSizeCut,
     parallelismMax,
     parallelismCount,
     rateMax,
@@ -45,7 +47,7 @@ function FlowKeyRow({ flowKey }: { readonly flowKey: FlowKey }) {
         </Link>
         {isPaused && <span className="chip ml-2 border-transparent bg-retrying-soft text-retrying">paused</span>}
       </p>
-      <p className="num text-xs text-ink-2">{waitListSize.toLocaleString('en')} wait</p>
+      <p className="num text-xs text-ink-2">{shownCount(waitListSize, isWaitListSizeCut)} wait</p>
       {parallelismMax > 0 && (
         <p className="num text-xs text-ink-2">
           {parallelismCount} of {parallelismMax} at once

@@ -11,13 +11,7 @@ import { StateLabel, Status } from '../ui/state.tsx';
 
 /** The message that is not behind another one, and what it waits for. */
 async function headOf(client: Client, queue: Queue): Promise<{ message: Message; why: Why } | null> {
-  const { messages } = await client.listMessages({
-    queueName: [queue.name],
-    state: ['CREATED', 'ACTIVE', 'RETRY'],
-    order: 'oldestFirst',
-    count: 1,
-  });
-  let message = messages[0];
+  let message = await oldestOpen(client, queue);
   if (!message) return null;
   let why = await client.whyNotDelivered(message.messageId);
   if (why.behindMessageId !== undefined) {
@@ -25,6 +19,21 @@ async function headOf(client: Client, queue: Queue): Promise<{ message: Message;
     why = await client.whyNotDelivered(message.messageId);
   }
   return { message, why };
+}
+
+/** A page may be empty and not be the last. */
+async function oldestOpen(client: Client, queue: Queue): Promise<Message | undefined> {
+  const filter = {
+    queueName: [queue.name],
+    state: ['CREATED', 'ACTIVE', 'RETRY'],
+    order: 'oldestFirst',
+    count: 1,
+  } as const;
+  for (let cursor: string | undefined; ; ) {
+    const page = await client.listMessages({ ...filter, ...(cursor !== undefined && { cursor }) });
+    cursor = page.cursor;
+    if (page.messages.length > 0 || cursor === undefined) return page.messages[0];
+  }
 }
 
 export function QueueWhy({ queue }: { readonly queue: Queue }) {

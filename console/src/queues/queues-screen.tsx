@@ -10,6 +10,7 @@ import { type Search, textOf } from '../app/search.ts';
 import { useClient } from '../app/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
+import { shownCount } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { PageBody, PageHead, Problem } from '../ui/page.tsx';
 import { Segments } from '../ui/segments.tsx';
@@ -64,6 +65,7 @@ function QueueCard({
   readonly isNamed: boolean;
 }) {
   const { name, paused, lag, parallelism } = queue;
+  const open = shownCount(lag, queue.isLagCut);
   const card = useRef<HTMLElement>(null);
   const [isAsking, setIsAsking] = useState(isNamed);
   useEffect(() => {
@@ -80,7 +82,7 @@ function QueueCard({
             </Link>
             {paused && <span className="chip border-transparent bg-retrying-soft text-retrying">paused</span>}
           </p>
-          <p className="num text-xs text-ink-3">{lag === 0 ? 'empty' : `${lag.toLocaleString('en')} not ended`}</p>
+          <p className="num text-xs text-ink-3">{lag === 0 ? 'empty' : `${open} not ended`}</p>
         </div>
         <div className="w-full sm:w-64">
           <Segments
@@ -121,7 +123,7 @@ function QueueCard({
           )}
           <ConfirmButton
             title={lag === 0 ? `Delete queue “${name}”?` : `Purge queue “${name}”?`}
-            verb={lag === 0 ? 'Delete the queue' : `Cancel ${lag.toLocaleString('en')} and delete`}
+            verb={lag === 0 ? 'Delete the queue' : `Cancel ${open} and delete`}
             typed={name}
             call={calls.deleteQueue(name, { force: lag > 0 })}
             icon="trash"
@@ -131,7 +133,7 @@ function QueueCard({
             <p>
               {lag === 0
                 ? 'It is empty. The next message to it makes it anew, with a parallelism of 1.'
-                : `${lag.toLocaleString('en')} messages have not ended. They are cancelled, and the queue is deleted.`}
+                : `${open} messages have not ended. They are cancelled, and the queue is deleted.`}
             </p>
           </ConfirmButton>
         </div>

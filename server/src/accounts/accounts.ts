@@ -6,6 +6,7 @@ import { SCOPES } from '../domain/account.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { NewId } from '../domain/id.ts';
 import type { TierName } from '../domain/tier.ts';
+import { everyEntry } from '../store/list-store.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { hashText, hashToken, newSecret } from './tokens.ts';
@@ -194,8 +195,7 @@ export class Accounts {
   async ensureKnown(name: string, text: string, keys?: SigningKeys): Promise<void> {
     if (await this.#store.findToken(hashToken(text))) return;
     const made = await this.createAccount(name, 'free');
-    const account =
-      made === 'nameTaken' ? (await this.#store.listAccounts()).find((each) => each.name === name)! : made;
+    const account = made === 'nameTaken' ? await this.#named(name) : made;
     await this.createToken(account.id, name, SCOPES, text);
     if (!keys) return;
     await this.#setKeys(account.id, keys);
@@ -204,6 +204,13 @@ export class Accounts {
   /** Nobody who knew the keys of the account knows those it has now. */
   async replaceKeys(accountId: string): Promise<void> {
     await this.#setKeys(accountId, this.#freshKeys());
+  }
+
+  async #named(name: string): Promise<Account> {
+    for await (const account of everyEntry(this.#store.listAccounts, ({ id }) => id)) {
+      if (account.name === name) return account;
+    }
+    throw new Error(`there is no account "${name}"`);
   }
 
   /** Two rotations: the second makes the key of the first the current one. */

@@ -25,7 +25,7 @@ const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 /** The token of `dev`, in a store of its own. Throws where a service for others has its accounts. */
 export async function admitDev(store: Store, accounts: Accounts, place: string, isForQstash: boolean): Promise<string> {
   const isDevStore = (await store.findToken(DEV_HASH)) !== null;
-  if (!isDevStore && (await store.listAccounts()).length > 0) {
+  if (!isDevStore && (await store.listAccounts()).entries.length > 0) {
     throw new Error(
       `${place} holds accounts that were not made by postrider dev, which would let everybody in with its well-known ` +
         'token. Give dev a store of its own, with --data or --store.',

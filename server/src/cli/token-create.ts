@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import { type Account, SCOPES } from '../domain/account.ts';
 import { idMaker } from '../domain/id.ts';
 import { openStoreBeside, storePlace } from '../main.ts';
+import { everyEntry } from '../store/list-store.ts';
 import type { Store } from '../store/store.ts';
 import { systemWorld } from '../world.ts';
 
@@ -38,10 +39,16 @@ async function createToken(store: Store, config: Config) {
     () => world.clock.now(),
     (length) => world.random.bytes(length),
   );
-  const account = chooseAccount(await store.listAccounts(), config);
+  const account = chooseAccount(await everyAccount(store), config);
   const scopes = config.admin ? SCOPES : config.scope;
   const { token, text } = await new Accounts(store, world, newId).createToken(account.id, config.tokenName, scopes);
   return { token: text, tokenId: token.id, account: account.name, scopes };
+}
+
+async function everyAccount(store: Store): Promise<Account[]> {
+  const accounts: Account[] = [];
+  for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) accounts.push(account);
+  return accounts;
 }
 
 function chooseAccount(accounts: readonly Account[], config: Config): Account {

@@ -1,33 +1,10 @@
 // The table of budgets: everything that a caller or a receiver can make a node hold or do, and the most there may be of
 // it. docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
 
-const KIB = 1024;
-const MIB = 1024 * KIB;
+import { budgets, KIB, MIB } from './budget.ts';
 
 /** Bodies of attempts under way up to this size are not counted: they come to little, and never wait for large ones. */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
-
-export interface Budget {
-  /** What is held or done. */
-  readonly what: string;
-  readonly unit: string;
-  /** The most for one request, message, answer or attempt; null when only the sum is limited. */
-  readonly each: number | null;
-  /** The most for one account; `share`: at most as much as stays free in the node's pool after it. */
-  readonly account: number | 'share' | null;
-  /** The most for the node; a string names the setting that says it. */
-  readonly node: number | string | null;
-  /** What happens beyond it. */
-  readonly beyond: string;
-}
-
-/** What a row does not name is not limited. */
-type Row = Pick<Budget, 'what' | 'unit' | 'beyond'> & Partial<Budget>;
-
-function budgets<K extends string>(table: Readonly<Record<K, Row>>): Readonly<Record<K, Budget>> {
-  const rows = Object.entries<Row>(table).map(([key, row]) => [key, { each: null, account: null, node: null, ...row }]);
-  return Object.fromEntries(rows) as Record<K, Budget>;
-}
 
 export const BUDGETS = budgets({
   slots: {
@@ -153,6 +130,30 @@ export const BUDGETS = budgets({
     each: 4 * MIB,
     beyond: 'the page ends there, with a cursor',
   },
+  listedBodyBytes: {
+    what: 'Body of a schedule in a list',
+    unit: 'bytes',
+    each: KIB,
+    beyond: 'it is left out there, with `isBodyLeftOut`; the schedule itself shows it',
+  },
+  lagCount: {
+    what: 'Messages counted for the `lag` of queues, in one call',
+    unit: 'messages',
+    each: 1_000_000,
+    beyond: 'counting ends there, with `isLagCut`',
+  },
+  lineCount: {
+    what: 'Messages counted for `waitListSize` and `parallelismCount` of a flow key, for `aheadCount` of a message, and for one piece of a `lag`',
+    unit: 'messages',
+    each: 10_000,
+    beyond: 'counting ends there, with `isWaitListSizeCut` or `isAheadCountCut`',
+  },
+  matchedCount: {
+    what: 'Messages counted for `matched` of a bulk operation; at most 200,000 are looked at for it',
+    unit: 'messages',
+    each: 100_000,
+    beyond: 'counting ends there, with `isMatchedCut`; the operation does all of them',
+  },
   reads: {
     what: 'Lists, searches and counts that run or wait for their turn',
     unit: 'reads',
@@ -166,6 +167,12 @@ export const BUDGETS = budgets({
     account: 'share',
     node: 64 * MIB,
     beyond: 'the read waits; a caller that does not read is disconnected',
+  },
+  logBytes: {
+    what: 'Write-ahead log of SQLite: a read under way keeps it from being emptied, so that it grows with what is written meanwhile',
+    unit: 'bytes',
+    node: 32 * MIB,
+    beyond: 'the next list, search or count waits until it is emptied',
   },
   streams: {
     what: 'Live event streams',
@@ -384,12 +391,4 @@ export function eachMax(key: keyof typeof BUDGETS): number {
   const { each } = BUDGETS[key];
   if (each === null) throw new Error(`the budget "${key}" has no limit for each`);
   return each;
-}
-
-/** `2097152` bytes as `2 MiB`, other numbers with separators. */
-export function showAmount(amount: number, unit: string): string {
-  if (unit !== 'bytes') return `${amount.toLocaleString('en-US')} ${unit}`;
-  if (amount >= MIB && amount % MIB === 0) return `${amount / MIB} MiB`;
-  if (amount >= KIB && amount % KIB === 0) return `${amount / KIB} KiB`;
-  return `${amount.toLocaleString('en-US')} bytes`;
 }

@@ -12,6 +12,8 @@ export interface FlowKey {
   /** Attempts let through and not ended. */
   readonly active: number;
   readonly waiting: number;
+  /** More wait: counting ended at a budget. */
+  readonly isWaitingCut?: true;
   readonly windowStartAt: number;
   /** Attempts let through in the current period. */
   readonly windowCount: number;

@@ -15,6 +15,8 @@ export interface Job {
   readonly state: 'running' | 'stopped' | 'done';
   /** How many messages were meant when it was made. */
   readonly matched: number;
+  /** There were more: counting ended before all were counted. */
+  readonly isMatchedCut: boolean;
   readonly done: number;
   /** Messages accepted after this one were not there when it was made, or are done already. */
   readonly atSeq: number | null;

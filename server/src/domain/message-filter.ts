@@ -43,6 +43,13 @@ export interface CountPiece {
   readonly cursor: number | null;
 }
 
+/** The whole of a count. */
+export interface Counted {
+  readonly count: number;
+  /** There are more, or may be: counting ended before. */
+  readonly isCut: boolean;
+}
+
 export function shownState(message: Pick<Message, 'state' | 'attempts'>): ShownState {
   switch (message.state) {
     case 'pending':

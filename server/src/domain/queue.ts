@@ -15,6 +15,8 @@ export interface Queue {
   readonly updatedAt: number;
   /** Its messages that have not ended. */
   readonly lag: number;
+  /** There are more: counting ended at a budget. */
+  readonly isLagCut?: true;
 }
 
 export interface QueueChange {

@@ -1,7 +1,8 @@
 // How much one request makes the service store: counted from what was read of it, before any message is made. Each body
 // counts once, however many messages have it; everything else counts for every message.
 
-import { eachMax, showAmount } from './budgets.ts';
+import { showAmount } from './budget.ts';
+import { eachMax } from './budgets.ts';
 import { deliveredHeaders, headerBytes } from './headers.ts';
 import { type Problem, problem } from './problem.ts';
 import { type CallbackRequest, messageCount, type PublishRequest } from './publish.ts';

@@ -7,10 +7,23 @@ import type { Message } from './message.ts';
 import type { Queue } from './queue.ts';
 import { heldReason, isSuspect } from './recovery.ts';
 
+/** Who goes before a message in its queue. */
+export interface Ahead {
+  readonly messageId: string;
+  readonly state: Message['state'];
+  readonly count: number;
+  /** There are more: counting ended at a budget. */
+  readonly isCountCut?: true;
+}
+
+export function countAhead(count: number, max: number): Pick<Ahead, 'count' | 'isCountCut'> {
+  return count > max ? { count: max, isCountCut: true } : { count };
+}
+
 export interface WhyInput {
   readonly message: Message;
   readonly queue: Queue | null;
-  readonly ahead: { readonly messageId: string; readonly state: Message['state']; readonly count: number } | null;
+  readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
   readonly isDraining: boolean;
   readonly now: number;
@@ -35,6 +48,7 @@ export interface Why {
   readonly nextAttemptAt?: number;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
+  readonly isAheadCountCut?: true;
 }
 
 export function whyNotDelivered(input: WhyInput): Why {
@@ -53,10 +67,11 @@ export function whyNotDelivered(input: WhyInput): Why {
     return {
       reason: 'behind',
       text:
-        `${count(ahead.count, 'message')} of queue "${queue?.name}" ${ahead.count === 1 ? 'goes' : 'go'} before it, ` +
+        `${ahead.isCountCut ? 'more than ' : ''}${count(ahead.count, 'message')} of queue "${queue?.name}" ${ahead.count === 1 ? 'goes' : 'go'} before it, ` +
         `first ${ahead.messageId}, which is ${ahead.state}`,
       behindMessageId: ahead.messageId,
       aheadCount: ahead.count,
+      ...(ahead.isCountCut && { isAheadCountCut: true }),
     };
   }
   if (!isDue) return waiting(message, now);
@@ -100,18 +115,22 @@ function fullKey(flowKey: FlowKey, now: number): Why | null {
   if (parallelism !== null && flowKey.active >= parallelism) {
     return {
       reason: 'flowFull',
-      text: `flow key "${flowKey.key}" has ${flowKey.active} of ${parallelism} deliveries under way; ${flowKey.waiting} wait`,
+      text: `flow key "${flowKey.key}" has ${flowKey.active} of ${parallelism} deliveries under way; ${waitingBehind(flowKey)} wait`,
     };
   }
   const windowEndsAt = flowKey.windowStartAt + periodMs;
   if (rate !== null && flowKey.windowCount >= rate && now < windowEndsAt) {
     return {
       reason: 'flowFull',
-      text: `flow key "${flowKey.key}" has started ${flowKey.windowCount} of ${rate} in this period; ${flowKey.waiting} wait`,
+      text: `flow key "${flowKey.key}" has started ${flowKey.windowCount} of ${rate} in this period; ${waitingBehind(flowKey)} wait`,
       nextAttemptAt: windowEndsAt,
     };
   }
   return null;
+}
+
+function waitingBehind({ waiting, isWaitingCut }: FlowKey): string {
+  return isWaitingCut ? `more than ${waiting}` : String(waiting);
 }
 
 function count(n: number, noun: string): string {

@@ -8,6 +8,9 @@ const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
+/** Beside a count. */
+const cut = optional(Type.Boolean({ description: 'There are more: counting ended at a limit.' }));
+
 export const Cursor = Type.Optional(
   Type.String({ description: 'Where the next page starts; absent on the last one.' }),
 );
@@ -118,6 +121,7 @@ export const WhyAnswer = open({
   nextAttemptAt: optional(Ms),
   behindMessageId: optional(Type.String()),
   aheadCount: optional(Type.Integer()),
+  isAheadCountCut: cut,
 });
 
 const EventAnswer = open({
@@ -155,6 +159,7 @@ export const QueueAnswer = open({
   parallelism: Type.Integer(),
   paused: Type.Boolean(),
   lag: Type.Integer(),
+  isLagCut: cut,
 });
 export const TopicAnswer = open({
   id: Type.String(),
@@ -175,6 +180,7 @@ export const ScheduleAnswer = open({
   header: Headers,
   body: optional(Type.String()),
   bodyBase64: optional(Type.String()),
+  isBodyLeftOut: optional(Type.Boolean({ description: 'It is too long for a list; the schedule shows it.' })),
   retries: Type.Integer(),
   delay: optional(Type.Number()),
   retryDelayExpression: optional(Type.String()),
@@ -197,6 +203,7 @@ export const ScheduleAnswer = open({
 export const FlowKeyAnswer = open({
   flowControlKey: Type.String(),
   waitListSize: Type.Integer(),
+  isWaitListSizeCut: cut,
   parallelismMax: Type.Integer(),
   parallelismCount: Type.Integer(),
   rateMax: Type.Integer(),
@@ -216,21 +223,26 @@ export const JobAnswer = open({
   perSecond: Type.Integer(),
   state: Type.String({ enum: ['running', 'stopped', 'done'] }),
   matched: Type.Integer(),
+  isMatchedCut: cut,
   done: Type.Integer(),
   createdAt: Ms,
   updatedAt: Ms,
 });
-export const JobOrCount = Type.Union([JobAnswer, open({ action: Type.String(), matched: Type.Integer() })]);
-export const JobsAnswer = open({ jobs: Type.Array(JobAnswer) });
+export const JobOrCount = Type.Union([
+  JobAnswer,
+  open({ action: Type.String(), matched: Type.Integer(), isMatchedCut: cut }),
+]);
+export const JobsAnswer = open({ jobs: Type.Array(JobAnswer), cursor: Cursor });
 
 export const KeysAnswer = open({ current: Type.String(), next: Type.String() });
 export const UsageAnswer = open({
   fromDay: Type.String(),
   toDay: Type.String(),
   usage: Type.Array(open({ day: Type.String(), kind: Type.String(), count: Type.Integer() })),
+  cursor: Cursor,
 });
 export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier: Type.String(), createdAt: Ms });
-export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer) });
+export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer), cursor: Cursor });
 const Count = Type.Integer({ minimum: 0 });
 const standingFields = { waiting: Count, scheduled: Count, active: Count, retrying: Count, held: Count };
 export const OverviewAnswer = open({
@@ -265,6 +277,7 @@ export const FailureGroupsAnswer = open({
     }),
   ),
   groupedMax: Type.Integer({ description: 'How many dead letters are looked at, the newest ones.' }),
+  isListCut: optional(Type.Boolean({ description: 'There are more groups than one answer has room for.' })),
 });
 export const CronAnswer = open({ cron: Type.String(), timeZone: Type.String(), times: Type.Array(Ms) });
 const Limit = Type.Union([Type.Integer(), Type.Null()]);
@@ -315,5 +328,5 @@ export const NodesAnswer = open({
     }),
   ),
 });
-export const TokensAnswer = open({ tokens: Type.Array(open(tokenFields)) });
+export const TokensAnswer = open({ tokens: Type.Array(open(tokenFields)), cursor: Cursor });
 export const NewTokenAnswer = open({ ...tokenFields, token: Type.String({ description: 'Shown only here.' }) });

@@ -88,8 +88,27 @@ function operationOf(route: RouteEntry): Operation {
   };
 }
 
-function answerOf({ answer, mediaType = 'application/json' }: Pick<RouteEntry, 'answer' | 'mediaType'>) {
-  return { description: 'As asked.', content: { [mediaType]: { schema: answer ?? { type: 'string' } } } };
+function answerOf({
+  answer,
+  query,
+  mediaType = 'application/json',
+}: Pick<RouteEntry, 'answer' | 'query' | 'mediaType'>) {
+  return {
+    description: 'As asked.',
+    ...(isListInPages(answer, query) && { headers: { Link: NEXT_PAGE } }),
+    content: { [mediaType]: { schema: answer ?? { type: 'string' } } },
+  };
+}
+
+const NEXT_PAGE = {
+  description: 'The next page, as in `<?cursor=…>; rel="next"`; absent on the last one.',
+  schema: { type: 'string' },
+};
+
+/** An array has no place for a cursor: a header has it. */
+function isListInPages(answer: TSchema | undefined, query: TSchema | undefined): boolean {
+  const { properties = {} } = (query ?? {}) as { properties?: Record<string, TSchema> };
+  return answer !== undefined && 'items' in answer && 'cursor' in properties;
 }
 
 function errorsOf(statuses: readonly number[]): Record<string, unknown> {

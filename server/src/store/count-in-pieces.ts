@@ -1,7 +1,7 @@
 // Counts what a filter means, in pieces: each looks at a bounded number of messages, and between two of them others have
 // their turn. There is an end to it: then the count is "at least so many".
 
-import type { CountPiece } from '../domain/message-filter.ts';
+import type { Counted, CountPiece } from '../domain/message-filter.ts';
 
 /** Pieces of one count. */
 const PIECES_MAX = 10;
@@ -9,14 +9,16 @@ const PIECES_MAX = 10;
 export async function countInPieces(
   piece: (max: number, cursor: number | null) => Promise<CountPiece>,
   max: number,
-): Promise<number> {
+): Promise<Counted> {
   let count = 0;
   let cursor: number | null = null;
-  for (let pieces = 0; pieces < PIECES_MAX && count < max; pieces += 1) {
-    const counted: CountPiece = await piece(max - count, cursor);
+  for (let pieces = 0; pieces < PIECES_MAX; pieces += 1) {
+    // One more than is told: else nobody knew whether there is one.
+    const counted: CountPiece = await piece(max + 1 - count, cursor);
     count += counted.count;
     cursor = counted.cursor;
-    if (cursor === null) break;
+    if (count > max) return { count: max, isCut: true };
+    if (cursor === null) return { count, isCut: false };
   }
-  return count;
+  return { count, isCut: true };
 }

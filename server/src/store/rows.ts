@@ -22,6 +22,7 @@ import type { Redaction } from '../domain/redact.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { OpenGroup } from '../domain/standing.ts';
 import type { Endpoint, Topic } from '../domain/topic.ts';
+import type { ListedSchedule } from './list-store.ts';
 
 export type Flag = 0 | 1 | boolean;
 
@@ -214,6 +215,10 @@ export function toSchedule(row: ScheduleRow): Schedule {
   };
 }
 
+export function toListedSchedule(row: ScheduleRow & { is_body_left_out: Flag }): ListedSchedule {
+  return { ...toSchedule(row), ...(row.is_body_left_out && { isBodyLeftOut: true }) };
+}
+
 export interface JobRow {
   id: string;
   account_id: string;
@@ -222,6 +227,7 @@ export interface JobRow {
   per_second: number;
   state: Job['state'];
   matched: number;
+  is_matched_cut: Flag;
   done: number;
   at_seq: number | null;
   created_at: number;
@@ -237,6 +243,7 @@ export function toJob(row: JobRow): Job {
     perSecond: row.per_second,
     state: row.state,
     matched: row.matched,
+    isMatchedCut: Boolean(row.is_matched_cut),
     done: row.done,
     atSeq: row.at_seq,
     createdAt: row.created_at,

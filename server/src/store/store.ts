@@ -2,18 +2,20 @@
 // transaction; when its promise resolves, what it wrote is on disk. `now` is always an argument. The account is an
 // argument of every verb that touches what an account owns: a foreign id answers like a missing one.
 
-import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../domain/account.ts';
+import type { Account, Revocation, Session, SigningKeys, Token } from '../domain/account.ts';
 import type { EventFilter, MessageEvent } from '../domain/event.ts';
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
-import type { CountPiece, MessageFilter } from '../domain/message-filter.ts';
+import type { Counted, CountPiece, MessageFilter } from '../domain/message-filter.ts';
 import type { NodeInfo } from '../domain/node.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
+import type { Ahead } from '../domain/why.ts';
+import type { ListStore } from './list-store.ts';
 import type { NumbersStore } from './numbers-store.ts';
 import type { RecoveryStore } from './recovery-store.ts';
 
@@ -75,7 +77,7 @@ export interface WhyFacts {
   readonly message: Message;
   readonly queue: Queue | null;
   /** In a queue: the message that goes before it, and how many do in all. */
-  readonly ahead: { readonly messageId: string; readonly state: Message['state']; readonly count: number } | null;
+  readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
 }
 
@@ -154,7 +156,7 @@ export interface SettleOptions {
   readonly canWait?: boolean;
 }
 
-export interface Store extends RecoveryStore, NumbersStore {
+export interface Store extends RecoveryStore, NumbersStore, ListStore {
   // ——— in ———
 
   /**
@@ -215,7 +217,7 @@ export interface Store extends RecoveryStore, NumbersStore {
   countPiece(accountId: string, filter: MessageFilter, max: number, cursor: number | null): Promise<CountPiece>;
 
   /** How many messages are meant; stops counting at `max`, and when it has looked at very many. */
-  countMatching(accountId: string, filter: MessageFilter, max: number): Promise<number>;
+  countMatching(accountId: string, filter: MessageFilter, max: number): Promise<Counted>;
 
   listEvents(accountId: string, filter: EventFilter, page: PageRequest): Promise<EventPage>;
 
@@ -251,16 +253,15 @@ export interface Store extends RecoveryStore, NumbersStore {
 
   /** Makes the queue or changes what `change` names; takes effect with the next claim. */
   saveQueue(accountId: string, name: string, change: QueueChange, now: number): Promise<Queue>;
+  /** Its lag is counted up to a budget, and says when it is cut there. */
   getQueue(accountId: string, name: string): Promise<Queue | null>;
-  listQueues(accountId: string): Promise<readonly Queue[]>;
 
-  /** Deletes a queue without open messages. Answers how many it has (0: deleted), or null when there is no such queue. */
+  /** Deletes a queue without open messages. Answers its lag (0: deleted), or null when there is no such queue. */
   deleteQueue(accountId: string, name: string): Promise<number | null>;
 
   // ——— flow keys ———
 
   getFlowKey(accountId: string, key: string): Promise<FlowKey | null>;
-  listFlowKeys(accountId: string): Promise<readonly FlowKey[]>;
   pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Promise<FlowKey | null>;
   /** Holds limits against what messages say, or lets them say again. Makes the key if need be. */
   pinFlowKey(
@@ -279,8 +280,6 @@ export interface Store extends RecoveryStore, NumbersStore {
   /** Whole: what was there under the same id is replaced. */
   saveSchedule(schedule: Schedule): Promise<void>;
   getSchedule(accountId: string, id: string): Promise<Schedule | null>;
-  listSchedules(accountId: string): Promise<readonly Schedule[]>;
-  countSchedules(accountId: string): Promise<number>;
   deleteSchedule(accountId: string, id: string): Promise<boolean>;
   setScheduleNext(accountId: string, id: string, nextAt: number | null, isPaused: boolean): Promise<boolean>;
   /** Some of those that are due, an equal part for each account, beginning with the accounts behind `limits.after`. */
@@ -296,8 +295,6 @@ export interface Store extends RecoveryStore, NumbersStore {
   /** False, and nothing is made, where so many of the account run already. */
   createJob(job: Job, runningMax?: number): Promise<boolean>;
   getJob(accountId: string, id: string): Promise<Job | null>;
-  /** The newest hundred. */
-  listJobs(accountId: string): Promise<readonly Job[]>;
   runningJobs(): Promise<readonly Job[]>;
   /** Notes a piece of its work. One that was stopped meanwhile stays so, but what was done is counted. */
   advanceJob(accountId: string, id: string, step: JobStep): Promise<void>;
@@ -309,7 +306,6 @@ export interface Store extends RecoveryStore, NumbersStore {
   // ——— topics ———
 
   getTopic(accountId: string, nameOrId: string): Promise<Topic | null>;
-  listTopics(accountId: string): Promise<readonly Topic[]>;
 
   /**
    * Writes the topic whole if nobody changed it since `topic.version` was read (0 = it must not exist yet).
@@ -321,7 +317,6 @@ export interface Store extends RecoveryStore, NumbersStore {
 
   createAccount(account: Account, keys: SigningKeys): Promise<'created' | 'nameTaken'>;
   getAccount(accountId: string): Promise<Account | null>;
-  listAccounts(): Promise<readonly Account[]>;
   setTier(accountId: string, tier: TierName): Promise<boolean>;
   /** The accounts that have a token with one of these hashes, not revoked, or one of these signing keys. */
   accountsKnownBy(hashes: readonly Uint8Array[], keys: readonly string[]): Promise<readonly string[]>;
@@ -334,7 +329,6 @@ export interface Store extends RecoveryStore, NumbersStore {
   createToken(token: Token, hash: Uint8Array): Promise<void>;
   /** The token with that hash and its account, unless revoked. */
   findToken(hash: Uint8Array): Promise<Principal | null>;
-  listTokens(accountId: string): Promise<readonly Token[]>;
   /** However many are revoked at once, on however many nodes: one that may administer is left. */
   revokeToken(accountId: string, tokenId: string, now: number): Promise<Revocation>;
   /**
@@ -353,9 +347,6 @@ export interface Store extends RecoveryStore, NumbersStore {
   endSession(sessionId: string): Promise<void>;
   /** Beside each credential whether its token, and its session if it has one, are still good. */
   areAdmitted(credentials: readonly Credential[], now: number): Promise<readonly boolean[]>;
-
-  /** Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included. */
-  usage(accountId: string, fromDay: string, toDay: string): Promise<readonly UsageRow[]>;
 
   /** Finishes what was asked, then lets go of the file or the connections. */
   close(): Promise<void>;

@@ -41,7 +41,7 @@ export function acceptConformance(factory: HarnessFactory): void {
       await assert.rejects(a.store.accept([fresh, freshInQueue, { ...message(), id: existing.id }], NOW));
       assert.equal(await a.stateOf(fresh), null);
       assert.equal(await a.store.getQueue(ACCOUNT, QUEUE), null);
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'), [
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries, [
         { day: '2026-01-01', kind: 'publish', count: 1 },
       ]);
       assert.deepEqual(await a.claimedIds(NOW), [existing.id]);
@@ -53,7 +53,7 @@ export function acceptConformance(factory: HarnessFactory): void {
       await assert.rejects(a.store.accept([other, twin, twin], NOW));
       assert.equal(await a.stateOf(other), null);
       assert.equal(await a.stateOf(twin), null);
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'), []);
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries, []);
     });
 
     test('a batch that fails takes no other with it, even one accepted at the same moment', async ({ a }) => {
@@ -72,7 +72,7 @@ export function acceptConformance(factory: HarnessFactory): void {
       );
       const expected = [existing, ...before, ...after].map(({ id }) => id);
       assert.deepEqual(await a.claimedIds(NOW), expected);
-      const [row] = await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01');
+      const [row] = (await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries;
       assert.equal(row?.count, 6);
     });
 
@@ -91,7 +91,7 @@ export function acceptConformance(factory: HarnessFactory): void {
     test('a queue that is missing is made, and one that exists is left as it is', async ({ a }) => {
       await a.store.saveQueue(ACCOUNT, 'mine', { parallelism: 7 }, NOW - 1);
       await a.store.accept([queued(), queued(), queued({ queueName: 'mine' })], NOW);
-      assert.deepEqual(await a.store.listQueues(ACCOUNT), [
+      assert.deepEqual((await a.store.listQueues(ACCOUNT)).entries, [
         {
           accountId: ACCOUNT,
           name: 'mine',
@@ -132,18 +132,18 @@ export function acceptConformance(factory: HarnessFactory): void {
         { day: '2026-01-01', kind: 'publish', count: 3 },
       ];
       const secondDay = [{ day: '2026-01-02', kind: 'publish', count: 4 }];
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-02'), [...firstDay, ...secondDay]);
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'), firstDay);
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-02', '2026-12-31'), secondDay);
-      assert.deepEqual(await a.store.usage(OTHER_ACCOUNT, '2026-01-01', '2026-01-02'), [
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-02')).entries, [...firstDay, ...secondDay]);
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries, firstDay);
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-02', '2026-12-31')).entries, secondDay);
+      assert.deepEqual((await a.store.usage(OTHER_ACCOUNT, '2026-01-01', '2026-01-02')).entries, [
         { day: '2026-01-01', kind: 'publish', count: 1 },
       ]);
-      assert.deepEqual(await a.store.usage('acc_nobody', '2026-01-01', '2026-01-02'), []);
+      assert.deepEqual((await a.store.usage('acc_nobody', '2026-01-01', '2026-01-02')).entries, []);
     });
 
     test('usage counts the day of acceptance, not the day a message becomes due', async ({ a }) => {
       await a.store.accept([message({ dueAt: NOW + 10 * DAY })], NOW);
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-12-31'), [
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-12-31')).entries, [
         { day: '2026-01-01', kind: 'publish', count: 1 },
       ]);
     });

@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
-function token(some: Partial<Token> = {}): Token {
+export function token(some: Partial<Token> = {}): Token {
   return {
     id: 'tok_1',
     accountId: ACCOUNT,
@@ -41,7 +41,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       await a.store.createToken(token(), hashOf(1));
       await a.store.touchToken('tok_1', NOW + 1);
       assert.equal((await a.store.findToken(hashOf(1)))!.token.lastUsedAt, NOW + 1);
-      assert.deepEqual(await a.store.listTokens(ACCOUNT), [token({ lastUsedAt: NOW + 1 })]);
+      assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [token({ lastUsedAt: NOW + 1 })]);
     });
 
     test('an account is made once under its name', async ({ a }) => {
@@ -65,7 +65,7 @@ export function accountsConformance(factory: HarnessFactory): void {
     test('accounts are listed by id', async ({ a }) => {
       await a.store.createAccount({ id: 'acc_0', name: 'zero', tier: 'free', createdAt: NOW }, KEYS);
       assert.deepEqual(
-        (await a.store.listAccounts()).map(({ id }) => id),
+        (await a.store.listAccounts()).entries.map(({ id }) => id),
         ['acc_0', ACCOUNT, OTHER_ACCOUNT],
       );
     });
@@ -123,7 +123,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), 'revoked');
       assert.equal(await a.store.findToken(hashOf(1)), null);
       assert.equal((await a.store.findToken(hashOf(2)))!.token.id, 'tok_2');
-      assert.deepEqual(await a.store.listTokens(ACCOUNT), [
+      assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [
         token({ revokedAt: NOW + 9 }),
         token({ id: 'tok_2', name: 'kept' }),
       ]);
@@ -132,10 +132,10 @@ export function accountsConformance(factory: HarnessFactory): void {
     test('a token is revoked once, and only by its account', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
       assert.equal(await a.store.revokeToken(OTHER_ACCOUNT, 'tok_1', NOW), 'unknown');
-      assert.deepEqual(await a.store.listTokens(OTHER_ACCOUNT), []);
+      assert.deepEqual((await a.store.listTokens(OTHER_ACCOUNT)).entries, []);
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 1), 'revoked');
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_1', NOW + 2), 'unknown');
-      assert.equal((await a.store.listTokens(ACCOUNT))[0]!.revokedAt, NOW + 1);
+      assert.equal((await a.store.listTokens(ACCOUNT)).entries[0]!.revokedAt, NOW + 1);
     });
 
     test('the last token that may administer is not revoked; any other one is', async ({ a, b }) => {
@@ -157,7 +157,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
       const results = await Promise.all(revoking);
       assert.deepEqual(results.toSorted(), ['lastAdmin', 'revoked', 'revoked']);
-      const left = (await a.store.listTokens(ACCOUNT)).filter(({ revokedAt }) => revokedAt === null);
+      const left = (await a.store.listTokens(ACCOUNT)).entries.filter(({ revokedAt }) => revokedAt === null);
       assert.equal(left.length, 1);
     });
 
@@ -175,7 +175,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.deepEqual(answers.toSorted(), [false, false, true]);
       const made = answers.indexOf(true) + 1;
       assert.equal((await a.store.findToken(hashOf(made)))!.account.id, ACCOUNT);
-      assert.equal((await a.store.listAccounts()).length, 2, 'no account was made beside those that are there');
+      assert.equal((await a.store.listAccounts()).entries.length, 2, 'no account was made beside those that are there');
       await a.store.revokeHashes([hashOf(made)], NOW);
       assert.equal(await b.store.createFirstAdmin(first(5)), true, 'and again where none is left');
     });
@@ -186,7 +186,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       await a.store.revokeHashes([hashOf(1), hashOf(9)], NOW + 1);
       await a.store.revokeHashes([hashOf(1)], NOW + 2);
       assert.deepEqual(
-        (await a.store.listTokens(ACCOUNT)).map(({ revokedAt }) => revokedAt),
+        (await a.store.listTokens(ACCOUNT)).entries.map(({ revokedAt }) => revokedAt),
         [NOW + 1, null],
       );
     });

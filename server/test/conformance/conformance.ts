@@ -15,6 +15,7 @@ import type { HarnessFactory } from './harness.ts';
 import { interruptionsConformance } from './interruptions.ts';
 import { jobsConformance } from './jobs.ts';
 import { leasesConformance } from './leases.ts';
+import { listsConformance } from './lists.ts';
 import { offerConformance } from './offer.ts';
 import { orderKeyConformance } from './order-key.ts';
 import { queueChangesConformance } from './queue-changes.ts';
@@ -48,6 +49,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   deadLettersConformance,
   schedulesConformance,
   jobsConformance,
+  listsConformance,
   statisticsConformance,
   retentionConformance,
   sharedBodiesConformance,

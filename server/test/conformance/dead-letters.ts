@@ -103,7 +103,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       await a.store.retryDeadLetters([{ ...retry, message: { ...retry.message, queueName: 'q' } }], NOW);
       assert.deepEqual(await a.claimedIds(NOW), [head!.id]);
       assert.equal((await a.store.getQueue(ACCOUNT, 'q'))!.lag, 2);
-      assert.equal((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'))[0]!.count, 3);
+      assert.equal((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries[0]!.count, 3);
     });
   });
 }

@@ -34,7 +34,7 @@ async function isAccepted(node: Node, one: NewMessage, now: number): Promise<boo
 export function deduplicationConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
   const usedToday = async (node: Node) =>
-    (await node.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).reduce((sum, { count }) => sum + count, 0);
+    (await node.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries.reduce((sum, { count }) => sum + count, 0);
 
   describe('deduplication', () => {
     test('the second of a key is answered with the first, and leaves no trace', async ({ a, b }) => {

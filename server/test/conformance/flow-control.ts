@@ -285,10 +285,10 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.deepEqual({ parallelism: limits.parallelism, rate: limits.rate }, { parallelism: 2, rate: null });
       assert.deepEqual({ isParallelismPinned, active, waiting }, { isParallelismPinned: true, active: 0, waiting: 0 });
       assert.deepEqual(
-        (await a.store.listFlowKeys(ACCOUNT)).map((each) => each.key),
+        (await a.store.listFlowKeys(ACCOUNT)).entries.map((each) => each.key),
         ['new'],
       );
-      assert.deepEqual(await a.store.listFlowKeys(OTHER_ACCOUNT), []);
+      assert.deepEqual((await a.store.listFlowKeys(OTHER_ACCOUNT)).entries, []);
       assert.equal(await a.store.getFlowKey(OTHER_ACCOUNT, 'new'), null);
     });
   });

@@ -33,14 +33,14 @@ export function queueChangesConformance(factory: HarnessFactory): void {
     test('a queue of another account is not seen', async ({ a }) => {
       await save(a, {});
       assert.equal(await a.store.getQueue(OTHER_ACCOUNT, QUEUE), null);
-      assert.deepEqual(await a.store.listQueues(OTHER_ACCOUNT), []);
+      assert.deepEqual((await a.store.listQueues(OTHER_ACCOUNT)).entries, []);
       assert.equal(await a.store.getQueue(ACCOUNT, 'unknown'), null);
     });
 
     test('queues are listed by name', async ({ a }) => {
       for (const name of ['c', 'a', 'b']) await a.store.saveQueue(ACCOUNT, name, {}, NOW);
       assert.deepEqual(
-        (await a.store.listQueues(ACCOUNT)).map(({ name }) => name),
+        (await a.store.listQueues(ACCOUNT)).entries.map(({ name }) => name),
         ['a', 'b', 'c'],
       );
     });

@@ -80,7 +80,7 @@ export function retentionConformance(factory: HarnessFactory): void {
       );
       // Whoever comes next has nothing of it.
       await a.store.accept([message()], NOW + 1);
-      assert.equal(await a.store.countMatching(ACCOUNT, { labels: ['x', 'y'] }, 10), 1);
+      assert.equal((await a.store.countMatching(ACCOUNT, { labels: ['x', 'y'] }, 10)).count, 1);
       const { events } = await a.store.listEvents(ACCOUNT, { messages: {} }, page);
       assert.deepEqual(
         events.map(({ state }) => state),
@@ -93,7 +93,7 @@ export function retentionConformance(factory: HarnessFactory): void {
       await a.store.accept([brief], NOW);
       await a.store.cancel(ACCOUNT, [brief.id], NOW, NOW);
       await a.store.deleteExpired(NOW, 10);
-      assert.equal((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'))[0]?.count, 1);
+      assert.equal((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries[0]?.count, 1);
     });
   });
 

@@ -40,7 +40,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       const other = schedule({ cron: '0 * * * *', headers: [], queueName: 'q', nextAt: null, body: new Uint8Array(0) });
       await b.store.saveSchedule(other);
       assert.deepEqual(await a.store.getSchedule(ACCOUNT, one.id), other);
-      assert.deepEqual(await a.store.listSchedules(ACCOUNT), [other]);
+      assert.deepEqual((await a.store.listSchedules(ACCOUNT)).entries, [other]);
       assert.equal(await a.store.countSchedules(ACCOUNT), 1);
     });
 
@@ -147,7 +147,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
         { nextAt: NOW + 60 * SECOND, lastAt: NOW + 1, lastMessageIds: fired[0]!.ids },
       );
       assert.deepEqual(await b.claimedIds(NOW + 1), fired[0]!.ids);
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'), [
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries, [
         { day: '2026-01-01', kind: 'schedule', count: 2 },
       ]);
     });

@@ -190,7 +190,7 @@ export function settleConformance(factory: HarnessFactory): void {
           ['failureCallback', 'https://back.example/failed', sent.id],
         ],
       );
-      assert.deepEqual(await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01'), [
+      assert.deepEqual((await a.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries, [
         { day: '2026-01-01', kind: 'callback', count: 1 },
         { day: '2026-01-01', kind: 'failureCallback', count: 1 },
         { day: '2026-01-01', kind: 'publish', count: 1 },

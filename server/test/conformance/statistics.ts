@@ -213,7 +213,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
       const { failure, host, firstAt, lastAt, sample } = groups[0]!;
       assert.deepEqual([firstAt, lastAt, sample.url], [NOW, NOW, 'https://b.example/hook']);
       // The group's words and host are a filter that means exactly it.
-      assert.equal(await a.store.countMatching(ACCOUNT, { failures: [failure], hosts: [host] }, 10), 2);
+      assert.equal((await a.store.countMatching(ACCOUNT, { failures: [failure], hosts: [host] }, 10)).count, 2);
       assert.deepEqual(await a.store.failureGroups(OTHER_ACCOUNT, MANY), []);
     });
 

@@ -6,7 +6,7 @@ import type { Topic } from '../../src/domain/topic.ts';
 import { ACCOUNT, NOW, OTHER_ACCOUNT } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
-function topic(some: Partial<Topic> = {}): Topic {
+export function topic(some: Partial<Topic> = {}): Topic {
   return {
     id: 'tpc_1',
     accountId: ACCOUNT,
@@ -75,7 +75,7 @@ export function topicsConformance(factory: HarnessFactory): void {
         b.store.saveTopic(topic({ id: 'tpc_2' })),
       ]);
       assert.deepEqual(results.toSorted(), ['changed', 'saved']);
-      assert.equal((await a.store.listTopics(ACCOUNT)).length, 1);
+      assert.equal((await a.store.listTopics(ACCOUNT)).entries.length, 1);
     });
 
     test('a topic without endpoints is deleted, if it was not changed meanwhile', async ({ a }) => {
@@ -93,7 +93,7 @@ export function topicsConformance(factory: HarnessFactory): void {
       await a.store.saveTopic(topic());
       assert.equal(await a.store.getTopic(OTHER_ACCOUNT, 'news'), null);
       assert.equal(await a.store.getTopic(OTHER_ACCOUNT, 'tpc_1'), null);
-      assert.deepEqual(await a.store.listTopics(OTHER_ACCOUNT), []);
+      assert.deepEqual((await a.store.listTopics(OTHER_ACCOUNT)).entries, []);
       const stolen = { ...topic(), accountId: OTHER_ACCOUNT, version: 1 };
       assert.equal(await a.store.saveTopic(stolen), 'changed');
       assert.equal(await a.store.saveTopic({ ...stolen, endpoints: [] }), 'changed');
@@ -104,7 +104,7 @@ export function topicsConformance(factory: HarnessFactory): void {
     test('topics are listed by name', async ({ a }) => {
       for (const name of ['c', 'a', 'b']) await a.store.saveTopic(topic({ id: `tpc_${name}`, name }));
       assert.deepEqual(
-        (await a.store.listTopics(ACCOUNT)).map(({ name }) => name),
+        (await a.store.listTopics(ACCOUNT)).entries.map(({ name }) => name),
         ['a', 'b', 'c'],
       );
     });

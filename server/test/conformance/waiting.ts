@@ -139,7 +139,7 @@ export function waitingConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.deleteQueue(OTHER_ACCOUNT, QUEUE), null);
       assert.equal(await a.store.deleteQueue(ACCOUNT, QUEUE), 0);
       assert.equal(await a.store.deleteQueue(ACCOUNT, QUEUE), null);
-      assert.deepEqual(await a.store.listQueues(ACCOUNT), []);
+      assert.deepEqual((await a.store.listQueues(ACCOUNT)).entries, []);
       await a.store.accept([queued()], NOW);
       const { parallelism, isPaused } = (await a.store.getQueue(ACCOUNT, QUEUE))!;
       assert.deepEqual({ parallelism, isPaused }, { parallelism: 1, isPaused: false });

@@ -17,7 +17,7 @@ export function fillWithRows(directory: string, messages: number): void {
         VALUES ('acc_1', 'k', 1000, 1, 1);
       INSERT INTO schedules VALUES ('scd_1', 'acc_1', '@daily', 'http://a.b', NULL, '[]', NULL, 0, 5, NULL, '[]', 1, x'00ff');
       ${numbers(1500)} INSERT INTO deduplication SELECT 'acc_1', 'é ' || i, 'msg_' || i, i FROM n;
-      INSERT INTO jobs VALUES ('job_1', 'acc_1', 'cancel', '{}', 1, 'stopped', 1, 1, NULL, 1, 1);
+      INSERT INTO jobs VALUES ('job_1', 'acc_1', 'cancel', '{}', 1, 'stopped', 1, 1, NULL, 1, 1, 0);
       ${numbers(messages)} INSERT INTO messages (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url,
           host, method, headers, retries_max, timeout_ms, queue_name, hops, created_at, ended_at, expires_at, failure, body)
         SELECT 'msg_' || i, 'acc_' || (1 + i % 3), 'message',

@@ -99,7 +99,7 @@ test('a command that fails takes none of its batch with it', async (t) => {
     results.map((_, index) => (index === 10 ? 'rejected' : 'fulfilled')),
   );
   assert.equal((await store.counts()).pending, 21);
-  const [usage] = await store.usage(ACCOUNT, '2026-01-01', '2026-01-01');
+  const [usage] = (await store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries;
   assert.equal(usage!.count, 21);
 });
 

@@ -132,7 +132,9 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.release([claims[6]!.lease], NOW);
   await store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
   await store.saveQueue(ACCOUNT, QUEUE, { isPaused: false, parallelism: 1 }, NOW);
-  await Promise.all([store.getQueue(ACCOUNT, QUEUE), store.listQueues(ACCOUNT)]);
+  await Promise.all([store.getQueue(ACCOUNT, QUEUE), store.listQueues(ACCOUNT), store.countQueues(ACCOUNT, 9)]);
+  await store.countLine(ACCOUNT, QUEUE, null);
+  await store.messageStates(ACCOUNT, ['msg_none']);
   await claim(NOW + 5);
   await claim(NOW + SECOND);
   await store.accept([message()], NOW + SECOND); // leased at once

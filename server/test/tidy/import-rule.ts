@@ -62,6 +62,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'store/store.ts': 'store port',
   'store/recovery-store.ts': 'store port',
   'store/numbers-store.ts': 'store port',
+  'store/list-store.ts': 'store port',
 };
 
 /** The part a path of the repository belongs to, or null when it belongs to none. */

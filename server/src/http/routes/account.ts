@@ -2,9 +2,11 @@
 
 import Type from 'typebox';
 import { isUsageDay, usageDay } from '../../domain/account.ts';
+import { usageKey } from '../../store/list-store.ts';
 import { KeysAnswer, OwnAccountAnswer, UsageAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
+import { objectPage, pageQuery } from '../list-pages.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = Type.String({ description: 'A UTC day such as 2026-01-31.' });
@@ -57,12 +59,24 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     scope: 'read',
     summary: 'Messages by day and kind',
     answer: UsageAnswer,
-    query: Type.Object({ fromDay: Type.Optional(Day), toDay: Type.Optional(Day) }, { additionalProperties: false }),
+    query: Type.Object(
+      { fromDay: Type.Optional(Day), toDay: Type.Optional(Day), ...pageQuery },
+      { additionalProperties: false },
+    ),
     handle: async ({ principal, query }) => {
       const now = world.clock.now();
       const fromDay = dayOf('fromDay', query.fromDay) ?? usageDay(now - 30 * DAY_MS);
       const toDay = dayOf('toDay', query.toDay) ?? usageDay(now);
-      return { fromDay, toDay, usage: await store.usage(principal.account.id, fromDay, toDay) };
+      return objectPage(
+        'usage',
+        {
+          read: (part) => store.usage(principal.account.id, fromDay, toDay, part),
+          keyOf: usageKey,
+          show: (rows) => rows,
+        },
+        query,
+        { fromDay, toDay },
+      );
     },
   });
 }

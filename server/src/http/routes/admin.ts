@@ -6,6 +6,7 @@ import { isName, NAME_RULE } from '../../domain/name.ts';
 import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
+import { objectPage, PageQuery, pageQuery } from '../list-pages.ts';
 
 const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
@@ -18,7 +19,13 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     scope: 'admin',
     summary: 'List accounts',
     answer: AccountsAnswer,
-    handle: async () => ({ accounts: await store.listAccounts() }),
+    query: PageQuery,
+    handle: async ({ query }) =>
+      objectPage(
+        'accounts',
+        { read: (part) => store.listAccounts(part), keyOf: ({ id }) => id, show: (accounts) => accounts },
+        query,
+      ),
   });
 
   api.add({
@@ -67,10 +74,18 @@ export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
     scope: 'admin',
     summary: 'List the tokens of an account',
     answer: TokensAnswer,
-    query: Type.Object({ accountId: Type.String() }, { additionalProperties: false }),
+    query: Type.Object({ accountId: Type.String(), ...pageQuery }, { additionalProperties: false }),
     handle: async ({ query }) => {
       await requireAccount(query.accountId);
-      return { tokens: (await store.listTokens(query.accountId)).map(shown) };
+      return objectPage(
+        'tokens',
+        {
+          read: (part) => store.listTokens(query.accountId, part),
+          keyOf: ({ id }) => id,
+          show: (tokens) => tokens.map(shown),
+        },
+        query,
+      );
     },
   });
 

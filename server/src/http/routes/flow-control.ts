@@ -14,6 +14,7 @@ import { FlowKeyAnswer, ParallelismAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { wholeNumber } from '../filters.ts';
+import { arrayPage, PageQuery } from '../list-pages.ts';
 
 const Key = Type.Object({ key: Type.String() });
 const Texts = (...names: string[]) =>
@@ -28,7 +29,17 @@ export function flowControlRoutes(api: Api, { store, world, concurrency }: ApiCo
     scope: 'read',
     summary: 'List flow-control keys',
     answer: Type.Array(FlowKeyAnswer),
-    handle: async ({ principal }) => (await store.listFlowKeys(principal.account.id)).map(shown),
+    query: PageQuery,
+    handle: async ({ principal, query, reply }) =>
+      arrayPage(
+        {
+          read: (part) => store.listFlowKeys(principal.account.id, part),
+          keyOf: ({ key }) => key,
+          show: (keys) => keys.map(shown),
+        },
+        query,
+        reply,
+      ),
   });
 
   api.add({
@@ -144,6 +155,7 @@ function shown(key: FlowKey) {
   return {
     flowControlKey: key.key,
     waitListSize: key.waiting,
+    ...(key.isWaitingCut && { isWaitListSizeCut: true }),
     parallelismMax: key.limits.parallelism ?? 0,
     parallelismCount: key.active,
     rateMax: key.limits.rate ?? 0,

@@ -1,20 +1,20 @@
 // Bulk operations over the API: how many are meant, started at a chosen pace, watched, stopped.
 
 import Type from 'typebox';
-import { accountMax } from '../../domain/budgets.ts';
+import { accountMax, eachMax } from '../../domain/budgets.ts';
 import { type Job, jobFilter } from '../../domain/job.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { FILTER_NAMES, given, parseMessageFilter, saysAll } from '../filters.ts';
+import { objectPage, PageQuery } from '../list-pages.ts';
 
 const JobId = Type.Object({ jobId: Type.String() });
 const Action = Type.Union([Type.Literal('cancel'), Type.Literal('retry'), Type.Literal('delete')]);
 const PER_SECOND_DEFAULT = 100;
 const PER_SECOND_MAX = 1000;
-/** Counting stops here; a job does all of them anyway. */
-const MATCHED_MAX = 100_000;
+const LISTED = 100;
 
 export function jobRoutes(api: Api, context: ApiContext): void {
   const { store, world, newId } = context;
@@ -49,8 +49,8 @@ export function jobRoutes(api: Api, context: ApiContext): void {
       const accountId = principal.account.id;
       const now = world.clock.now();
       const meant = jobFilter({ action: body.action, filter, createdAt: now });
-      const matched = await store.countMatching(accountId, meant, MATCHED_MAX);
-      if (body.dryRun) return { action: body.action, matched };
+      const { count: matched, isCut } = await store.countMatching(accountId, meant, eachMax('matchedCount'));
+      if (body.dryRun) return { action: body.action, matched, ...(isCut && { isMatchedCut: true }) };
       const job: Job = {
         id: newId('job'),
         accountId,
@@ -59,6 +59,7 @@ export function jobRoutes(api: Api, context: ApiContext): void {
         perSecond: body.perSecond ?? PER_SECOND_DEFAULT,
         state: 'running',
         matched,
+        isMatchedCut: isCut,
         done: 0,
         atSeq: null,
         createdAt: now,
@@ -78,8 +79,19 @@ export function jobRoutes(api: Api, context: ApiContext): void {
     path: '/v2/bulk',
     scope: 'read',
     summary: 'List bulk operations, newest first',
+    query: PageQuery,
     answer: JobsAnswer,
-    handle: async ({ principal }) => ({ jobs: (await store.listJobs(principal.account.id)).map(shown) }),
+    handle: async ({ principal, query }) =>
+      objectPage(
+        'jobs',
+        {
+          read: (part) => store.listJobs(principal.account.id, part),
+          keyOf: ({ id }) => id,
+          show: (jobs) => jobs.map(shown),
+          countDefault: LISTED,
+        },
+        query,
+      ),
   });
 
   api.add({
@@ -124,6 +136,7 @@ function shown(job: Job) {
     perSecond: job.perSecond,
     state: job.state,
     matched: job.matched,
+    ...(job.isMatchedCut && { isMatchedCut: true }),
     done: job.done,
     createdAt: job.createdAt,
     updatedAt: job.updatedAt,

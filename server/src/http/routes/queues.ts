@@ -1,12 +1,15 @@
 // Queues over the API: made by hand or by the first message, paused, resumed, widened, deleted.
 
 import Type from 'typebox';
+import { eachMax } from '../../domain/budgets.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../domain/queue.ts';
 import type { Principal } from '../../store/store.ts';
 import { NothingAnswer, QueueAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
+import { Lags } from '../lags.ts';
+import { arrayPage, PageQuery } from '../list-pages.ts';
 
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;
@@ -42,8 +45,20 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
     path: '/v2/queues',
     scope: 'read',
     summary: 'List queues',
+    query: PageQuery,
     answer: Type.Array(QueueAnswer),
-    handle: async ({ principal }) => (await store.listQueues(principal.account.id)).map(shown),
+    handle: async ({ principal, query, reply }) => {
+      const lags = new Lags(store);
+      return arrayPage(
+        {
+          read: (part) => store.listQueues(principal.account.id, part),
+          keyOf: ({ name }) => name,
+          show: async (queues) => (await lags.counted(queues)).map(shown),
+        },
+        query,
+        reply,
+      );
+    },
   });
 
   api.add({
@@ -56,7 +71,7 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
     handle: async ({ principal, params }) => {
       const queue = await store.getQueue(principal.account.id, params.queueName);
       if (!queue) throw unknownQueue(params.queueName);
-      return shown(queue);
+      return shownCounted(queue);
     },
   });
 
@@ -82,7 +97,7 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
       if (open > 0) {
         throw new ApiError(
           'queue_not_empty',
-          `queue "${params.queueName}" has ${open} open messages; cancel them, or say force=true`,
+          `queue "${params.queueName}" has ${atLeast(open)} open messages; cancel them, or say force=true`,
         );
       }
       return {};
@@ -108,14 +123,19 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
   }
 
   async function save(principal: Principal, name: string, change: QueueChange) {
-    return shown(await store.saveQueue(principal.account.id, name, change, world.clock.now()));
+    return shownCounted(await store.saveQueue(principal.account.id, name, change, world.clock.now()));
+  }
+
+  async function shownCounted(queue: Queue) {
+    const [counted] = await new Lags(store).counted([queue]);
+    return shown(counted!);
   }
 
   async function requireRoom(principal: Principal, name: string): Promise<void> {
     const { account } = principal;
     const max = tiers[account.tier].queuesMax;
     if (max === null || (await store.getQueue(account.id, name))) return;
-    if ((await store.listQueues(account.id)).length >= max) {
+    if ((await store.countQueues(account.id, max)) >= max) {
       throw new ApiError('limit_exceeded', `queues: at most ${max} on the ${account.tier} tier`);
     }
   }
@@ -138,6 +158,10 @@ function unknownQueue(name: string): ApiError {
   return new ApiError('queue_not_found', `there is no queue "${name}"`);
 }
 
+function atLeast(open: number): string {
+  return open < eachMax('lineCount') ? String(open) : `at least ${open}`;
+}
+
 function shown(queue: Queue) {
   return {
     name: queue.name,
@@ -146,5 +170,6 @@ function shown(queue: Queue) {
     parallelism: queue.parallelism,
     paused: queue.isPaused,
     lag: queue.lag,
+    ...(queue.isLagCut && { isLagCut: true }),
   };
 }

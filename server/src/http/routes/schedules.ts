@@ -5,19 +5,25 @@ import { headerMap } from '../../domain/callback.ts';
 import { nextCronTime, parseCron } from '../../domain/cron.ts';
 import { parseDestination } from '../../domain/destination.ts';
 import { deliveredHeaders } from '../../domain/headers.ts';
+import type { Message } from '../../domain/message.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import type { Tier } from '../../domain/tier.ts';
+import type { ListedSchedule } from '../../store/list-store.ts';
 import type { Principal } from '../../store/store.ts';
 import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
+import { arrayPage, PageQuery } from '../list-pages.ts';
 import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
 import { requireQuota } from '../quota.ts';
 import { standingUrl } from '../standing-message.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });
 const TICKS_SHOWN = 5;
+/** Messages whose states are read at once. */
+const STATES_PIECE = 1000;
 
 export function scheduleRoutes(api: Api, context: ApiContext): void {
   const { store, world, publications, tiers } = context;
@@ -27,11 +33,18 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     path: '/v2/schedules',
     scope: 'read',
     summary: 'List schedules',
+    query: PageQuery,
     answer: Type.Array(ScheduleAnswer),
-    handle: async ({ principal }) => {
-      const schedules = await store.listSchedules(principal.account.id);
-      return Promise.all(schedules.map((schedule) => shown(schedule, principal)));
-    },
+    handle: async ({ principal, query, reply }) =>
+      arrayPage(
+        {
+          read: (part) => store.listSchedules(principal.account.id, part),
+          keyOf: ({ id }) => id,
+          show: (schedules) => shown(schedules, principal),
+        },
+        query,
+        reply,
+      ),
   });
 
   api.add({
@@ -41,7 +54,10 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     params: ScheduleId,
     summary: 'Read a schedule',
     answer: ScheduleAnswer,
-    handle: async ({ principal, params }) => shown(await find(principal, params.scheduleId), principal),
+    handle: async ({ principal, params }) => {
+      const [schedule] = await shown([await find(principal, params.scheduleId)], principal);
+      return schedule;
+    },
   });
 
   api.add({
@@ -148,7 +164,12 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
     return schedule;
   }
 
-  async function shown(schedule: Schedule, principal: Principal) {
+  async function shown(schedules: readonly ListedSchedule[], { account }: Principal) {
+    const states = await lastStates(account.id, schedules);
+    return schedules.map((schedule) => view(schedule, account.tier, states));
+  }
+
+  function view(schedule: ListedSchedule, tier: Tier['name'], states: LastStates) {
     const settings = parsePublishSettings(schedule.headers, context.rules);
     if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
     const { contentType, flow, labels, callback, failureCallback, redaction } = settings;
@@ -163,7 +184,8 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       method: method ?? 'POST',
       header: headerMap(header),
       ...shownBody('body', body),
-      retries: retries ?? tiers[principal.account.tier].retriesDefault,
+      ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
+      retries: retries ?? tiers[tier].retriesDefault,
       ...(delayMs !== null && { delay: delayMs / 1000 }),
       ...(retryDelay !== null && { retryDelayExpression: retryDelay }),
       ...(callback && { callback: callback.target.url }),
@@ -175,21 +197,38 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       ...shownFlow(flow, context.isForQstashClients),
       ...(schedule.nextAt !== null && { nextScheduleTime: schedule.nextAt }),
       ...(schedule.lastAt !== null && { lastScheduleTime: schedule.lastAt }),
-      ...(schedule.lastMessageIds.length > 0 && { lastScheduleStates: await lastStates(schedule) }),
+      ...(schedule.lastMessageIds.length > 0 && { lastScheduleStates: ownStates(schedule, states) }),
     };
   }
 
-  /** How the messages of the last tick did; those past their retention are left out. */
-  async function lastStates(schedule: Schedule): Promise<Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'>> {
-    const states: Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'> = Object.create(null);
-    for (const id of schedule.lastMessageIds) {
-      const stored = await store.getMessage(schedule.accountId, id, 'outline');
-      if (!stored) continue;
-      const { state, endedAt } = stored.message;
-      states[id] = endedAt === null ? 'IN_PROGRESS' : state === 'delivered' ? 'SUCCESS' : 'FAIL';
+  /** How the messages of the last ticks did; those past their retention are left out. */
+  async function lastStates(accountId: string, schedules: readonly Schedule[]): Promise<LastStates> {
+    const ids = schedules.flatMap(({ lastMessageIds }) => lastMessageIds);
+    const states = new Map<string, LastState>();
+    for (let at = 0; at < ids.length; at += STATES_PIECE) {
+      for (const { id, state } of await store.messageStates(accountId, ids.slice(at, at + STATES_PIECE))) {
+        states.set(id, lastStateOf(state));
+      }
     }
     return states;
   }
+}
+
+type LastState = 'IN_PROGRESS' | 'SUCCESS' | 'FAIL';
+type LastStates = ReadonlyMap<string, LastState>;
+
+function lastStateOf(state: Message['state']): LastState {
+  if (state === 'delivered') return 'SUCCESS';
+  return state === 'failed' || state === 'cancelled' ? 'FAIL' : 'IN_PROGRESS';
+}
+
+function ownStates({ lastMessageIds }: Schedule, states: LastStates): Record<string, LastState> {
+  const own: Record<string, LastState> = Object.create(null);
+  for (const id of lastMessageIds) {
+    const state = states.get(id);
+    if (state !== undefined) own[id] = state;
+  }
+  return own;
 }
 
 /** As it is delivered to, also where it was sent to us encoded. */

@@ -9,7 +9,9 @@ import {
   stretchOf,
   sumOf,
 } from '../../domain/activity.ts';
+import { eachMax } from '../../domain/budgets.ts';
 import { deadLetterId } from '../../domain/callback.ts';
+import type { FailureGroup } from '../../domain/failure-group.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -72,17 +74,33 @@ export function statisticsRoutes(api: Api, { store, world }: ApiContext): void {
     summary: 'Dead letters by host and reason, the largest group first',
     answer: FailureGroupsAnswer,
     handle: async ({ principal }) => {
-      const groups = await store.failureGroups(principal.account.id, GROUPED_MAX);
+      const groups = (await store.failureGroups(principal.account.id, GROUPED_MAX)).map(shownGroup);
+      const fitting = firstOf(groups, eachMax('pageBytes'));
       return {
-        groups: groups.map(({ sample, status, ...group }) => ({
-          ...group,
-          ...(status !== null && { responseStatus: status }),
-          sample: { dlqId: deadLetterId(sample.id), messageId: sample.id, url: sample.url },
-        })),
+        groups: fitting,
         groupedMax: GROUPED_MAX,
+        ...(fitting.length < groups.length && { isListCut: true }),
       };
     },
   });
+}
+
+function shownGroup({ sample, status, ...group }: FailureGroup) {
+  return {
+    ...group,
+    ...(status !== null && { responseStatus: status }),
+    sample: { dlqId: deadLetterId(sample.id), messageId: sample.id, url: sample.url },
+  };
+}
+
+/** As many as have so many bytes in the answer. */
+function firstOf<T extends object>(entries: readonly T[], bytesMax: number): readonly T[] {
+  let bytes = 0;
+  const end = entries.findIndex((entry) => {
+    bytes += Buffer.byteLength(JSON.stringify(entry)) + 1;
+    return bytes > bytesMax;
+  });
+  return end === -1 ? entries : entries.slice(0, end);
 }
 
 function lagOf(activity: Activity) {

@@ -10,6 +10,7 @@ import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../.
 import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
+import { arrayPage, PageQuery } from '../list-pages.ts';
 
 const EndpointBody = Type.Object(
   { url: Type.String(), name: Type.Optional(Type.String()) },
@@ -50,7 +51,17 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     summary: 'List topics',
     answer: Type.Array(TopicAnswer),
     scope: 'read',
-    handle: async ({ principal }) => (await store.listTopics(principal.account.id)).map(shown),
+    query: PageQuery,
+    handle: async ({ principal, query, reply }) =>
+      arrayPage(
+        {
+          read: (part) => store.listTopics(principal.account.id, part),
+          keyOf: ({ name }) => name,
+          show: (topics) => topics.map(shown),
+        },
+        query,
+        reply,
+      ),
   });
 
   api.add({

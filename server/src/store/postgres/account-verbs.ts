@@ -16,14 +16,12 @@ export function accountVerbs(reading: Over, writing: Over) {
   return {
     createAccount: writing(accounts.createAccount),
     getAccount: reading(accounts.getAccount),
-    listAccounts: reading(accounts.listAccounts),
     setTier: writing(accounts.setTier),
     accountsKnownBy: reading(accounts.accountsKnownBy),
     getSigningKeys: reading(accounts.getSigningKeys),
     rotateSigningKeys: writing(accounts.rotateSigningKeys),
     createToken: writing(accounts.createToken),
     findToken: reading(accounts.findToken),
-    listTokens: reading(accounts.listTokens),
     revokeToken: writing(accounts.revokeToken),
     revokeHashes: writing(accounts.revokeHashes),
     createFirstAdmin: writing(accounts.createFirstAdmin),
@@ -32,6 +30,5 @@ export function accountVerbs(reading: Over, writing: Over) {
     findSession: reading(sessions.findSession),
     endSession: writing(sessions.endSession),
     areAdmitted: reading(sessions.areAdmitted),
-    usage: reading(accounts.usage),
   } satisfies Partial<Store>;
 }

@@ -1,21 +1,14 @@
-// Accounts, their signing keys and tokens, and their usage.
+// Accounts, their signing keys and tokens.
 
-import {
-  type Account,
-  judgeRevocation,
-  type Revocation,
-  type SigningKeys,
-  type Token,
-  type UsageRow,
-} from '../../domain/account.ts';
+import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
 import { type TokenRow, toToken } from '../rows.ts';
 import type { FirstAdmin, Principal } from '../store.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-const ACCOUNT = 'id, name, tier, created_at AS "createdAt"';
-const TOKEN = 'id, account_id, name, scopes, created_at, revoked_at, last_used_at';
+export const ACCOUNT = 'id, name, tier, created_at AS "createdAt"';
+export const TOKEN = 'id, account_id, name, scopes, created_at, revoked_at, last_used_at';
 
 export async function createAccount(
   database: Database,
@@ -38,10 +31,6 @@ export async function createAccount(
 export async function getAccount(database: Database, accountId: string): Promise<Account | null> {
   const row = await database.get<Account>(`SELECT ${ACCOUNT} FROM accounts WHERE id = $1`, sought(accountId));
   return row ?? null;
-}
-
-export function listAccounts(database: Database): Promise<Account[]> {
-  return database.all<Account>(`SELECT ${ACCOUNT} FROM accounts ORDER BY id`);
 }
 
 export async function setTier(database: Database, accountId: string, tier: TierName): Promise<boolean> {
@@ -89,14 +78,6 @@ export async function findToken(database: Database, hash: Uint8Array): Promise<P
   const row = await database.get<TokenRow>(`SELECT ${TOKEN} FROM tokens WHERE hash = $1 AND revoked_at IS NULL`, hash);
   if (!row) return null;
   return { token: toToken(row), account: (await getAccount(database, row.account_id))! };
-}
-
-export async function listTokens(database: Database, accountId: string): Promise<Token[]> {
-  const rows = await database.all<TokenRow>(
-    `SELECT ${TOKEN} FROM tokens WHERE account_id = $1 ORDER BY id`,
-    sought(accountId),
-  );
-  return rows.map(toToken);
 }
 
 export async function touchToken(database: Database, tokenId: string, now: number): Promise<void> {
@@ -169,14 +150,4 @@ export async function accountsKnownBy(
 export async function revokeHashes(database: Database, hashes: readonly Uint8Array[], now: number): Promise<void> {
   for (const hash of hashes)
     await database.run('UPDATE tokens SET revoked_at = $1 WHERE hash = $2 AND revoked_at IS NULL', now, hash);
-}
-
-export function usage(database: Database, accountId: string, fromDay: string, toDay: string): Promise<UsageRow[]> {
-  return database.all<UsageRow>(
-    `SELECT day, kind, sum(count)::bigint AS count FROM usage WHERE account_id = $1 AND day BETWEEN $2 AND $3
-       GROUP BY day, kind ORDER BY day, kind`,
-    sought(accountId),
-    fromDay,
-    toDay,
-  );
 }

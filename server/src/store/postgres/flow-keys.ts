@@ -2,14 +2,12 @@
 // (`lockKeys`), so that its limits hold over all nodes; every change that could free a place ends in `admitWaiting`,
 // and nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
 
-import { admit, FLOW_PERIOD_MS_DEFAULT, type FlowLimits, type FlowState, started } from '../../domain/flow-control.ts';
-import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
+import { admit, type FlowLimits, type FlowState, started } from '../../domain/flow-control.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
-import { sought } from './sought.ts';
 
-interface FlowRow {
+export interface FlowRow {
   account_id: string;
   key: string;
   parallelism: number | null;
@@ -67,7 +65,11 @@ export function noteLimits(database: Database, row: FlowRow, said: FlowLimits): 
 }
 
 /** What was let in by other limits and has not started is to be judged by these. */
-async function setLimits(database: Database, row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): Promise<void> {
+export async function setLimits(
+  database: Database,
+  row: FlowRow,
+  { parallelism, rate, periodMs }: FlowLimits,
+): Promise<void> {
   if (row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs) return;
   await database.run(
     'UPDATE flow_keys SET parallelism = $3, rate = $4, period_ms = $5 WHERE account_id = $1 AND key = $2',
@@ -87,7 +89,7 @@ async function setLimits(database: Database, row: FlowRow, { parallelism, rate, 
  * What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. One that is being
  * claimed at this moment has started: it is not waited for, because its claim may be waiting for this key.
  */
-async function takeBack(database: Database, row: FlowRow): Promise<void> {
+export async function takeBack(database: Database, row: FlowRow): Promise<void> {
   const count = await database.run(
     `UPDATE messages SET state = 'queued', holds_slot = false WHERE account_id = $1 AND seq IN
        (SELECT seq FROM messages
@@ -126,7 +128,7 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
   const stale = new Pairs(seen.filter((row) => isPast(row, now)).map((row) => [row.account_id, row.key] as const));
   for (const row of (await lockKeys(database, stale)).values()) {
     if (!isPast(row, now)) continue;
-    const { active, unstarted } = (await readCounts(database, [row]))[0]!;
+    const { active, unstarted } = (await readCounts(database, [row], (each) => countedToAdmit(each, now)))[0]!;
     // Those just claimed are on their way already, and start in the new window as well.
     const claimedNow = await database.get<{ n: number }>(
       `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
@@ -157,7 +159,7 @@ const ADMIT_MAX = 1000;
 export async function admitWaiting(database: Database, keys: LockedKeys, now: number): Promise<number | null> {
   if (keys.size === 0) return null;
   const rows = [...keys.values()];
-  const counts = await readCounts(database, rows);
+  const counts = await readCounts(database, rows, (row) => countedToAdmit(row, now));
   const verdicts = rows.map((row, index) => admit(flowState(row, counts[index]!), limitsOf(row), now));
   const free = verdicts.map((verdict, index) => Math.min(verdict.free, ADMIT_MAX, counts[index]!.waiting));
   const admitted = await makeReady(database, rows, free, now);
@@ -175,7 +177,7 @@ export async function admitWaiting(database: Database, keys: LockedKeys, now: nu
   return dueAt;
 }
 
-function limitsOf(row: FlowRow): FlowLimits {
+export function limitsOf(row: FlowRow): FlowLimits {
   return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
 }
 
@@ -184,27 +186,43 @@ interface FlowCounts {
   readonly active: number;
   /** Of those, not claimed yet. */
   readonly unstarted: number;
-  /** Behind the key; counted up to one more than can be let through in one go, and whole for people. */
+  /** Behind the key. */
   readonly waiting: number;
 }
 
-async function readCounts(
+/** How far each is counted; null for to the end. */
+type FlowCountLimits = Readonly<Record<keyof FlowCounts, number | null>>;
+
+/**
+ * No more than the limits ask for: a key that limits the rate only may have let through very many, and this is asked at
+ * every message of it. Of those behind it, one more than can be let through in one go.
+ */
+function countedToAdmit(row: FlowRow, now: number): FlowCountLimits {
+  return { active: row.parallelism ?? 0, unstarted: isPast(row, now) ? row.rate : 0, waiting: ADMIT_MAX + 1 };
+}
+
+export async function readCounts(
   database: Database,
   rows: readonly FlowRow[],
-  waitingMax = ADMIT_MAX + 1,
+  limitsOfCounts: (row: FlowRow) => FlowCountLimits,
 ): Promise<FlowCounts[]> {
+  const limits = rows.map(limitsOfCounts);
   return database.all<FlowCounts>(
     `SELECT
-       (SELECT count(*) FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
-          AND m.account_id = g.account_id AND m.flow_key = g.key) AS active,
-       (SELECT count(*) FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
-          AND m.account_id = g.account_id AND m.flow_key = g.key AND m.state = 'ready') AS unstarted,
+       (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
+          AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT g.active) AS few) AS active,
+       (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
+          AND m.account_id = g.account_id AND m.flow_key = g.key AND m.state = 'ready' LIMIT g.unstarted) AS few)
+         AS unstarted,
        (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'queued' AND m.flow_key IS NOT NULL
-          AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT $3) AS few) AS waiting
-     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, key, at) ORDER BY g.at`,
+          AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT g.waiting) AS few) AS waiting
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+       WITH ORDINALITY AS g (account_id, key, active, unstarted, waiting, at) ORDER BY g.at`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),
-    waitingMax,
+    limits.map(({ active }) => active),
+    limits.map(({ unstarted }) => unstarted),
+    limits.map(({ waiting }) => waiting),
   );
 }
 
@@ -277,123 +295,4 @@ export async function admitDueKeys(database: Database, now: number, limit: numbe
   );
   const pairs = new Pairs(due.map((row) => [row.account_id, row.key] as const));
   await admitWaiting(database, await lockKeys(database, pairs, 'SKIP LOCKED'), now);
-}
-
-export async function getFlowKey(database: Database, accountId: string, key: string): Promise<FlowKey | null> {
-  const rows = await database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE account_id = $1 AND key = $2',
-    accountId,
-    sought(key),
-  );
-  return (await toFlowKeys(database, rows))[0] ?? null;
-}
-
-export async function listFlowKeys(database: Database, accountId: string): Promise<FlowKey[]> {
-  const rows = await database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE account_id = $1 ORDER BY key LIMIT 1000',
-    accountId,
-  );
-  return toFlowKeys(database, rows);
-}
-
-/** Locks a key, changes it, and lets through what the change allows; null when there is no such key. */
-async function change(
-  database: Database,
-  accountId: string,
-  key: string,
-  now: number,
-  make: (row: FlowRow) => Promise<void>,
-): Promise<FlowKey | null> {
-  if (sought(key) === null) return null;
-  const locked = await lockKeys(database, new Pairs([[accountId, key]]));
-  const row = locked.get(keyOf(accountId, key));
-  if (!row) return null;
-  await make(row);
-  await admitWaiting(database, locked, now);
-  return getFlowKey(database, accountId, key);
-}
-
-/** Pauses or resumes; what is ready but not started goes back behind a paused key. */
-export function pauseFlowKey(
-  database: Database,
-  accountId: string,
-  key: string,
-  isPaused: boolean,
-  now: number,
-): Promise<FlowKey | null> {
-  return change(database, accountId, key, now, async (row) => {
-    await database.run(
-      'UPDATE flow_keys SET is_paused = $3 WHERE account_id = $1 AND key = $2',
-      accountId,
-      key,
-      isPaused,
-    );
-    row.is_paused = isPaused;
-    if (isPaused) await takeBack(database, row);
-  });
-}
-
-/** Holds limits against what messages say (`pin`), or lets the messages say again (null). Makes the key if need be. */
-export async function pinFlowKey(
-  database: Database,
-  accountId: string,
-  key: string,
-  pin: { readonly parallelism: FlowPin<number>; readonly rate: FlowPin<{ rate: number; periodMs: number }> },
-  now: number,
-): Promise<FlowKey> {
-  const limits = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
-  await ensureKeys(database, [{ accountId, key, limits }]);
-  const isPinned = (each: FlowPin<unknown>, before: boolean) => (each === 'keep' ? before : each !== 'unpin');
-  const flowKey = await change(database, accountId, key, now, async (row) => {
-    await database.run(
-      'UPDATE flow_keys SET is_parallelism_pinned = $3, is_rate_pinned = $4 WHERE account_id = $1 AND key = $2',
-      accountId,
-      key,
-      isPinned(pin.parallelism, row.is_parallelism_pinned),
-      isPinned(pin.rate, row.is_rate_pinned),
-    );
-    // A limit that is no longer pinned stays until a message says another.
-    await setLimits(database, row, {
-      ...limitsOf(row),
-      ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
-      ...(typeof pin.rate === 'object' ? pin.rate : {}),
-    });
-  });
-  return flowKey!;
-}
-
-/** Forgets what was started in the current period. */
-export function resetFlowRate(
-  database: Database,
-  accountId: string,
-  key: string,
-  now: number,
-): Promise<FlowKey | null> {
-  return change(database, accountId, key, now, async (row) => {
-    await takeBack(database, row);
-    await database.run(
-      'UPDATE flow_keys SET window_count = 0, window_start_at = $3 WHERE account_id = $1 AND key = $2',
-      accountId,
-      key,
-      now,
-    );
-    row.window_count = 0;
-    row.window_start_at = now;
-  });
-}
-
-async function toFlowKeys(database: Database, rows: readonly FlowRow[]): Promise<FlowKey[]> {
-  if (rows.length === 0) return [];
-  const counts = await readCounts(database, rows, Number.MAX_SAFE_INTEGER);
-  return rows.map((row, index) => ({
-    key: row.key,
-    limits: limitsOf(row),
-    isParallelismPinned: row.is_parallelism_pinned,
-    isRatePinned: row.is_rate_pinned,
-    isPaused: row.is_paused,
-    active: counts[index]!.active,
-    waiting: counts[index]!.waiting,
-    windowStartAt: row.window_start_at,
-    windowCount: row.window_count,
-  }));
 }

@@ -7,7 +7,8 @@ import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
 import { cancel } from './settle.ts';
 import { sought } from './sought.ts';
 
-const COLUMNS = 'id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at';
+export const JOB =
+  'id, account_id, action, filter, per_second, state, matched, is_matched_cut, done, at_seq, created_at, updated_at';
 
 /** Not where so many of the account run already; of two at once, the second is counted after the first. */
 export async function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): Promise<boolean> {
@@ -18,7 +19,7 @@ export async function createJob(database: Database, job: Job, runningMax = Numbe
   );
   if (row!.n >= runningMax) return false;
   await database.run(
-    `INSERT INTO jobs (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    `INSERT INTO jobs (${JOB}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     job.id,
     job.accountId,
     job.action,
@@ -26,6 +27,7 @@ export async function createJob(database: Database, job: Job, runningMax = Numbe
     job.perSecond,
     job.state,
     job.matched,
+    job.isMatchedCut,
     job.done,
     job.atSeq,
     job.createdAt,
@@ -36,25 +38,16 @@ export async function createJob(database: Database, job: Job, runningMax = Numbe
 
 export async function getJob(database: Database, accountId: string, id: string): Promise<Job | null> {
   const row = await database.get<JobRow>(
-    `SELECT ${COLUMNS} FROM jobs WHERE account_id = $1 AND id = $2`,
+    `SELECT ${JOB} FROM jobs WHERE account_id = $1 AND id = $2`,
     accountId,
     sought(id),
   );
   return row ? toJob(row) : null;
 }
 
-/** Newest first. */
-export async function listJobs(database: Database, accountId: string): Promise<Job[]> {
-  const rows = await database.all<JobRow>(
-    `SELECT ${COLUMNS} FROM jobs WHERE account_id = $1 ORDER BY id DESC LIMIT 100`,
-    accountId,
-  );
-  return rows.map(toJob);
-}
-
 export async function runningJobs(database: Database): Promise<Job[]> {
   const rows = await database.all<JobRow>(
-    `SELECT ${COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`,
+    `SELECT ${JOB} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`,
   );
   return rows.map(toJob);
 }

@@ -3,8 +3,10 @@
 // `startHeads`, and nothing else turns `queued` into `ready` for a queue. Of the messages with one order key, only the
 // first can be a head.
 
+import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
 import { areHeirs, type Place } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
@@ -310,39 +312,67 @@ async function moveHeads(
 
 export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
   if (sought(name) === null) return null;
-  const [queue] = await readQueues(database, accountId, 'AND q.name = $2', name);
-  return queue ?? null;
+  const rows = await database.all<QueueRow>(
+    'SELECT * FROM queues WHERE account_id = $1 AND name = $2',
+    accountId,
+    name,
+  );
+  return (await toQueues(database, rows))[0] ?? null;
 }
 
-export function listQueues(database: Database, accountId: string): Promise<Queue[]> {
-  return readQueues(database, accountId, '');
-}
+/** Queues whose messages are counted by one statement. */
+const COUNTED_TOGETHER = 20;
 
-async function readQueues(
+/** Ends early when it has counted enough: the queues behind are another piece of work. */
+export async function listQueues(
   database: Database,
   accountId: string,
-  which: '' | 'AND q.name = $2',
-  ...values: string[]
-): Promise<Queue[]> {
-  const rows = await database.all<QueueRow & { lag: number }>(
-    `SELECT q.*, (SELECT count(*) FROM messages m WHERE m.ended_at IS NULL AND m.queue_name IS NOT NULL
-                    AND m.account_id = q.account_id AND m.queue_name = q.name) AS lag
-       FROM queues q WHERE q.account_id = $1 ${which} ORDER BY q.name`,
+  part: ListPart = FIRST_PART,
+): Promise<ListPiece<Queue>> {
+  const rows = await database.all<QueueRow>(
+    'SELECT * FROM queues WHERE account_id = $1 AND name > $2 ORDER BY name LIMIT $3',
     accountId,
-    ...values,
+    part.after ?? '',
+    part.limit + 1,
   );
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    name: row.name,
-    parallelism: row.parallelism,
-    isPaused: row.is_paused,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    lag: row.lag,
-  }));
+  const entries: Queue[] = [];
+  let counted = 0;
+  while (entries.length < Math.min(rows.length, part.limit) && counted <= eachMax('lineCount')) {
+    const some = rows.slice(entries.length, Math.min(entries.length + COUNTED_TOGETHER, part.limit));
+    const queues = await toQueues(database, some);
+    entries.push(...queues);
+    counted += queues.reduce((sum, { lag }) => sum + lag, 0);
+  }
+  return { entries, hasMore: rows.length > entries.length };
 }
 
-/** Deletes a queue that has no open messages; answers how many it has. Under its lock none can come meanwhile. */
+async function toQueues(database: Database, rows: readonly QueueRow[]): Promise<Queue[]> {
+  if (rows.length === 0) return [];
+  const max = eachMax('lineCount');
+  const counts = await database.all<{ lag: number }>(
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.ended_at IS NULL AND m.queue_name IS NOT NULL
+               AND m.account_id = g.account_id AND m.queue_name = g.name LIMIT $3) AS few) AS lag
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, name, at) ORDER BY g.at`,
+    rows.map((row) => row.account_id),
+    rows.map((row) => row.name),
+    max + 1,
+  );
+  return rows.map((row, index) => {
+    const { lag } = counts[index]!;
+    return {
+      accountId: row.account_id,
+      name: row.name,
+      parallelism: row.parallelism,
+      isPaused: row.is_paused,
+      createdAt: row.created_at,
+      updatedAt: row.updated_at,
+      lag: Math.min(lag, max),
+      ...(lag > max && { isLagCut: true }),
+    };
+  });
+}
+
+/** Deletes a queue that has no open messages; answers its lag. Under its lock none can come meanwhile. */
 export async function deleteQueue(database: Database, accountId: string, name: string): Promise<number | null> {
   if (sought(name) === null) return null;
   const locked = await lockQueues(database, new Pairs([[accountId, name]]));

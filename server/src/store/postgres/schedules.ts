@@ -46,19 +46,6 @@ export async function getSchedule(database: Database, accountId: string, id: str
   return row ? toSchedule(row) : null;
 }
 
-export async function listSchedules(database: Database, accountId: string): Promise<Schedule[]> {
-  const rows = await database.all<ScheduleRow>(
-    `SELECT ${COLUMNS} FROM schedules WHERE account_id = $1 ORDER BY id LIMIT 10000`,
-    accountId,
-  );
-  return rows.map(toSchedule);
-}
-
-export async function countSchedules(database: Database, accountId: string): Promise<number> {
-  const row = await database.get<{ n: number }>('SELECT count(*) AS n FROM schedules WHERE account_id = $1', accountId);
-  return row!.n;
-}
-
 export async function deleteSchedule(database: Database, accountId: string, id: string): Promise<boolean> {
   return (await database.run('DELETE FROM schedules WHERE account_id = $1 AND id = $2', accountId, sought(id))) > 0;
 }

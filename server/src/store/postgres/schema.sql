@@ -83,17 +83,18 @@ CREATE TABLE flow_keys (
 CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
 
 CREATE TABLE jobs (
-  id         text COLLATE "C" NOT NULL,
-  account_id text COLLATE "C" NOT NULL,
-  action     text COLLATE "C" NOT NULL,
-  filter     text COLLATE "C" NOT NULL,
-  per_second integer NOT NULL,
-  state      text COLLATE "C" NOT NULL,
-  matched    bigint NOT NULL,
-  done       bigint NOT NULL,
-  at_seq     bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
+  id             text COLLATE "C" NOT NULL,
+  account_id     text COLLATE "C" NOT NULL,
+  action         text COLLATE "C" NOT NULL,
+  filter         text COLLATE "C" NOT NULL,
+  per_second     integer NOT NULL,
+  state          text COLLATE "C" NOT NULL,
+  matched        bigint NOT NULL,
+  done           bigint NOT NULL,
+  at_seq         bigint,
+  created_at     bigint NOT NULL,
+  updated_at     bigint NOT NULL,
+  is_matched_cut boolean NOT NULL DEFAULT false,
   CONSTRAINT jobs_pkey PRIMARY KEY (account_id, id),
   CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'stopped'::text, 'done'::text])))
 );
@@ -299,4 +300,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (9);
+INSERT INTO schema_version (version) VALUES (10);

@@ -21,11 +21,12 @@ import * as deadLetters from './dead-letters.ts';
 import { Doubts } from './doubts.ts';
 import { toStoreError } from './errors.ts';
 import * as events from './events.ts';
-import * as flowKeys from './flow-keys.ts';
+import * as flowKeys from './flow-key-verbs.ts';
 import { Hints } from './hints.ts';
 import * as jobs from './jobs.ts';
 import { deleteJournal } from './journal.ts';
 import { PLAIN } from './lease.ts';
+import { listVerbs } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
 import { beat, leave, listNodes } from './nodes.ts';
@@ -297,10 +298,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       return queue;
     },
     getQueue: reading(queues.getQueue),
-    listQueues: reading(queues.listQueues),
     deleteQueue: writing(queues.deleteQueue),
     getFlowKey: reading(flowKeys.getFlowKey),
-    listFlowKeys: reading(flowKeys.listFlowKeys),
     async pauseFlowKey(accountId, key, isPaused, now) {
       const flowKey = await writing(flowKeys.pauseFlowKey)(accountId, key, isPaused, now);
       noteDue(now, now);
@@ -322,8 +321,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       hints.work();
     },
     getSchedule: reading(schedules.getSchedule),
-    listSchedules: reading(schedules.listSchedules),
-    countSchedules: reading(schedules.countSchedules),
     deleteSchedule: writing(schedules.deleteSchedule),
     async setScheduleNext(accountId, id, nextAt, isPaused) {
       const isKnown = await writing(schedules.setScheduleNext)(accountId, id, nextAt, isPaused);
@@ -344,7 +341,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
     createJob: writing(jobs.createJob),
     getJob: reading(jobs.getJob),
-    listJobs: reading(jobs.listJobs),
     runningJobs: reading(jobs.runningJobs),
     advanceJob: writing(jobs.advanceJob),
     async runJobStep(accountId, id, work, step) {
@@ -356,9 +352,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
     stopJob: writing(jobs.stopJob),
     getTopic: reading(topics.getTopic),
-    listTopics: reading(topics.listTopics),
     saveTopic: writing(topics.saveTopic),
     ...accountVerbs(reading, writing),
+    ...listVerbs(reading),
     listNodes: reading(listNodes),
     async close() {
       await Promise.all([accepting.close(), acceptingInLine.close(), settling.close()]);

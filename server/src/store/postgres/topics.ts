@@ -5,25 +5,17 @@ import { type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-const COLUMNS = 'id, account_id, name, endpoints, defaults, created_at, updated_at, version';
+export const TOPIC = 'id, account_id, name, endpoints, defaults, created_at, updated_at, version';
 
 export async function getTopic(database: Database, accountId: string, nameOrId: string): Promise<Topic | null> {
   const by = (column: 'name' | 'id') =>
     database.get<TopicRow>(
-      `SELECT ${COLUMNS} FROM topics WHERE account_id = $1 AND ${column} = $2`,
+      `SELECT ${TOPIC} FROM topics WHERE account_id = $1 AND ${column} = $2`,
       accountId,
       sought(nameOrId),
     );
   const row = (await by('name')) ?? (await by('id'));
   return row ? toTopic(row) : null;
-}
-
-export async function listTopics(database: Database, accountId: string): Promise<Topic[]> {
-  const rows = await database.all<TopicRow>(
-    `SELECT ${COLUMNS} FROM topics WHERE account_id = $1 ORDER BY name`,
-    accountId,
-  );
-  return rows.map(toTopic);
 }
 
 export async function saveTopic(database: Database, topic: Topic): Promise<'saved' | 'changed'> {
@@ -44,7 +36,7 @@ function writeTopic(database: Database, topic: Topic): Promise<number> {
   }
   if (topic.version === 0) {
     return database.run(
-      `INSERT INTO topics (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT DO NOTHING`,
+      `INSERT INTO topics (${TOPIC}) VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT DO NOTHING`,
       topic.id,
       topic.accountId,
       topic.name,

@@ -1,9 +1,11 @@
 // What there is to know about a message that waits: its queue and who goes before it, its flow key.
 
+import { eachMax } from '../../domain/budgets.ts';
+import { countAhead } from '../../domain/why.ts';
 import { type MessageRow, type StateOfRow, toMessage, toState } from '../rows.ts';
 import type { WhyFacts } from '../store.ts';
 import type { Database } from './database.ts';
-import { getFlowKey } from './flow-keys.ts';
+import { getFlowKey } from './flow-key-verbs.ts';
 import { getMessageRow } from './messages.ts';
 import { getQueue } from './queues.ts';
 
@@ -28,10 +30,11 @@ async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahe
   const inQueue = `account_id = $1 AND queue_name = $2 AND queue_name IS NOT NULL
     ${isBehindKey ? 'AND order_key = $5 AND order_key IS NOT NULL' : ''}`;
   const before = `${inQueue} AND ended_at IS NULL AND (first_due_at, seq) < ($3, $4)`;
+  const max = eachMax('lineCount');
   const values = [row.account_id, row.queue_name, row.first_due_at, row.seq, ...(isBehindKey ? [row.order_key] : [])];
   const facts = await database.get<{ id: string; before: number; beyond: number } & StateOfRow>(
     `SELECT first.id, first.state, first.held_at,
-       (SELECT count(*) FROM messages WHERE ${before}) AS before,
+       (SELECT count(*) FROM (SELECT 1 FROM messages WHERE ${before} LIMIT ${max + 1}) AS few) AS before,
        (SELECT count(*) FROM messages WHERE ${inQueue} AND holds_slot AND (first_due_at, seq) > ($3, $4)) AS beyond
      FROM (
        (SELECT 0 AS rank, id, state, held_at FROM messages WHERE ${inQueue} AND holds_slot ORDER BY first_due_at, seq LIMIT 1)
@@ -41,5 +44,5 @@ async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahe
     ...values,
   );
   if (!facts) return null;
-  return { messageId: facts.id, state: toState(facts), count: facts.before + facts.beyond };
+  return { messageId: facts.id, state: toState(facts), ...countAhead(facts.before + facts.beyond, max) };
 }

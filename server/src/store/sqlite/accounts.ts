@@ -2,6 +2,7 @@
 
 import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
+import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../list-store.ts';
 import { type TokenRow, toToken } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { FirstAdmin, Principal } from '../store.ts';
@@ -29,8 +30,9 @@ export function getAccount(database: Database, accountId: string): Account | nul
   return row ? { ...row } : null;
 }
 
-export function listAccounts(database: Database): Account[] {
-  return database.all<Account>(`SELECT ${ACCOUNT} FROM accounts ORDER BY id`).map((row) => ({ ...row }));
+export function listAccounts(database: Database, { after, limit }: ListPart = FIRST_PART): ListPiece<Account> {
+  const sql = `SELECT ${ACCOUNT} FROM accounts WHERE id > ? ORDER BY id LIMIT ?`;
+  return pieceOf(database.all<Account>(sql, after ?? '', limit + 1), limit, (row) => ({ ...row }));
 }
 
 export function setTier(database: Database, accountId: string, tier: TierName): boolean {
@@ -71,8 +73,13 @@ export function findToken(database: Database, hash: Uint8Array): Principal | nul
   return { token: toToken(row), account: getAccount(database, row.account_id)! };
 }
 
-export function listTokens(database: Database, accountId: string): Token[] {
-  return database.all<TokenRow>('SELECT * FROM tokens WHERE account_id = ? ORDER BY id', accountId).map(toToken);
+export function listTokens(
+  database: Database,
+  accountId: string,
+  { after, limit }: ListPart = FIRST_PART,
+): ListPiece<Token> {
+  const sql = 'SELECT * FROM tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?';
+  return pieceOf(database.all<TokenRow>(sql, accountId, after ?? '', limit + 1), limit, toToken);
 }
 
 /** A scan, of which the first such token is the end. */

@@ -16,6 +16,8 @@ export interface Executor {
    * that serves a single store can do without.
    */
   onOthers?(node: string, listener: () => void): void;
+  /** Moves what is in the write-ahead log into the database; whole, if nobody reads. The next write begins the log anew. */
+  emptyLog?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -43,11 +45,14 @@ function executorOver(database: Database): Executor {
   };
 }
 
+/** What a thread is asked for, besides batches. */
+export type ThreadOrder = 'close' | 'emptyLog';
+
 /** What the writer's thread says back. */
 export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed }
-  | { readonly kind: 'closed' }
+  | { readonly kind: 'closed' | 'emptied' }
   | { readonly kind: 'broken'; readonly message: string };
 
 /** A reader needs a writer that has opened the directory before it. */
@@ -105,10 +110,16 @@ export async function threadExecutor(
       return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
     },
     onOthers: (node, listener) => neighbours.add(node, listener),
+    async emptyLog() {
+      if (broken) throw broken;
+      const answer = next();
+      worker.postMessage('emptyLog' satisfies ThreadOrder);
+      await answer;
+    },
     async close() {
       if (!broken) {
         const answer = next();
-        worker.postMessage('close');
+        worker.postMessage('close' satisfies ThreadOrder);
         await answer;
       }
       await worker.terminate();

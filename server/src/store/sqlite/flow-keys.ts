@@ -1,15 +1,10 @@
 // Flow control by key: which of its messages may start. Every change that could free a place ends in `admitWaiting`;
 // nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
 
-import {
-  type Admission,
-  admit,
-  FLOW_PERIOD_MS_DEFAULT,
-  type FlowLimits,
-  type FlowState,
-  started,
-} from '../../domain/flow-control.ts';
+import { eachMax } from '../../domain/budgets.ts';
+import { admit, FLOW_PERIOD_MS_DEFAULT, type FlowLimits, type FlowState, started } from '../../domain/flow-control.ts';
 import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
 import type { Database } from './database.ts';
 
 interface FlowRow {
@@ -97,10 +92,8 @@ export function uncountStart(database: Database, accountId: string, key: string,
 /** Of one that was let in in an earlier window and is claimed now: it counts in the window in which it starts. */
 export function noteStart(database: Database, accountId: string, key: string, now: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
-  const window = { windowStartAt: row.window_start_at, windowCount: row.window_count };
-  const isIn = ({ state }: Admission) => state.windowStartAt === row.window_start_at;
-  if (isIn(admit({ ...window, active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now))) return;
-  const before = flowState(database, row);
+  if (!isPast(row, now)) return;
+  const before = flowState(database, row, now);
   const { state } = admit({ ...before, unstarted: before.unstarted + 1 }, limitsOf(row), now);
   writeWindow(database, row, state, row.next_start_at);
 }
@@ -110,7 +103,7 @@ export function admitWaiting(database: Database, accountId: string, key: string,
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (!row) return null;
   const limits = limitsOf(row);
-  const verdict = admit(flowState(database, row), limits, now);
+  const verdict = admit(flowState(database, row, now), limits, now);
   const free = Math.min(verdict.free, ADMIT_MAX);
   const admitted = free === 0 ? 0 : makeReady(database, accountId, key, free, now);
   const state = started(verdict.state, admitted, now);
@@ -131,15 +124,30 @@ function limitsOf(row: FlowRow): FlowLimits {
   return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
 }
 
-function flowState(database: Database, row: FlowRow): FlowState {
+/** Whether its window is over, so that the next start opens another. */
+function isPast(row: FlowRow, now: number): boolean {
+  const window = { windowStartAt: row.window_start_at, windowCount: row.window_count };
+  const { state } = admit({ ...window, active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
+  return state.windowStartAt !== row.window_start_at;
+}
+
+/**
+ * Counts no more than the limits ask for: a key that limits the rate only may have let through very many, and this is
+ * asked at every message of it.
+ */
+function flowState(database: Database, row: FlowRow, now: number): FlowState {
+  const { account_id, key, parallelism, rate } = row;
   return {
-    active: activeCount(database, row.account_id, row.key),
+    active: parallelism === null ? 0 : activeCount(database, account_id, key, parallelism),
     windowStartAt: row.window_start_at,
     windowCount: row.window_count,
-    unstarted: unstartedCount(database, row.account_id, row.key),
+    unstarted: isPast(row, now) ? unstartedCount(database, account_id, key, rate ?? NO_LIMIT) : 0,
     isPaused: row.is_paused === 1,
   };
 }
+
+/** As SQLite says it. */
+const NO_LIMIT = -1;
 
 function writeWindow(database: Database, row: FlowRow, state: FlowState, nextStartAt: number | null): void {
   const { windowStartAt, windowCount } = state;
@@ -185,9 +193,23 @@ export function getFlowKey(database: Database, accountId: string, key: string): 
   return row ? toFlowKey(database, row) : null;
 }
 
-export function listFlowKeys(database: Database, accountId: string): FlowKey[] {
-  const rows = database.all<FlowRow>('SELECT * FROM flow_keys WHERE account_id = ? ORDER BY key LIMIT 1000', accountId);
-  return rows.map((row) => toFlowKey(database, row));
+/** Ends early when it has counted enough: the keys behind are another piece of work. */
+export function listFlowKeys(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<FlowKey> {
+  const rows = database.all<FlowRow>(
+    'SELECT * FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?',
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const entries: FlowKey[] = [];
+  let counted = 0;
+  for (const row of rows.slice(0, part.limit)) {
+    if (counted > eachMax('lineCount')) break;
+    const key = toFlowKey(database, row);
+    entries.push(key);
+    counted += key.waiting + key.active;
+  }
+  return { entries, hasMore: rows.length > entries.length };
 }
 
 /** Pauses or resumes; what is ready but not started goes back behind a paused key. */
@@ -252,27 +274,35 @@ export function resetFlowRate(database: Database, accountId: string, key: string
   return getFlowKey(database, accountId, key);
 }
 
-function activeCount(database: Database, accountId: string, key: string): number {
+/** Let through and not ended; counted up to `max`. */
+function activeCount(database: Database, accountId: string, key: string, max: number): number {
   return database.get<{ n: number }>(
-    'SELECT count(*) AS n FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ?',
+    'SELECT count(*) AS n FROM (SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? LIMIT ?)',
     accountId,
     key,
+    max,
   )!.n;
 }
 
-function unstartedCount(database: Database, accountId: string, key: string): number {
+/** Of those, not claimed yet; counted up to `max`. */
+function unstartedCount(database: Database, accountId: string, key: string, max: number): number {
   return database.get<{ n: number }>(
-    "SELECT count(*) AS n FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'",
+    `SELECT count(*) AS n FROM
+       (SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready' LIMIT ?)`,
     accountId,
     key,
+    max,
   )!.n;
 }
 
 function toFlowKey(database: Database, row: FlowRow): FlowKey {
+  const max = eachMax('lineCount');
   const { waiting } = database.get<{ waiting: number }>(
-    "SELECT count(*) AS waiting FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ?",
+    `SELECT count(*) AS waiting FROM
+       (SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT ?)`,
     row.account_id,
     row.key,
+    max + 1,
   )!;
   return {
     key: row.key,
@@ -280,8 +310,9 @@ function toFlowKey(database: Database, row: FlowRow): FlowKey {
     isParallelismPinned: row.is_parallelism_pinned === 1,
     isRatePinned: row.is_rate_pinned === 1,
     isPaused: row.is_paused === 1,
-    active: activeCount(database, row.account_id, row.key),
-    waiting,
+    active: activeCount(database, row.account_id, row.key, max),
+    waiting: Math.min(waiting, max),
+    ...(waiting > max && { isWaitingCut: true }),
     windowStartAt: row.window_start_at,
     windowCount: row.window_count,
   };

@@ -1,6 +1,7 @@
 // The jobs table: bulk operations and how far they have come.
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
+import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-store.ts';
 import { type JobRow, toJob } from '../rows.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
@@ -15,8 +16,9 @@ export function createJob(database: Database, job: Job, runningMax = Number.POSI
   )!;
   if (n >= runningMax) return false;
   database.run(
-    `INSERT INTO jobs (id, account_id, action, filter, per_second, state, matched, done, at_seq, created_at, updated_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO jobs (id, account_id, action, filter, per_second, state, matched,
+       is_matched_cut, done, at_seq, created_at, updated_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     job.id,
     job.accountId,
     job.action,
@@ -24,6 +26,7 @@ export function createJob(database: Database, job: Job, runningMax = Number.POSI
     job.perSecond,
     job.state,
     job.matched,
+    job.isMatchedCut ? 1 : 0,
     job.done,
     job.atSeq,
     job.createdAt,
@@ -38,10 +41,24 @@ export function getJob(database: Database, accountId: string, id: string): Job |
 }
 
 /** Newest first. */
-export function listJobs(database: Database, accountId: string): Job[] {
-  return database
-    .all<JobRow>('SELECT * FROM jobs WHERE account_id = ? ORDER BY id DESC LIMIT 100', accountId)
-    .map(toJob);
+export function listJobs(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Job> {
+  const after = part.after ?? BEHIND_ALL;
+  const keys = database.all<WeighedKey>(
+    `SELECT id AS key, octet_length(filter) AS bytes FROM jobs WHERE account_id = ? AND id < ?
+       ORDER BY id DESC LIMIT ?`,
+    accountId,
+    after,
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = database.all<JobRow>(
+    'SELECT * FROM jobs WHERE account_id = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
+    accountId,
+    after,
+    last,
+    count,
+  );
+  return { entries: rows.map(toJob), hasMore: keys.length > count };
 }
 
 export function runningJobs(database: Database): Job[] {

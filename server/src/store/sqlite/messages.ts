@@ -1,6 +1,7 @@
 // The messages and attempts tables, and all that hangs on a message. No decisions.
 
 import type { Attempt, NewMessage } from '../../domain/message.ts';
+import type { MessageState } from '../list-store.ts';
 import {
   type AttemptRow,
   descendantsColumn,
@@ -173,6 +174,17 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
     number,
   );
   return row ? toAttempt(row) : null;
+}
+
+export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageState[] {
+  return ids.flatMap((id) => {
+    const row = database.get<StateOfRow>(
+      'SELECT state, held_at FROM messages WHERE id = ? AND account_id = ?',
+      id,
+      accountId,
+    );
+    return row ? [{ id, state: toState(row) }] : [];
+  });
 }
 
 export function countMessages(database: Database): Counts {

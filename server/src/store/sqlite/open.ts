@@ -2,6 +2,7 @@
 
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
+import { nodeMax } from '../../domain/budgets.ts';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
@@ -128,7 +129,7 @@ export function openDatabase(path: string, directory: string | null = null): Dat
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA wal_autocheckpoint = 2000;
-      PRAGMA journal_size_limit = 67108864;
+      PRAGMA journal_size_limit = ${nodeMax('logBytes')};
       PRAGMA foreign_keys = ON;
       PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;

@@ -2,7 +2,9 @@
 // nothing else in this adapter turns `queued` into `ready` for a queue. Of the messages with one order key, only the
 // first can be a head (`orderKey`).
 
+import { eachMax } from '../../domain/budgets.ts';
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
+import { FIRST_PART, type LinePiece, type LinePlace, type ListPart, type ListPiece } from '../list-store.ts';
 import type { Database } from './database.ts';
 
 interface QueueRow {
@@ -172,16 +174,52 @@ export function getQueue(database: Database, accountId: string, name: string): Q
   return row ? toQueue(database, row) : null;
 }
 
-export function listQueues(database: Database, accountId: string): Queue[] {
-  const rows = database.all<QueueRow>('SELECT * FROM queues WHERE account_id = ? ORDER BY name', accountId);
-  return rows.map((row) => toQueue(database, row));
+/** Ends early when it has counted enough: the queues behind are another piece of work. */
+export function listQueues(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Queue> {
+  const rows = database.all<QueueRow>(
+    'SELECT * FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?',
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const entries: Queue[] = [];
+  let counted = 0;
+  for (const row of rows.slice(0, part.limit)) {
+    if (counted > eachMax('lineCount')) break;
+    const queue = toQueue(database, row);
+    entries.push(queue);
+    counted += queue.lag;
+  }
+  return { entries, hasMore: rows.length > entries.length };
+}
+
+export function countQueues(database: Database, accountId: string, max: number): number {
+  return database.get<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT 1 FROM queues WHERE account_id = ? LIMIT ?)',
+    accountId,
+    max,
+  )!.n;
+}
+
+const OPEN_IN_QUEUE = 'FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?';
+
+export function countLine(database: Database, accountId: string, name: string, from: LinePlace | null): LinePiece {
+  const line = `SELECT first_due_at, seq ${OPEN_IN_QUEUE} AND (first_due_at, seq) > (?, ?) ORDER BY first_due_at, seq`;
+  const values = [accountId, name, from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
+  const max = eachMax('lineCount');
+  const last = database.get<{ first_due_at: number; seq: number }>(`${line} LIMIT 1 OFFSET ?`, ...values, max - 1);
+  if (last) return { count: max, next: { dueAt: last.first_due_at, seq: last.seq } };
+  const { n } = database.get<{ n: number }>(`SELECT count(*) AS n FROM (${line} LIMIT ?)`, ...values, max)!;
+  return { count: n, next: null };
 }
 
 function toQueue(database: Database, row: QueueRow): Queue {
+  const max = eachMax('lineCount');
   const { lag } = database.get<{ lag: number }>(
-    'SELECT count(*) AS lag FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?',
+    `SELECT count(*) AS lag FROM (SELECT 1 ${OPEN_IN_QUEUE} LIMIT ?)`,
     row.account_id,
     row.name,
+    max + 1,
   )!;
   return {
     accountId: row.account_id,
@@ -190,11 +228,12 @@ function toQueue(database: Database, row: QueueRow): Queue {
     isPaused: row.is_paused === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    lag,
+    lag: Math.min(lag, max),
+    ...(lag > max && { isLagCut: true }),
   };
 }
 
-/** Deletes a queue that has no open messages; answers how many it has. */
+/** Deletes a queue that has no open messages; answers its lag. */
 export function deleteQueue(database: Database, accountId: string, name: string): number | null {
   const queue = getQueue(database, accountId, name);
   if (!queue) return null;

@@ -1,7 +1,12 @@
 // The thread for lists and searches. It changes nothing, so that its end is no reason to end the process: what it was
-// asked is refused, and after a pause another one is started.
+// asked is refused, and after a pause another one is started. As long as it reads, the log of the writer cannot be emptied:
+// where that has grown, it is emptied between two reads.
 
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeMax } from '../../domain/budgets.ts';
 import type { Clock } from '../../world.ts';
+import { DATABASE_FILE } from './directory.ts';
 import { type Executor, threadExecutor } from './executor.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
@@ -11,6 +16,8 @@ const PAUSE_MS_MAX = 5000;
 
 export interface ReaderOptions {
   readonly directory: string;
+  /** Empties the log of the writer. */
+  readonly emptyLog: () => Promise<void>;
   /** The real clock. */
   readonly timers: Clock;
   readonly log: (level: 'info' | 'error', fields: { readonly err?: Error }, text: string) => void;
@@ -45,6 +52,8 @@ class Reader implements Executor {
     const thread = this.#thread;
     if (!thread) return commands.map(() => failedReply('the reader is being started', 'unavailable'));
     try {
+      // Batches come one after the other: nothing is being read now.
+      if (logBytes(this.#options.directory) > nodeMax('logBytes')) await this.#options.emptyLog();
       const replies = await thread.execute(commands, from);
       this.#pauseMs = PAUSE_MS;
       for (const reply of replies) this.#report(reply);
@@ -90,4 +99,9 @@ class Reader implements Executor {
       this.#startLater();
     }
   }
+}
+
+/** Of the file. Once the log is emptied and begun anew, the file has the size of the budget at most. */
+function logBytes(directory: string): number {
+  return statSync(join(directory, `${DATABASE_FILE}-wal`), { throwIfNoEntry: false })?.size ?? 0;
 }

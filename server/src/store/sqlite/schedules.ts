@@ -1,9 +1,18 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
 // it moved already makes nothing.
 
+import { eachMax } from '../../domain/budgets.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
-import { type ScheduleRow, toSchedule } from '../rows.ts';
+import {
+  FIRST_PART,
+  fitting,
+  type ListedSchedule,
+  type ListPart,
+  type ListPiece,
+  type WeighedKey,
+} from '../list-store.ts';
+import { type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import type { DueLimits, DueSchedules, Tick } from '../store.ts';
 import { accept } from './accept.ts';
@@ -36,10 +45,31 @@ export function getSchedule(database: Database, accountId: string, id: string): 
   return row ? toSchedule(row) : null;
 }
 
-export function listSchedules(database: Database, accountId: string): Schedule[] {
-  return database
-    .all<ScheduleRow>('SELECT * FROM schedules WHERE account_id = ? ORDER BY id LIMIT 10000', accountId)
-    .map(toSchedule);
+export function listSchedules(
+  database: Database,
+  accountId: string,
+  part: ListPart = FIRST_PART,
+): ListPiece<ListedSchedule> {
+  const bodyMax = eachMax('listedBodyBytes');
+  const keys = database.all<WeighedKey>(
+    `SELECT id AS key, octet_length(headers) + octet_length(last_message_ids) + ? AS bytes FROM schedules
+       WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+    bodyMax,
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = database.all<ScheduleRow & { is_body_left_out: 0 | 1 }>(
+    `SELECT id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
+         last_message_ids, created_at, iif(length(body) > ?1, x'', body) AS body, length(body) > ?1 AS is_body_left_out
+       FROM schedules WHERE account_id = ?2 AND id > ?3 AND id <= ?4 ORDER BY id`,
+    bodyMax,
+    accountId,
+    part.after ?? '',
+    last,
+  );
+  return { entries: rows.map(toListedSchedule), hasMore: keys.length > count };
 }
 
 export function countSchedules(database: Database, accountId: string): number {

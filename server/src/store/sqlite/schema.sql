@@ -120,7 +120,7 @@ CREATE TABLE jobs (
   -- Where it goes on.
   at_seq      INTEGER,
   created_at  INTEGER NOT NULL,
-  updated_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL, is_matched_cut INTEGER NOT NULL DEFAULT 0 CHECK (is_matched_cut IN (0, 1)),
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -297,4 +297,4 @@ CREATE TABLE activity_hours (
 
 CREATE INDEX activity_hours_by_time ON activity_hours (at);
 
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;

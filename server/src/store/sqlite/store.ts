@@ -110,6 +110,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       journalListeners.add(listener);
       return () => journalListeners.delete(listener);
     },
+    messageStates: (accountId, ids) => read('messageStates', accountId, ids),
     getMessage: (accountId, id, detail) => read('getMessage', accountId, id, detail),
     async cancel(accountId, ids, now, expiresAt) {
       const { cancelled, dueAt } = await call('cancel', accountId, ids, now, expiresAt);
@@ -158,11 +159,13 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       noteDue(now);
       return queue;
     },
-    getQueue: (accountId, name) => call('getQueue', accountId, name),
-    listQueues: (accountId) => read('listQueues', accountId),
+    getQueue: (accountId, name) => read('getQueue', accountId, name),
+    listQueues: (accountId, part) => read('listQueues', accountId, part),
+    countQueues: (accountId, max) => read('countQueues', accountId, max),
+    countLine: (accountId, name, from) => read('countLine', accountId, name, from),
     deleteQueue: (accountId, name) => call('deleteQueue', accountId, name),
-    getFlowKey: (accountId, key) => call('getFlowKey', accountId, key),
-    listFlowKeys: (accountId) => read('listFlowKeys', accountId),
+    getFlowKey: (accountId, key) => read('getFlowKey', accountId, key),
+    listFlowKeys: (accountId, part) => read('listFlowKeys', accountId, part),
     async pauseFlowKey(accountId, key, isPaused, now) {
       const flowKey = await call('pauseFlowKey', accountId, key, isPaused, now);
       noteDue(now);
@@ -183,8 +186,8 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       offer.noteSchedule(schedule.nextAt);
     },
     getSchedule: (accountId, id) => call('getSchedule', accountId, id),
-    listSchedules: (accountId) => read('listSchedules', accountId),
-    countSchedules: (accountId) => call('countSchedules', accountId),
+    listSchedules: (accountId, part) => read('listSchedules', accountId, part),
+    countSchedules: (accountId) => read('countSchedules', accountId),
     deleteSchedule: (accountId, id) => call('deleteSchedule', accountId, id),
     async setScheduleNext(accountId, id, nextAt, isPaused) {
       const isKnown = await call('setScheduleNext', accountId, id, nextAt, isPaused);
@@ -204,7 +207,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     },
     createJob: (job, runningMax) => call('createJob', job, runningMax),
     getJob: (accountId, id) => call('getJob', accountId, id),
-    listJobs: (accountId) => read('listJobs', accountId),
+    listJobs: (accountId, part) => read('listJobs', accountId, part),
     runningJobs: () => call('runningJobs'),
     advanceJob: (accountId, id, step) => call('advanceJob', accountId, id, step),
     async runJobStep(accountId, id, work, step) {
@@ -216,17 +219,17 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     },
     stopJob: (accountId, id, now) => call('stopJob', accountId, id, now),
     getTopic: (accountId, nameOrId) => call('getTopic', accountId, nameOrId),
-    listTopics: (accountId) => read('listTopics', accountId),
+    listTopics: (accountId, part) => read('listTopics', accountId, part),
     saveTopic: (topic) => call('saveTopic', topic),
     createAccount: (account, keys) => call('createAccount', account, keys),
     getAccount: (accountId) => call('getAccount', accountId),
-    listAccounts: () => read('listAccounts'),
+    listAccounts: (part) => read('listAccounts', part),
     setTier: (accountId, tier) => call('setTier', accountId, tier),
     getSigningKeys: (accountId) => call('getSigningKeys', accountId),
     rotateSigningKeys: (accountId, next, fresh) => call('rotateSigningKeys', accountId, next, fresh),
     createToken: (token, hash) => call('createToken', token, hash),
     findToken: (hash) => call('findToken', hash),
-    listTokens: (accountId) => read('listTokens', accountId),
+    listTokens: (accountId, part) => read('listTokens', accountId, part),
     revokeToken: (accountId, tokenId, now) => call('revokeToken', accountId, tokenId, now),
     createFirstAdmin: (first) => call('createFirstAdmin', first),
     accountsKnownBy: (hashes, keys) => call('accountsKnownBy', hashes, keys),
@@ -236,7 +239,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     findSession: (sessionId, now) => call('findSession', sessionId, now),
     endSession: (sessionId) => call('endSession', sessionId),
     areAdmitted: (credentials, now) => call('areAdmitted', credentials, now),
-    usage: (accountId, fromDay, toDay) => read('usage', accountId, fromDay, toDay),
+    usage: (accountId, fromDay, toDay, part) => read('usage', accountId, fromDay, toDay, part),
     async close() {
       if (readers !== committer) await readers.close();
       await committer.close();

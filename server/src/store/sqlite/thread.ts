@@ -1,7 +1,7 @@
 // The writer's thread, or the reader's: takes batches of commands, runs each as one transaction, answers after the fsync.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ThreadData, ThreadMessage } from './executor.ts';
+import type { ThreadData, ThreadMessage, ThreadOrder } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
 import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
 import { notCrossing, type Packed, packReplies, unpackCommands } from './wire.ts';
@@ -24,11 +24,15 @@ try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
   const verbs = createVerbs(file.database);
-  port.on('message', (packed: Packed | 'close') => {
+  port.on('message', (packed: Packed | ThreadOrder) => {
     try {
       if (packed === 'close') {
         file.close();
         say({ kind: 'closed' });
+      } else if (packed === 'emptyLog') {
+        // It waits for nobody, and leaves in the log what somebody still reads there.
+        file.database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+        say({ kind: 'emptied' });
       } else {
         const commands = unpackCommands(packed);
         answer(commands, runBatch(file.database, verbs, commands, role));

@@ -1,6 +1,7 @@
 // The topics table: read and written whole, guarded by a version.
 
 import type { Topic } from '../../domain/topic.ts';
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-store.ts';
 import { type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
 
@@ -11,8 +12,22 @@ export function getTopic(database: Database, accountId: string, nameOrId: string
   return row ? toTopic(row) : null;
 }
 
-export function listTopics(database: Database, accountId: string): Topic[] {
-  return database.all<TopicRow>('SELECT * FROM topics WHERE account_id = ? ORDER BY name', accountId).map(toTopic);
+export function listTopics(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Topic> {
+  const keys = database.all<WeighedKey>(
+    `SELECT name AS key, octet_length(endpoints) + octet_length(defaults) AS bytes FROM topics
+       WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`,
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = database.all<TopicRow>(
+    'SELECT * FROM topics WHERE account_id = ? AND name > ? AND name <= ? ORDER BY name',
+    accountId,
+    part.after ?? '',
+    last,
+  );
+  return { entries: rows.map(toTopic), hasMore: keys.length > count };
 }
 
 export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed' {

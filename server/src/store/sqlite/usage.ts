@@ -3,6 +3,7 @@
 
 import { type UsageRow, usageDay } from '../../domain/account.ts';
 import type { MessageKind } from '../../domain/message.ts';
+import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePlace } from '../list-store.ts';
 import type { Database } from './database.ts';
 
 const DAY_MS = 86_400_000;
@@ -45,15 +46,23 @@ export class Usage {
     return used ?? 0;
   }
 
-  list(accountId: string, fromDay: string, toDay: string): UsageRow[] {
+  list(
+    accountId: string,
+    fromDay: string,
+    toDay: string,
+    { after, limit }: ListPart = FIRST_PART,
+  ): ListPiece<UsageRow> {
     this.#write();
     const rows = this.#database.all<UsageRow>(
-      'SELECT day, kind, count FROM usage WHERE account_id = ? AND day BETWEEN ? AND ? ORDER BY day, kind',
+      `SELECT day, kind, count FROM usage WHERE account_id = ? AND day BETWEEN ? AND ? AND (day, kind) > (?, ?)
+         ORDER BY day, kind LIMIT ?`,
       accountId,
       fromDay,
       toDay,
+      ...usagePlace(after),
+      limit + 1,
     );
-    return rows.map((row) => ({ ...row }));
+    return pieceOf(rows, limit, (row) => ({ ...row }));
   }
 
   #write(): void {

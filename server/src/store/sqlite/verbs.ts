@@ -3,6 +3,7 @@
 
 import type { Claim, Settlement } from '../../domain/message.ts';
 import type { TierName } from '../../domain/tier.ts';
+import type { ListPart } from '../list-store.ts';
 import type { Estate } from '../succession.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
@@ -65,6 +66,7 @@ export function createVerbs(database: Database) {
     cancel: writing(cancel),
     deliverNow: on(deliverNow),
     getMessage: on(messages.getMessage),
+    messageStates: on(messages.messageStates),
     whyFacts: on(whyFacts),
     searchMessages: on(search.searchMessages),
     countPiece: on(search.countPiece),
@@ -89,6 +91,8 @@ export function createVerbs(database: Database) {
     saveQueue: on(queues.saveQueue),
     getQueue: on(queues.getQueue),
     listQueues: on(queues.listQueues),
+    countQueues: on(queues.countQueues),
+    countLine: on(queues.countLine),
     deleteQueue: on(queues.deleteQueue),
     getFlowKey: on(flowKeys.getFlowKey),
     listFlowKeys: on(flowKeys.listFlowKeys),
@@ -137,7 +141,8 @@ export function createVerbs(database: Database) {
     findSession: on(sessions.findSession),
     endSession: on(sessions.endSession),
     areAdmitted: on(sessions.areAdmitted),
-    usage: (accountId: string, fromDay: string, toDay: string) => books.usage.list(accountId, fromDay, toDay),
+    usage: (accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
+      books.usage.list(accountId, fromDay, toDay, part),
   };
 }
 

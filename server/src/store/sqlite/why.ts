@@ -1,5 +1,7 @@
 // What there is to know about a message that waits: its queue and who goes before it, its flow key.
 
+import { eachMax } from '../../domain/budgets.ts';
+import { countAhead } from '../../domain/why.ts';
 import { type MessageRow, type StateOfRow, toMessage, toState } from '../rows.ts';
 import type { WhyFacts } from '../store.ts';
 import { Bodies } from './bodies.ts';
@@ -39,15 +41,17 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
       ...place,
     );
   if (!first) return null;
+  const max = eachMax('lineCount');
   const { before, beyond } = database.get<{ before: number; beyond: number }>(
-    `SELECT (SELECT count(*) FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?)) AS before,
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) LIMIT ?)) AS before,
        (SELECT count(*) FROM messages WHERE ${holding} AND (first_due_at, seq) > (?, ?)) AS beyond`,
     ...inLine,
     ...place,
+    max + 1,
     ...inLine,
     ...place,
   )!;
-  return { messageId: first.id, state: toState(first), count: before + beyond };
+  return { messageId: first.id, state: toState(first), ...countAhead(before + beyond, max) };
 }
 
 type First = StateOfRow & { readonly id: string };

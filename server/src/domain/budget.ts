@@ -1,0 +1,34 @@
+// A row of the table of budgets: what is limited, for whom, and what happens beyond it. The table is budgets.ts.
+
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+
+export interface Budget {
+  /** What is held or done. */
+  readonly what: string;
+  readonly unit: string;
+  /** The most for one request, message, answer or attempt; null when only the sum is limited. */
+  readonly each: number | null;
+  /** The most for one account; `share`: at most as much as stays free in the node's pool after it. */
+  readonly account: number | 'share' | null;
+  /** The most for the node; a string names the setting that says it. */
+  readonly node: number | string | null;
+  /** What happens beyond it. */
+  readonly beyond: string;
+}
+
+/** What a row does not name is not limited. */
+type Row = Pick<Budget, 'what' | 'unit' | 'beyond'> & Partial<Budget>;
+
+export function budgets<K extends string>(table: Readonly<Record<K, Row>>): Readonly<Record<K, Budget>> {
+  const rows = Object.entries<Row>(table).map(([key, row]) => [key, { each: null, account: null, node: null, ...row }]);
+  return Object.fromEntries(rows) as Record<K, Budget>;
+}
+
+/** `2097152` bytes as `2 MiB`, other numbers with separators. */
+export function showAmount(amount: number, unit: string): string {
+  if (unit !== 'bytes') return `${amount.toLocaleString('en-US')} ${unit}`;
+  if (amount >= MIB && amount % MIB === 0) return `${amount / MIB} MiB`;
+  if (amount >= KIB && amount % KIB === 0) return `${amount / KIB} KiB`;
+  return `${amount.toLocaleString('en-US')} bytes`;
+}

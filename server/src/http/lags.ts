@@ -1,0 +1,34 @@
+// The lags of queues to the end, where the store has ended before: in pieces, as far as the budget of one call goes.
+
+import { eachMax } from '../domain/budgets.ts';
+import type { Queue } from '../domain/queue.ts';
+import type { LinePiece, LinePlace, ListStore } from '../store/list-store.ts';
+
+export class Lags {
+  readonly #store: Pick<ListStore, 'countLine'>;
+  #left = eachMax('lagCount');
+
+  /** For one call. */
+  constructor(store: Pick<ListStore, 'countLine'>) {
+    this.#store = store;
+  }
+
+  async counted(queues: readonly Queue[]): Promise<readonly Queue[]> {
+    const counted: Queue[] = [];
+    for (const queue of queues) counted.push(queue.isLagCut && this.#left > 0 ? await this.#countOn(queue) : queue);
+    return counted;
+  }
+
+  async #countOn(queue: Queue): Promise<Queue> {
+    let lag = 0;
+    let place: LinePlace | null = null;
+    do {
+      const piece: LinePiece = await this.#store.countLine(queue.accountId, queue.name, place);
+      lag += piece.count;
+      this.#left -= piece.count;
+      place = piece.next;
+    } while (place !== null && this.#left > 0);
+    const { isLagCut: _isLagCut, ...rest } = queue;
+    return { ...rest, lag, ...(place !== null && { isLagCut: true }) };
+  }
+}

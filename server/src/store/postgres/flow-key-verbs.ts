@@ -1,0 +1,161 @@
+// Flow keys for people: read, listed, paused, pinned, reset. What a key lets through is decided in flow-keys.ts.
+
+import { eachMax } from '../../domain/budgets.ts';
+import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
+import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
+import type { Database } from './database.ts';
+import {
+  admitWaiting,
+  ensureKeys,
+  type FlowRow,
+  limitsOf,
+  lockKeys,
+  readCounts,
+  setLimits,
+  takeBack,
+} from './flow-keys.ts';
+import { keyOf, Pairs } from './lines.ts';
+import { sought } from './sought.ts';
+
+export async function getFlowKey(database: Database, accountId: string, key: string): Promise<FlowKey | null> {
+  const rows = await database.all<FlowRow>(
+    'SELECT * FROM flow_keys WHERE account_id = $1 AND key = $2',
+    accountId,
+    sought(key),
+  );
+  return (await toFlowKeys(database, rows))[0] ?? null;
+}
+
+/** Keys whose messages are counted by one statement. */
+const COUNTED_TOGETHER = 20;
+
+/** Ends early when it has counted enough: the keys behind are another piece of work. */
+export async function listFlowKeys(
+  database: Database,
+  accountId: string,
+  part: ListPart = FIRST_PART,
+): Promise<ListPiece<FlowKey>> {
+  const rows = await database.all<FlowRow>(
+    'SELECT * FROM flow_keys WHERE account_id = $1 AND key > $2 ORDER BY key LIMIT $3',
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const entries: FlowKey[] = [];
+  let counted = 0;
+  while (entries.length < Math.min(rows.length, part.limit) && counted <= eachMax('lineCount')) {
+    const some = rows.slice(entries.length, Math.min(entries.length + COUNTED_TOGETHER, part.limit));
+    const keys = await toFlowKeys(database, some);
+    entries.push(...keys);
+    counted += keys.reduce((sum, { waiting, active }) => sum + waiting + active, 0);
+  }
+  return { entries, hasMore: rows.length > entries.length };
+}
+
+/** Locks a key, changes it, and lets through what the change allows; null when there is no such key. */
+async function change(
+  database: Database,
+  accountId: string,
+  key: string,
+  now: number,
+  make: (row: FlowRow) => Promise<void>,
+): Promise<FlowKey | null> {
+  if (sought(key) === null) return null;
+  const locked = await lockKeys(database, new Pairs([[accountId, key]]));
+  const row = locked.get(keyOf(accountId, key));
+  if (!row) return null;
+  await make(row);
+  await admitWaiting(database, locked, now);
+  return getFlowKey(database, accountId, key);
+}
+
+/** Pauses or resumes; what is ready but not started goes back behind a paused key. */
+export function pauseFlowKey(
+  database: Database,
+  accountId: string,
+  key: string,
+  isPaused: boolean,
+  now: number,
+): Promise<FlowKey | null> {
+  return change(database, accountId, key, now, async (row) => {
+    await database.run(
+      'UPDATE flow_keys SET is_paused = $3 WHERE account_id = $1 AND key = $2',
+      accountId,
+      key,
+      isPaused,
+    );
+    row.is_paused = isPaused;
+    if (isPaused) await takeBack(database, row);
+  });
+}
+
+/** Holds limits against what messages say (`pin`), or lets the messages say again (null). Makes the key if need be. */
+export async function pinFlowKey(
+  database: Database,
+  accountId: string,
+  key: string,
+  pin: { readonly parallelism: FlowPin<number>; readonly rate: FlowPin<{ rate: number; periodMs: number }> },
+  now: number,
+): Promise<FlowKey> {
+  const limits = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
+  await ensureKeys(database, [{ accountId, key, limits }]);
+  const isPinned = (each: FlowPin<unknown>, before: boolean) => (each === 'keep' ? before : each !== 'unpin');
+  const flowKey = await change(database, accountId, key, now, async (row) => {
+    await database.run(
+      'UPDATE flow_keys SET is_parallelism_pinned = $3, is_rate_pinned = $4 WHERE account_id = $1 AND key = $2',
+      accountId,
+      key,
+      isPinned(pin.parallelism, row.is_parallelism_pinned),
+      isPinned(pin.rate, row.is_rate_pinned),
+    );
+    // A limit that is no longer pinned stays until a message says another.
+    await setLimits(database, row, {
+      ...limitsOf(row),
+      ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
+      ...(typeof pin.rate === 'object' ? pin.rate : {}),
+    });
+  });
+  return flowKey!;
+}
+
+/** Forgets what was started in the current period. */
+export function resetFlowRate(
+  database: Database,
+  accountId: string,
+  key: string,
+  now: number,
+): Promise<FlowKey | null> {
+  return change(database, accountId, key, now, async (row) => {
+    await takeBack(database, row);
+    await database.run(
+      'UPDATE flow_keys SET window_count = 0, window_start_at = $3 WHERE account_id = $1 AND key = $2',
+      accountId,
+      key,
+      now,
+    );
+    row.window_count = 0;
+    row.window_start_at = now;
+  });
+}
+
+async function toFlowKeys(database: Database, rows: readonly FlowRow[]): Promise<FlowKey[]> {
+  if (rows.length === 0) return [];
+  const max = eachMax('lineCount');
+  const counts = await readCounts(database, rows, () => ({ active: max, unstarted: 0, waiting: max + 1 }));
+  return rows.map((row, index) => {
+    const { active, waiting } = counts[index]!;
+    return {
+      key: row.key,
+      limits: limitsOf(row),
+      isParallelismPinned: row.is_parallelism_pinned,
+      isRatePinned: row.is_rate_pinned,
+      isPaused: row.is_paused,
+      active,
+      waiting: Math.min(waiting, max),
+      ...(waiting > max && { isWaitingCut: true }),
+      windowStartAt: row.window_start_at,
+      windowCount: row.window_count,
+    };
+  });
+}

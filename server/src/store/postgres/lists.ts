@@ -1,0 +1,210 @@
+// Lists in the order of a name or an id, a piece at a time, and the counts beside them. What is large is weighed before it
+// is read.
+
+import type { Account, Token, UsageRow } from '../../domain/account.ts';
+import { eachMax } from '../../domain/budgets.ts';
+import type { Job } from '../../domain/job.ts';
+import type { Topic } from '../../domain/topic.ts';
+import {
+  BEHIND_ALL,
+  FIRST_PART,
+  fitting,
+  type LinePiece,
+  type LinePlace,
+  type ListedSchedule,
+  type ListPart,
+  type ListPiece,
+  type ListStore,
+  type MessageState,
+  pieceOf,
+  usagePlace,
+  type WeighedKey,
+} from '../list-store.ts';
+import {
+  type JobRow,
+  type ScheduleRow,
+  type StateOfRow,
+  type TokenRow,
+  type TopicRow,
+  toJob,
+  toListedSchedule,
+  toState,
+  toToken,
+  toTopic,
+} from '../rows.ts';
+import type { Over } from './account-verbs.ts';
+import { ACCOUNT, TOKEN } from './accounts.ts';
+import type { Database } from './database.ts';
+import { listFlowKeys } from './flow-key-verbs.ts';
+import { JOB } from './jobs.ts';
+import { listQueues } from './queues.ts';
+import { sought, soughtAll } from './sought.ts';
+import { TOPIC } from './topics.ts';
+
+export function listVerbs(reading: Over) {
+  return {
+    listQueues: reading(listQueues),
+    listFlowKeys: reading(listFlowKeys),
+    listSchedules: reading(listSchedules),
+    listTopics: reading(listTopics),
+    listJobs: reading(listJobs),
+    listAccounts: reading(listAccounts),
+    listTokens: reading(listTokens),
+    usage: reading(usage),
+    countQueues: reading(countQueues),
+    countSchedules: reading(countSchedules),
+    countLine: reading(countLine),
+    messageStates: reading(messageStates),
+  } satisfies ListStore;
+}
+
+async function listTopics(
+  database: Database,
+  accountId: string,
+  part: ListPart = FIRST_PART,
+): Promise<ListPiece<Topic>> {
+  const keys = await database.all<WeighedKey>(
+    `SELECT name AS key, octet_length(endpoints) + octet_length(defaults) AS bytes FROM topics
+       WHERE account_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = await database.all<TopicRow>(
+    `SELECT ${TOPIC} FROM topics WHERE account_id = $1 AND name > $2 AND name <= $3 ORDER BY name LIMIT $4`,
+    accountId,
+    part.after ?? '',
+    last,
+    count,
+  );
+  return { entries: rows.map(toTopic), hasMore: keys.length > count };
+}
+
+async function listSchedules(
+  database: Database,
+  accountId: string,
+  part: ListPart = FIRST_PART,
+): Promise<ListPiece<ListedSchedule>> {
+  const bodyMax = eachMax('listedBodyBytes');
+  const keys = await database.all<WeighedKey>(
+    `SELECT id AS key, octet_length(headers) + octet_length(last_message_ids) + $4::int AS bytes FROM schedules
+       WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+    bodyMax,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = await database.all<ScheduleRow & { is_body_left_out: boolean }>(
+    `SELECT id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
+         last_message_ids, created_at, CASE WHEN octet_length(body) > $5 THEN ''::bytea ELSE body END AS body,
+         octet_length(body) > $5 AS is_body_left_out
+       FROM schedules WHERE account_id = $1 AND id > $2 AND id <= $3 ORDER BY id LIMIT $4`,
+    accountId,
+    part.after ?? '',
+    last,
+    count,
+    bodyMax,
+  );
+  return { entries: rows.map(toListedSchedule), hasMore: keys.length > count };
+}
+
+/** Newest first. */
+async function listJobs(database: Database, accountId: string, part: ListPart = FIRST_PART): Promise<ListPiece<Job>> {
+  const after = part.after ?? BEHIND_ALL;
+  const keys = await database.all<WeighedKey>(
+    `SELECT id AS key, octet_length(filter) AS bytes FROM jobs WHERE account_id = $1 AND id < $2
+       ORDER BY id DESC LIMIT $3`,
+    accountId,
+    after,
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = await database.all<JobRow>(
+    `SELECT ${JOB} FROM jobs WHERE account_id = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4`,
+    accountId,
+    after,
+    last,
+    count,
+  );
+  return { entries: rows.map(toJob), hasMore: keys.length > count };
+}
+
+async function listAccounts(database: Database, { after, limit }: ListPart = FIRST_PART): Promise<ListPiece<Account>> {
+  const sql = `SELECT ${ACCOUNT} FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`;
+  return pieceOf(await database.all<Account>(sql, after ?? '', limit + 1), limit, (row) => row);
+}
+
+async function listTokens(
+  database: Database,
+  accountId: string,
+  { after, limit }: ListPart = FIRST_PART,
+): Promise<ListPiece<Token>> {
+  const sql = `SELECT ${TOKEN} FROM tokens WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`;
+  return pieceOf(await database.all<TokenRow>(sql, sought(accountId), after ?? '', limit + 1), limit, toToken);
+}
+
+async function usage(
+  database: Database,
+  accountId: string,
+  fromDay: string,
+  toDay: string,
+  { after, limit }: ListPart = FIRST_PART,
+): Promise<ListPiece<UsageRow>> {
+  const rows = await database.all<UsageRow>(
+    `SELECT day, kind, sum(count)::bigint AS count FROM usage
+       WHERE account_id = $1 AND day BETWEEN $2 AND $3 AND (day, kind) > ($4, $5)
+       GROUP BY day, kind ORDER BY day, kind LIMIT $6`,
+    sought(accountId),
+    fromDay,
+    toDay,
+    ...usagePlace(after),
+    limit + 1,
+  );
+  return pieceOf(rows, limit, (row) => row);
+}
+
+async function countQueues(database: Database, accountId: string, max: number): Promise<number> {
+  const row = await database.get<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT 1 FROM queues WHERE account_id = $1 LIMIT $2) AS few',
+    accountId,
+    max,
+  );
+  return row!.n;
+}
+
+async function countSchedules(database: Database, accountId: string): Promise<number> {
+  const row = await database.get<{ n: number }>('SELECT count(*) AS n FROM schedules WHERE account_id = $1', accountId);
+  return row!.n;
+}
+
+const LINE = `SELECT first_due_at, seq FROM messages WHERE ended_at IS NULL AND queue_name IS NOT NULL
+  AND account_id = $1 AND queue_name = $2 AND (first_due_at, seq) > ($3::bigint, $4::bigint) ORDER BY first_due_at, seq`;
+
+async function countLine(
+  database: Database,
+  accountId: string,
+  name: string,
+  from: LinePlace | null,
+): Promise<LinePiece> {
+  const values = [accountId, sought(name), from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
+  const max = eachMax('lineCount');
+  const last = await database.get<{ first_due_at: number; seq: number }>(
+    `${LINE} LIMIT 1 OFFSET $5`,
+    ...values,
+    max - 1,
+  );
+  if (last) return { count: max, next: { dueAt: last.first_due_at, seq: last.seq } };
+  const row = await database.get<{ n: number }>(`SELECT count(*) AS n FROM (${LINE} LIMIT $5) AS few`, ...values, max);
+  return { count: row!.n, next: null };
+}
+
+async function messageStates(database: Database, accountId: string, ids: readonly string[]): Promise<MessageState[]> {
+  const rows = await database.all<StateOfRow & { readonly id: string }>(
+    'SELECT id, state, held_at FROM messages WHERE account_id = $1 AND id = ANY ($2::text[])',
+    accountId,
+    soughtAll(ids),
+  );
+  return rows.map((row) => ({ id: row.id, state: toState(row) }));
+}
