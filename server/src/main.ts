@@ -205,6 +205,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     ],
     fireSchedules: scheduleRunner({
       store,
+      tiers,
       plan: async (schedule, account) => {
         const why = whyNothingIsMade(facts());
         return why

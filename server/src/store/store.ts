@@ -141,7 +141,12 @@ export interface Tick {
   readonly messages: readonly NewMessage[];
   /** When it runs again. */
   readonly nextAt: number | null;
+  /** With so many in its account's day it makes none; no limit where it is not named. */
+  readonly dayMax?: number | null;
 }
+
+/** How many messages a tick made; null when it was not this call's to make. */
+export type TickMade = number | 'overQuota' | null;
 
 /** How many messages stand where. Exact, but reads every row: for tests and `postrider` commands, not for requests. */
 export type Counts = Readonly<Record<Message['state'], number>>;
@@ -288,7 +293,7 @@ export interface Store extends RecoveryStore, NumbersStore, ListStore {
    * Takes the ticks that `schedule.nextAt` names and accepts their messages, all together or nothing; answers how many
    * each has made. Null for one that was taken or paused already, or that another node is about to take.
    */
-  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly (number | null)[]>;
+  fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly TickMade[]>;
 
   // ——— bulk operations ———
 

@@ -161,7 +161,7 @@ export function countingStore(
       const made = await store.fireSchedules(ticks, now);
       accepted(
         'schedule',
-        made.reduce<number>((sum, count) => sum + (count ?? 0), 0),
+        made.reduce<number>((sum, count) => sum + (typeof count === 'number' ? count : 0), 0),
       );
       return made;
     },

@@ -7,6 +7,7 @@ import { nextCronTime, parseCron } from '../domain/cron.ts';
 import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Schedule } from '../domain/schedule.ts';
+import type { Tiers } from '../domain/tier.ts';
 import { type Store, StoreUnavailable, type Tick } from '../store/store.ts';
 
 /** When all that was found due was in the hands of other nodes. */
@@ -20,7 +21,8 @@ export type PlanTick = (
 export interface ScheduleRunnerOptions {
   readonly store: Store;
   readonly plan: PlanTick;
-  /** A tick made no message: its publish can no longer be planned (its topic is gone), or not be written. */
+  readonly tiers: Tiers;
+  /** A tick made no message: its publish cannot be planned (its topic is gone) or written, or the quota is used up. */
   readonly onSkipped: (schedule: Schedule, why: string) => void;
 }
 
@@ -54,7 +56,7 @@ export function scheduleRunner(options: ScheduleRunnerOptions): (now: number) =>
 }
 
 async function planTick(
-  { plan, onSkipped }: ScheduleRunnerOptions,
+  { plan, tiers, onSkipped }: ScheduleRunnerOptions,
   schedule: Schedule,
   account: Account | null,
   now: number,
@@ -66,6 +68,7 @@ async function planTick(
     schedule,
     messages: planned && 'messages' in planned ? planned.messages : [],
     nextAt: 'problem' in cron ? null : nextCronTime(cron, now),
+    dayMax: account ? tiers[account.tier].messagesPerDayMax : null,
   };
 }
 
@@ -74,7 +77,11 @@ async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[], now:
   if (ticks.length === 0) return 0;
   const { store, onSkipped } = options;
   try {
-    return (await store.fireSchedules(ticks, now)).filter((made) => made !== null).length;
+    const made = await store.fireSchedules(ticks, now);
+    made.forEach((each, index) => {
+      if (each === 'overQuota') onSkipped(ticks[index]!.schedule, 'the daily quota of its account is used up');
+    });
+    return made.filter((each) => each !== null).length;
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     if (ticks.length === 1) {

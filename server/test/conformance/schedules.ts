@@ -130,6 +130,22 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.equal((await a.claimDue(NOW, { slots: 0 })).nextScheduleAt, NOW + 7);
     });
 
+    test('a tick over the daily quota makes nothing, and the schedule goes on', async ({ a }) => {
+      const one = schedule({ nextAt: NOW });
+      await a.store.saveSchedule(one);
+      const tick = {
+        schedule: one,
+        messages: messages(3, { kind: 'schedule', scheduleId: one.id }),
+        nextAt: NOW + SECOND,
+      };
+      assert.deepEqual(await a.store.fireSchedules([{ ...tick, dayMax: 2 }], NOW), ['overQuota']);
+      const { nextAt, lastMessageIds } = (await a.store.getSchedule(ACCOUNT, one.id))!;
+      assert.deepEqual({ nextAt, lastMessageIds }, { nextAt: NOW + SECOND, lastMessageIds: [] });
+      assert.equal((await a.store.counts()).pending, 0);
+      const next = { ...tick, schedule: { ...one, nextAt: NOW + SECOND }, nextAt: NOW + 2 * SECOND, dayMax: 3 };
+      assert.deepEqual(await a.store.fireSchedules([next], NOW + SECOND), [3]);
+    });
+
     test('a tick is taken once, with its messages, by whoever comes first', async ({ a, b }) => {
       const one = schedule({ nextAt: NOW });
       await a.store.saveSchedule(one);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ACCOUNT, NOW } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
@@ -111,7 +112,9 @@ test('calls that race for the same tick make one message', async () => {
   const stores = [site.store('nod_a'), site.store('nod_b'), site.store('nod_c')];
   await stores[0]!.saveSchedule(schedule({ nextAt: NOW }));
   const plan: PlanTick = async (each) => ({ messages: [site.tickOf(each)] });
-  await Promise.all(stores.map((store) => scheduleRunner({ store, plan, onSkipped: () => {} })(NOW)));
+  await Promise.all(
+    stores.map((store) => scheduleRunner({ store, plan, tiers: DEFAULT_TIERS, onSkipped: () => {} })(NOW)),
+  );
   assert.equal((await stores[0]!.counts()).pending, 1);
 });
 

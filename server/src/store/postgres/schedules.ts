@@ -5,7 +5,7 @@ import type { Schedule } from '../../domain/schedule.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { type ScheduleRow, toSchedule } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
-import type { DueLimits, DueSchedules, Tick } from '../store.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../store.ts';
 import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
@@ -144,7 +144,7 @@ export async function fireSchedules(
   database: Database,
   ticks: readonly Tick[],
   now: number,
-): Promise<{ made: (number | null)[]; dueAt: number | null }> {
+): Promise<{ made: TickMade[]; dueAt: number | null }> {
   const rows = await database.all<{ index: number }>(
     `SELECT (g.at - 1)::int AS index
        FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS g (account_id, id, next_at, at)
@@ -157,7 +157,7 @@ export async function fireSchedules(
   const taken = rows.map(({ index }) => ticks[index]!);
   const replies = await acceptAll(
     database,
-    taken.map(({ messages }) => ({ messages, leases: [], node: '', now, dayMax: null, shard: 0 })),
+    taken.map(({ messages, dayMax = null }) => ({ messages, leases: [], node: '', now, dayMax, shard: 0 })),
   );
   await database.run(
     `UPDATE schedules s SET next_at = g.next_at, last_at = $5, last_message_ids = g.last_message_ids
@@ -167,13 +167,14 @@ export async function fireSchedules(
     taken.map(({ schedule }) => schedule.id),
     taken.map(({ nextAt }) => nextAt),
     taken.map(({ messages }, index) =>
-      JSON.stringify(messages.map(({ id }, at) => replies[index]!.duplicates[at] ?? id)),
+      JSON.stringify(replies[index]!.duplicates.map((standing, at) => standing ?? messages[at]!.id)),
     ),
     now,
   );
-  const made: (number | null)[] = ticks.map(() => null);
+  const made: TickMade[] = ticks.map(() => null);
   rows.forEach(({ index }, at) => {
-    made[index] = replies[at]!.duplicates.filter((id) => id === null).length;
+    const { duplicates, isOverQuota } = replies[at]!;
+    made[index] = isOverQuota ? 'overQuota' : duplicates.filter((id) => id === null).length;
   });
   return {
     made,

@@ -14,7 +14,7 @@ import {
 } from '../list-store.ts';
 import { type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
-import type { DueLimits, DueSchedules, Tick } from '../store.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../store.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
@@ -148,9 +148,9 @@ export function fireSchedules(
   books: Books,
   ticks: readonly Tick[],
   now: number,
-): { made: (number | null)[]; dueAt: number | null } {
+): { made: TickMade[]; dueAt: number | null } {
   let dueAt: number | null = null;
-  const made = ticks.map(({ schedule, messages, nextAt }) => {
+  const made = ticks.map(({ schedule, messages, nextAt, dayMax = null }): TickMade => {
     const taken = database.run(
       `UPDATE schedules SET next_at = ?, last_at = ?
          WHERE account_id = ? AND id = ? AND next_at = ? AND is_paused = 0`,
@@ -161,15 +161,15 @@ export function fireSchedules(
       schedule.nextAt,
     );
     if (taken === 0) return null;
-    const accepted = accept(database, books, { messages, leases: [], node: '', now, dayMax: null });
+    const accepted = accept(database, books, { messages, leases: [], node: '', now, dayMax });
     dueAt = earlier(dueAt, accepted.dueAt);
     database.run(
       'UPDATE schedules SET last_message_ids = ? WHERE account_id = ? AND id = ?',
-      JSON.stringify(messages.map(({ id }, index) => accepted.duplicates[index] ?? id)),
+      JSON.stringify(accepted.duplicates.map((standing, index) => standing ?? messages[index]!.id)),
       schedule.accountId,
       schedule.id,
     );
-    return accepted.duplicates.filter((id) => id === null).length;
+    return accepted.isOverQuota ? 'overQuota' : accepted.duplicates.filter((id) => id === null).length;
   });
   return { made, dueAt };
 }
