@@ -21,6 +21,7 @@ export function acceptConformance(factory: HarnessFactory): void {
           interrupted: 0,
           aloneAtCrash: 0,
           heldAt: null,
+          readyAt: null,
           attempts: 0,
           endedAt: null,
           claimedAt: null,

@@ -151,6 +151,7 @@ function asStored(accepted: NewMessage) {
     interrupted: 0,
     aloneAtCrash: 0,
     heldAt: null,
+    readyAt: null,
     attempts: 0,
     endedAt: null,
     claimedAt: null,
