@@ -3,10 +3,10 @@
 
 import { SCOPES, type Scope } from './domain/account.ts';
 import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from './domain/headers.ts';
-import { nearestName } from './domain/nearest-name.ts';
 import { NODE_ROLES, type NodeRole } from './domain/node.ts';
 import { DEFAULT_TIERS } from './domain/tier.ts';
 import { helpPage } from './help-page.ts';
+import { misspeltVariables, unknownFlag } from './near-misses.ts';
 import {
   bytes,
   cidrs,
@@ -28,7 +28,7 @@ import {
 
 /** Those that run the service, and those that work on its store. */
 export type ServiceCommand = 'dev' | 'serve';
-export const COMMANDS = ['dev', 'serve', 'migrate-store', 'token create'] as const;
+export const COMMANDS = ['dev', 'serve', 'backup', 'check', 'migrate-store', 'token create'] as const;
 export type Command = (typeof COMMANDS)[number];
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -92,6 +92,9 @@ export const SETTINGS = {
   ),
   data: alsoIn(
     {
+      backup: 'Directory of the service, which may run meanwhile, on this machine.',
+      check:
+        'Directory of the service. It may run meanwhile, on this machine; its log is looked at only while it does not.',
       'migrate-store': 'Directory to move from. No service may run on it meanwhile; it is left as it is.',
       'token create': 'Directory of the service. It may run meanwhile, on this machine. Not used with --store.',
     },
@@ -105,6 +108,8 @@ export const SETTINGS = {
   store: {
     ...alsoIn(
       {
+        backup: 'Not for a database: PostgreSQL has tools of its own, such as pg_dump.',
+        check: 'Not for a database: PostgreSQL has tools of its own, such as pg_amcheck.',
         'migrate-store':
           'Database to move into: postgres://user:password@host:5432/database. Empty, or with an unfinished move of the same directory.',
         'token create': 'Database of the service: postgres://user:password@host:5432/database.',
@@ -156,6 +161,8 @@ export const SETTINGS = {
   ),
   json: alsoIn(
     {
+      backup: 'Print one line of JSON at the end, for scripts.',
+      check: 'Print one line of JSON at the end, for scripts.',
       'migrate-store': 'Print one line of JSON at the end, for scripts, and no progress.',
       'token create': 'Print one line of JSON, for scripts, in place of the token alone.',
     },
@@ -224,6 +231,27 @@ export const SETTINGS = {
     both(64 * MIB),
     'Free space on the disk of the data directory under which publishing is refused. Deliveries go on.',
   ),
+  to: onlyIn(
+    'backup',
+    setting(
+      'to',
+      nullable(
+        text('<file>', /^[^\0]+$/, 'must be the path of a file'),
+        'postrider-backup-<time>.db in the directory it is run in',
+      ),
+      both<string | null>(null),
+      'File to make. It is for its owner alone, and none is overwritten.',
+    ),
+  ),
+  repair: onlyIn(
+    'check',
+    setting(
+      'repair',
+      onOff,
+      both(false),
+      'Save what can be read of a damaged log, so that the service starts again. Not while it runs. The damaged log is kept.',
+    ),
+  ),
   admin: onlyIn('token create', setting('admin', onOff, both(false), 'Make a token that may do everything.')),
   scope: onlyIn(
     'token create',
@@ -269,7 +297,8 @@ export function parseConfig(
   if (argv.includes('--help') || argv.includes('-h')) return { help: helpText(command) };
   const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
   const { given, problems } = readArgv(keys, argv);
-  problems.push(...misspeltEnvironment(env));
+  const variables = SETTING_KEYS.map((key) => environmentName(SETTINGS[key].flag));
+  problems.push(...misspeltVariables(Object.keys(env), variables, environmentName('')));
 
   const values: Record<string, unknown> = Object.assign(Object.create(null), { command });
   for (const key of SETTING_KEYS) {
@@ -315,7 +344,9 @@ function readArgv(keys: readonly SettingKey[], argv: readonly string[]) {
     const hasNext = inline === undefined && next !== undefined && !next.startsWith('--');
     const key = flag === undefined ? undefined : keyOfFlag.get(flag);
     if (flag === undefined || key === undefined) {
-      problems.push(flag === undefined ? `unexpected argument ${quote(argument)}` : unknownFlag(flag, keyOfFlag));
+      problems.push(
+        flag === undefined ? `unexpected argument ${quote(argument)}` : unknownFlag(flag, [...keyOfFlag.keys()]),
+      );
       if (flag !== undefined && hasNext) i += 1; // most likely the value of the unknown flag: one mistake, one problem
       continue;
     }
@@ -329,27 +360,6 @@ function readArgv(keys: readonly SettingKey[], argv: readonly string[]) {
     else given.set(key, before === undefined ? value : `${before},${value}`);
   }
   return { given, problems };
-}
-
-function unknownFlag(flag: string, known: ReadonlyMap<string, SettingKey>): string {
-  const wanted = flag.toLowerCase().replaceAll('_', '-');
-  const flags = [...known.keys()];
-  const guess =
-    nearestName(wanted, flags) ?? flags.find((one) => one.startsWith(wanted) || wanted.startsWith(`${one}-`));
-  return `unknown flag --${flag}${guess === undefined ? '; --help lists all' : `; did you mean --${guess}?`}`;
-}
-
-/** Only near misses: other programs and Kubernetes may well put variables of their own under our prefix. */
-function misspeltEnvironment(env: Environment): string[] {
-  const known = SETTING_KEYS.map((key) => environmentName(SETTINGS[key].flag));
-  const prefixLength = environmentName('').length;
-  return Object.keys(env)
-    .filter((name) => name.startsWith(environmentName('')) && !known.includes(name))
-    .flatMap((name) => {
-      const bare = known.map((one) => one.slice(prefixLength));
-      const guess = nearestName(name.slice(prefixLength), bare);
-      return guess === undefined ? [] : [`unknown variable ${name}; did you mean ${environmentName(guess)}?`];
-    });
 }
 
 function quote(given: string): string {

@@ -5,6 +5,15 @@ import type { Command } from './config.ts';
 const WIDTH = 88;
 
 const PURPOSES: Partial<Readonly<Record<Command, string>>> = {
+  backup: `Makes a copy of the store while the service runs, reads all of it again, and only then gives it
+its name. To restore it, stop the service, put the copy into an empty directory as postrider.db,
+and start the service there.
+
+`,
+  check: `Looks at the whole store: the files, every page, and what the tables say of each other. It changes
+nothing, unless --repair is given, and leaves with 1 when something is wrong.
+
+`,
   'migrate-store': `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all
 else. Stop the service first. It can be killed at any time and run again: it goes on where it
 was. At the end both sides are compared, and only then may a service start on the database.

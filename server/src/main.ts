@@ -62,8 +62,9 @@ import { retention } from './upkeep/retention.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
 import { systemWorld, type World } from './world.ts';
 
-export { migrateStore, openStoreBeside, storePlace } from './open-store.ts';
+export { checkStore, migrateStore, openStoreBeside, startBackup, storePlace } from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
+export type { CheckReport } from './store/sqlite/check.ts';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 /** What `npm run build` makes of the console. */

@@ -9,6 +9,8 @@ import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { readingInTurn } from './store/read-line.ts';
+import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
+import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
 import { OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
@@ -114,6 +116,23 @@ export async function openStoreBeside(config: Config): Promise<Store> {
 /** The files that a running service has open; none of a database. */
 export function storeFiles(config: Config): readonly string[] {
   return config.store === null ? OPEN_FILES.map((name) => join(config.data, name)) : [];
+}
+
+/** A copy of the data directory's store, under the name of `--to` or one made of the time. Throws before anything was made. */
+export function startBackup(config: Config, now: number): Backup {
+  requireDirectory(config, 'make a copy with pg_dump, or a base backup with its log');
+  const time = new Date(now).toISOString().replaceAll(':', '').replace(/\.\d+/, '');
+  return startFileBackup(config.data, config.to ?? `postrider-backup-${time}.db`);
+}
+
+export function checkStore(config: Config): CheckReport {
+  requireDirectory(config, 'check it with pg_amcheck, and turn on its data checksums');
+  return checkFileStore(config.data, config.repair);
+}
+
+function requireDirectory(config: Config, instead: string): void {
+  if (config.store === null) return;
+  throw new Error(`the store is ${storePlace(config)}, and this command is for a data directory: ${instead}`);
 }
 
 /** Where it keeps what it accepts, in words. */

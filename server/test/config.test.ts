@@ -62,6 +62,8 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   minFreeDiskBytes: { text: '1024', value: 1024, bad: '-1' },
   allowHost: { text: 'box.example, *.tunnel.example', value: ['box.example', '*.tunnel.example'], bad: 'http://x' },
   takeOverDev: { text: 'true', value: true, bad: 'maybe' },
+  to: { text: 'copy.db', value: 'copy.db', bad: 'a\0b' },
+  repair: { text: 'true', value: true, bad: 'please' },
   admin: { text: 'true', value: true, bad: 'everything' },
   scope: { text: 'read, publish', value: ['publish', 'read'], bad: 'read,write' },
   account: { text: 'shop', value: 'shop', bad: 'two words' },
@@ -104,7 +106,7 @@ for (const key of SETTING_KEYS) {
         const byDefault = configOf([], {}, service)[key];
         assert.deepEqual(byDefault, defaults[service]);
         // Shown as words: nothing to give.
-        if (['tiers', 'allowCidr', 'allowHost', 'store', 'scope', 'account'].includes(key)) continue;
+        if (['tiers', 'allowCidr', 'allowHost', 'store', 'scope', 'account', 'to'].includes(key)) continue;
         assert.deepEqual(kind.parse(kind.show(byDefault)), { value: byDefault });
       }
     });

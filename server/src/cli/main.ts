@@ -4,6 +4,8 @@
 import { COMMANDS, type Command, type Config, parseConfig } from '../config.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { VERSION } from '../main.ts';
+import { runBackup } from './backup.ts';
+import { runCheck } from './check.ts';
 import { runMove } from './migrate-store.ts';
 import { run } from './run.ts';
 import { runTokenCreate } from './token-create.ts';
@@ -12,6 +14,8 @@ const USAGE = `postrider ${VERSION}: accepts messages over HTTP and delivers eac
 
   postrider dev             on this machine, to try it out and to develop against
   postrider serve           in production
+  postrider backup          a copy of the data directory's store, while the service runs
+  postrider check           looks for damage in the whole store
   postrider migrate-store   moves everything from a data directory into PostgreSQL
   postrider token create    makes a token, straight in the store: the way back in
   postrider help            this page;  postrider dev --help  lists the settings
@@ -20,6 +24,8 @@ const USAGE = `postrider ${VERSION}: accepts messages over HTTP and delivers eac
 const RUN: Readonly<Record<Command, (config: Config) => Promise<number>>> = {
   dev: run,
   serve: run,
+  backup: runBackup,
+  check: runCheck,
   'migrate-store': runMove,
   'token create': runTokenCreate,
 };

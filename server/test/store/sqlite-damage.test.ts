@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { checkStore } from '../../src/store/sqlite/check.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { lookAtLog } from '../../src/store/sqlite/log-damage.ts';
 import { openBeside, openDirectory } from '../../src/store/sqlite/open.ts';
@@ -123,6 +124,65 @@ test('a log with flipped bytes in the middle is refused: SQLite would leave out 
     );
   }
   assert.equal(reopened(directory), ROWS);
+});
+
+test('a repair saves what is behind the damage too, keeps the damaged log, and says what is lost', (t) => {
+  const directory = killedStore(t);
+  const damages: readonly (readonly [string, (log: Buffer) => void, pagesLost: number])[] = [
+    ['in a page that was written again', (log) => flip(log, 32 + 3 * FRAME + 24 + 100), 0],
+    ['in the header', (log) => flip(log, 17), 0],
+    ['in what a frame says of itself', (log) => flip(log, 32 + 3 * FRAME + 9), 1],
+  ];
+  for (const [what, change, pagesLost] of damages) {
+    const damaged = `${directory}-${what.replaceAll(' ', '-')}`;
+    cpSync(directory, damaged, { recursive: true });
+    inLog(damaged, change);
+    const before = hashes(damaged);
+    assert.throws(() => checkStore(damaged, false), /is damaged \(frame/);
+    assert.deepEqual(hashes(damaged), before, 'looking changes nothing');
+    const { repair, problems } = checkStore(damaged, true);
+    assert.deepEqual(problems, [], what);
+    assert.equal(repair?.pagesLost, pagesLost, what);
+    assert.equal(hash('sha256', readFileSync(repair!.keptAs)), before['postrider.db-wal']);
+    assert.equal(reopened(damaged), ROWS, what);
+  }
+});
+
+test('a repair that would leave a database that is not whole is undone', (t) => {
+  const folder = scratchDirectory(t);
+  const { database, close } = openDirectory(join(folder, 'living'));
+  // A tree that grows: a page that is lost leaves a hole.
+  for (let row = 0; row < 60; row += 1) {
+    const day = `${String(row).padStart(4, '0')}${'x'.repeat(1000)}`;
+    database.run("INSERT INTO usage (account_id, day, kind, count) VALUES ('acc', ?, 'test', 1)", day);
+  }
+  const killed = join(folder, 'killed');
+  cpSync(join(folder, 'living'), killed, { recursive: true });
+  close();
+  const log = readFileSync(join(killed, 'postrider.db-wal'));
+  const pageOf = (index: number) => log.readUInt32BE(32 + index * FRAME);
+  const frames = Array.from({ length: Math.floor((log.length - 32) / FRAME) }, (_, index) => index);
+  const last = new Map(frames.map((index) => [pageOf(index), index]));
+  // The newest of some page that is not the last to be written.
+  const victim = [...last.values()].sort((a, b) => a - b)[1]!;
+  inLog(killed, (bytes) => flip(bytes, 32 + victim * FRAME + 24 + 4000));
+  const before = hashes(killed);
+  const { problems, repair } = checkStore(killed, true);
+  assert.ok(problems.length > 0 && repair!.pagesLost > 0, JSON.stringify({ problems, repair }));
+  assert.equal(hashes(killed)['postrider.db-wal'], before['postrider.db-wal']);
+});
+
+test('a whole check finds what the check at the start leaves out, and what contradicts our own rules', (t) => {
+  const directory = killedStore(t);
+  assert.deepEqual(checkStore(directory, false).problems, []);
+  const { database, close } = openDirectory(directory);
+  assert.ok(checkStore(directory, false).isRunning);
+  assert.throws(() => checkStore(directory, true), /a service runs on .* Stop it before --repair/);
+  database.run("INSERT INTO bodies (account_id, bytes) VALUES ('acc', x'00')");
+  close();
+  assert.deepEqual(checkStore(directory, false).problems, ['1 bodies are stored that no message has']);
+  damage(directory, 'usage');
+  assert.ok(checkStore(directory, false).problems.length > 0);
 });
 
 test('a log that ends in the middle of its last transaction is as usual after a power cut', (t) => {

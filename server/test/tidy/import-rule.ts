@@ -59,6 +59,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'config.ts': 'config',
   'setting-kind.ts': 'config',
   'help-page.ts': 'config',
+  'near-misses.ts': 'config',
   'store/store.ts': 'store port',
   'store/recovery-store.ts': 'store port',
   'store/numbers-store.ts': 'store port',

@@ -1,13 +1,13 @@
 // Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
 
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeMax } from '../../domain/budgets.ts';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
 import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';
-import { hasMarker, makeMarker } from './marker.ts';
+import { hasMarker, MARKER_FILE, makeMarker } from './marker.ts';
 import { checkAtStart, type StartCheck } from './start-check.ts';
 import { requireWhole } from './store-files.ts';
 
@@ -24,6 +24,8 @@ export interface OpenedFile {
   readonly found: StartCheck;
   close(): void;
 }
+
+class InUse extends Error {}
 
 const NOTHING_FOUND: StartCheck = { problems: [], unchecked: [] };
 
@@ -98,7 +100,7 @@ export function openBeside(directory: string): Database {
   }
 }
 
-function requireFile(directory: string): void {
+export function requireFile(directory: string): void {
   const path = join(directory, FILE);
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
@@ -180,10 +182,23 @@ function lockDirectory(directory: string): Database {
         : openProblem(error, directory);
       throw new Error(`cannot lock the data directory with ${path}: ${why}`, { cause: error });
     }
-    throw new Error(
+    throw new InUse(
       `The data directory ${directory} is in use by another postrider. ` +
         'Stop that one first, or give this one a directory of its own with --data.',
     );
+  }
+}
+
+/** Null where another process has it. In a directory where nothing is of ours, nothing is made. */
+export function tryLock(directory: string): Database | null {
+  if (![FILE, `${FILE}-wal`, MARKER_FILE].some((name) => existsSync(join(directory, name)))) {
+    throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
+  }
+  try {
+    return lockDirectory(directory);
+  } catch (error) {
+    if (error instanceof InUse) return null;
+    throw error;
   }
 }
 

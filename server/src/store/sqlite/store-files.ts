@@ -62,9 +62,12 @@ export function requireWhole(directory: string): void {
   requireGoodLog(directory, header.pageBytes);
 }
 
-export function lookAtLogOf(directory: string): LogLook | null {
+/** Whether it is the log, and nothing but the log, that keeps a store from being started. */
+export function isLogDamaged(directory: string): boolean {
   const header = readHeader(join(directory, DATABASE_FILE));
-  return header?.isDatabase ? lookAtLog(logPath(directory), header.pageBytes) : null;
+  if (!header?.isDatabase || !header.hasLog) return false;
+  const look = lookAtLog(logPath(directory), header.pageBytes);
+  return look !== null && isDamaged(look);
 }
 
 function requireGoodLog(directory: string, pageBytes: number): void {
@@ -76,7 +79,7 @@ function requireGoodLog(directory: string, pageBytes: number): void {
   throw new StoreDamaged(logDamageText(directory, again));
 }
 
-export function logDamageText(directory: string, { firstBad, frames, commitsLeftOut }: LogLook): string {
+function logDamageText(directory: string, { firstBad, frames, commitsLeftOut }: LogLook): string {
   return (
     `the log ${DATABASE_FILE}-wal in ${directory} is damaged (frame ${firstBad! + 1} of ${frames}): ${commitsLeftOut} transactions ` +
     'that were acknowledged would be lost. Nothing was changed. Copy the directory and look at the disk; then run ' +
@@ -91,7 +94,7 @@ function gone(directory: string, what: string): StoreDamaged {
   );
 }
 
-function readHeader(path: string): DatabaseHeader | null {
+export function readHeader(path: string): DatabaseHeader | null {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return null;
   const start = readStart(path, DATABASE_HEADER_BYTES);

@@ -1,0 +1,36 @@
+// `postrider backup`: a copy of the store beside a service that runs, read again before it gets its name. A signal removes
+// what there is of it.
+
+import type { Config } from '../config.ts';
+import { startBackup } from '../main.ts';
+import { systemWorld } from '../world.ts';
+import { sizeText } from './size-text.ts';
+
+export async function runBackup(config: Config): Promise<number> {
+  const { clock } = systemWorld();
+  const startedMs = clock.monotonicMs();
+  try {
+    const backup = startBackup(config, clock.now());
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(signal, () => {
+        backup.abandon();
+        // By the signal, because an orderly exit waits until SQLite is done.
+        process.kill(process.pid, signal);
+      });
+    }
+    const { path, bytes, rows } = await backup.done;
+    const seconds = (clock.monotonicMs() - startedMs) / 1000;
+    const counts = Object.fromEntries(rows.map(({ table, rows: count }) => [table, count]));
+    process.stdout.write(
+      config.json
+        ? `${JSON.stringify({ path, bytes, seconds, rows: counts })}\n`
+        : `${path}: ${sizeText(bytes)}, ${counts.messages} messages and ${counts.accounts} accounts, ` +
+            `written and checked in ${seconds.toFixed(1)} s.\n` +
+            'It holds bodies of messages and signing keys: keep it as closed as the store itself.\n',
+    );
+    return 0;
+  } catch (error) {
+    process.stderr.write(`postrider backup: ${(error as Error).message}. No backup was made.\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,57 @@
+// `postrider check`: looks at the whole store and says what is wrong with it; with --repair it saves what can be read of a
+// damaged log.
+
+import type { Config } from '../config.ts';
+import { type CheckReport, checkStore } from '../main.ts';
+import { systemWorld } from '../world.ts';
+import { sizeText } from './size-text.ts';
+
+export async function runCheck(config: Config): Promise<number> {
+  const { clock } = systemWorld();
+  const startedMs = clock.monotonicMs();
+  let report: CheckReport;
+  try {
+    report = checkStore(config);
+  } catch (error) {
+    process.stderr.write(`postrider check: ${(error as Error).message}\n`);
+    return 1;
+  }
+  const seconds = (clock.monotonicMs() - startedMs) / 1000;
+  process.stdout.write(config.json ? toJson(report, seconds) : summary(report, config, seconds));
+  return report.problems.length === 0 ? 0 : 1;
+}
+
+function toJson({ problems, bytes, rows, repair, isRunning }: CheckReport, seconds: number): string {
+  const counts = Object.fromEntries(rows.map(({ table, rows: count }) => [table, count]));
+  return `${JSON.stringify({ ok: problems.length === 0, problems, bytes, seconds, running: isRunning, repair, rows: counts })}\n`;
+}
+
+function summary({ problems, bytes, rows, repair, isRunning }: CheckReport, config: Config, seconds: number): string {
+  const lines: string[] = [];
+  if (repair) {
+    const { framesKept, framesLeftOut, pagesLost, keptAs } = repair;
+    lines.push(
+      problems.length > 0
+        ? `The log is damaged, and what can be read of it does not fit the database: it is left as it was.`
+        : `The log was damaged: ${framesKept} of its frames were saved, ${framesLeftOut} were not. ` +
+            (pagesLost === 0
+              ? 'There was a newer page for each of those: nothing is lost.'
+              : `Up to ${pagesLost} pages are older than they were: what was written into them last may be lost.`),
+    );
+    if (problems.length === 0) lines.push(`The damaged log is kept as ${keptAs}.`);
+  }
+  if (problems.length === 0) {
+    const rowCount = rows.reduce((sum, each) => sum + each.rows, 0);
+    const beside = isRunning ? ' beside the running service' : ', and the log of the last process';
+    lines.push(
+      `The store in ${config.data} is whole: ${sizeText(bytes)}, ${rowCount} rows, every page read${beside}, in ${seconds.toFixed(1)} s.`,
+    );
+  } else {
+    lines.push(
+      `The store in ${config.data} is damaged:`,
+      ...problems.map((problem) => `  - ${problem}`),
+      'Stop the service, copy the directory, look at the disk, and restore a backup.',
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,12 @@
+// The thread that makes a backup, so that the command hears a signal meanwhile.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { type BackupAnswer, type BackupWork, copyStore } from './backup.ts';
+
+const say = (answer: BackupAnswer) => parentPort!.postMessage(answer);
+
+try {
+  say({ kind: 'done', rows: copyStore(workerData as BackupWork) });
+} catch (error) {
+  say({ kind: 'failed', message: (error as Error).message });
+}

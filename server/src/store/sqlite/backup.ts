@@ -1,0 +1,186 @@
+// A copy of a store beside a service that runs on it: SQLite writes one moment of it into a new file (VACUUM INTO), whatever
+// is published meanwhile. It is under its name only when it is whole, flushed and read again.
+
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { countRows, wholeCheck } from './check.ts';
+import { Database } from './database.ts';
+import { makeOwnFile } from './directory.ts';
+import { SQLITE, sqliteCode } from './errors.ts';
+import { flushDirectory } from './marker.ts';
+import { openReader, requireFile, tryLock } from './open.ts';
+import { sizeOf } from './start-check.ts';
+import { requireWhole } from './store-files.ts';
+
+export interface BackupReport {
+  readonly path: string;
+  readonly bytes: number;
+  readonly rows: readonly { readonly table: string; readonly rows: number }[];
+}
+
+/** What the thread is asked and says back. */
+export interface BackupWork {
+  readonly directory: string;
+  readonly part: string;
+}
+export type BackupAnswer =
+  | { readonly kind: 'done'; readonly rows: BackupReport['rows'] }
+  | { readonly kind: 'failed'; readonly message: string };
+
+export interface Backup {
+  readonly done: Promise<BackupReport>;
+  /** Removes what there is of the copy. The process must end at once: SQLite cannot be told to stop. */
+  abandon(): void;
+}
+
+/** Throws what is wrong before anything was made. */
+export function startBackup(directory: string, to: string): Backup {
+  const target = resolve(to);
+  requireStore(directory);
+  if (existsSync(target)) throw new Error(`${target} is there already, and is not overwritten: choose another name`);
+  requireSpace(directory, target);
+  const part = `${target}.part`;
+  makePart(part);
+  const remove = () => {
+    for (const suffix of ['', '-journal']) rmSync(`${part}${suffix}`, { force: true });
+  };
+  const done = copyInThread({ directory, part }).then(
+    (rows) => {
+      try {
+        giveName(part, target);
+      } finally {
+        remove();
+      }
+      return { path: target, bytes: statSync(target).size, rows };
+    },
+    (error: Error) => {
+      remove();
+      throw error;
+    },
+  );
+  return { done, abandon: remove };
+}
+
+function requireStore(directory: string): void {
+  const lock = tryLock(directory);
+  try {
+    // Nobody has looked at its files yet.
+    if (lock !== null) requireWhole(directory);
+    requireFile(directory);
+  } finally {
+    lock?.close();
+  }
+}
+
+function requireSpace(directory: string, target: string): void {
+  const folder = dirname(target);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new Error(`${folder} is not a directory: make it, or choose another place with --to`);
+  }
+  const { database, close } = openReader(directory);
+  const { pages, free, pageBytes } = sizeOf(database);
+  close();
+  const { bavail, bsize } = statfsSync(folder);
+  const needed = (pages - free) * pageBytes;
+  if (bavail * bsize >= needed) return;
+  throw new Error(`the copy needs about ${needed} bytes, and there are ${bavail * bsize} free in ${folder}`);
+}
+
+function makePart(part: string): void {
+  if (existsSync(part)) {
+    throw new Error(`${part} is there: a backup to the same name runs, or one was killed. If none runs, remove it`);
+  }
+  makeOwnFile(part);
+}
+
+function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
+  const worker = new Worker(new URL('./backup-thread.ts', import.meta.url), { workerData: work });
+  return new Promise((resolved, reject) => {
+    worker.on('message', (answer: BackupAnswer) => {
+      if (answer.kind === 'done') resolved(answer.rows);
+      else reject(new Error(answer.message));
+    });
+    worker.on('error', reject);
+    worker.on('exit', () => reject(new Error('the copy ended before it was whole')));
+  });
+}
+
+/** On a thread of its own: SQLite holds it until the copy is made. Answers how many rows it has. */
+export function copyStore({ directory, part }: BackupWork): BackupReport['rows'] {
+  const { database, close } = openReader(directory);
+  try {
+    const before = stateOf(database);
+    database.exec(`VACUUM INTO '${part.replaceAll("'", "''")}'`);
+    flushFile(part);
+    const copy = new Database(part, { isReader: true });
+    try {
+      const problems = wholeCheck(copy);
+      if (problems.length > 0) throw new Error(`the copy is not whole: ${problems.slice(0, 3).join('; ')}`);
+      requireComplete(before, stateOf(copy), stateOf(database));
+      return countRows(copy);
+    } finally {
+      copy.close();
+    }
+  } catch (error) {
+    if (sqliteCode(error) !== SQLITE.full) throw error;
+    throw new Error(`there is no space left for the copy in ${dirname(part)}`, { cause: error });
+  } finally {
+    close();
+  }
+}
+
+interface State {
+  readonly version: number;
+  readonly accounts: number;
+  readonly lastSeq: number;
+}
+
+function stateOf(database: Database): State {
+  return database.get<{ version: number; accounts: number; lastSeq: number }>(
+    `SELECT user_version AS version, (SELECT count(*) FROM accounts) AS accounts,
+       (SELECT coalesce(max(seq), 0) FROM messages) AS lastSeq FROM pragma_user_version`,
+  )!;
+}
+
+/** What was there before and is there afterwards is in the copy. */
+function requireComplete(before: State, copy: State, after: State): void {
+  const isComplete =
+    copy.version === before.version &&
+    copy.accounts >= Math.min(before.accounts, after.accounts) &&
+    copy.lastSeq >= Math.min(before.lastSeq, after.lastSeq);
+  if (!isComplete) throw new Error('the copy does not hold what the store held when it was begun');
+}
+
+function flushFile(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** All at once, and never over a file that somebody has made meanwhile. */
+function giveName(part: string, target: string): void {
+  try {
+    linkSync(part, target);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') throw new Error(`${target} was made meanwhile, and is not overwritten`);
+    // A file system without links.
+    if (existsSync(target)) throw new Error(`${target} was made meanwhile, and is not overwritten`);
+    renameSync(part, target);
+  }
+  flushDirectory(dirname(target));
+}

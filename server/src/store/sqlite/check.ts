@@ -1,0 +1,109 @@
+// Looks at the whole of a store, for `postrider check`: the files, every page, and what the tables say of each other. Beside a
+// service that runs, or with nobody there: then the log is looked at too, and can be repaired.
+
+import { join } from 'node:path';
+import type { Database } from './database.ts';
+import { DATABASE_FILE } from './directory.ts';
+import { explained, SQLITE, sqliteCode } from './errors.ts';
+import { type LogRepair, repairLog } from './log-repair.ts';
+import { openReader, requireFile, tryLock } from './open.ts';
+import { sizeOf, tablesOf } from './start-check.ts';
+import { isLogDamaged, readHeader, requireWhole } from './store-files.ts';
+
+const PROBLEMS_MAX = 100;
+
+export interface CheckReport {
+  readonly isRunning: boolean;
+  readonly problems: readonly string[];
+  readonly bytes: number;
+  readonly rows: readonly { readonly table: string; readonly rows: number }[];
+  /** What was done with a damaged log; null where nothing was. */
+  readonly repair: Omit<LogRepair, 'undo'> | null;
+}
+
+export function checkStore(directory: string, wantsRepair: boolean): CheckReport {
+  const lock = tryLock(directory);
+  try {
+    if (lock === null && wantsRepair) {
+      throw new Error(`a service runs on ${directory}: its log is in use. Stop it before --repair`);
+    }
+    const repair = lock !== null && wantsRepair && isLogDamaged(directory) ? repairDirectory(directory) : null;
+    if (lock !== null) requireWhole(directory);
+    requireFile(directory);
+    const found = explained(directory, () => lookAtAll(directory));
+    // When nobody has it open any more.
+    if (found.problems.length > 0) repair?.undo();
+    return { ...found, isRunning: lock === null, repair };
+  } finally {
+    lock?.close();
+  }
+}
+
+function lookAtAll(directory: string): Pick<CheckReport, 'problems' | 'bytes' | 'rows'> {
+  const { database, close } = openReader(directory);
+  try {
+    const { pages, pageBytes } = sizeOf(database);
+    const problems = wholeCheck(database);
+    return { problems, bytes: pages * pageBytes, rows: problems.length > 0 ? [] : countRows(database) };
+  } finally {
+    close();
+  }
+}
+
+function repairDirectory(directory: string): LogRepair | null {
+  const header = readHeader(join(directory, DATABASE_FILE));
+  return header && repairLog(directory, header.pageBytes);
+}
+
+/** All that SQLite can find, and what our own rules say. In sentences; none where all is well. */
+export function wholeCheck(database: Database): readonly string[] {
+  try {
+    const found = database
+      .all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`)
+      .map(({ integrity_check: text }) => text.replaceAll('\n', ' '))
+      .filter((text) => text !== 'ok');
+    // What cannot be read cannot be compared.
+    return found.length > 0 ? found : [...foreignKeys(database), ...crossChecks(database)];
+  } catch (error) {
+    const code = sqliteCode(error);
+    if (code !== SQLITE.corrupt && code !== SQLITE.ioError) throw error;
+    return [(error as Error).message];
+  }
+}
+
+function foreignKeys(database: Database): string[] {
+  const rows = database.all<{ table: string; parent: string }>('PRAGMA foreign_key_check');
+  const kinds = new Set(rows.map(({ table, parent }) => `${table} has rows that belong to no row of ${parent}`));
+  return [...kinds];
+}
+
+const CROSS_CHECKS: readonly (readonly [sql: string, says: string])[] = [
+  [
+    'SELECT count(*) AS n FROM messages m WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = m.account_id)',
+    'messages belong to no account',
+  ],
+  [
+    `SELECT count(*) AS n FROM messages m WHERE m.body_id IS NOT NULL AND (length(m.body) > 0 OR NOT EXISTS
+       (SELECT 1 FROM bodies b WHERE b.account_id = m.account_id AND b.id = m.body_id))`,
+    'messages do not find the body they share, or have two',
+  ],
+  [
+    `SELECT count(*) AS n FROM bodies b WHERE NOT EXISTS
+       (SELECT 1 FROM messages m WHERE m.account_id = b.account_id AND m.body_id = b.id)`,
+    'bodies are stored that no message has',
+  ],
+];
+
+function crossChecks(database: Database): string[] {
+  return CROSS_CHECKS.flatMap(([sql, says]) => {
+    const { n } = database.get<{ n: number }>(sql)!;
+    return n > 0 ? [`${n} ${says}`] : [];
+  });
+}
+
+export function countRows(database: Database): readonly { readonly table: string; readonly rows: number }[] {
+  return tablesOf(database).map((table) => ({
+    table,
+    rows: database.get<{ n: number }>(`SELECT count(*) AS n FROM "${table}"`)!.n,
+  }));
+}

@@ -1,0 +1,112 @@
+// Saves what can be read of a damaged log: the frames that are as they were written, those behind the damage as well, are
+// written into a log of their own, which SQLite takes whole. Most pages are written again and again: where a page that is
+// damaged has a newer one behind it, nothing is lost.
+
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { DATABASE_FILE } from './directory.ts';
+import { judgedFrames } from './log-damage.ts';
+import { addUp, FRAME_HEADER_BYTES, LITTLE_ENDIAN, LOG_HEADER_BYTES, LogFile, type Sums } from './log-frames.ts';
+import { flushDirectory } from './marker.ts';
+import { logPath } from './store-files.ts';
+
+const FORMAT_VERSION = 3_007_000;
+
+export interface LogRepair {
+  readonly framesKept: number;
+  readonly framesLeftOut: number;
+  /** Pages that are older than they were, because the newest of them could not be read; those of unknown number included. */
+  readonly pagesLost: number;
+  /** Where the damaged log is now. */
+  readonly keptAs: string;
+  /** Puts the damaged log back. */
+  undo(): void;
+}
+
+/** Only for who holds the lock of the directory. Null where there is no log. */
+export function repairLog(directory: string, databasePageBytes: number): LogRepair | null {
+  const path = logPath(directory);
+  const log = LogFile.open(path, databasePageBytes);
+  if (log === null) return null;
+  const repaired = `${path}.repaired`;
+  rmSync(repaired, { force: true });
+  const counts = writeGoodFrames(log, repaired);
+  const keptAs = freeName(`${path}.damaged`);
+  renameSync(path, keptAs);
+  renameSync(repaired, path);
+  flushDirectory(directory);
+  return {
+    ...counts,
+    keptAs,
+    undo() {
+      renameSync(keptAs, path);
+      rmSync(join(directory, `${DATABASE_FILE}-shm`), { force: true });
+      flushDirectory(directory);
+    },
+  };
+}
+
+function writeGoodFrames(log: LogFile, path: string) {
+  const { pageBytes } = log.header;
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    let salts: Sums | null = null;
+    let sums: Sums = [0, 0];
+    let framesKept = 0;
+    let [framesBad, framesBadWithoutEnd, unknown] = [0, 0, 0];
+    const lost = new Set<number>();
+    const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
+    for (const { isGood, isOurs, page, commitPages, salts: own, content } of judgedFrames(log)) {
+      if (!isGood) {
+        framesBad += 1;
+        if (isOurs) lost.add(page);
+        else unknown += 1;
+        continue;
+      }
+      if (salts === null) {
+        salts = own;
+        const header = headerOf(pageBytes, salts);
+        sums = [header.readUInt32BE(24), header.readUInt32BE(28)];
+        writeSync(file, header);
+      }
+      lost.delete(page);
+      frame.writeUInt32BE(page, 0);
+      frame.writeUInt32BE(commitPages, 4);
+      writePair(frame, 8, salts);
+      content.copy(frame, FRAME_HEADER_BYTES);
+      sums = addUp(frame, FRAME_HEADER_BYTES, frame.length, addUp(frame, 0, 8, sums, false), false);
+      writePair(frame, 16, sums);
+      writeSync(file, frame);
+      framesKept += 1;
+      // What is bad behind the last good frame is the end of the file, and no damage.
+      framesBadWithoutEnd = framesBad;
+    }
+    fsyncSync(file);
+    const atEnd = framesBad - framesBadWithoutEnd;
+    return { framesKept, framesLeftOut: framesBadWithoutEnd, pagesLost: lost.size + Math.max(0, unknown - atEnd) };
+  } finally {
+    closeSync(file);
+  }
+}
+
+function headerOf(pageBytes: number, salts: Sums): Buffer {
+  const header = Buffer.alloc(LOG_HEADER_BYTES);
+  header.writeUInt32BE(LITTLE_ENDIAN, 0);
+  header.writeUInt32BE(FORMAT_VERSION, 4);
+  header.writeUInt32BE(pageBytes, 8);
+  writePair(header, 16, salts);
+  writePair(header, 24, addUp(header, 0, 24, [0, 0], false));
+  return header;
+}
+
+function writePair(bytes: Buffer, at: number, [first, second]: Sums): void {
+  bytes.writeUInt32BE(first, at);
+  bytes.writeUInt32BE(second, at + 4);
+}
+
+function freeName(path: string): string {
+  if (!existsSync(path)) return path;
+  for (let number = 2; ; number += 1) {
+    if (statSync(`${path}-${number}`, { throwIfNoEntry: false }) === undefined) return `${path}-${number}`;
+  }
+}

@@ -1,0 +1,151 @@
+// `postrider backup` beside a service under load, and what becomes of it: restored, it holds all that was acknowledged before
+// it was begun, and goes on. One that fails or is stopped leaves nothing behind.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { inScratchFolder } from '../crash/scratch-folder.ts';
+import { endServers, ServerProcess } from '../crash/server-process.ts';
+import { noShim, Shim } from '../crash/shim.ts';
+import { ask } from '../http/client.ts';
+import { startReceiver } from '../http/receiver.ts';
+import { waitFor } from '../http/wait.ts';
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+/** At least so many while the copy is made. */
+const PUBLISHES_MIN = 20;
+
+interface Ended {
+  readonly code: number | NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(t: TestContext, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child: ChildProcess = spawn(process.execPath, [BIN, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    cwd: tmpdir(),
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let [stdout, stderr] = ['', ''];
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended: Promise<Ended> = once(child, 'close').then(([code, signal]) => ({
+    code: (code ?? signal) as number | NodeJS.Signals,
+    stdout,
+    stderr,
+  }));
+  return { child, ended };
+}
+
+test('a backup under load holds all that was acknowledged before it, and the restored service goes on', async (t) => {
+  const receiver = await startReceiver(t);
+  t.after(endServers);
+  await inScratchFolder('backup', async (folder) => {
+    const [data, restored, to] = [join(folder, 'data'), join(folder, 'restored'), join(folder, 'copy.db')];
+    const server = new ServerProcess(['--data', data]);
+    const { api, token } = await server.ready;
+    const post = async (base: string, path: string, status: number, body?: string) => {
+      const headers = { Authorization: `Bearer ${token}` };
+      const answer = await ask(base, path, { method: 'POST', headers, ...(body !== undefined && { body }) });
+      assert.equal(answer.status, status, answer.text);
+      return answer;
+    };
+    /** In the order in which they were acknowledged. */
+    const acknowledged: string[] = [];
+    const publish = async () => {
+      const answer = await post(api, `/v2/enqueue/waiting/${receiver.url}/q`, 201, 'x'.repeat(500));
+      acknowledged.push(answer.json<{ messageId: string }>().messageId);
+    };
+    await post(api, '/v2/queues', 200, '{"queueName":"waiting"}');
+    await post(api, '/v2/queues/waiting/pause', 200);
+    for (let index = 0; index < 50; index += 1) await publish();
+    let isOver = false;
+    const publishers = Array.from({ length: 2 }, async () => {
+      while (!isOver || acknowledged.length < before + PUBLISHES_MIN) await publish();
+    });
+    const before = acknowledged.length;
+    const backup = start(t, ['backup', '--data', data, '--to', to, '--json']);
+    const { code, stdout, stderr } = await backup.ended;
+    isOver = true;
+    await Promise.all(publishers);
+    assert.equal(code, 0, stderr);
+    const report = JSON.parse(stdout) as { path: string; rows: { messages: number; accounts: number } };
+    assert.equal(report.path, to);
+    assert.ok(report.rows.messages >= before && report.rows.accounts === 1, stdout);
+    assert.equal(statSync(to).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'data'], 'nothing else is left');
+
+    const again = await start(t, ['backup', '--data', data, '--to', to]).ended;
+    assert.deepEqual([again.code, again.stdout], [1, '']);
+    assert.match(again.stderr, /copy\.db is there already, and is not overwritten/);
+
+    await server.kill();
+    mkdirSync(restored);
+    copyFileSync(to, join(restored, 'postrider.db'));
+    const after = new ServerProcess(['--data', restored]);
+    const { api: there } = await after.ready;
+    await post(there, '/v2/queues/waiting/resume', 200);
+    const arrived = await receiver.received(report.rows.messages);
+    const ids = arrived.map((arrival) => arrival.header('Service-Message-Id'));
+    assert.deepEqual(ids.slice(0, before), acknowledged.slice(0, before), 'all of them, in their order');
+    await post(there, `/v2/publish/${receiver.url}/new`, 201);
+    await receiver.received(report.rows.messages + 1);
+    assert.equal((await after.stop()).code, 0);
+  });
+});
+
+test('a backup that finds no space or is stopped leaves nothing behind', { skip: noShim() }, async (t) => {
+  t.after(endServers);
+  await inScratchFolder('backup-fails', async (folder) => {
+    const [data, place, fullFlag] = [join(folder, 'data'), join(folder, 'place'), join(folder, 'full')];
+    mkdirSync(place);
+    const server = new ServerProcess(['--data', data]);
+    await server.ready;
+    await server.stop();
+    const shim = new Shim(folder);
+    const args = ['backup', '--data', data, '--to', join(place, 'copy.db')];
+
+    writeFileSync(fullFlag, '');
+    const full = await start(t, args, shim.env(place, join(folder, 'disk.log'), { fullFlag })).ended;
+    assert.equal(full.code, 1);
+    assert.match(full.stderr, /there is no space left for the copy in .*place\. No backup was made\./);
+    assert.deepEqual(readdirSync(place), []);
+    rmSync(fullFlag);
+
+    // The flush at the end takes long enough for somebody to lose patience.
+    const slow = start(t, args, shim.env(place, join(folder, 'slow.log'), { flushMs: 60_000 }));
+    await waitFor('the copy to be written', () =>
+      readdirSync(place).some((name) => statSync(join(place, name)).size > 0),
+    );
+    assert.equal(statSync(join(place, 'copy.db.part')).mode & 0o777, 0o600);
+    slow.child.kill('SIGTERM');
+    assert.equal((await slow.ended).code, 'SIGTERM');
+    assert.deepEqual(readdirSync(place), []);
+  });
+});
+
+test('backup and check of a place without a store, or of a database, say what to do, and make nothing', async (t) => {
+  await inScratchFolder('backup-nowhere', async (folder) => {
+    for (const command of ['backup', 'check']) {
+      const nowhere = await start(t, [command, '--data', folder]).ended;
+      assert.equal(nowhere.code, 1);
+      assert.match(
+        nowhere.stderr,
+        new RegExp(`^postrider ${command}: there is no store in .*: it has no postrider\\.db`),
+      );
+    }
+    const database = await start(t, ['backup'], { POSTRIDER_STORE: 'postgres://me:secret@db.example/postrider' }).ended;
+    assert.equal(database.code, 1);
+    assert.match(database.stderr, /the store is PostgreSQL at db\.example\/postrider, .* pg_dump, or a base backup/);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
