@@ -39,6 +39,9 @@ export interface Message {
   readonly heldReason?: string;
   readonly responseStatus?: number;
   readonly failure?: string;
+  /** Of a dead letter that was sent again: the new message. */
+  readonly retriedAs?: string;
+  readonly retriedAt?: number;
   readonly callback?: string;
   readonly callbackHeader?: HeaderMap;
   readonly failureCallback?: string;
@@ -118,6 +121,8 @@ export interface MessageFilter {
   readonly callerIp?: readonly string[];
   readonly responseStatus?: readonly string[];
   readonly failure?: readonly string[];
+  /** Dead letters that were sent again: only those, none of them, or both. */
+  readonly retried?: 'true' | 'false' | 'any';
   readonly fromDate?: string | number;
   readonly toDate?: string | number;
   readonly text?: string;
@@ -244,7 +249,10 @@ export interface StandingCounts {
 
 export interface Overview extends StandingCounts {
   readonly now: number;
+  /** Dead letters that nobody has sent again. */
   readonly failed: number;
+  /** Those that somebody has. */
+  readonly retried: number;
   readonly cancelled: number;
   readonly all: number;
   /** A count that has reached it means that many or more. */

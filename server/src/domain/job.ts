@@ -49,7 +49,15 @@ export interface JobStep {
  * there when it was asked for.
  */
 export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'filter' | 'createdAt'>): MessageFilter {
-  const applicable: readonly ShownState[] = action === 'cancel' ? OPEN_STATES : ['FAILED'];
+  const isForRetried = action === 'retry' && filter.isRetried === true;
+  const applicable: readonly ShownState[] = action === 'cancel' ? OPEN_STATES : isForRetried ? [] : ['FAILED'];
   const states = filter.states ? applicable.filter((state) => filter.states!.includes(state)) : applicable;
-  return { ...filter, states, toAt: Math.min(filter.toAt ?? createdAt, createdAt) };
+  // What was sent again is no dead letter any more; deleting it takes asking for it.
+  const isRetried = action === 'retry' ? false : action === 'delete' ? (filter.isRetried ?? false) : filter.isRetried;
+  return {
+    ...filter,
+    ...(isRetried !== undefined && { isRetried }),
+    states,
+    toAt: Math.min(filter.toAt ?? createdAt, createdAt),
+  };
 }

@@ -29,6 +29,8 @@ export interface MessageFilter {
   readonly statuses?: readonly number[];
   /** Why it failed, in exactly these words. */
   readonly failures?: readonly string[];
+  /** Whether it is a dead letter that was sent again. */
+  readonly isRetried?: boolean;
   /** Created at or after, in milliseconds since 1970. */
   readonly fromAt?: number;
   /** Created at or before. */
@@ -75,7 +77,7 @@ export class Matcher {
   readonly #text: string | null;
 
   constructor(filter: MessageFilter) {
-    const { fromAt, toAt, text } = filter;
+    const { fromAt, toAt, text, isRetried } = filter;
     this.#text = text === undefined ? null : text.toLowerCase();
     this.#tests = [
       among(filter.messageIds, ({ id }) => id),
@@ -94,6 +96,7 @@ export class Matcher {
       // What was tried and got no answer has the status 0.
       among(filter.statuses, ({ lastStatus, attempts }) => lastStatus ?? (attempts > 0 ? 0 : null)),
       among(filter.failures, ({ failure }) => failure),
+      isRetried === undefined ? null : ({ retriedAs }: Message) => (retriedAs !== undefined) === isRetried,
       fromAt === undefined ? null : ({ createdAt }: Message) => createdAt >= fromAt,
       toAt === undefined ? null : ({ createdAt }: Message) => createdAt <= toAt,
     ].filter((test) => test !== null);

@@ -102,6 +102,9 @@ export interface Message extends NewMessage {
   readonly failure: string | null;
   /** Status of the last answer. */
   readonly lastStatus: number | null;
+  /** Of a dead letter that was sent again: the new message, and when. */
+  readonly retriedAs?: string;
+  readonly retriedAt?: number;
 }
 
 /** The right to make one attempt. Whoever settles must present the lease; when it is gone, nothing changes. */

@@ -42,7 +42,10 @@ export interface Standing {
 
 /** Where an account's messages stand. A count that has reached `countedMax` means that many or more. */
 export interface AccountStanding extends Standing {
+  /** Dead letters that nobody has sent again. */
   readonly failed: number;
+  /** Those that somebody has. */
+  readonly retried: number;
   readonly cancelled: number;
   /** Open and ended. */
   readonly all: number;

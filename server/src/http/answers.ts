@@ -57,6 +57,8 @@ const messageFields = {
   heldReason: optional(Type.String()),
   responseStatus: optional(Type.Integer()),
   failure: optional(Type.String()),
+  retriedAs: optional(Type.String({ description: 'Of a dead letter that was sent again: the new message.' })),
+  retriedAt: optional(Ms),
   callback: optional(Type.String()),
   callbackHeader: optional(Headers),
   failureCallback: optional(Type.String()),
@@ -248,7 +250,8 @@ const standingFields = { waiting: Count, scheduled: Count, active: Count, retryi
 export const OverviewAnswer = open({
   now: Ms,
   ...standingFields,
-  failed: Count,
+  failed: Type.Integer({ minimum: 0, description: 'Dead letters that nobody has sent again.' }),
+  retried: Type.Integer({ minimum: 0, description: 'Dead letters that were sent again.' }),
   cancelled: Count,
   all: Count,
   countedMax: Type.Integer({ description: 'A count that has reached it means that many or more.' }),

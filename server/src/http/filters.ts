@@ -32,6 +32,7 @@ export const FILTER_NAMES = {
     'callerIp',
     'responseStatus',
     'failure',
+    'retried',
     'fromDate',
     'toDate',
     'text',
@@ -49,6 +50,7 @@ export const FILTER_NAMES = {
     'callerIp',
     'responseStatus',
     'failure',
+    'retried',
     'fromDate',
     'toDate',
   ],
@@ -154,11 +156,24 @@ export function parseMessageFilter(values: Given): MessageFilter {
     callerIps: list('callerIp'),
     statuses: list('responseStatus')?.map((text) => wholeNumber('responseStatus', text)),
     failures: list('failure'),
+    isRetried: values.retried === undefined ? undefined : isRetried(single('retried', values.retried)),
     fromAt: values.fromDate === undefined ? undefined : instant('fromDate', values.fromDate),
     toAt: values.toDate === undefined ? undefined : instant('toDate', values.toDate),
     text: searched(list('text')?.[0]),
   };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+}
+
+/** Dead letters that were sent again: those only, none of them, or any. */
+function isRetried(text: string): boolean | undefined {
+  if (text === 'any') return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new ApiError('bad_filter', 'retried: must be true, false or any');
+}
+
+/** Whether a bulk call names nothing that narrows it down. */
+export function isEmptyFilter({ isRetried: _isRetried, ...filter }: MessageFilter): boolean {
+  return Object.keys(filter).length === 0;
 }
 
 function searched(text: string | undefined): string | undefined {

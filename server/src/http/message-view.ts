@@ -38,6 +38,7 @@ export function messageView(message: Message) {
     ...(message.failure !== null && { failure: message.failure }),
     ...shownCallback('callback', message),
     ...shownCallback('failureCallback', message),
+    ...(message.retriedAs !== undefined && { retriedAs: message.retriedAs, retriedAt: message.retriedAt }),
     ...(message.sourceMessageId !== null && { sourceMessageId: message.sourceMessageId }),
     ...shownCaller(message.callerIp),
     ...(message.labels.length > 0 && { label: message.labels[0], labels: message.labels }),

@@ -84,6 +84,8 @@ export interface MessageRow {
   alone_from_at: number | null;
   held_at: number | null;
   ready_at: number | null;
+  retried_at: number | null;
+  retried_as: string | null;
   /** Where it was read for people: whether the last attempt was the retry decided last. */
   has_begun_retry?: Flag | null;
 }
@@ -137,6 +139,7 @@ export function toMessage(row: MessageRow): Message {
     claimedAt: row.claimed_at,
     failure: row.failure,
     lastStatus: row.last_status,
+    ...(row.retried_as !== null && { retriedAs: row.retried_as, retriedAt: row.retried_at! }),
   };
 }
 

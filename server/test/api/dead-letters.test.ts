@@ -142,7 +142,7 @@ test('DELETE /v2/dlq and POST /v2/dlq/retry: all may be said as a boolean in the
   assert.deepEqual(await rider.manage('DELETE', '/v2/dlq', { all: true }), { deleted: 1 });
 });
 
-test('POST /v2/dlq/retry/{id}: a new message linked to the old, which is gone', async (t) => {
+test('POST /v2/dlq/retry/{id}: a new message linked to the old, which stays readable, marked and linked to the new', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));
   const headers = { 'Content-Type': 'text/plain', 'Service-Method': 'PUT', 'Service-Forward-X-Shop': '7' };
@@ -158,7 +158,34 @@ test('POST /v2/dlq/retry/{id}: a new message linked to the old, which is gone', 
     [second!.method, second!.header('X-Shop'), second!.header('Content-Type'), second!.body],
     [first!.method, first!.header('X-Shop'), first!.header('Content-Type'), first!.body],
   );
-  refusal(await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`), 404, 'dead_letter_not_found');
+  const twice = await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`);
+  assert.match(refusal(twice, 409, 'already_retried'), new RegExp(messageId));
+  const kept = await rider.message(old);
+  assert.deepEqual([kept.state, kept.retriedAs, kept.attempts.length], ['FAILED', messageId, 1]);
+  const letter = await rider.manage<{ retriedAs?: string; responseStatus?: number }>('GET', `/v2/dlq/${dlqIdOf(old)}`);
+  assert.deepEqual([letter.retriedAs, letter.responseStatus], [messageId, 500]);
+  const listed = async (query: string) =>
+    (await rider.manage<{ messages: { messageId: string }[] }>('GET', `/v2/dlq${query}`)).messages.length;
+  assert.deepEqual(
+    [await listed(''), await listed('?retried=true'), await listed('?retried=any'), await listed('?retried=false')],
+    [0, 1, 1, 0],
+  );
+  refusal(await rider.call('GET', '/v2/dlq?retried=maybe'), 400, 'bad_filter');
+  refusal(await rider.call('DELETE', '/v2/dlq?retried=any'), 400, 'bad_filter');
+  const bulk = { action: 'retry', filter: { retried: 'true', all: 'true' }, dryRun: true };
+  assert.equal((await rider.manage<{ matched: number }>('POST', '/v2/bulk', bulk)).matched, 0);
+  assert.deepEqual(await rider.manage('DELETE', '/v2/dlq', { all: true }), { deleted: 0 });
+  assert.deepEqual(await rider.manage('DELETE', `/v2/dlq/${dlqIdOf(old)}`), { deleted: 1 });
+});
+
+test('POST /v2/dlq/retry/{id}: of many at once, one is sent again', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 500 : 200));
+  const old = await dead(rider, receiver.url);
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`)),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409, 409, 409, 409]);
 });
 
 test('POST /v2/dlq/retry/{id}: url, body and headers may be given anew; all else stays as it was', async (t) => {

@@ -3,7 +3,19 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { NewMessage } from '../../src/domain/message.ts';
-import { ACCOUNT, message, messages, NOW, OK, OTHER_ACCOUNT, REFUSED, settlementOf } from './given.ts';
+import type { MessageFilter } from '../../src/domain/message-filter.ts';
+import {
+  ACCOUNT,
+  message,
+  messages,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  REFUSED,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 
 async function fail(node: Node, dead: readonly NewMessage[]): Promise<void> {
@@ -41,18 +53,47 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.deepEqual((await a.store.searchMessages(ACCOUNT, { labels: ['x'] }, page)).messages, []);
     });
 
-    test('retried, the new message stands in the place of the old, which is gone', async ({ a, b }) => {
+    test('retried, it stays with its attempts, marked with the new message, until its retention', async ({ a, b }) => {
       const dead = message();
       await fail(a, [dead]);
       const retry = again(dead);
-      assert.deepEqual(await a.store.retryDeadLetters([retry], NOW), [true]);
-      assert.equal(await a.store.getMessage(ACCOUNT, dead.id), null);
+      assert.deepEqual(await a.store.retryDeadLetters([retry], NOW + SECOND), [true]);
+      const old = (await a.store.getMessage(ACCOUNT, dead.id))!;
+      assert.deepEqual(
+        [old.message.state, old.message.retriedAs, old.message.retriedAt],
+        ['failed', retry.message.id, NOW + SECOND],
+      );
+      assert.equal(old.attempts.length, 1);
       const stored = (await a.store.getMessage(ACCOUNT, retry.message.id))!;
       assert.equal(stored.message.state, 'pending');
       assert.equal(stored.message.sourceMessageId, dead.id);
       assert.deepEqual(stored.attempts, []);
       assert.deepEqual(await b.claimedIds(NOW), [retry.message.id]);
-      assert.equal(await a.store.deleteDeadLetters(ACCOUNT, [dead.id]), 0);
+      assert.deepEqual(await a.store.retryDeadLetters([again(dead)], NOW), [false], 'once');
+      assert.equal(await a.store.deleteExpired(NOW + RETENTION, 10), 1);
+      assert.equal(await a.store.getMessage(ACCOUNT, dead.id), null);
+    });
+
+    test('retried, it is in no list, group or count of dead letters, but found where it is asked for', async ({
+      a,
+    }) => {
+      const [retried, dead] = [message(), message()];
+      await fail(a, [retried, dead]);
+      await a.store.retryDeadLetters([again(retried)], NOW);
+      const page = { limit: 9, cursor: null, order: 'newestFirst', withBodies: false } as const;
+      const found = async (filter: MessageFilter) => {
+        const { messages: listed } = await a.store.searchMessages(ACCOUNT, { states: ['FAILED'], ...filter }, page);
+        assert.equal(await a.store.countMatching(ACCOUNT, { states: ['FAILED'], ...filter }, 9), listed.length);
+        return listed.map(({ id }) => id);
+      };
+      assert.deepEqual(await found({ isRetried: false }), [dead.id]);
+      assert.deepEqual(await found({ isRetried: true }), [retried.id]);
+      assert.deepEqual(await found({}), [dead.id, retried.id]);
+      const [group, ...others] = await a.store.failureGroups(ACCOUNT, 100);
+      assert.deepEqual([group!.count, group!.sample.id, others], [1, dead.id, []]);
+      const standing = await a.store.standing(ACCOUNT, NOW, 100);
+      assert.deepEqual([standing.failed, standing.retried, standing.all], [1, 1, 3]);
+      assert.equal(await a.store.deleteDeadLetters(ACCOUNT, [retried.id]), 1);
     });
 
     test('one that is gone, open or foreign makes no message, and the others go on', async ({ a }) => {
@@ -69,7 +110,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
         claimed: 0,
         held: 0,
         delivered: 0,
-        failed: 0,
+        failed: 2,
         cancelled: 0,
       });
     });
@@ -90,7 +131,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       const repeated = { messageId: one.id, message: message({ deduplication }) };
       assert.deepEqual(await a.store.retryDeadLetters([repeated, again(two)], NOW), [false, true]);
       assert.equal(await a.stateOf(one), 'failed');
-      assert.equal(await a.store.getMessage(ACCOUNT, two.id), null);
+      assert.equal((await a.store.getMessage(ACCOUNT, one.id))!.message.retriedAs, undefined);
       assert.equal((await a.store.counts()).pending, 2);
     });
 

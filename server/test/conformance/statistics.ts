@@ -33,6 +33,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
         oldestDueAt: null,
         queues: [],
         failed: 0,
+        retried: 0,
         cancelled: 0,
         all: 0,
         countedMax: MANY,

@@ -62,6 +62,7 @@ export interface MessageView {
   readonly callback?: string;
   readonly failureCallback?: string;
   readonly sourceMessageId?: string;
+  readonly retriedAs?: string;
   readonly callerIP?: string;
   readonly attempts: readonly {
     readonly number: number;

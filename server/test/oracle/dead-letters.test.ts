@@ -123,6 +123,10 @@ test('dlq.retry: one is sent again as a new message, and is no dead letter any m
   assert.deepEqual(states(await logOf(messageId, 'DELIVERED')), ['CREATED', 'ACTIVE', 'DELIVERED']);
   assert.equal(receiver.arrivals.at(-1)!.body.toString(), letter!.body);
   assert.deepEqual((await client.dlq.listMessages()).messages, []);
+  // For its own users it can still be read; this client expects it to be gone.
+  await refused(404, () => client.http.request({ path: ['v2', 'dlq', letter!.dlqId] }));
+  await refused(404, () => client.dlq.delete(letter!.dlqId));
+  assert.deepEqual((await client.dlq.listMessages({ dlqIds: letter!.dlqId })).messages, []);
 });
 
 test('dlq.retry: many and by filter', async (t) => {

@@ -1,4 +1,5 @@
-// Dead letters over the API: failed messages, to look at, send again or throw away, one by one or by filter.
+// Dead letters over the API: failed messages, to look at, send again or throw away, one by one or by filter. One that was
+// sent again is no longer listed, but can be read until its retention.
 
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -20,6 +21,7 @@ import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
   given,
+  isEmptyFilter,
   PAGE_NAMES,
   parseMessageFilter,
   parsePage,
@@ -93,7 +95,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     answer: DeadLetterAnswer,
     handle: async ({ principal, params }) => {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
-      if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
+      if (!stored || !isShown(stored.message)) throw unknownDeadLetter(params.dlqId);
       return views.deadLetter(stored.message, stored.attempts.at(-1));
     },
   });
@@ -106,7 +108,10 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     summary: 'Delete a dead letter',
     answer: DeletedAnswer,
     handle: async ({ principal, params }) => {
-      const deleted = await store.deleteDeadLetters(principal.account.id, [messageIdOf(params.dlqId)]);
+      const messageId = messageIdOf(params.dlqId);
+      const stored = await store.getMessage(principal.account.id, messageId, 'outline');
+      const isThere = stored !== null && isShown(stored.message);
+      const deleted = isThere ? await store.deleteDeadLetters(principal.account.id, [messageId]) : 0;
       if (deleted === 0) throw unknownDeadLetter(params.dlqId);
       return { deleted };
     },
@@ -143,11 +148,15 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     statuses: [201],
     handle: async ({ principal, params, body, reply }) => {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
-      if (stored?.message.state !== 'failed') throw unknownDeadLetter(params.dlqId);
+      if (!stored || !isShown(stored.message)) throw unknownDeadLetter(params.dlqId);
       const { message } = stored;
+      refuseRetried(message);
       const fresh = await again(principal, reply, message, overridesOf(reply, body));
       const [isRetried] = await retryAll(principal, reply, [{ messageId: message.id, message: fresh }]);
-      if (!isRetried && fresh.deduplication && (await isDead(principal, message.id))) {
+      const left = isRetried ? null : await store.getMessage(principal.account.id, message.id, 'outline');
+      // Of two at once, the second finds what the first has made of it.
+      if (left && isShown(left.message)) refuseRetried(left.message);
+      if (left?.message.state === 'failed' && fresh.deduplication) {
         throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
       }
       if (!isRetried) throw unknownDeadLetter(params.dlqId);
@@ -201,14 +210,16 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     values: ReturnType<typeof given>,
     how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
   ) {
-    const filter: MessageFilter = { ...parseMessageFilter(values), states: ['FAILED'] };
+    const asked = parseMessageFilter(values);
+    const isRetried = 'retried' in values ? asked.isRetried : false;
+    const filter: MessageFilter = { ...asked, ...(isRetried !== undefined && { isRetried }), states: ['FAILED'] };
     const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
     return store.searchMessages(principal.account.id, filter, { ...page, ...how });
   }
 
   function bulk(query: unknown, body: unknown): ReturnType<typeof given> {
     const { all, ...values } = given(query, body, BULK_NAMES, context.isForQstashClients);
-    if (Object.keys(parseMessageFilter(values)).length === 0 && !saysAll(all)) {
+    if (isEmptyFilter(parseMessageFilter(values)) && !saysAll(all)) {
       refuseEmptyFilters(query, body);
       if (!context.isForQstashClients) {
         throw new ApiError('bad_filter', 'no filter was given; to mean all dead letters, say all=true');
@@ -217,8 +228,14 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     return values;
   }
 
-  async function isDead(principal: Principal, messageId: string): Promise<boolean> {
-    return (await store.getMessage(principal.account.id, messageId, 'outline'))?.message.state === 'failed';
+  /** The public clients expect that one that was sent again is gone. */
+  function isShown({ state, retriedAs }: Message): boolean {
+    return state === 'failed' && (retriedAs === undefined || !context.isForQstashClients);
+  }
+
+  function refuseRetried({ retriedAs }: Message): void {
+    if (retriedAs === undefined) return;
+    throw new ApiError('already_retried', `it was sent again already, as ${retriedAs}; retry that one if it failed`);
   }
 
   /** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */

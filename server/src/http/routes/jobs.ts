@@ -7,7 +7,7 @@ import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
-import { FILTER_NAMES, given, parseMessageFilter, saysAll } from '../filters.ts';
+import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../filters.ts';
 import { objectPage, PageQuery } from '../list-pages.ts';
 
 const JobId = Type.Object({ jobId: Type.String() });
@@ -39,7 +39,7 @@ export function jobRoutes(api: Api, context: ApiContext): void {
     handle: async ({ principal, body, reply }) => {
       const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
       const filter = parseMessageFilter(values);
-      if (Object.keys(filter).length === 0 && !saysAll(all)) {
+      if (isEmptyFilter(filter) && !saysAll(all)) {
         throw new ApiError('bad_filter', 'filter: empty; to mean all, say {"all": true}');
       }
       // A retry makes messages at its own pace and long after this call: one that a message starts could start itself again.

@@ -31,7 +31,7 @@ const LIST_MAX = 1000;
 /** Cancelled in one transaction. */
 const CANCEL_CHUNK = 500;
 const CANCEL_NAMES = [
-  ...FILTER_NAMES.messages.filter((name) => name !== 'state' && name !== 'text'),
+  ...FILTER_NAMES.messages.filter((name) => name !== 'state' && name !== 'text' && name !== 'retried'),
   'count',
   'all',
   'cursor',

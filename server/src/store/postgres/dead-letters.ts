@@ -1,4 +1,5 @@
-// Dead letters are failed messages. Retrying one accepts a new message and deletes the old, in one transaction.
+// Dead letters are failed messages. Retrying one accepts a new message and marks the old with it, in one transaction: it
+// stays to be read until its retention.
 
 import type { NewMessage } from '../../domain/message.ts';
 import { accept } from './accept.ts';
@@ -15,11 +16,12 @@ type DeadLetter = HeldRow & { id: string };
 function holdFailed(
   database: Database,
   named: readonly { readonly accountId: string; readonly messageId: string }[],
+  isDead = '',
 ): Promise<DeadLetter[]> {
   return database.all<DeadLetter>(
     `SELECT m.account_id, m.seq, m.labels, m.body_id, m.id FROM messages m
        WHERE (m.account_id, m.id) IN (SELECT k.account_id, k.id FROM unnest($1::text[], $2::text[]) AS k (account_id, id))
-         AND m.state = 'failed'
+         AND m.state = 'failed' ${isDead}
        ORDER BY m.account_id, m.seq FOR UPDATE OF m`,
     named.map(({ accountId }) => accountId),
     named.map(({ messageId }) => sought(messageId)),
@@ -45,7 +47,7 @@ export async function retryDeadLetters(
 ): Promise<{ isRetried: boolean[]; isOverQuota: boolean; dueAt: number | null }> {
   if (retries.length === 0) return { isRetried: [], isOverQuota: false, dueAt: null };
   const named = retries.map(({ messageId, message: { accountId } }) => ({ accountId, messageId }));
-  const held = await holdFailed(database, named);
+  const held = await holdFailed(database, named, 'AND m.retried_at IS NULL');
   const left = new Map(held.map((dead) => [JSON.stringify([dead.account_id, dead.id]), dead]));
   const dead = new Map<NewMessage, DeadLetter>();
   for (const { messageId, message } of retries) {
@@ -62,6 +64,15 @@ export async function retryDeadLetters(
   messages.forEach((message, index) => {
     if (duplicates[index] !== null) dead.delete(message);
   });
-  await deleteHeld(database, [...dead.values()]);
+  const marked = [...dead];
+  await database.run(
+    `UPDATE messages m SET retried_at = $4, retried_as = g.retried_as
+       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, retried_as)
+       WHERE m.account_id = g.account_id AND m.seq = g.seq`,
+    marked.map(([, { account_id }]) => account_id),
+    marked.map(([, { seq }]) => seq),
+    marked.map(([{ id }]) => id),
+    now,
+  );
   return { isRetried: retries.map(({ message }) => dead.has(message)), isOverQuota, dueAt };
 }

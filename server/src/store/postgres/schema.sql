@@ -167,6 +167,8 @@ CREATE TABLE messages (
   alone_from_at     bigint,
   held_at           bigint,
   ready_at          bigint,
+  retried_at        bigint,
+  retried_as        text COLLATE "C",
   CONSTRAINT messages_pkey PRIMARY KEY (account_id, seq),
   CONSTRAINT messages_account_id_id_key UNIQUE (account_id, id),
   CONSTRAINT messages_check CHECK ((retried <= retries_max)),
@@ -187,6 +189,7 @@ ALTER TABLE messages ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE INDEX messages_alone ON messages USING btree (alone_from_at) WHERE (alone_from_at IS NOT NULL);
 CREATE INDEX messages_behind_flow_key ON messages USING btree (account_id, flow_key, due_at, seq) WHERE ((state = 'queued'::text) AND (flow_key IS NOT NULL));
 CREATE INDEX messages_claimed ON messages USING btree (node) WHERE (state = 'claimed'::text);
+CREATE INDEX messages_dead ON messages USING btree (account_id, seq) WHERE ((state = 'failed'::text) AND (retried_at IS NULL));
 CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_delayed_of_account ON messages USING btree (account_id, due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
@@ -300,4 +303,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (10);
+INSERT INTO schema_version (version) VALUES (11);

@@ -270,6 +270,10 @@ async function waysTo(database: Database, accountId: string, filter: MessageFilt
   if (filter.sourceMessageIds) return by('source_message_id', filter.sourceMessageIds);
   if (filter.scheduleIds) return by('schedule_id', filter.scheduleIds);
   if (filter.flowKeys) return by('flow_key', filter.flowKeys);
+  if (filter.states && isWithin(filter.states, ['FAILED']) && filter.isRetried === false) {
+    const from = "messages m WHERE m.account_id = $1 AND m.state = 'failed' AND m.retried_at IS NULL";
+    return [{ from, values: [accountId] }];
+  }
   if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {
     // Written out: by a parameter, the index of these two states could not be known to hold it.
     return [...new Set(filter.states)].map((state) => ({

@@ -23,21 +23,25 @@ export async function standing(
     accountId,
     limit,
   );
-  const counts = await database.get<{ failed: number; cancelled: number; all: number }>(
+  const counts = await database.get<{ dead: number; failed: number; cancelled: number; all: number }>(
     `SELECT
+       (SELECT count(*) FROM (SELECT 1 FROM messages WHERE account_id = $1 AND state = 'failed' AND retried_at IS NULL
+          LIMIT $2) AS m) AS dead,
        (SELECT count(*) FROM (SELECT 1 FROM messages WHERE account_id = $1 AND state = 'failed' LIMIT $2) AS m) AS failed,
        (SELECT count(*) FROM (SELECT 1 FROM messages WHERE account_id = $1 AND state = 'cancelled' LIMIT $2) AS m) AS cancelled,
        (SELECT count(*) FROM (SELECT 1 FROM messages WHERE account_id = $1 LIMIT $2) AS m) AS all`,
     accountId,
     limit,
   );
-  return { ...standingOf(groups.map(toOpenGroup)), ...counts!, countedMax: limit };
+  const { dead, failed, cancelled, all } = counts!;
+  const standing = standingOf(groups.map(toOpenGroup));
+  return { ...standing, failed: dead, retried: Math.max(0, failed - dead), cancelled, all, countedMax: limit };
 }
 
 export async function failureGroups(database: Database, accountId: string, limit: number): Promise<FailureGroup[]> {
   const rows = await database.all<FailureRow>(
     `SELECT id, url, host, last_status, failure, created_at, ended_at FROM messages
-       WHERE account_id = $1 AND state = 'failed' ORDER BY seq DESC LIMIT $2`,
+       WHERE account_id = $1 AND state = 'failed' AND retried_at IS NULL ORDER BY seq DESC LIMIT $2`,
     accountId,
     limit,
   );

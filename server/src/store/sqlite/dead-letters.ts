@@ -1,4 +1,5 @@
-// Dead letters are failed messages. Retrying one accepts a new message and deletes the old, in one transaction.
+// Dead letters are failed messages. Retrying one accepts a new message and marks the old with it, in one transaction: it
+// stays to be read until its retention.
 
 import type { NewMessage } from '../../domain/message.ts';
 import { accept } from './accept.ts';
@@ -6,9 +7,9 @@ import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { deleteMessage } from './messages.ts';
 
-function failedSeq(database: Database, accountId: string, messageId: string): number | null {
+function failedSeq(database: Database, accountId: string, messageId: string, isDead = ''): number | null {
   const row = database.get<{ seq: number }>(
-    "SELECT seq FROM messages WHERE id = ? AND account_id = ? AND state = 'failed'",
+    `SELECT seq FROM messages WHERE id = ? AND account_id = ? AND state = 'failed' ${isDead}`,
     messageId,
     accountId,
   );
@@ -38,7 +39,7 @@ export function retryDeadLetters(
   // Named twice, it is retried once.
   const named = new Set<number>();
   for (const { messageId, message } of retries) {
-    const seq = failedSeq(database, message.accountId, messageId);
+    const seq = failedSeq(database, message.accountId, messageId, 'AND retried_at IS NULL');
     if (seq === null || named.has(seq)) continue;
     named.add(seq);
     seqs.set(message, seq);
@@ -47,8 +48,16 @@ export function retryDeadLetters(
   const command = { messages, leases: [], node: '', now, dayMax };
   const { duplicates, isOverQuota, dueAt } = accept(database, books, command);
   messages.forEach((message, index) => {
-    if (duplicates[index] === null) deleteMessage(database, seqs.get(message)!);
-    else seqs.delete(message);
+    // Over its quota, none was accepted.
+    if (duplicates[index] !== null) seqs.delete(message);
+    else {
+      database.run(
+        'UPDATE messages SET retried_at = ?, retried_as = ? WHERE seq = ?',
+        now,
+        message.id,
+        seqs.get(message)!,
+      );
+    }
   });
   return { isRetried: retries.map(({ message }) => seqs.has(message)), isOverQuota, dueAt };
 }

@@ -186,7 +186,7 @@ CREATE TABLE messages (
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
   body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER, alone_at_crash INTEGER NOT NULL DEFAULT 0, alone_from_at INTEGER
-  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER,
+  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER, retried_at INTEGER, retried_as TEXT,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -296,5 +296,6 @@ CREATE TABLE activity_hours (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX activity_hours_by_time ON activity_hours (at);
+CREATE INDEX messages_dead ON messages (account_id, seq) WHERE state = 'failed' AND retried_at IS NULL;
 
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;

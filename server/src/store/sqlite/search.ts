@@ -211,6 +211,11 @@ function waysTo(database: Database, accountId: string, filter: MessageFilter): W
   if (filter.sourceMessageIds) return by('messages_of_source', 'source_message_id', filter.sourceMessageIds);
   if (filter.scheduleIds) return by('messages_of_schedule', 'schedule_id', filter.scheduleIds);
   if (filter.flowKeys) return by('messages_of_flow_key', 'flow_key', filter.flowKeys);
+  if (filter.states && isWithin(filter.states, ['FAILED']) && filter.isRetried === false) {
+    const from = `messages m INDEXED BY messages_dead
+      WHERE m.account_id = ? AND m.state = 'failed' AND m.retried_at IS NULL`;
+    return [{ from, values: [accountId] }];
+  }
   if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {
     return unique(filter.states).map((state) => ({
       from: `messages m INDEXED BY messages_ended_badly

@@ -10,6 +10,8 @@ import type { Database } from './database.ts';
 /** As the index says it: SQLite does not conclude it from the state alone. */
 const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 
+const DEAD = "state = 'failed' AND retried_at IS NULL";
+
 export function standing(database: Database, accountId: string, now: number, limit: number): AccountStanding {
   const groups = database.all<OpenGroupRow>(
     `SELECT queue_name, state = 'claimed' AS is_claimed, is_held, attempts > 0 AS has_attempts, due_at > ? AS is_later,
@@ -19,6 +21,12 @@ export function standing(database: Database, accountId: string, now: number, lim
              WHERE account_id = ? AND ended_at IS NULL ORDER BY seq LIMIT ?)
      GROUP BY 1, 2, 3, 4, 5, 6, 7`,
     now,
+    accountId,
+    limit,
+  );
+  const dead = countUpTo(
+    database,
+    `messages INDEXED BY messages_dead WHERE account_id = ? AND ${DEAD}`,
     accountId,
     limit,
   );
@@ -32,7 +40,8 @@ export function standing(database: Database, accountId: string, now: number, lim
   const all = countUpTo(database, 'messages INDEXED BY messages_of_account WHERE account_id = ?', accountId, limit);
   return {
     ...standingOf(groups.map(toOpenGroup)),
-    failed: ended('failed'),
+    failed: dead,
+    retried: Math.max(0, ended('failed') - dead),
     cancelled: ended('cancelled'),
     all,
     countedMax: limit,
@@ -49,8 +58,8 @@ function countUpTo(database: Database, from: string, accountId: string, limit: n
 
 export function failureGroups(database: Database, accountId: string, limit: number): FailureGroup[] {
   const rows = database.all<FailureRow>(
-    `SELECT id, url, host, last_status, failure, created_at, ended_at FROM messages INDEXED BY messages_ended_badly
-       WHERE account_id = ? AND state = 'failed' AND ${ENDED_BADLY} ORDER BY seq DESC LIMIT ?`,
+    `SELECT id, url, host, last_status, failure, created_at, ended_at FROM messages INDEXED BY messages_dead
+       WHERE account_id = ? AND ${DEAD} ORDER BY seq DESC LIMIT ?`,
     accountId,
     limit,
   );
