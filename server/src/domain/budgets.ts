@@ -212,6 +212,12 @@ export const BUDGETS = budgets({
     each: 200,
     beyond: 'they follow in the next transaction; deliveries do not wait for it',
   },
+  upkeepBytes: {
+    what: 'Bodies of the messages that retention deletes in one transaction, beside the first of them',
+    unit: 'bytes',
+    each: 16 * MIB,
+    beyond: 'they follow in the next transaction; deliveries do not wait for it',
+  },
   sessions: {
     what: 'Console sessions of one token',
     unit: 'sessions',

@@ -21,6 +21,8 @@ export function retention(store: Store, tiers: Tiers) {
     async run(now: number): Promise<number> {
       const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
       const messages = await store.deleteExpired(now, rows);
+      // Fewer than it may be are all there were, or as many as their bodies allowed.
+      const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
       const keys = await store.deleteDeduplication(now, rows);
       const keep = {
         minutesFrom: startOf(now - MINUTES_KEPT_MS, HOUR_MS),
@@ -31,7 +33,7 @@ export function retention(store: Store, tiers: Tiers) {
       if (journal.deleted >= rows) isBehind = true;
       after = journal.after ?? '';
       const isThrough = journal.after === null;
-      const isMore = isBehind || !isThrough || messages >= rows || keys >= rows || counts >= rows;
+      const isMore = isBehind || !isThrough || areMore || keys >= rows || counts >= rows;
       if (isThrough) isBehind = false;
       return isMore ? CATCHING_UP_MS : EVERY_MS;
     },

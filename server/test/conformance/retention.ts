@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { eachMax } from '../../src/domain/budgets.ts';
 import { ACCOUNT, DAY, ERROR, message, messages, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
@@ -54,6 +55,18 @@ export function retentionConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.deleteExpired(NOW + 100, 2), 2);
       assert.equal(await a.store.deleteExpired(NOW + 100, 2), 1);
       assert.equal(await a.store.deleteExpired(NOW + 100, 2), 0);
+    });
+
+    test('deletes fewer where their bodies are large, and one at least', async ({ a }) => {
+      const bytes = eachMax('upkeepBytes');
+      for (const share of [0.5, 0.5, 0.5, 1.5]) {
+        const large = message({ body: new Uint8Array(share * bytes) });
+        await a.store.accept([large], NOW);
+        await a.store.cancel(ACCOUNT, [large.id], NOW, NOW + RETENTION);
+      }
+      const deleted: number[] = [];
+      for (let go = 0; go < 4; go += 1) deleted.push(await a.store.deleteExpired(NOW + RETENTION, 10));
+      assert.deepEqual(deleted, [2, 1, 1, 0]);
     });
 
     test('an id can be used again after its message is gone, without its old attempts', async ({ a, b }) => {

@@ -44,6 +44,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   dueSchedules: 'isolation/engine-loop.test.ts',
   dueScheduleBytes: 'conformance/schedules.ts',
   upkeepRows: 'isolation/engine-loop.test.ts',
+  upkeepBytes: 'conformance/retention.ts',
   sessions: 'isolation/sessions.test.ts',
   runningJobs: 'isolation/engine-loop.test.ts',
   lookups: 'isolation/dns.test.ts',

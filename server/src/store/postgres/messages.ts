@@ -2,9 +2,10 @@
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
 import type { Attempt } from '../../domain/message.ts';
+import { withinBytes } from '../expired.ts';
 import { type AttemptRow, type MessageRow, type StateOfRow, toAttempt, toMessage, toState } from '../rows.ts';
 import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
-import { deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
+import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
@@ -161,13 +162,13 @@ export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_i
  * has in its hands is left to it: nodes that do this at once share the work.
  */
 export async function deleteExpired(database: Database, now: number, limit: number): Promise<number> {
-  const held = await database.all<HeldRow>(
-    `SELECT account_id, seq, labels, body_id FROM messages WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
-       FOR UPDATE SKIP LOCKED`,
+  const held = await database.all<HeldRow & { bytes: number }>(
+    `SELECT account_id, seq, labels, body_id, ${bodyBytesSql('m')} AS bytes FROM messages m
+       WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     now,
     limit,
   );
-  return deleteHeld(database, held);
+  return deleteHeld(database, withinBytes(held));
 }
 
 /** Deletes messages that this transaction holds, and what hangs on them, which nobody else deletes meanwhile. */

@@ -1,6 +1,7 @@
 // The messages and attempts tables, and all that hangs on a message. No decisions.
 
 import type { Attempt, NewMessage } from '../../domain/message.ts';
+import { withinBytes } from '../expired.ts';
 import type { MessageState } from '../list-store.ts';
 import {
   type AttemptRow,
@@ -13,7 +14,7 @@ import {
   toState,
 } from '../rows.ts';
 import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
-import { Bodies, deleteUnusedBody } from './bodies.ts';
+import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -198,10 +199,12 @@ export function countMessages(database: Database): Counts {
 
 /** Ended messages past their retention, oldest first, and all that hangs on them. */
 export function deleteExpired(database: Database, now: number, limit: number): number {
-  const rows = database.all<{ seq: number }>(
-    'SELECT seq FROM messages WHERE expires_at <= ? ORDER BY expires_at LIMIT ?',
-    now,
-    limit,
+  const rows = withinBytes(
+    database.all<{ seq: number; body_id: number | null; bytes: number }>(
+      `SELECT seq, body_id, ${BODY_BYTES} AS bytes FROM messages WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
+      now,
+      limit,
+    ),
   );
   for (const { seq } of rows) deleteMessage(database, seq);
   return rows.length;
