@@ -52,14 +52,16 @@ import { Sink } from './http/sink.ts';
 import { openStore, storeFiles, storePlace } from './open-store.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
-import { createLog, type Log, logEngine, logGone } from './telemetry/log.ts';
+import { createLog, type Log, logClock, logEngine, logGone } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
 import { jobRunner } from './upkeep/jobs.ts';
 import { heartbeat, orphans } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
+import { scheduleTimes } from './upkeep/schedule-times.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
+import { ServiceClock } from './upkeep/service-clock.ts';
 import { systemWorld, type World } from './world.ts';
 
 export { checkStore, migrateStore, openStoreBeside, startBackup, storePlace } from './open-store.ts';
@@ -119,8 +121,14 @@ export interface StartOptions {
 }
 
 export async function startPostrider(config: Config, options: StartOptions = {}): Promise<Postrider> {
-  const world = options.world ?? systemWorld();
+  const machine = options.world ?? systemWorld();
   const log = options.log ?? createLog(config.logLevel);
+  const clock = new ServiceClock({
+    machine: machine.clock,
+    usesStoreClock: options.world === undefined,
+    onChange: logClock(log),
+  });
+  const world: World = { clock, random: machine.random };
   const isDev = config.command === 'dev';
   const newId = idMaker(
     () => world.clock.now(),
@@ -147,6 +155,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     messages,
     disk.noteWrite,
   );
+  await clock.begin(store);
   const files = filesWatch(storeFiles(config), (gone) => logGone(log, gone));
   let isServing = true;
   const facts = (): NodeFacts => ({
@@ -196,16 +205,18 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       hostConcurrency: config.hostConcurrency,
       bodyBytes: nodeMax('inFlightBytes'),
     },
-    heartbeat: heartbeat(store, node),
+    heartbeat: heartbeat(store, node, clock),
     upkeep: (recovery) => [
       orphans(store, node, recovery),
-      retention(store, tiers),
+      retention(store, tiers, () => clock.isProven),
+      scheduleTimes(store, clock),
       jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
       disk,
       files,
     ],
     fireSchedules: scheduleRunner({
       store,
+      now: () => clock.now(),
       tiers,
       plan: async (schedule, account) => {
         const why = whyNothingIsMade(facts());
@@ -268,6 +279,14 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     'postrider_messages_held',
     'Messages of all accounts that wait for a person, because they may have brought the server down.',
     () => engine.messagesHeld,
+  );
+  metrics.gauge('postrider_clock_believed', '1 while the wall clock is believed, 0 after it has jumped.', () =>
+    clock.isBelieved ? 1 : 0,
+  );
+  metrics.gauge(
+    'postrider_clock_ahead_seconds',
+    'How far the wall clock is ahead of the time that is believed.',
+    () => clock.aheadMs / 1000,
   );
   metrics.gauge('postrider_ready', '1 while the node accepts what is published, as far as it knows; else 0.', () =>
     whyNotReady(facts(), true) ? 0 : 1,

@@ -3,12 +3,22 @@
 // random source; everything else receives a World, so that a test can hold time still.
 
 import { randomFillSync } from 'node:crypto';
+import { uptime } from 'node:os';
 
 export interface Clock {
-  /** Wall clock: milliseconds since 1970. May jump either way. */
+  /**
+   * Milliseconds since 1970. In a running service it never goes back: by this, what is due and who stands before whom is
+   * decided (upkeep/service-clock.ts). The machine's own clock may jump either way.
+   */
   now(): number;
+  /** The wall clock as far as it is trusted: for times that people name, such as those of a schedule. May go back. */
+  wallNow(): number;
+  /** What the machine shows, right or wrong: for those who hold it against a clock of their own. */
+  machineNow(): number;
   /** Never goes back and never jumps; only differences mean anything. */
   monotonicMs(): number;
+  /** How long the machine has slept, which `monotonicMs` does not count; only differences mean anything. */
+  asleepMs(): number;
   /** Calls `fire` once, `ms` from now or a little later; the answer cancels it. */
   after(ms: number, fire: () => void): () => void;
   /** Calls `fire` once, when all that has reached the process by now is dealt with. */
@@ -30,7 +40,10 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 
 const systemClock: Clock = {
   now: () => Date.now(),
+  wallNow: () => Date.now(),
+  machineNow: () => Date.now(),
   monotonicMs: () => performance.now(),
+  asleepMs: () => uptime() * 1000 - performance.now(),
   after(ms, fire) {
     const timer = setTimeout(fire, Math.min(Math.max(0, Math.ceil(ms)), TIMER_MS_MAX));
     return () => clearTimeout(timer);

@@ -11,6 +11,7 @@ interface Timer {
 export class ManualClock implements Clock {
   #wall: number;
   #monotonic = 0;
+  #asleepMs = 0;
   /** In the order they were set; those for the same moment fire in that order. */
   readonly #timers = new Set<Timer>();
 
@@ -20,6 +21,18 @@ export class ManualClock implements Clock {
 
   now(): number {
     return this.#wall;
+  }
+
+  wallNow(): number {
+    return this.#wall;
+  }
+
+  machineNow(): number {
+    return this.#wall;
+  }
+
+  asleepMs(): number {
+    return this.#asleepMs;
   }
 
   monotonicMs(): number {
@@ -55,6 +68,12 @@ export class ManualClock implements Clock {
   /** The wall clock only, either way: somebody set the time. No timer fires. */
   jump(ms: number): void {
     this.#wall += ms;
+  }
+
+  /** The machine sleeps: the wall clock goes on, the monotonic one does not. */
+  sleep(ms: number): void {
+    this.#wall += ms;
+    this.#asleepMs += ms;
   }
 
   /** How long until the next timer fires; null if none is set. */

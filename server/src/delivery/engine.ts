@@ -49,7 +49,7 @@ export interface EngineOptions {
   readonly heartbeat: Heartbeat | null;
   readonly upkeep: (recovery: CrashRecovery) => readonly Upkeep[];
   /** Makes the messages of some of the schedules that are due; answers when to come again, or null: when there is one. */
-  readonly fireSchedules: (now: number) => Promise<number | null>;
+  readonly fireSchedules: (wallNow: number) => Promise<number | null>;
   readonly observe: (event: EngineEvent) => void;
 }
 
@@ -224,14 +224,14 @@ export class Engine {
   }
 
   #noteSchedule(nextAt: number | null): void {
-    if (nextAt === null || (nextAt >= this.#scheduleAt && nextAt > this.#options.world.clock.now())) return;
+    if (nextAt === null || (nextAt >= this.#scheduleAt && nextAt > this.#options.world.clock.wallNow())) return;
     this.#scheduleAt = Math.min(this.#scheduleAt, nextAt);
     this.#schedules.wake();
   }
 
   async #fireSchedules(): Promise<number> {
     const { clock } = this.#options.world;
-    const now = clock.now();
+    const now = clock.wallNow();
     if (this.#scheduleAt > now) return this.#scheduleAt - now;
     // What is noted meanwhile counts.
     this.#scheduleAt = Number.POSITIVE_INFINITY;
@@ -240,7 +240,7 @@ export class Engine {
       throw error;
     });
     this.#scheduleAt = Math.min(this.#scheduleAt, nextAt ?? Number.POSITIVE_INFINITY);
-    return Math.max(0, this.#scheduleAt - clock.now());
+    return Math.max(0, this.#scheduleAt - clock.wallNow());
   }
 
   /** Their bodies are on their way: whoever waits for bytes has room. */

@@ -91,7 +91,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   function begin(job: SendJob, target: TargetUrl): void {
     const startedAt = clock.now();
     const { lease, accountId, method, body, timeoutMs } = job;
-    const headers = ['Host', target.hostHeader, ...job.headers.flat(), ...signatures(job, startedAt)];
+    const headers = ['Host', target.hostHeader, ...job.headers.flat(), ...signatures(job, clock.machineNow())];
     // None of these may see the job: they stay until the end, and its body need not.
     const onEnd = (outcome: SendReport['outcome']) => {
       running.delete(attempt);

@@ -58,8 +58,13 @@ export interface Publisher {
   readonly tier: Tier;
 }
 
-export interface PlanContext {
+/** The same moment, by the time of order and by the trusted wall clock. */
+export interface PlanTime {
   readonly now: number;
+  readonly wallNow: number;
+}
+
+export interface PlanContext extends PlanTime {
   readonly newId: NewId;
   /** How long a deduplication id stands for its message. */
   readonly deduplicationWindowMs: number;
@@ -72,15 +77,15 @@ export function planMessages(
   publisher: Publisher,
   context: PlanContext,
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  const wrong = requestProblem(request, publisher.tier, context.now);
+  const wrong = requestProblem(request, publisher.tier, context);
   if (wrong) return wrong;
   const left = shareOut(request.descendantsLeft, messageCount(request));
   return typeof left === 'number' ? { messages: makeMessages(request, publisher, context, left) } : left;
 }
 
 /** What keeps a request from being planned: settings that exclude each other, a limit of the tier, an empty topic. */
-export function requestProblem(request: PublishRequest, tier: Tier, now: number): PlanProblem | null {
-  const wrong = contradiction(request) ?? tierProblem(request, tier, now);
+export function requestProblem(request: PublishRequest, tier: Tier, time: PlanTime): PlanProblem | null {
+  const wrong = contradiction(request) ?? tierProblem(request, tier, time);
   if (wrong) return wrong;
   const { destination } = request;
   if (destination.kind === 'url' || destination.topic.endpoints.length > 0) return null;
@@ -178,7 +183,7 @@ function planMessage(
     hops: request.hops,
     descendantsLeft: shared.descendantsLeft,
     createdAt: context.now,
-    dueAt: dueAt(request, context.now),
+    dueAt: dueAt(request, context),
   };
 }
 
@@ -218,8 +223,9 @@ export function hostOf(url: string): string {
   return target.host;
 }
 
-function dueAt(request: PublishRequest, now: number): number {
-  if (request.notBefore !== null) return Math.max(now, request.notBefore);
+function dueAt(request: PublishRequest, { now, wallNow }: PlanTime): number {
+  // Named by the calendar, and held against it: as much later as it is from now.
+  if (request.notBefore !== null) return now + Math.max(0, request.notBefore - wallNow);
   return now + (request.settings.delayMs ?? 0);
 }
 
@@ -243,13 +249,13 @@ function planCallback(
 
 type PlanProblem = ReturnType<typeof problem>;
 
-function tierProblem(request: PublishRequest, tier: Tier, now: number): PlanProblem | null {
+function tierProblem(request: PublishRequest, tier: Tier, time: PlanTime): PlanProblem | null {
   const { body, callback, failureCallback } = request;
   if (isOver(body.length, tier.bodyBytesMax)) {
     return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
   }
   const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
-  if (dueAt(request, now) - now > delayMsMax) return overTier(tier, 'the delay', formatDurationMs(delayMsMax));
+  if (dueAt(request, time) - time.now > delayMsMax) return overTier(tier, 'the delay', formatDurationMs(delayMsMax));
   return (
     settingsProblem('', request.settings, tier) ??
     (callback && settingsProblem('callback ', callback.settings, tier)) ??

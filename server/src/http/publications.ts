@@ -96,7 +96,7 @@ export class Publications {
     return makeMessages(
       draft,
       { accountId: account.id, tier: tiers[account.tier] },
-      { now: world.clock.now(), newId, deduplicationWindowMs, sha256 },
+      { now: world.clock.now(), wallNow: world.clock.wallNow(), newId, deduplicationWindowMs, sha256 },
       descendantsLeft,
     );
   }
@@ -136,7 +136,9 @@ export class Publications {
     const { hops, left } = stricter({ hops: settings.hops, left: settings.descendantsLeft }, publication.descent);
     const led = { hops, descendantsLeft: left };
     const draft = { ...settings, ...led, destination, queueName, body, callerIp, scheduleId };
-    return requestProblem(draft, tiers[account.tier], world.clock.now()) ?? draft;
+    return (
+      requestProblem(draft, tiers[account.tier], { now: world.clock.now(), wallNow: world.clock.wallNow() }) ?? draft
+    );
   }
 }
 

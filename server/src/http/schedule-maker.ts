@@ -34,7 +34,6 @@ export class ScheduleMaker {
   /** Answers the id. A schedule that was there under the same id is replaced whole. */
   async make(publication: Publication, account: Account): Promise<string> {
     const { store, world, newId, publications, headerPrefix } = this.#options;
-    const now = world.clock.now();
     const cronText = ownHeader(publication.headers, 'Cron', headerPrefix);
     const cron = parseCron(cronText ?? '');
     if (cronText === null || 'problem' in cron) {
@@ -56,10 +55,10 @@ export class ScheduleMaker {
       body: publication.body,
       callerIp: publication.callerIp,
       isPaused: false,
-      nextAt: nextCronTime(cron, now),
+      nextAt: nextCronTime(cron, world.clock.wallNow()),
       lastAt: null,
       lastMessageIds: [],
-      createdAt: now,
+      createdAt: world.clock.now(),
     };
     await store.saveSchedule(schedule);
     return id;

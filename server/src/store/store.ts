@@ -18,6 +18,7 @@ import type { Ahead } from '../domain/why.ts';
 import type { ListStore } from './list-store.ts';
 import type { NumbersStore } from './numbers-store.ts';
 import type { RecoveryStore } from './recovery-store.ts';
+import type { TimeStore } from './time-store.ts';
 
 export type { EventFilter } from '../domain/event.ts';
 export type { AccountStanding } from '../domain/standing.ts';
@@ -161,7 +162,7 @@ export interface SettleOptions {
   readonly canWait?: boolean;
 }
 
-export interface Store extends RecoveryStore, NumbersStore, ListStore {
+export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore {
   // ——— in ———
 
   /**
@@ -189,9 +190,6 @@ export interface Store extends RecoveryStore, NumbersStore, ListStore {
 
   /** Gives back claims whose attempt never started: they are pending again, as if never claimed. */
   release(leases: readonly string[], now: number): Promise<void>;
-
-  /** Says that `node` is alive and stays so for `ttlMs`, by the store's own clock. */
-  heartbeat(node: string, ttlMs: number): Promise<void>;
 
   /** The nodes that are alive, and those that were a while ago. */
   listNodes(): Promise<readonly NodeInfo[]>;

@@ -2,6 +2,8 @@
 
 import pino, { type Logger } from 'pino';
 import type { EngineEvent } from '../delivery/engine.ts';
+import { CLOCK_BELIEVED_AFTER_MS, type ClockChange } from '../domain/clock.ts';
+import { formatDurationMs } from '../domain/duration.ts';
 import { heldReason } from '../domain/recovery.ts';
 
 export type Log = Logger;
@@ -23,6 +25,21 @@ export function logGone(log: Log, path: string | null): void {
         'or stop the server and restore a backup; what it still has goes on being delivered, and is lost when it stops',
     );
   }
+}
+
+/** One line when the wall clock is no longer believed, and one when it is again. */
+export function logClock(log: Log): (change: ClockChange) => void {
+  return (change) => {
+    if (change.kind === 'doubted') {
+      const { aheadMs } = change;
+      const way = `jumped ${formatDurationMs(Math.round(Math.abs(aheadMs)))} ${aheadMs > 0 ? 'ahead' : 'back'}`;
+      const until = `when it has gone on evenly for ${formatDurationMs(CLOCK_BELIEVED_AFTER_MS)}`;
+      log.warn({ aheadMs: Math.round(aheadMs) }, `the wall clock ${way}; it is believed ${until}`);
+      return;
+    }
+    const movedMs = Math.round(change.movedMs);
+    log.warn({ movedMs }, 'the wall clock is believed again');
+  };
 }
 
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */

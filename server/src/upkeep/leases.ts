@@ -3,6 +3,7 @@
 import type { Claim } from '../domain/message.ts';
 import type { Recovery } from '../store/recovery-store.ts';
 import type { Store } from '../store/store.ts';
+import type { ServiceClock } from './service-clock.ts';
 
 /** A node that has not been heard of for this long is gone. */
 export const NODE_TTL_MS = 15_000;
@@ -15,12 +16,13 @@ const START_WITHIN_MS = NODE_TTL_MS / 2;
 /** Nothing is put on the wire so late that it could arrive after somebody else has taken it over. */
 const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
 
-export function heartbeat(store: Store, node: string) {
+/** Keeps the time with every sign of life. */
+export function heartbeat(store: Store, node: string, clock: Pick<ServiceClock, 'keep'>) {
   return {
     goodForMs: START_WITHIN_MS,
     wireForMs: WIRE_WITHIN_MS,
     async run(): Promise<number> {
-      await store.heartbeat(node, NODE_TTL_MS);
+      await clock.keep((time) => store.heartbeat(node, NODE_TTL_MS, time));
       return BEAT_EVERY_MS;
     },
   };

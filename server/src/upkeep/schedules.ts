@@ -20,19 +20,24 @@ export type PlanTick = (
 
 export interface ScheduleRunnerOptions {
   readonly store: Store;
+  /** When the messages of a tick are accepted. */
+  readonly now: () => number;
   readonly plan: PlanTick;
   readonly tiers: Tiers;
   /** A tick made no message: its publish cannot be planned (its topic is gone) or written, or the quota is used up. */
   readonly onSkipped: (schedule: Schedule, why: string) => void;
 }
 
-/** One go: takes some of those that are due, and answers when to come again, or null: when there is a schedule. */
-export function scheduleRunner(options: ScheduleRunnerOptions): (now: number) => Promise<number | null> {
+/**
+ * One go: takes some of those that are due by the trusted wall clock, and answers when to come again, or null: when there is
+ * a schedule.
+ */
+export function scheduleRunner(options: ScheduleRunnerOptions): (wallNow: number) => Promise<number | null> {
   const { store } = options;
   const limits = { schedules: eachMax('dueSchedules'), bytes: eachMax('dueScheduleBytes') };
   let after = '';
-  return async (now) => {
-    const { due, nextAt } = await store.dueSchedules(now, { ...limits, after });
+  return async (wallNow) => {
+    const { due, nextAt } = await store.dueSchedules(wallNow, { ...limits, after });
     if (due.length === 0) return nextAt;
     after = due.at(-1)!.accountId;
     const accounts = new Map<string, Account | null>();
@@ -42,16 +47,16 @@ export function scheduleRunner(options: ScheduleRunnerOptions): (now: number) =>
     for (const schedule of due) {
       const { accountId } = schedule;
       if (!accounts.has(accountId)) accounts.set(accountId, await store.getAccount(accountId));
-      const tick = await planTick(options, schedule, accounts.get(accountId)!, now);
+      const tick = await planTick(options, schedule, accounts.get(accountId)!, wallNow);
       ticks.push(tick);
       rows += tick.messages.length;
       if (rows < eachMax('upkeepRows')) continue;
-      fired += await fire(options, ticks, now);
+      fired += await fire(options, ticks);
       ticks = [];
       rows = 0;
     }
-    fired += await fire(options, ticks, now);
-    return fired > 0 ? now : now + LEFT_MS;
+    fired += await fire(options, ticks);
+    return fired > 0 ? wallNow : wallNow + LEFT_MS;
   };
 }
 
@@ -59,7 +64,7 @@ async function planTick(
   { plan, tiers, onSkipped }: ScheduleRunnerOptions,
   schedule: Schedule,
   account: Account | null,
-  now: number,
+  wallNow: number,
 ): Promise<Tick> {
   const planned = account ? await plan(schedule, account) : null;
   if (planned && 'problem' in planned) onSkipped(schedule, planned.problem.message);
@@ -67,17 +72,17 @@ async function planTick(
   return {
     schedule,
     messages: planned && 'messages' in planned ? planned.messages : [],
-    nextAt: 'problem' in cron ? null : nextCronTime(cron, now),
+    nextAt: 'problem' in cron ? null : nextCronTime(cron, wallNow),
     dayMax: account ? tiers[account.tier].messagesPerDayMax : null,
   };
 }
 
 /** Answers how many were taken. One that cannot be written must not keep the others back: then each is tried alone. */
-async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[], now: number): Promise<number> {
+async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[]): Promise<number> {
   if (ticks.length === 0) return 0;
   const { store, onSkipped } = options;
   try {
-    const made = await store.fireSchedules(ticks, now);
+    const made = await store.fireSchedules(ticks, options.now());
     made.forEach((each, index) => {
       if (each === 'overQuota') onSkipped(ticks[index]!.schedule, 'the daily quota of its account is used up');
     });
@@ -88,10 +93,10 @@ async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[], now:
       const [tick] = ticks as [Tick];
       if (tick.messages.length === 0) throw error;
       onSkipped(tick.schedule, error instanceof Error ? error.message : String(error));
-      return fire(options, [{ ...tick, messages: [] }], now);
+      return fire(options, [{ ...tick, messages: [] }]);
     }
   }
   let fired = 0;
-  for (const tick of ticks) fired += await fire(options, [tick], now);
+  for (const tick of ticks) fired += await fire(options, [tick]);
   return fired;
 }

@@ -114,7 +114,7 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
     history({
       stored: [
         stored('m', {
-          attempts: [...[0, 20, 40].map((at, index) => attempt(index + 1, at, cutOff)), attempt(4, 1049)],
+          attempts: [...[0, 20, 40].map((at, index) => attempt(index + 1, at, cutOff)), attempt(4, 1044)],
         }),
       ],
       faults: [crash('m'), crash('m'), crash('m')],
@@ -137,7 +137,7 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
   ['ends', 'held after two crashes alone', history(heldAfter(3, 2))],
   ['ends', 'held although only two crashes met it', history({ ...heldAfter(3, 3), faults: [crash('m'), crash('m')] })],
   ['attempt counts', 'a gap in the numbers', history({ stored: [stored('m', { attempts: [attempt(2, 0)] })] })],
-  ['attempt gaps', 'a retry too soon', history(triedTwice({}, 1009))],
+  ['attempt gaps', 'a retry too soon', history(triedTwice({}, 1004))],
   ['attempt gaps', 'sooner than the answer asked', history(triedTwice({ retryAfterMs: 60_000 }, 50_000))],
   [
     'attempt gaps',
@@ -215,6 +215,18 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
     history({
       publishes: twoQueued,
       stored: [inQueue('a'), inQueue('b')],
+      arrivals: [arrival('b', 20), arrival('a', 30)],
+    }),
+  ],
+  [
+    'overtaken',
+    'the second before the first, because a clock that was set back placed it there',
+    history({
+      publishes: twoQueued.map((each) => ({
+        ...each,
+        messages: each.messages.map((message) => ({ ...message, isUndelayed: true })),
+      })),
+      stored: [{ ...inQueue('a'), firstDueAt: 5000 }, inQueue('b')],
       arrivals: [arrival('b', 20), arrival('a', 30)],
     }),
   ],

@@ -60,7 +60,7 @@ const GOOD: readonly (readonly [what: string, history: History])[] = [
     history({ ...triedTwice({}, 60), publishes: [publish([asked('m', { waitsMs: [50] })])] }),
   ],
   [
-    'a retry that a set clock made early',
+    'a retry that another time of the service made early',
     history({ ...triedTwice({}, -5000), faults: [{ kind: 'clockJump', at: 50, inFlight: ['m'] }] }),
   ],
   [

@@ -20,6 +20,8 @@ export interface ExpectedMessage {
   readonly waitsMs: readonly number[] | null;
   readonly callbackUrl: string | null;
   readonly failureCallbackUrl: string | null;
+  /** Neither a delay nor a time was asked for: it stands in line where it was accepted. */
+  readonly isUndelayed?: boolean;
 }
 
 /** One request to publish: a URL's message, a topic's copies, or a whole batch. It is all or nothing. */
@@ -92,7 +94,7 @@ export type Fault =
       readonly at: number;
       readonly inFlight: readonly string[];
     }
-  /** Somebody set the wall clock. `inFlight`: the messages under way at that moment, whose times mean little. */
+  /** The service takes another time for right than before. `inFlight`: the messages whose stored times mean little then. */
   | { readonly kind: 'clockJump'; readonly at: number; readonly inFlight: readonly string[] };
 
 export interface History {

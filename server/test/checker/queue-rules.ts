@@ -17,7 +17,10 @@ export function* stepsBack(evidence: Evidence): Iterable<string> {
   }
 }
 
-/** What was accepted before another was even asked for, and is due no later, comes first. */
+/**
+ * What was accepted before another was even asked for, and is due no later, comes first. Of two without a delay the times
+ * in the store are not looked at: whatever the clock did, the order is theirs.
+ */
 export function* overtaken(evidence: Evidence): Iterable<string> {
   const { expected, stored } = evidence;
   for (const [queue, arrivals] of serialArrivals(evidence)) {
@@ -28,7 +31,8 @@ export function* overtaken(evidence: Evidence): Iterable<string> {
         if (!mine || !other) continue;
         const isAhead =
           mine.publish === other.publish ? mine.index < other.index : mine.publish.endedAt < other.publish.askedAt;
-        if (isAhead && stored.get(id)!.firstDueAt <= stored.get(earlierId)!.firstDueAt) {
+        const areUndelayed = mine.message.isUndelayed && other.message.isUndelayed;
+        if (isAhead && (areUndelayed || stored.get(id)!.firstDueAt <= stored.get(earlierId)!.firstDueAt)) {
           yield `queue ${queue}: ${earlierId} came before ${id}, which stood ahead of it`;
         }
       }

@@ -17,6 +17,9 @@ export function manualClock(startAt = 1_800_000_000_000): ManualClock {
   const timers = new Set<{ readonly at: number; readonly fire: () => void }>();
   return {
     now: () => startAt + elapsedMs,
+    wallNow: () => startAt + elapsedMs,
+    machineNow: () => startAt + elapsedMs,
+    asleepMs: () => 0,
     monotonicMs: () => elapsedMs,
     after(ms, fire) {
       const timer = { at: elapsedMs + ms, fire };

@@ -80,6 +80,7 @@ export function publisher(tier: TierName = 'free'): Publisher {
 export function planContext(): PlanContext {
   return {
     now: NOW,
+    wallNow: NOW,
     newId: countingIds(),
     deduplicationWindowMs: 600_000,
     sha256: (bytes) => `hash of ${bytes.length} bytes`,

@@ -80,6 +80,7 @@ test('the schedules of one account, however many, do not keep those of another b
   await store.saveSchedule(schedule({ id: 'scd_other', accountId: OTHER_ACCOUNT, nextAt: NOW }));
   const fire = scheduleRunner({
     store,
+    now: () => NOW,
     tiers: DEFAULT_TIERS,
     plan: async (each) => ({ messages: [{ ...site.tickOf(each), accountId: each.accountId }] }),
     onSkipped: () => assert.fail('none is skipped'),

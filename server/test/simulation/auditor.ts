@@ -1,6 +1,7 @@
 // Looks over the store's shoulder: replays every change in the model, holds queues to their order inside the very
 // transaction that starts a message, and compares the database with the model after every event.
 
+import type { KeptTime } from '../../src/domain/clock.ts';
 import type { AloneReply } from '../../src/store/recovery-store.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
@@ -23,10 +24,18 @@ export class Auditor {
   readonly #model: Model;
   readonly #report: (violation: string) => void;
   readonly #say: (line: string) => void;
+  readonly #on: { readonly tick: () => void; readonly kept: () => void };
   #holders = new Set<string>();
   #isChanged = false;
 
-  constructor(database: Database, model: Model, report: (violation: string) => void, say: (line: string) => void) {
+  constructor(
+    database: Database,
+    model: Model,
+    report: (violation: string) => void,
+    say: (line: string) => void,
+    on: { readonly tick: () => void; readonly kept: () => void },
+  ) {
+    this.#on = on;
     this.#database = database;
     this.#model = model;
     this.#report = report;
@@ -49,7 +58,10 @@ export class Auditor {
       Object.assign(verbs, { [name]: watched });
     };
     const model = this.#model;
-    watch('heartbeat', ([id, aliveUntilMs]: [string, number]) => model.aliveUntilMs.set(id, aliveUntilMs));
+    watch('heartbeat', ([id, aliveUntilMs]: [string, number, KeptTime | null]) => {
+      model.aliveUntilMs.set(id, aliveUntilMs);
+      this.#on.kept();
+    });
     watch('claim', ([command]: [ClaimCommand], { claims }: ClaimReply) => {
       this.#checkHolders();
       if (claims.length === 0) return;
@@ -95,6 +107,9 @@ export class Auditor {
       this.#changed();
       if (released.length > 0) this.#say(`let go ${released.join(', ')}`);
       model.releasedHeld(released);
+    });
+    watch('fireSchedules', (_args, { made }) => {
+      for (const each of made) if (each !== null) this.#on.tick();
     });
     watch('saveQueue', () => this.#changed());
     return verbs;

@@ -93,7 +93,7 @@ export class Client {
   }
 
   cancel(node: SimulatedNode, messageId: string, accountId: string): void {
-    const now = node.clock.now();
+    const now = node.time.now();
     this.#trace(`cancel ${messageId}`);
     const end = (outcome: Cancel['outcome']) => {
       this.cancels.push({ messageId, outcome, endedAt: this.#nowMs() });
@@ -117,7 +117,7 @@ export class Client {
       const ids = messages.map(({ id }) => id);
       // Whoever gets no answer may have been heard all the same.
       this.released.push(...ids);
-      return ids.length === 0 ? [] : node.store.releaseHeld(accountId, ids, node.clock.now());
+      return ids.length === 0 ? [] : node.store.releaseHeld(accountId, ids, node.time.now());
     };
     this.#follow(node, false, release(), {
       answered: (released) => {
@@ -137,7 +137,8 @@ export class Client {
           ? { kind: 'url' as const, target: destination.target }
           : { kind: 'topic' as const, topic: (await node.store.getTopic(account.id, destination.topicName))! };
       const plan = planMessages({ ...request, destination: to }, publisher, {
-        now: node.clock.now(),
+        now: node.time.now(),
+        wallNow: node.time.wallNow(),
         newId: node.newId,
         deduplicationWindowMs: 0,
         sha256: hashOf,

@@ -7,6 +7,7 @@ import type { SendJob } from '../../src/delivery/sender.ts';
 import { DEFAULT_TIERS, type Tiers } from '../../src/domain/tier.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
+import { storedTime } from '../../src/store/sqlite/time.ts';
 import { type Command, type Reply, runBatch, type Verbs } from '../../src/store/sqlite/verbs.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
@@ -19,10 +20,15 @@ import { Model } from './model.ts';
 import { type Fate, headerOf, SimulatedNetwork } from './network.ts';
 import { HEADER_PREFIX, type NodeWorld, SimulatedNode } from './node.ts';
 import { Promptness } from './promptness.ts';
+import { Ticks } from './ticks.ts';
 import { Timeline } from './timeline.ts';
 
-/** Long enough that nothing is forgotten before the end of a run. */
-const RETENTION_MS = 365 * 86_400_000;
+/** Longer than a run, and shorter than the clock may be ahead for a while. */
+const RETENTION_MS = 7 * 86_400_000;
+const TEN_DAYS_MS = 10 * 86_400_000;
+const AWAY_MS = 40_000;
+/** Whole milliseconds, and the sums of their parts. */
+const CLOCKS_DIFFER_MS = 5;
 const TIERS: Tiers = {
   free: { ...DEFAULT_TIERS.free, retentionMs: RETENTION_MS },
   paid: { ...DEFAULT_TIERS.paid, retentionMs: RETENTION_MS },
@@ -56,10 +62,19 @@ export class Cluster {
   readonly trace: string[] = [];
   /** When the clock was last set. */
   jumpedAtMs = Number.NEGATIVE_INFINITY;
+  /** When a node last kept the time in the store. */
+  keptAtMs = 0;
   /** Called when a node starts attempts. */
   onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void = () => {};
   readonly #auditor: Auditor;
   readonly #promptness: Promptness;
+  readonly #ticks: Ticks;
+  readonly #timeOf = new WeakMap<SimulatedNode, number>();
+  /** The latest that any node ever took for the time: what was due once stays so. */
+  #latestNow = 0;
+  /** How far the nodes were ahead of the timeline after the last event. */
+  #aheadMs = Number.POSITIVE_INFINITY;
+  #isBehind = false;
   readonly #nodeWorld: NodeWorld;
   readonly #verbs = new Map<string, Verbs>();
   readonly #names = new Map<string, string>();
@@ -71,12 +86,18 @@ export class Cluster {
     const report = (violation: string) => this.report(violation);
     this.model = new Model(
       limits,
-      () => this.timeline.latestNow,
+      () => Math.max(this.#latestNow, ...this.#running().map(({ time }) => time.now())),
       report,
       (happening) => this.note(happening),
     );
-    this.#auditor = new Auditor(this.database, this.model, report, (line) => this.say(line));
+    this.#auditor = new Auditor(this.database, this.model, report, (line) => this.say(line), {
+      tick: () => this.#ticks.tick(this.timeline.nowMs),
+      kept: () => {
+        this.keptAtMs = this.timeline.nowMs;
+      },
+    });
     this.#promptness = new Promptness(limits, this.model, report);
+    this.#ticks = new Ticks(report);
     const log = {
       fate: (fate: Fate) => this.note(`fate ${fate}`),
       arrived: (job: SendJob) => this.#arrived(job),
@@ -89,6 +110,12 @@ export class Cluster {
       network: this.network,
       limits,
       tiers: TIERS,
+      storedTime: () => storedTime(this.database),
+      onClockChange: (node, change) => {
+        this.note(change.kind === 'doubted' ? 'clock not believed' : 'clock believed again');
+        const by = change.kind === 'doubted' ? change.aheadMs : change.movedMs;
+        this.say(`${this.nameOf(node)}: the clock is ${change.kind}, ${by} ms`);
+      },
       runBatch: (node, commands) => this.#runBatch(node, commands),
       observe: (node, event) => this.#observe(node, event),
       onSend: (node, jobs) => {
@@ -164,24 +191,61 @@ export class Cluster {
 
   jump(ms: number): void {
     this.note(ms > 0 ? 'clock set forward' : 'clock set back');
-    this.noteJump();
     this.jumpedAtMs = this.timeline.nowMs;
     this.timeline.clock.jump(ms);
     this.say(`the clock is set by ${ms} ms`);
   }
 
-  /** From now on some of the nodes have another time than before. */
-  noteJump(): void {
+  /** Ten days ahead, and back after less time than it takes to be believed. */
+  jumpAway(): void {
+    this.note('clock ten days ahead for a while');
+    this.jump(TEN_DAYS_MS);
+    this.timeline.after(AWAY_MS, () => this.jump(-TEN_DAYS_MS));
+  }
+
+  #running(): SimulatedNode[] {
+    return [...this.nodes].filter(({ clock }) => clock.state === 'running');
+  }
+
+  /** What a node that serves takes for the wall clock. */
+  wallNow(): number {
+    return this.#running()[0]?.time.wallNow() ?? this.timeline.clock.now();
+  }
+
+  /** What a node takes for the time never goes back, and goes ahead only when the wall clock does and is believed. */
+  #watchTime(): void {
+    const running = this.#running();
+    if (running.length === 0) return;
+    for (const node of running) {
+      const now = node.time.now();
+      // Whoever starts knows at least what was written.
+      const before = this.#timeOf.get(node) ?? storedTime(this.database).newestAt ?? 0;
+      if (now < before) this.report(`the time of ${this.nameOf(node)} went back by ${before - now} ms`);
+      this.#timeOf.set(node, now);
+    }
+    const now = Math.max(...running.map((node) => this.#timeOf.get(node)!));
+    this.#latestNow = Math.max(this.#latestNow, now);
+    const aheadMs = now - this.timeline.nowMs;
+    // Or a start does not know how long nothing ran.
+    const isBehind = now + CLOCKS_DIFFER_MS < this.#latestNow;
+    if (aheadMs > this.#aheadMs + CLOCKS_DIFFER_MS || (isBehind && !this.#isBehind)) this.#noteJump();
+    this.#isBehind = isBehind;
+    this.#aheadMs = aheadMs;
+  }
+
+  #noteJump(): void {
     const open = [...this.model.entries.values()].filter(({ state }) => state === 'pending' || state === 'claimed');
     this.faults.push({ kind: 'clockJump', at: this.timeline.nowMs, inFlight: open.map(({ id }) => id) });
   }
 
   /** After every event. */
   check(): void {
+    this.#watchTime();
+    this.#ticks.check(this.nodes, this.timeline.nowMs);
     this.#auditor.check();
     this.#noteLapses();
     this.#checkTakeovers();
-    this.#promptness.check(this.database, this.nodes, this.timeline.nowMs, this.timeline.clock.now());
+    this.#promptness.check(this.database, this.nodes, this.timeline.nowMs, this.#latestNow);
   }
 
   #runBatch(node: SimulatedNode, commands: readonly Command[]): readonly Reply[] {

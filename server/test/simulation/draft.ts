@@ -70,6 +70,7 @@ export class Drafter {
     const callback = chance.isTrue(30) ? this.#callback('callback') : null;
     const failureCallback = chance.isTrue(30) ? this.#callback('failure') : null;
     const queueName = chance.isTrue(45) ? chance.pick(Object.keys(QUEUES)) : null;
+    const notBefore = chance.isTrue(5) ? this.#wallNow() + chance.between(-5000, 15_000) : null;
     const expected: Omit<ExpectedMessage, 'url'> = {
       id: null,
       method: settings.method ?? 'POST',
@@ -80,6 +81,7 @@ export class Drafter {
       waitsMs: wait && Array.from({ length: retriesMax }, (_, retried) => wait[1](retried)),
       callbackUrl: callback?.target.url ?? null,
       failureCallbackUrl: failureCallback?.target.url ?? null,
+      isUndelayed: settings.delayMs === null && notBefore === null,
     };
     return {
       destination: topicName === null ? { target: targetOf(url) } : { topicName },
@@ -87,7 +89,7 @@ export class Drafter {
         queueName,
         contentType,
         settings,
-        notBefore: chance.isTrue(5) ? this.#wallNow() + chance.between(-5000, 15_000) : null,
+        notBefore,
         callback,
         failureCallback,
         labels: [],

@@ -17,6 +17,8 @@ import { heartbeat } from '../../src/upkeep/leases.ts';
 import { CALLBACK_URL, callbackTo, countingIds, planned } from '../domain/given.ts';
 import { ManualClock, seededRandom } from '../manual-clock.ts';
 
+const KEPT = { wallAt: 0, trustedAt: 0, orderAt: 0, doubtedMs: 0 };
+
 const NODE = 'nod_1';
 const AWAY: Reply = { error: 'the store is away', reason: 'full' };
 
@@ -92,7 +94,7 @@ class Node {
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Postrider-', userAgent: 'test' },
       limits: { concurrency, accountConcurrency: 100, hostConcurrency: 100, bodyBytes: 1_000_000 },
-      heartbeat: heartbeat(this.store, NODE),
+      heartbeat: heartbeat(this.store, NODE, { keep: async (keep) => void (await keep(KEPT)) }),
       upkeep: () => [],
       fireSchedules: async () => null,
       observe: (event) => {

@@ -46,7 +46,7 @@ export class Model {
   readonly aliveUntilMs = new Map<string, number>();
   readonly #leases = new Map<string, Entry>();
   readonly #limits: EngineLimits;
-  /** The latest time the wall clock ever showed: what was due once stays so when the clock is set back. */
+  /** The latest that any node ever took for the time: what was due once stays so. */
   readonly #latestNow: () => number;
   readonly #report: (violation: string) => void;
   readonly #note: (happening: Happening) => void;

@@ -4,6 +4,7 @@
 import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
 import { WireWindow } from '../../src/delivery/wire-window.ts';
 import type { HeaderList, Outcome } from '../../src/domain/message.ts';
+import type { Clock } from '../../src/world.ts';
 import type { Chance } from './chance.ts';
 import { POISON_HOST } from './draft.ts';
 import type { ProcessClock, Timeline } from './timeline.ts';
@@ -74,8 +75,8 @@ export class SimulatedNetwork {
   }
 
   /** The sender of one process. */
-  sender(clock: ProcessClock): SimulatedSender {
-    return new SimulatedSender(clock, this);
+  sender(clock: ProcessClock, time: Pick<Clock, 'now'>): SimulatedSender {
+    return new SimulatedSender(clock, time, this);
   }
 
   /** Lets a host behave differently from now on. */
@@ -192,6 +193,7 @@ class Exchange {
 
 export class SimulatedSender implements Sender {
   readonly #clock: ProcessClock;
+  readonly #time: Pick<Clock, 'now'>;
   readonly #network: SimulatedNetwork;
   readonly #wire: WireWindow;
   readonly #running = new Set<Exchange>();
@@ -202,8 +204,9 @@ export class SimulatedSender implements Sender {
   /** Called with what is still running when the sender is closed. */
   onCutOff: (messageIds: readonly string[]) => void = () => {};
 
-  constructor(clock: ProcessClock, network: SimulatedNetwork) {
+  constructor(clock: ProcessClock, time: Pick<Clock, 'now'>, network: SimulatedNetwork) {
     this.#clock = clock;
+    this.#time = time;
     this.#network = network;
     this.#wire = new WireWindow(clock);
   }
@@ -215,13 +218,13 @@ export class SimulatedSender implements Sender {
   send(jobs: readonly SendJob[]): void {
     this.onSend(jobs);
     for (const job of jobs) {
-      const startedAt = this.#clock.now();
+      const startedAt = this.#time.now();
       const { lease } = job;
       const exchange = this.#network.start(job, this.#clock, this.#wire, {
         written: () => this.#onWritten([lease]),
         report: (outcome) => {
           this.#running.delete(exchange);
-          this.#ended.push({ lease, startedAt, endedAt: this.#clock.now(), outcome });
+          this.#ended.push({ lease, startedAt, endedAt: this.#time.now(), outcome });
           if (this.#ended.length === 1) this.#clock.after(1, () => this.#handOver());
         },
       });

@@ -4,14 +4,19 @@
 import { Engine, type EngineEvent } from '../../src/delivery/engine.ts';
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
 import type { SendJob } from '../../src/delivery/sender.ts';
+import type { ClockChange } from '../../src/domain/clock.ts';
 import { idMaker } from '../../src/domain/id.ts';
 import type { Tiers } from '../../src/domain/tier.ts';
 import type { Executor } from '../../src/store/sqlite/executor.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { StoredTime } from '../../src/store/time-store.ts';
 import { heartbeat, orphans } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
+import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
+import { scheduleRunner } from '../../src/upkeep/schedules.ts';
+import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import type { Chance } from './chance.ts';
 import type { SimulatedNetwork, SimulatedSender } from './network.ts';
 import { ProcessClock, type Timeline } from './timeline.ts';
@@ -26,7 +31,10 @@ export interface NodeWorld {
   readonly tiers: Tiers;
   /** Runs a batch on the shared database, as one transaction. */
   readonly runBatch: (node: SimulatedNode, commands: readonly Command[]) => readonly Reply[];
+  /** What the file has kept of the time. */
+  readonly storedTime: () => StoredTime;
   readonly observe: (node: SimulatedNode, event: EngineEvent) => void;
+  readonly onClockChange: (node: SimulatedNode, change: ClockChange) => void;
   readonly onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void;
   /** A message was cut off because the node was told to stop. */
   readonly onCutOff: (node: SimulatedNode, messageIds: readonly string[]) => void;
@@ -40,6 +48,8 @@ interface Call {
 export class SimulatedNode {
   readonly id: string;
   readonly clock: ProcessClock;
+  /** What the process takes for the time, whatever the wall clock shows. */
+  readonly time: ServiceClock;
   readonly store: Store;
   readonly engine: Engine;
   readonly newId: ReturnType<typeof idMaker>;
@@ -64,19 +74,24 @@ export class SimulatedNode {
     this.startedAtMs = timeline.nowMs;
     this.undisturbedSinceMs = timeline.nowMs;
     this.clock = new ProcessClock(timeline);
+    this.time = new ServiceClock({
+      machine: this.clock,
+      usesStoreClock: false,
+      onChange: (change) => world.onClockChange(this, change),
+    });
     this.newId = idMaker(
-      () => timeline.clock.now(),
+      () => this.time.now(),
       (length) => chance.bytes(length),
     );
     this.id = this.newId('nod');
     this.store = createSqliteStore({
       executor: this.#executor(),
-      clock: this.clock,
+      clock: this.time,
       timers: this.clock,
       node: this.id,
       onBroken: (error) => world.observe(this, { kind: 'trouble', during: 'storing', error }),
     });
-    this.sender = network.sender(this.clock);
+    this.sender = network.sender(this.clock, this.time);
     this.sender.onSend = (jobs) => world.onSend(this, jobs);
     this.sender.onCutOff = (messageIds) => world.onCutOff(this, messageIds);
     const { store, id } = this;
@@ -84,17 +99,29 @@ export class SimulatedNode {
       node: id,
       store,
       sender: this.sender,
-      world: { clock: this.clock, random: chance },
+      world: { clock: this.time, random: chance },
       newId: this.newId,
       tiers,
       style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
       limits,
-      heartbeat: heartbeat(store, id),
-      upkeep: (recovery) => [orphans(store, id, recovery), retention(store, tiers)],
-      fireSchedules: async () => null,
+      heartbeat: heartbeat(store, id, this.time),
+      upkeep: (recovery) => [
+        orphans(store, id, recovery),
+        retention(store, tiers, () => this.time.isProven),
+        scheduleTimes(store, this.time),
+      ],
+      fireSchedules: scheduleRunner({
+        store,
+        now: () => this.time.now(),
+        tiers,
+        // A tick makes no message: whether it comes in time is all that is looked at.
+        plan: async () => ({ messages: [] }),
+        onSkipped: () => {},
+      }),
       observe: (event) => world.observe(this, event),
     });
-    this.engine.start();
+    // As a start does: before anything else. The file answers at once.
+    void this.time.begin({ storedTime: async () => world.storedTime() }).then(() => this.engine.start());
   }
 
   get isServing(): boolean {

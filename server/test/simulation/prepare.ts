@@ -1,5 +1,6 @@
 // What is in the store before a run begins: two accounts, their topics and queues.
 
+import type { Schedule } from '../../src/domain/schedule.ts';
 import { createVerbs } from '../../src/store/sqlite/verbs.ts';
 import type { Cluster } from './cluster.ts';
 import { type DraftAccount, QUEUES, TOPICS } from './draft.ts';
@@ -21,4 +22,24 @@ export function prepare({ database, timeline }: Cluster): void {
     }
     for (const [name, parallelism] of Object.entries(QUEUES)) verbs.saveQueue(id, name, { parallelism }, now);
   }
+  verbs.saveSchedule(everyMinute(ACCOUNTS[0]!.id, now));
+}
+
+/** Its ticks make no message: whether they come is looked at. */
+function everyMinute(accountId: string, now: number): Schedule {
+  return {
+    id: 'scd_minute',
+    accountId,
+    cron: '* * * * *',
+    destination: 'https://a.example/tick',
+    queueName: null,
+    headers: [],
+    body: new Uint8Array(0),
+    callerIp: null,
+    isPaused: false,
+    nextAt: now + 60_000,
+    lastAt: null,
+    lastMessageIds: [],
+    createdAt: now,
+  };
 }

@@ -13,7 +13,18 @@ import { Trouble } from './trouble.ts';
 /** How often, and what it does with one of the nodes that serve. */
 type Action = readonly [weight: number, act: (node: SimulatedNode) => void];
 
-const TROUBLES: ReadonlySet<string> = new Set(['crash', 'crashAll', 'storm', 'freeze', 'cutOff', 'stop', 'jump']);
+const TROUBLES: ReadonlySet<string> = new Set([
+  'crash',
+  'crashAll',
+  'storm',
+  'freeze',
+  'cutOff',
+  'stop',
+  'jump',
+  'jumpAway',
+]);
+
+const JUMPS_MS = [-3_600_000, -600_000, -60_000, -3000, -2000, 3000, 60_000, 600_000];
 
 /** Between two actions. In a long pause nothing happens that could wake an engine by accident. */
 const PAUSES_MS = { none: [0, 20], short: [20, 2500], long: [15_000, 40_000] } as const;
@@ -94,7 +105,8 @@ export class Script {
       freeze: [3, (node) => this.#publishThen(node, () => trouble.freeze(node))],
       cutOff: [2, (node) => trouble.cutOff(node)],
       stop: [2, (node) => this.#publishThen(node, () => trouble.stop(node))],
-      jump: [2, () => this.#cluster.jump(this.#chance.pick([-600_000, -60_000, -3000, 3000, 60_000, 600_000]))],
+      jump: [2, () => this.#cluster.jump(this.#chance.pick(JUMPS_MS))],
+      jumpAway: [1, () => this.#cluster.jumpAway()],
     };
   }
 
@@ -173,7 +185,7 @@ export class Script {
     const name = this.#chance.pick(Object.keys(QUEUES));
     this.#paused.set(`${id}/${name}`, [id, name]);
     this.#cluster.say(`pause ${id}/${name}`);
-    node.store.saveQueue(id, name, { isPaused: true }, node.clock.now()).then(
+    node.store.saveQueue(id, name, { isPaused: true }, node.time.now()).then(
       () => this.#cluster.note('pause'),
       () => {},
     );
@@ -184,7 +196,7 @@ export class Script {
     if (paused.length === 0) return;
     const [id, name] = this.#chance.pick(paused);
     this.#cluster.say(`resume ${id}/${name}`);
-    node.store.saveQueue(id, name, { isPaused: false }, node.clock.now()).then(
+    node.store.saveQueue(id, name, { isPaused: false }, node.time.now()).then(
       () => this.#cluster.note('resume'),
       () => {},
     );
@@ -195,7 +207,7 @@ export class Script {
     const parallelism = this.#chance.pick([1, 2, 3, 5]);
     this.#cluster.say(`${id}/bulk may have ${parallelism}`);
     if (parallelism < 3) this.#cluster.note('parallelism lowered');
-    node.store.saveQueue(id, 'bulk', { parallelism }, node.clock.now()).catch(() => {});
+    node.store.saveQueue(id, 'bulk', { parallelism }, node.time.now()).catch(() => {});
   }
 
   #changeMood(): void {
@@ -207,7 +219,7 @@ export class Script {
   #resumeAll(): void {
     const node = [...this.#cluster.nodes].find((each) => each.isServing);
     for (const [key, [id, name]] of node ? this.#paused : []) {
-      node!.store.saveQueue(id, name, { isPaused: false }, node!.clock.now()).then(
+      node!.store.saveQueue(id, name, { isPaused: false }, node!.time.now()).then(
         () => this.#paused.delete(key),
         () => {},
       );

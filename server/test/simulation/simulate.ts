@@ -53,7 +53,7 @@ export async function simulate(seed: number): Promise<RunResult> {
     script.afterSend(node, jobs);
   };
   prepare(cluster);
-  const script = new Script(cluster, client, chance, new Drafter(chance, () => timeline.clock.now()));
+  const script = new Script(cluster, client, chance, new Drafter(chance, () => cluster.wallNow()));
   timeline.after(0, () => script.begin());
 
   while (!script.isOver && cluster.violations.length === 0) await step(cluster, script);

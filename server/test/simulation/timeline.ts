@@ -18,7 +18,6 @@ export class Timeline {
   /** By time, latest first; for one moment the newest first. */
   readonly #events: Event[] = [];
   #fired = 0;
-  #latestNow = 0;
 
   get fired(): number {
     return this.#fired;
@@ -26,11 +25,6 @@ export class Timeline {
 
   get nowMs(): number {
     return this.clock.monotonicMs();
-  }
-
-  /** The latest time the wall clock has shown so far. */
-  get latestNow(): number {
-    return Math.max(this.#latestNow, this.clock.now());
   }
 
   after(ms: number, fire: () => void): () => void {
@@ -50,7 +44,6 @@ export class Timeline {
     if (!event) return false;
     this.#fired += 1;
     this.clock.advance(event.at - this.nowMs);
-    this.#latestNow = this.latestNow;
     event.fire();
     return true;
   }
@@ -78,6 +71,18 @@ export class ProcessClock implements Clock {
   now(): number {
     this.#requireProgress();
     return this.#timeline.clock.now();
+  }
+
+  wallNow(): number {
+    return this.now();
+  }
+
+  machineNow(): number {
+    return this.now();
+  }
+
+  asleepMs(): number {
+    return 0;
   }
 
   monotonicMs(): number {

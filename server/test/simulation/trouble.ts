@@ -7,6 +7,8 @@ import type { Cluster } from './cluster.ts';
 import type { SimulatedNode } from './node.ts';
 
 const DRAIN_MS = 5000;
+/** By then a running node has kept the time once more. */
+const KEPT_AGAIN_MS = 6000;
 
 export class Trouble {
   readonly #cluster: Cluster;
@@ -14,7 +16,6 @@ export class Trouble {
   readonly #chance: Chance;
   readonly #nodesWanted: number;
   readonly #stopping = new Set<SimulatedNode>();
-  readonly #frozenAtMs = new Map<SimulatedNode, number>();
 
   constructor(cluster: Cluster, client: Client, chance: Chance, nodesWanted: number) {
     this.#cluster = cluster;
@@ -49,7 +50,6 @@ export class Trouble {
     this.#cluster.note('freeze');
     this.#cluster.say(`${this.#cluster.nameOf(node)} freezes for ${ms} ms`);
     node.clock.freeze();
-    this.#frozenAtMs.set(node, this.#cluster.timeline.nowMs);
     this.#cluster.timeline.after(ms, () => this.#wake(node));
   }
 
@@ -83,15 +83,13 @@ export class Trouble {
       this.#reconnect(node);
       this.#wake(node);
     }
-    this.startMissing();
+    for (let count = this.#cluster.nodes.size; count < this.#nodesWanted; count += 1) this.#restartAfter(0);
   }
 
   #wake(node: SimulatedNode): void {
     if (node.clock.state !== 'frozen') return;
     this.#cluster.say(`${this.#cluster.nameOf(node)} wakes`);
     node.undisturbedSinceMs = this.#cluster.timeline.nowMs;
-    // What it was about to ask of the store has the time of before.
-    if (this.#cluster.jumpedAtMs >= this.#frozenAtMs.get(node)!) this.#cluster.noteJump();
     node.clock.wake();
   }
 
@@ -120,7 +118,11 @@ export class Trouble {
 
   #restartAfter(ms: number): void {
     this.#cluster.timeline.after(ms, () => {
-      if (this.#cluster.nodes.size < this.#nodesWanted) this.#cluster.start();
+      if (this.#cluster.nodes.size >= this.#nodesWanted) return;
+      // A node that joins others asks them for the time: what they have kept must be newer than the jump.
+      const isKept = this.#cluster.keptAtMs > this.#cluster.jumpedAtMs;
+      if (this.#cluster.nodes.size > 0 && !isKept) return this.#restartAfter(KEPT_AGAIN_MS);
+      this.#cluster.start();
     });
   }
 }

@@ -64,6 +64,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'store/recovery-store.ts': 'store port',
   'store/numbers-store.ts': 'store port',
   'store/list-store.ts': 'store port',
+  'store/time-store.ts': 'store port',
 };
 
 /** The part a path of the repository belongs to, or null when it belongs to none. */

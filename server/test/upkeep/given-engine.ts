@@ -121,7 +121,13 @@ export class Site {
       },
       heartbeat: null,
       upkeep: () => options.upkeep?.(store) ?? [],
-      fireSchedules: scheduleRunner({ store, plan, tiers: DEFAULT_TIERS, onSkipped: ({ id }) => skipped.push(id) }),
+      fireSchedules: scheduleRunner({
+        store,
+        now: () => this.now,
+        plan,
+        tiers: DEFAULT_TIERS,
+        onSkipped: ({ id }) => skipped.push(id),
+      }),
       observe: (event) => {
         if (event.kind === 'trouble') throw event.error;
       },

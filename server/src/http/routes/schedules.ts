@@ -97,7 +97,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       handle: async ({ principal, params }) => {
         const schedule = await find(principal, params.scheduleId);
         const cron = parseCron(schedule.cron);
-        const nextAt = 'problem' in cron ? null : nextCronTime(cron, world.clock.now());
+        const nextAt = 'problem' in cron ? null : nextCronTime(cron, world.clock.wallNow());
         if (schedule.isPaused) await store.setScheduleNext(principal.account.id, schedule.id, nextAt, false);
         return {};
       },
@@ -148,7 +148,7 @@ export function scheduleRoutes(api: Api, context: ApiContext): void {
       const cron = parseCron(query.cron);
       if ('problem' in cron) throw new ApiError('bad_cron', `cron: ${cron.problem}`);
       const times: number[] = [];
-      let at: number | null = world.clock.now();
+      let at: number | null = world.clock.wallNow();
       while (times.length < TICKS_SHOWN) {
         at = nextCronTime(cron, at);
         if (at === null) break;

@@ -6,16 +6,6 @@ import type { Database } from './database.ts';
 /** Nodes that were not heard of for so long are no longer listed. */
 const FORGET_AFTER = '1 hour';
 
-export async function beat(database: Database, node: string, ttlMs: number, about: NodeAbout): Promise<void> {
-  await database.run(
-    `INSERT INTO nodes AS n (id, alive_until, about) VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3)
-       ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`,
-    node,
-    ttlMs,
-    JSON.stringify(about),
-  );
-}
-
 /** A node that stops in good order is gone at once. */
 export async function leave(database: Database, node: string): Promise<void> {
   await database.run(

@@ -57,6 +57,16 @@ CREATE TABLE bodies (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
+CREATE TABLE clock (
+  only_row   integer NOT NULL,
+  wall_at    bigint NOT NULL,
+  trusted_at bigint NOT NULL,
+  order_at   bigint NOT NULL,
+  doubted_ms bigint NOT NULL,
+  CONSTRAINT clock_pkey PRIMARY KEY (only_row),
+  CONSTRAINT clock_only_row_check CHECK ((only_row = 1))
+) WITH (fillfactor = 50);
+
 CREATE TABLE deduplication (
   account_id text COLLATE "C" NOT NULL,
   key        text COLLATE "C" NOT NULL,
@@ -303,4 +313,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (11);
+INSERT INTO schema_version (version) VALUES (12);

@@ -29,13 +29,14 @@ import { PLAIN } from './lease.ts';
 import { listVerbs } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
-import { beat, leave, listNodes } from './nodes.ts';
+import { leave, listNodes } from './nodes.ts';
 import { numberVerbs } from './number-verbs.ts';
 import type { Pool } from './pool.ts';
 import * as queues from './queues.ts';
-import * as schedules from './schedules.ts';
+import { scheduleVerbs } from './schedule-verbs.ts';
 import * as search from './search.ts';
 import { cancel, deliverNow, isPlain, type SettleReply, settle } from './settle.ts';
+import * as time from './time.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
 
@@ -229,11 +230,13 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     async release(leases, now) {
       noteDue(await writing(release)(leases, node, now), now);
     },
-    async heartbeat(id, ttlMs) {
+    async heartbeat(id, ttlMs, kept = null) {
       const startedAtMs = timers.monotonicMs();
-      await told(pool.beat((database) => beat(database, id, ttlMs, about)));
+      const heard = await told(pool.beat((database) => time.beat(database, id, ttlMs, about, kept)));
       aliveUntilMs = startedAtMs + ttlMs - ALIVE_MARGIN_MS;
+      return heard;
     },
+    storedTime: reading(time.storedTime),
     async orphanedClaims(id) {
       if (!doubts.isEmpty && (await releaseDoubts())) offer.lookAgain();
       return reading(orphanedClaims)(id);
@@ -315,30 +318,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       noteDue(now, now);
       return flowKey;
     },
-    async saveSchedule(schedule) {
-      await writing(schedules.saveSchedule)(schedule);
-      offer.noteSchedule(schedule.nextAt);
-      hints.work();
-    },
-    getSchedule: reading(schedules.getSchedule),
-    deleteSchedule: writing(schedules.deleteSchedule),
-    async setScheduleNext(accountId, id, nextAt, isPaused) {
-      const isKnown = await writing(schedules.setScheduleNext)(accountId, id, nextAt, isPaused);
-      offer.noteSchedule(nextAt);
-      hints.work();
-      return isKnown;
-    },
-    async dueSchedules(now, limits) {
-      const answer = await reading(schedules.dueSchedules)(now, limits, shard);
-      offer.setSchedule(answer.nextAt);
-      return answer;
-    },
-    async fireSchedules(ticks, now) {
-      const { made, dueAt } = await writing(schedules.fireSchedules)(ticks, now);
-      noteDue(dueAt, now);
-      noteJournal();
-      return made;
-    },
+    ...scheduleVerbs({ reading, writing, offer, hints, shard, noteDue, noteJournal }),
     createJob: writing(jobs.createJob),
     getJob: reading(jobs.getJob),
     runningJobs: reading(jobs.runningJobs),

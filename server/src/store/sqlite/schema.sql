@@ -298,4 +298,14 @@ CREATE TABLE activity_hours (
 CREATE INDEX activity_hours_by_time ON activity_hours (at);
 CREATE INDEX messages_dead ON messages (account_id, seq) WHERE state = 'failed' AND retried_at IS NULL;
 
-PRAGMA user_version = 10;
+CREATE TABLE clock (
+  only_row   INTEGER PRIMARY KEY CHECK (only_row = 1),
+  -- What the wall clock showed, what was believed, and the time of order, which never goes back.
+  wall_at    INTEGER NOT NULL,
+  trusted_at INTEGER NOT NULL,
+  order_at   INTEGER NOT NULL,
+  -- For how long the wall clock had not been believed.
+  doubted_ms INTEGER NOT NULL
+) STRICT;
+
+PRAGMA user_version = 11;

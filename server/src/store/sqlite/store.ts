@@ -96,9 +96,16 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     async release(leases, now) {
       noteDue(await call('release', leases, node, now));
     },
-    async heartbeat(id, ttlMs) {
-      await call('heartbeat', id, clock.monotonicMs() + ttlMs);
+    async heartbeat(id, ttlMs, time) {
+      const kept = await call('heartbeat', id, clock.monotonicMs() + ttlMs, time ?? null);
       aliveUntil = clock.now() + ttlMs;
+      return { kept, wallAt: null };
+    },
+    storedTime: () => call('storedTime'),
+    scheduleTimes: (after, limit) => call('scheduleTimes', after, limit),
+    async moveSchedules(moves) {
+      await call('moveSchedules', moves);
+      for (const { nextAt } of moves) offer.noteSchedule(nextAt);
     },
     // A file belongs to one process: there is no other node to tell of.
     listNodes: async () => [{ ...about, id: node, startedAt, aliveUntil, isAlive: aliveUntil > clock.now() }],

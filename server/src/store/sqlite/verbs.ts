@@ -25,6 +25,7 @@ import * as search from './search.ts';
 import * as sessions from './sessions.ts';
 import { cancel, deliverNow, settle } from './settle.ts';
 import * as statistics from './statistics.ts';
+import * as time from './time.ts';
 import * as topics from './topics.ts';
 import { Usage } from './usage.ts';
 import { whyFacts } from './why.ts';
@@ -52,13 +53,10 @@ export function createVerbs(database: Database) {
     settle: (settlements: readonly Settlement[], now: number, estate: Estate | null) =>
       settle(database, books, settlements, now, estate),
     release: (leases: readonly string[], node: string, now: number) => release(database, leases, node, now),
-    heartbeat: (node: string, aliveUntil: number): void => {
-      database.run(
-        'INSERT INTO nodes (id, alive_until) VALUES (?, ?) ON CONFLICT DO UPDATE SET alive_until = excluded.alive_until',
-        node,
-        aliveUntil,
-      );
-    },
+    heartbeat: on(time.heartbeat),
+    storedTime: on(time.storedTime),
+    scheduleTimes: on(time.scheduleTimes),
+    moveSchedules: on(time.moveSchedules),
     orphanedClaims: (node: string, aliveAt: number): Claim[] => orphanedClaims(database, node, aliveAt),
     claimAlone: writing(claimAlone),
     recovery: on(recovery),

@@ -1,0 +1,95 @@
+// Signs of life, the time as the nodes last knew it, and when schedules run. The wall clock of all nodes is the
+// database's.
+
+import type { KeptTime } from '../../domain/clock.ts';
+import type { NodeAbout } from '../../domain/node.ts';
+import type { HeardTime, ScheduleTime, StoredTime } from '../time-store.ts';
+import type { Database } from './database.ts';
+
+interface HeardRow {
+  readonly wall_at: number;
+  /** Null when nothing was kept yet; then the others are, too. */
+  readonly kept_at: number | null;
+  readonly trusted_at: number;
+  readonly order_at: number;
+  readonly doubted_ms: number;
+}
+
+const HEARD = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS wall_at, c.wall_at AS kept_at,
+    c.trusted_at, c.order_at, c.doubted_ms
+  FROM (SELECT 1) AS always LEFT JOIN clock c ON true`;
+
+/** The clock's row is written by every node, a few bytes every few seconds; the last one has the say. */
+export async function beat(
+  database: Database,
+  node: string,
+  ttlMs: number,
+  about: NodeAbout,
+  time: KeptTime | null,
+): Promise<HeardTime> {
+  // What is read is what was there before.
+  const row = await database.get<HeardRow>(
+    `WITH node AS (
+         INSERT INTO nodes AS n (id, alive_until, about)
+           VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3)
+           ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until),
+       kept AS (
+         INSERT INTO clock (only_row, wall_at, trusted_at, order_at, doubted_ms)
+           SELECT 1, $4::bigint, $5::bigint, $6::bigint, $7::bigint WHERE $4::bigint IS NOT NULL
+           ON CONFLICT (only_row) DO UPDATE SET wall_at = excluded.wall_at, trusted_at = excluded.trusted_at,
+             order_at = excluded.order_at, doubted_ms = excluded.doubted_ms)
+     ${HEARD}`,
+    node,
+    ttlMs,
+    JSON.stringify(about),
+    time?.wallAt ?? null,
+    time?.trustedAt ?? null,
+    time?.orderAt ?? null,
+    time?.doubtedMs ?? null,
+  );
+  return toHeardTime(row!);
+}
+
+export async function storedTime(database: Database): Promise<StoredTime> {
+  // The newest places in line: a message without a queue stands before nobody.
+  const newest = await database.get<{ at: number | null }>('SELECT max(line_at) AS at FROM queues');
+  const heard = toHeardTime((await database.get<HeardRow>(HEARD))!);
+  return { ...heard, newestAt: newest!.at };
+}
+
+function toHeardTime({ wall_at: wallAt, kept_at, trusted_at, order_at, doubted_ms }: HeardRow): HeardTime {
+  if (kept_at === null) return { kept: null, wallAt };
+  return { kept: { wallAt: kept_at, trustedAt: trusted_at, orderAt: order_at, doubtedMs: doubted_ms }, wallAt };
+}
+
+export function scheduleTimes(
+  database: Database,
+  after: Pick<ScheduleTime, 'accountId' | 'id'>,
+  limit: number,
+): Promise<ScheduleTime[]> {
+  return database.all<ScheduleTime>(
+    `SELECT account_id AS "accountId", id, cron, next_at AS "nextAt" FROM schedules
+       WHERE (account_id, id) > ($1, $2) AND next_at IS NOT NULL ORDER BY account_id, id LIMIT $3`,
+    after.accountId,
+    after.id,
+    limit,
+  );
+}
+
+export async function moveSchedules(
+  database: Database,
+  moves: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[],
+): Promise<void> {
+  await database.run(
+    `UPDATE schedules s SET next_at = g.next_at
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+         AS g (account_id, id, cron, before_at, next_at)
+       WHERE s.account_id = g.account_id AND s.id = g.id AND s.cron = g.cron AND s.next_at = g.before_at
+         AND NOT s.is_paused`,
+    moves.map(({ schedule }) => schedule.accountId),
+    moves.map(({ schedule }) => schedule.id),
+    moves.map(({ schedule }) => schedule.cron),
+    moves.map(({ schedule }) => schedule.nextAt),
+    moves.map(({ nextAt }) => nextAt),
+  );
+}

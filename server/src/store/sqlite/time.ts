@@ -1,0 +1,77 @@
+// Signs of life, the time as it was last known, and when schedules run.
+
+import type { KeptTime } from '../../domain/clock.ts';
+import type { ScheduleTime, StoredTime } from '../time-store.ts';
+import type { Database } from './database.ts';
+
+/** The newest messages: one that was a moment longer on its way may stand behind a later one. */
+const NEWEST_ROWS = 100;
+
+/** `aliveUntilMs` is on the machine's monotonic clock. */
+export function heartbeat(
+  database: Database,
+  node: string,
+  aliveUntilMs: number,
+  time: KeptTime | null,
+): KeptTime | null {
+  database.run(
+    'INSERT INTO nodes (id, alive_until) VALUES (?, ?) ON CONFLICT DO UPDATE SET alive_until = excluded.alive_until',
+    node,
+    aliveUntilMs,
+  );
+  const before = keptTime(database);
+  if (!time) return before;
+  database.run(
+    'INSERT OR REPLACE INTO clock (only_row, wall_at, trusted_at, order_at, doubted_ms) VALUES (1, ?, ?, ?, ?)',
+    time.wallAt,
+    time.trustedAt,
+    time.orderAt,
+    time.doubtedMs,
+  );
+  return before;
+}
+
+function keptTime(database: Database): KeptTime | null {
+  const kept = database.get<KeptTime>(
+    'SELECT wall_at AS wallAt, trusted_at AS trustedAt, order_at AS orderAt, doubted_ms AS doubtedMs FROM clock',
+  );
+  return kept ?? null;
+}
+
+export function storedTime(database: Database): StoredTime {
+  const newest = database.get<{ at: number | null }>(
+    'SELECT max(created_at) AS at FROM (SELECT created_at FROM messages ORDER BY seq DESC LIMIT ?)',
+    NEWEST_ROWS,
+  )!;
+  return { kept: keptTime(database), newestAt: newest.at, wallAt: null };
+}
+
+export function scheduleTimes(
+  database: Database,
+  after: Pick<ScheduleTime, 'accountId' | 'id'>,
+  limit: number,
+): ScheduleTime[] {
+  return database.all<ScheduleTime>(
+    `SELECT account_id AS accountId, id, cron, next_at AS nextAt FROM schedules
+       WHERE (account_id, id) > (?, ?) AND next_at IS NOT NULL ORDER BY account_id, id LIMIT ?`,
+    after.accountId,
+    after.id,
+    limit,
+  );
+}
+
+export function moveSchedules(
+  database: Database,
+  moves: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[],
+): void {
+  for (const { schedule, nextAt } of moves) {
+    database.run(
+      'UPDATE schedules SET next_at = ? WHERE account_id = ? AND id = ? AND cron = ? AND next_at = ? AND is_paused = 0',
+      nextAt,
+      schedule.accountId,
+      schedule.id,
+      schedule.cron,
+      schedule.nextAt,
+    );
+  }
+}

@@ -1,0 +1,49 @@
+// Lets schedules run when they should after the wall clock was set back: what was reckoned by a clock that was ahead lies
+// too far in the future. A pass over all of them at the start and after each time the clock was set back.
+
+import { eachMax } from '../domain/budgets.ts';
+import { CLOCK_STEP_MS_MAX } from '../domain/clock.ts';
+import { nextCronTime, parseCron } from '../domain/cron.ts';
+import type { Store } from '../store/store.ts';
+import type { ScheduleTime } from '../store/time-store.ts';
+import type { ServiceClock } from './service-clock.ts';
+
+const EVERY_MS = 5000;
+/** Between two pieces of a pass: room for others. */
+const PIECE_EVERY_MS = 20;
+
+export function scheduleTimes(
+  store: Pick<Store, 'scheduleTimes' | 'moveSchedules'>,
+  clock: Pick<ServiceClock, 'timesSetBack' | 'wallNow'>,
+) {
+  const limit = eachMax('upkeepRows');
+  const first = { accountId: '', id: '' };
+  let after = first;
+  /** What the pass under way, or the last one, is for; before the first one nothing was. */
+  let seen = -1;
+  let isUnderWay = false;
+  return {
+    name: 'times of schedules',
+    async run(): Promise<number> {
+      if (seen !== clock.timesSetBack) {
+        seen = clock.timesSetBack;
+        after = first;
+        isUnderWay = true;
+      }
+      if (!isUnderWay) return EVERY_MS;
+      const schedules = await store.scheduleTimes(after, limit);
+      const moves = schedules.flatMap((schedule) => earlierTime(schedule, clock.wallNow()));
+      if (moves.length > 0) await store.moveSchedules(moves);
+      after = schedules.at(-1) ?? first;
+      isUnderWay = schedules.length >= limit;
+      return isUnderWay ? PIECE_EVERY_MS : EVERY_MS;
+    },
+  };
+}
+
+/** When it should run, if that is before it would. A small step back repeats no tick. */
+function earlierTime(schedule: ScheduleTime, wallNow: number): { schedule: ScheduleTime; nextAt: number }[] {
+  const cron = parseCron(schedule.cron);
+  const nextAt = 'problem' in cron ? null : nextCronTime(cron, wallNow + CLOCK_STEP_MS_MAX);
+  return nextAt !== null && nextAt < schedule.nextAt ? [{ schedule, nextAt }] : [];
+}

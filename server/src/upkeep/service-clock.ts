@@ -1,0 +1,124 @@
+// The clock of a running service: the machine's, as domain/clock.ts believes it. It goes on from what the store has kept,
+// and with a store that several nodes share it goes by that store's clock, so that the nodes agree.
+
+import { type ClockChange, type KeptTime, reckonedAt, Timekeeper } from '../domain/clock.ts';
+import type { HeardTime, TimeStore } from '../store/time-store.ts';
+import type { Clock } from '../world.ts';
+
+/** An answer that took longer says too little about the time. */
+const ANSWER_MS_MAX = 2000;
+
+export interface ServiceClockOptions {
+  /** The machine's. */
+  readonly machine: Clock;
+  /** False for a test that has a time of its own, which is not the store's. */
+  readonly usesStoreClock: boolean;
+  readonly onChange: (change: ClockChange) => void;
+}
+
+export class ServiceClock implements Clock {
+  readonly #options: ServiceClockOptions;
+  readonly #machine: Clock;
+  readonly #keeper: Timekeeper;
+  /** The clock of the store less the monotonic one; null as long as the wall clock is the machine's own. */
+  #storeOffset: number | null = null;
+  readonly #asleepMs = () => this.#machine.asleepMs();
+
+  constructor(options: ServiceClockOptions) {
+    this.#options = options;
+    this.#machine = options.machine;
+    const { machine } = options;
+    this.#keeper = new Timekeeper(machine.now(), machine.monotonicMs(), machine.asleepMs());
+  }
+
+  now(): number {
+    this.#read();
+    return this.#keeper.orderAt;
+  }
+
+  wallNow(): number {
+    this.#read();
+    return this.#keeper.trustedAt;
+  }
+
+  machineNow(): number {
+    return this.#machine.now();
+  }
+
+  monotonicMs(): number {
+    return this.#machine.monotonicMs();
+  }
+
+  asleepMs(): number {
+    return this.#machine.asleepMs();
+  }
+
+  after(ms: number, fire: () => void): () => void {
+    return this.#machine.after(ms, fire);
+  }
+
+  soon(fire: () => void): void {
+    this.#machine.soon(fire);
+  }
+
+  /** Goes on from what the store has kept. Before anything is read of it or written to it that has a time. */
+  async begin(store: Pick<TimeStore, 'storedTime'>): Promise<void> {
+    const askedMs = this.monotonicMs();
+    const { kept, newestAt, wallAt } = await store.storedTime();
+    this.#hear(wallAt, askedMs);
+    const nowMs = this.monotonicMs();
+    this.#tell(this.#keeper.resume(kept, newestAt, this.#wallAt(nowMs), nowMs));
+  }
+
+  /** To be done every few seconds, with the sign of life: `keep` gives the time to the store and answers what it knows. */
+  async keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void> {
+    this.#read();
+    this.#keeper.noteAwake(this.asleepMs());
+    const askedMs = this.monotonicMs();
+    const { kept, wallAt } = await keep(this.#keeper.kept());
+    this.#hear(wallAt, askedMs);
+    this.#read();
+    if (kept) this.#keeper.hearOf(kept);
+  }
+
+  get isBelieved(): boolean {
+    return this.#keeper.isBelieved;
+  }
+
+  /** Whether the time is sure enough to delete by. */
+  get isProven(): boolean {
+    this.#read();
+    return this.#keeper.isProven;
+  }
+
+  /** How far the wall clock is ahead of the time that is believed. */
+  get aheadMs(): number {
+    this.#read();
+    return this.#keeper.aheadMs;
+  }
+
+  /** How often the trusted wall clock was set back. */
+  get timesSetBack(): number {
+    return this.#keeper.timesSetBack;
+  }
+
+  #read(): void {
+    const nowMs = this.#machine.monotonicMs();
+    this.#tell(this.#keeper.read(this.#wallAt(nowMs), nowMs, this.#asleepMs));
+  }
+
+  #wallAt(nowMs: number): number {
+    return this.#storeOffset === null ? this.#machine.now() : nowMs + this.#storeOffset;
+  }
+
+  #hear(shownAt: number | null, askedMs: number): void {
+    const nowMs = this.monotonicMs();
+    if (shownAt === null || !this.#options.usesStoreClock) return;
+    if (this.#storeOffset !== null && nowMs - askedMs > ANSWER_MS_MAX) return;
+    this.#storeOffset = reckonedAt(this.#wallAt(nowMs), shownAt, nowMs - askedMs) - nowMs;
+  }
+
+  #tell(change: ClockChange | null): void {
+    if (change) this.#options.onChange(change);
+  }
+}
