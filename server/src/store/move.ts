@@ -3,7 +3,8 @@
 
 import { TableDigest } from './row-digest.ts';
 
-/** In the order of copying: an account before its tokens. Nodes stay: a process does not move with its data. */
+/** In the order of copying: an account before its tokens. Nodes stay: a process does not move with its data.
+ * So does the clock: the places in line tell how far it had come. */
 export const MOVED_TABLES = [
   'accounts',
   'tokens',

@@ -4,6 +4,7 @@
 import type { EngineEvent } from '../delivery/engine.ts';
 import type { MessageKind } from '../domain/message.ts';
 import type { AcceptAnswer, Store } from '../store/store.ts';
+import type { HeardTime } from '../store/time-store.ts';
 
 interface Family {
   readonly type: 'counter' | 'gauge';
@@ -133,14 +134,16 @@ export function countingStore(
 ): Store {
   return {
     ...store,
-    async heartbeat(node, ttlMs) {
+    async heartbeat(node, ttlMs, time) {
+      let heard: HeardTime;
       try {
-        await store.heartbeat(node, ttlMs);
+        heard = await store.heartbeat(node, ttlMs, time);
       } catch (error) {
         noteWrite(error);
         throw error;
       }
       noteWrite(null);
+      return heard;
     },
     async accept(messages, now, dayMax) {
       let answer: AcceptAnswer;

@@ -26,6 +26,7 @@ import { searchConformance } from './search.ts';
 import { settleConformance } from './settle.ts';
 import { sharedBodiesConformance } from './shared-bodies.ts';
 import { statisticsConformance } from './statistics.ts';
+import { timeConformance } from './time.ts';
 import { topicsConformance } from './topics.ts';
 import { waitingConformance } from './waiting.ts';
 
@@ -48,6 +49,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   eventsConformance,
   deadLettersConformance,
   schedulesConformance,
+  timeConformance,
   jobsConformance,
   listsConformance,
   statisticsConformance,

@@ -54,7 +54,7 @@ test('every table of both stores is moved, but for those of the processes and of
   const sqlite = openDatabase(':memory:');
   const here = sqlite.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'");
   sqlite.close();
-  const moved = [...MOVED_TABLES, 'nodes'].toSorted();
+  const moved = [...MOVED_TABLES, 'nodes', 'clock'].toSorted();
   assert.deepEqual(here.map(({ name }) => name).toSorted(), moved);
   const name = await postgres.createDatabase();
   t.after(() => postgres.dropDatabase(name));

@@ -113,7 +113,9 @@ test('calls that race for the same tick make one message', async () => {
   await stores[0]!.saveSchedule(schedule({ nextAt: NOW }));
   const plan: PlanTick = async (each) => ({ messages: [site.tickOf(each)] });
   await Promise.all(
-    stores.map((store) => scheduleRunner({ store, now: () => NOW, plan, tiers: DEFAULT_TIERS, onSkipped: () => {} })(NOW)),
+    stores.map((store) =>
+      scheduleRunner({ store, now: () => NOW, plan, tiers: DEFAULT_TIERS, onSkipped: () => {} })(NOW),
+    ),
   );
   assert.equal((await stores[0]!.counts()).pending, 1);
 });

@@ -35,7 +35,7 @@ function keptTime(database: Database): KeptTime | null {
   const kept = database.get<KeptTime>(
     'SELECT wall_at AS wallAt, trusted_at AS trustedAt, order_at AS orderAt, doubted_ms AS doubtedMs FROM clock',
   );
-  return kept ?? null;
+  return kept ? { ...kept } : null;
 }
 
 export function storedTime(database: Database): StoredTime {
@@ -51,13 +51,14 @@ export function scheduleTimes(
   after: Pick<ScheduleTime, 'accountId' | 'id'>,
   limit: number,
 ): ScheduleTime[] {
-  return database.all<ScheduleTime>(
+  const rows = database.all<ScheduleTime>(
     `SELECT account_id AS accountId, id, cron, next_at AS nextAt FROM schedules
        WHERE (account_id, id) > (?, ?) AND next_at IS NOT NULL ORDER BY account_id, id LIMIT ?`,
     after.accountId,
     after.id,
     limit,
   );
+  return rows.map((row) => ({ ...row }));
 }
 
 export function moveSchedules(
