@@ -67,6 +67,16 @@ export async function objectPage<T>(
   });
 }
 
+/** For a list that does not lead on: as many of the first as a page has room for. */
+export function firstOfPage<T extends object>(entries: readonly T[]): readonly T[] {
+  let bytes = 0;
+  const end = entries.findIndex((entry) => {
+    bytes += Buffer.byteLength(JSON.stringify(entry)) + 1;
+    return bytes > eachMax('pageBytes');
+  });
+  return end === -1 ? entries : entries.slice(0, end);
+}
+
 function* arrayOf(texts: readonly string[]): Iterable<string> {
   yield '[';
   for (const [index, text] of texts.entries()) yield index === 0 ? text : `,${text}`;

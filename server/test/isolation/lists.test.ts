@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import { createClient } from 'postrider-sdk';
 import { BUDGETS } from '../../src/domain/budgets.ts';
+import { firstOfPage } from '../../src/http/list-pages.ts';
 import { type Rider, sharedRider } from '../http/harness.ts';
 import { startReceiver } from '../http/receiver.ts';
 
@@ -14,6 +15,13 @@ const BODY_BYTES = BUDGETS.listedBodyBytes.each!;
 const ENTRY_BYTES = 2.5 * 1024 * 1024;
 
 type Entry = Readonly<Record<string, unknown>>;
+
+test('a list that does not lead on, as that of failure groups, has as many as a page has room for', () => {
+  const group = { url: 'ü'.repeat(2000) };
+  const most = Math.floor(PAGE_BYTES / (Buffer.byteLength(JSON.stringify(group)) + 1));
+  assert.equal(firstOfPage(Array(most).fill(group)).length, most);
+  assert.equal(firstOfPage(Array(5000).fill(group)).length, most);
+});
 
 suite('a list', () => {
   const shared = sharedRider();
@@ -155,12 +163,21 @@ suite('a list', () => {
     }
   });
 
-  test('that is long is not felt by another account: it is answered and delivered to', async (t) => {
+  test('that is long is not felt by another account: it waits for few of them, and is delivered to', async (t) => {
     const receiver = await startReceiver(t);
-    const attack = ['topics', 'schedules', 'topics', 'schedules'].map((name) => call('GET', `/v2/${name}`));
+    let answered = 0;
+    const attack = Array.from({ length: 24 }, async (_, n) => {
+      const { status } = await call('GET', n % 2 === 0 ? '/v2/topics' : '/v2/schedules');
+      answered += 1;
+      return status;
+    });
     await rider.published(receiver.url, { token: other });
     await receiver.received(1);
+    // As soon as one of them is done, the others are under way.
+    await Promise.race(attack);
+    const before = answered;
     assert.deepEqual((await rider.call('GET', '/v2/topics', { token: other })).json(), []);
-    for (const { status } of await Promise.all(attack)) assert.ok(status === 200 || status === 429);
+    assert.ok(answered - before <= 5, `${answered - before} foreign lists went before`);
+    for (const status of await Promise.all(attack)) assert.ok(status === 200 || status === 429);
   });
 });

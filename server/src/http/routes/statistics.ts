@@ -9,13 +9,13 @@ import {
   stretchOf,
   sumOf,
 } from '../../domain/activity.ts';
-import { eachMax } from '../../domain/budgets.ts';
 import { deadLetterId } from '../../domain/callback.ts';
 import type { FailureGroup } from '../../domain/failure-group.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { given, instant, querySchema } from '../filters.ts';
+import { firstOfPage } from '../list-pages.ts';
 
 /** What is counted exactly; more than that is told as "that many or more". */
 const COUNTED_MAX = 20_000;
@@ -75,7 +75,7 @@ export function statisticsRoutes(api: Api, { store, world }: ApiContext): void {
     answer: FailureGroupsAnswer,
     handle: async ({ principal }) => {
       const groups = (await store.failureGroups(principal.account.id, GROUPED_MAX)).map(shownGroup);
-      const fitting = firstOf(groups, eachMax('pageBytes'));
+      const fitting = firstOfPage(groups);
       return {
         groups: fitting,
         groupedMax: GROUPED_MAX,
@@ -91,16 +91,6 @@ function shownGroup({ sample, status, ...group }: FailureGroup) {
     ...(status !== null && { responseStatus: status }),
     sample: { dlqId: deadLetterId(sample.id), messageId: sample.id, url: sample.url },
   };
-}
-
-/** As many as have so many bytes in the answer. */
-function firstOf<T extends object>(entries: readonly T[], bytesMax: number): readonly T[] {
-  let bytes = 0;
-  const end = entries.findIndex((entry) => {
-    bytes += Buffer.byteLength(JSON.stringify(entry)) + 1;
-    return bytes > bytesMax;
-  });
-  return end === -1 ? entries : entries.slice(0, end);
 }
 
 function lagOf(activity: Activity) {
