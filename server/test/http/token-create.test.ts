@@ -1,13 +1,14 @@
 // `postrider token create`: the way back in for whoever runs the machine, with the service stopped or running.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ask } from './client.ts';
 import { temporaryFolder } from './harness.ts';
 import { startProcess } from './process.ts';
 import { isOnPostgres, onlySqlite } from './store-under-test.ts';
+import { waitFor } from './wait.ts';
 
 interface Account {
   readonly name: string;
@@ -147,4 +148,28 @@ test('a database that cannot be reached is named, without its password', async (
   assert.equal(await away.exit, 1);
   assert.match(away.stderr, /^postrider token create: cannot reach PostgreSQL at 127\.0\.0\.1:1\/none: /);
   assert.equal(away.stderr.includes('hunter2'), false);
+});
+
+test('a first start that was killed before anybody saw its token: the next one prints it, or the command makes one', async (t) => {
+  // When a database is made cannot be seen from outside.
+  for (const isMade of isOnPostgres ? [true] : [false, true]) {
+    const data = temporaryFolder(t);
+    const first = startProcess(t, serveArgs(data));
+    // Killed before the account is made, and right after: then the token is in the store and nobody has it.
+    if (isMade) await first.ready();
+    else await waitFor('the store to be made', () => existsSync(join(data, 'postrider.store')));
+    first.signal('SIGKILL');
+    await first.exit;
+    const second = startProcess(t, serveArgs(data));
+    const { api, token } = await second.ready();
+    if (isMade)
+      assert.equal(token, undefined, 'an account is never without its token: both are made in one transaction');
+    const made = await create(t, data, '--admin');
+    assert.equal(made.status, 0, made.stderr);
+    for (const each of [made.stdout.trim(), ...(token === undefined ? [] : [token])]) {
+      assert.deepEqual((await accountOf(api, each)).token.scopes, ['publish', 'read', 'manage', 'admin']);
+    }
+    second.signal('SIGKILL');
+    await second.exit;
+  }
 });
