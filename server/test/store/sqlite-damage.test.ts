@@ -139,6 +139,7 @@ test('a repair saves what is behind the damage too, keeps the damaged log, and s
     inLog(damaged, change);
     const before = hashes(damaged);
     assert.throws(() => checkStore(damaged, false), /is damaged \(frame/);
+    assert.throws(() => openBeside(damaged), /is damaged \(frame/, 'as a command that makes a token does');
     assert.deepEqual(hashes(damaged), before, 'looking changes nothing');
     const { repair, problems } = checkStore(damaged, true);
     assert.deepEqual(problems, [], what);

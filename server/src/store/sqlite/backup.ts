@@ -19,9 +19,8 @@ import { Database } from './database.ts';
 import { makeOwnFile } from './directory.ts';
 import { SQLITE, sqliteCode } from './errors.ts';
 import { flushDirectory } from './marker.ts';
-import { openReader, requireFile, tryLock } from './open.ts';
+import { openReader, requireFile, requireWholeUnlessInUse } from './open.ts';
 import { sizeOf } from './start-check.ts';
-import { requireWhole } from './store-files.ts';
 
 export interface BackupReport {
   readonly path: string;
@@ -47,7 +46,8 @@ export interface Backup {
 /** Throws what is wrong before anything was made. */
 export function startBackup(directory: string, to: string): Backup {
   const target = resolve(to);
-  requireStore(directory);
+  requireWholeUnlessInUse(directory);
+  requireFile(directory);
   if (existsSync(target)) throw new Error(`${target} is there already, and is not overwritten: choose another name`);
   requireSpace(directory, target);
   const part = `${target}.part`;
@@ -70,17 +70,6 @@ export function startBackup(directory: string, to: string): Backup {
     },
   );
   return { done, abandon: remove };
-}
-
-function requireStore(directory: string): void {
-  const lock = tryLock(directory);
-  try {
-    // Nobody has looked at its files yet.
-    if (lock !== null) requireWhole(directory);
-    requireFile(directory);
-  } finally {
-    lock?.close();
-  }
 }
 
 function requireSpace(directory: string, target: string): void {

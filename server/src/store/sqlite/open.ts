@@ -88,6 +88,7 @@ export function openStopped(directory: string): OpenedFile {
  */
 export function openBeside(directory: string): Database {
   requireFile(directory);
+  requireWholeUnlessInUse(directory);
   const database = new Database(join(directory, FILE));
   try {
     requireVersion(database);
@@ -97,6 +98,16 @@ export function openBeside(directory: string): Database {
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** Whoever runs on it has looked at its files. Where nobody does, the first to open them would take a damaged log for its end. */
+export function requireWholeUnlessInUse(directory: string): void {
+  const lock = tryLock(directory);
+  try {
+    if (lock !== null) requireWhole(directory);
+  } finally {
+    lock?.close();
   }
 }
 
