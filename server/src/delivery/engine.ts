@@ -3,7 +3,7 @@
 // upkeep run beside it, each in a loop of its own. It decides nothing about messages (domain/settle.ts does).
 
 import type { NewId } from '../domain/id.ts';
-import type { Claim, Outcome, Settlement } from '../domain/message.ts';
+import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
 import { decideSafely, isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { Tiers } from '../domain/tier.ts';
@@ -32,7 +32,7 @@ export type EngineEvent =
       readonly claim: Claim;
       readonly outcome: Outcome;
       readonly settlement: Settlement;
-      readonly result: 'settled' | 'lost';
+      readonly result: SettleResult;
     }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 

@@ -72,7 +72,7 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
     case 'started':
       return [started(message, step.number, step.at)];
     case 'attempt':
-      return attemptEnds(step.attempt).map((state) => ({
+      return endsOf(message, step.attempt).map((state) => ({
         at: step.attempt.endedAt,
         state,
         message,
@@ -92,6 +92,14 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
 
 function started(message: Message, attemptNumber: number, at: number): MessageEvent {
   return { at, state: 'ACTIVE', message, attempt: null, attemptNumber };
+}
+
+/** One that was under way when its message was cancelled leads nowhere: it is told how it went, and no more. */
+function endsOf(message: Message, attempt: Attempt): EventState[] {
+  const ends = attemptEnds(attempt);
+  if (message.state !== 'cancelled' || attempt.nextAt !== null) return ends;
+  const wasHeld = attempt.outcome === 'interrupted' && attempt.endedAt <= (message.endedAt ?? 0);
+  return wasHeld ? ends : ends.slice(0, 1);
 }
 
 /** The states that the end of an attempt leads through. */

@@ -151,6 +151,12 @@ export interface Attempt {
   readonly isAnswerLeftOut?: boolean;
 }
 
+/**
+ * What became of a settlement. `cancelled`: the message was cancelled while the attempt was under way, so that the attempt
+ * is recorded and reported, and nothing else. `lost`: the lease is gone, and nothing is written.
+ */
+export type SettleResult = 'settled' | 'cancelled' | 'lost';
+
 /** What the store must write when an attempt has ended, all of it or nothing. Built only by domain/settle.ts. */
 export interface Settlement {
   readonly lease: string;

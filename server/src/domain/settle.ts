@@ -88,6 +88,19 @@ export function decideSafely(
   }
 }
 
+/**
+ * What is left of it when the message was cancelled while the attempt was under way: its record, and the callback that
+ * reports each attempt. Nothing is tried again, and what was cancelled has not failed.
+ */
+export function afterCancel(settlement: Settlement): Settlement {
+  const { attempt, followUps } = settlement;
+  return {
+    ...settlement,
+    attempt: { ...attempt, nextAt: null },
+    followUps: followUps.filter(({ kind }) => kind === 'callback'),
+  };
+}
+
 /** Whether something follows from this end: another try, a callback, or the next of a queue or a flow key. */
 export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
   const isInLine = message.queueName !== null || message.flow !== null;

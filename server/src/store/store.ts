@@ -6,7 +6,7 @@ import type { Account, Revocation, Session, SigningKeys, Token } from '../domain
 import type { EventFilter, MessageEvent } from '../domain/event.ts';
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
-import type { Attempt, Claim, Message, NewMessage, Settlement } from '../domain/message.ts';
+import type { Attempt, Claim, Message, NewMessage, Settlement, SettleResult } from '../domain/message.ts';
 import type { Counted, CountPiece, MessageFilter } from '../domain/message-filter.ts';
 import type { NodeInfo } from '../domain/node.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
@@ -181,12 +181,8 @@ export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore
    */
   claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
 
-  /** Writes attempt, next state and follow-ups together if the lease still stands (`settled`); else nothing (`lost`). */
-  settle(
-    settlements: readonly Settlement[],
-    now: number,
-    options?: SettleOptions,
-  ): Promise<readonly ('settled' | 'lost')[]>;
+  /** Writes attempt, next state and follow-ups together if the lease still stands; see `SettleResult` for the rest. */
+  settle(settlements: readonly Settlement[], now: number, options?: SettleOptions): Promise<readonly SettleResult[]>;
 
   /** Gives back claims whose attempt never started: they are pending again, as if never claimed. */
   release(leases: readonly string[], now: number): Promise<void>;
@@ -205,7 +201,7 @@ export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore
   /** With its body and the answers to its attempts, the last ones if those are large; an outline is without. */
   getMessage(accountId: string, messageId: string, detail?: MessageDetail): Promise<StoredMessage | null>;
 
-  /** Ends open messages as cancelled and answers which ones it ended. A claim on them is lost at once. */
+  /** Ends open messages as cancelled and answers which ones it ended. No attempt starts any more. */
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<readonly string[]>;
 
   /** Makes a message that waits for the clock due now. */

@@ -3,6 +3,7 @@
 
 import type { EngineEvent } from '../delivery/engine.ts';
 import type { MessageKind } from '../domain/message.ts';
+import { afterCancel } from '../domain/settle.ts';
 import type { AcceptAnswer, Store } from '../store/store.ts';
 import type { HeardTime } from '../store/time-store.ts';
 
@@ -209,8 +210,10 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     attempts(`outcome="${attempt.outcome}",status="${status}"`);
     // Nobody knows when a crash cut an attempt off, only when that was found.
     if (attempt.outcome !== 'interrupted') seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
+    if (event.result === 'lost') return;
+    const { followUps } = event.result === 'settled' ? event.settlement : afterCancel(event.settlement);
+    for (const { kind } of followUps) accepted(kind, 1);
     if (event.result !== 'settled') return;
-    for (const { kind } of event.settlement.followUps) accepted(kind, 1);
     if (next.state === 'held') held();
     else if (next.state !== 'pending') ended(next.state, 1);
   };

@@ -30,12 +30,23 @@ test('DELETE /v2/messages/{id}: no attempt starts after the answer, also of one 
   await rider.advance(3_600_000);
   assert.equal(receiver.arrivals.length, 1);
   const under = await startReceiver(t, () => 'hang');
-  const active = await rider.published(under.url);
+  const back = await startReceiver(t);
+  const headers = {
+    'Service-Callback': back.url,
+    'Service-Failure-Callback': `${back.url}/failed`,
+    'Service-Retries': '1',
+  };
+  const active = await rider.published(under.url, { headers });
   await under.received(1);
   await rider.manage('DELETE', `/v2/messages/${active}`);
   await rider.advance(3_600_000);
   assert.equal(under.arrivals.length, 1);
-  assert.equal((await rider.message(active)).state, 'CANCELLED');
+  const [report] = await back.received(1);
+  assert.equal((JSON.parse(String(report!.body)) as { sourceMessageId: string }).sourceMessageId, active);
+  const { state, attempts } = await rider.message(active);
+  assert.deepEqual([state, attempts.map(({ outcome }) => outcome)], ['CANCELLED', ['timedOut']]);
+  await rider.advance(3_600_000);
+  assert.deepEqual([under.arrivals.length, back.arrivals.length], [1, 1], 'nothing more follows');
 });
 
 test('DELETE /v2/messages: by ids, in the query or the body; unknown and ended ones are ignored', async (t) => {

@@ -30,7 +30,10 @@ export function* ends({ history, cancels, cutOffs, drains }: Evidence): Iterable
     if (state === 'delivered' && (successes !== 1 || !last || !isSuccess(last))) {
       yield `${id} is delivered, but ${successes} of its attempts succeeded and the last was ${last?.status ?? last?.outcome}`;
     }
-    if (state !== 'delivered' && successes > 0) yield `${id} is ${state}, although an attempt succeeded`;
+    // The attempt under way when the cancel came is recorded, however it ends.
+    const wasUnderWay = state === 'cancelled' && successes === 1 && last !== undefined && isSuccess(last);
+    if (state !== 'delivered' && successes > 0 && !wasUnderWay)
+      yield `${id} is ${state}, although an attempt succeeded`;
     if (state === 'failed' && !isUsedUp(message)) {
       yield `${id} failed after ${attempts.length} attempts (${last?.status ?? last?.outcome}), though it may be tried again`;
     }

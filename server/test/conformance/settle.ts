@@ -7,6 +7,7 @@ import {
   ACCOUNT,
   answered,
   callbackTo,
+  DRAINED,
   ERROR,
   INTERRUPTED,
   message,
@@ -148,16 +149,48 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.settle([settlementOf(current, OK, NOW)], NOW), ['settled']);
     });
 
-    test('after a cancel the claim is lost, and its callbacks are not written', async ({ a }) => {
-      const sent = message({ callback: callbackTo('https://back.example/') });
-      await a.store.accept([sent], NOW);
-      const settlement = settlementOf(await a.claimOne(NOW), OK, NOW);
-      await a.store.cancel(ACCOUNT, [sent.id], NOW, NOW + RETENTION);
-      assert.deepEqual(await a.store.settle([settlement], NOW), ['lost']);
-      const stored = (await a.store.getMessage(ACCOUNT, sent.id))!;
-      assert.equal(stored.message.state, 'cancelled');
-      assert.deepEqual(stored.attempts, []);
-      assert.equal(await followUpStates(a, settlement), 'null');
+    test('an attempt that ends after a cancel is recorded and reported, once, and nothing else follows', async ({
+      a,
+    }) => {
+      for (const outcome of [OK, ERROR, REFUSED, DRAINED]) {
+        const known = outcome !== DRAINED;
+        const sent = message({
+          retriesMax: 1,
+          callback: callbackTo('https://back.example/'),
+          failureCallback: callbackTo('https://bad.example/'),
+        });
+        await a.store.accept([sent], NOW);
+        const settlement = settlementOf(await a.claimOne(NOW), outcome, NOW + 5);
+        await a.store.cancel(ACCOUNT, [sent.id], NOW, NOW + RETENTION);
+        assert.deepEqual(await a.store.settle([settlement], NOW + 5), ['cancelled']);
+        assert.deepEqual(await a.store.settle([settlement], NOW + 5), ['lost'], 'once');
+        const stored = (await a.store.getMessage(ACCOUNT, sent.id))!;
+        assert.deepEqual([stored.message.state, stored.message.endedAt, stored.message.retried], ['cancelled', NOW, 0]);
+        assert.deepEqual(
+          stored.attempts.map(({ number, outcome: how, nextAt }) => [number, how, nextAt]),
+          [[1, outcome.kind, null]],
+        );
+        const made = { limit: 9, cursor: null, order: 'oldestFirst', withBodies: false } as const;
+        const { messages: led } = await a.store.searchMessages(ACCOUNT, { sourceMessageIds: [sent.id] }, made);
+        assert.deepEqual(
+          led.map(({ kind }) => kind),
+          known ? ['callback'] : [],
+        );
+        const told = await a.store.listEvents(ACCOUNT, { messages: { messageIds: [sent.id] } }, made);
+        assert.deepEqual(
+          told.events.map(({ state }) => state),
+          ['CREATED', 'ACTIVE', 'CANCEL_REQUESTED', 'CANCELLED', outcome === OK ? 'DELIVERED' : 'ERROR'],
+        );
+        await a.store.cancel(
+          ACCOUNT,
+          led.map(({ id }) => id),
+          NOW,
+          NOW + RETENTION,
+        );
+        assert.deepEqual(await a.claimedIds(NOW + RETENTION), [], 'nothing more is tried');
+      }
+      const [bucket] = await a.store.activity(ACCOUNT, NOW, NOW + SECOND, 60 * SECOND);
+      assert.deepEqual([bucket!.activity.delivered, bucket!.activity.failed, bucket!.activity.retried], [0, 0, 0]);
     });
 
     test('a lease under a foreign account or for another message is lost', async ({ a }) => {
@@ -219,7 +252,7 @@ export function settleConformance(factory: HarnessFactory): void {
       );
       assert.deepEqual(
         results,
-        claims.map((_, index) => (index === 3 ? 'lost' : 'settled')),
+        claims.map((_, index) => (index === 3 ? 'cancelled' : 'settled')),
       );
       assert.deepEqual(await a.store.counts(), {
         pending: 9,

@@ -45,7 +45,7 @@ const EDGES = [
   'cancelled while claimed',
   'cancelled while held',
   'cancelled too late',
-  'settle lost to a cancel',
+  'recorded after a cancel',
   'settle lost to a takeover',
   'orphan takeover',
   'release',

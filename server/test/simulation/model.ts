@@ -2,7 +2,7 @@
 // arguments and its answer, and an answer that the map does not allow is a violation. It knows no SQL.
 
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { Claim, Message, NewMessage, Settlement } from '../../src/domain/message.ts';
+import type { Claim, Message, NewMessage, Settlement, SettleResult } from '../../src/domain/message.ts';
 import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/domain/recovery.ts';
 import { sharedBodies } from '../../src/store/shared-bodies.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
@@ -160,7 +160,7 @@ export class Model {
     }
   }
 
-  settled(settlements: readonly Settlement[], results: readonly ('settled' | 'lost')[], node: string): void {
+  settled(settlements: readonly Settlement[], results: readonly SettleResult[], node: string): void {
     for (const settlement of settlements) this.#checkAlone(settlement);
     settlements.forEach((settlement, index) => {
       const entry = this.entries.get(settlement.messageId);
@@ -173,11 +173,27 @@ export class Model {
       }
       if (!entry) return;
       if (result === 'lost') {
-        this.#note(entry.state === 'cancelled' ? 'settle lost to a cancel' : 'settle lost to a takeover');
+        this.#note('settle lost to a takeover');
+        return;
+      }
+      if (result === 'cancelled') {
+        this.#recordLate(entry, settlement);
         return;
       }
       this.#settle(entry, settlement, node);
     });
+  }
+
+  /** An attempt that was under way when its message was cancelled. */
+  #recordLate(entry: Entry, { attempt, interrupted, aloneAtCrash, followUps }: Settlement): void {
+    this.#note('recorded after a cancel');
+    if (entry.state !== 'cancelled') this.#report(`${entry.id} is ${entry.state}, and its attempt told as cancelled`);
+    if (attempt.number !== entry.attempts + 1)
+      this.#report(`${entry.id}: attempt ${attempt.number} follows ${entry.attempts}`);
+    this.sums.attempts += 1;
+    this.sums.interrupted += interrupted - entry.interrupted;
+    Object.assign(entry, { attempts: attempt.number, interrupted, aloneAtCrash });
+    for (const message of followUps) if (message.kind === 'callback') this.#add(message);
   }
 
   released(leases: readonly string[], node: string): void {

@@ -119,7 +119,7 @@ const acceptReply: fc.Arbitrary<AcceptReply> = fc.record({
 });
 
 const settleReply: fc.Arbitrary<SettleReply> = fc.record({
-  results: fc.array(fc.constantFrom('settled' as const, 'lost' as const), { maxLength: 4 }),
+  results: fc.array(fc.constantFrom('settled' as const, 'cancelled' as const, 'lost' as const), { maxLength: 4 }),
   dueAt: fc.option(time),
   claims: fc.array(
     fc.record({

@@ -2,8 +2,9 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import { COUNTED, countedEnd } from '../../domain/activity.ts';
-import type { Claim, Settlement } from '../../domain/message.ts';
+import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
+import { afterCancel } from '../../domain/settle.ts';
 import { CANCELLED, type MessageRow } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
@@ -19,7 +20,7 @@ import { sought, soughtAll } from './sought.ts';
 import { storable } from './storable.ts';
 
 export interface SettleReply {
-  readonly results: readonly ('settled' | 'lost')[];
+  readonly results: readonly SettleResult[];
   readonly dueAt: number | null;
   /** The next of their queues, leased to the heir. */
   readonly claims: readonly Claim[];
@@ -40,11 +41,14 @@ export async function settle(
   const lines = await Lines.lock(database, held);
   const heldById = new Map(held.map((each) => [keyOf(each.account_id, each.id), each]));
   const heldOf = (settlement: Settlement) => heldById.get(keyOf(settlement.accountId, settlement.messageId));
-  const isSettled = await write(database, settlements, (settlement) => {
+  const isSettled = await write(database, SETTLE, settlements, (settlement) => {
     const message = heldOf(settlement);
     return message !== undefined && lines.isPaused(message);
   });
   const settled = settlements.filter((_, index) => isSettled[index]);
+  const unsettled = settlements.filter((_, index) => !isSettled[index]).map(afterCancel);
+  const isLate = unsettled.length === 0 ? [] : await write(database, RECORD_LATE, unsettled, () => false);
+  const late = unsettled.filter((_, index) => isLate[index]);
   let dueAt: number | null = null;
   for (const { next } of settled) {
     if (next.state === 'pending' && !next.startsAlone) dueAt = earlier(dueAt, next.dueAt);
@@ -60,12 +64,17 @@ export async function settle(
   const heads = await lines.moveOn(database, heldOfAll(settled), now, estate);
   dueAt = earlier(dueAt, heads.dueAt);
   // Last: the next of a queue need not stand back for the callbacks of the one before.
-  const followUps = settled.flatMap((settlement) => settlement.followUps);
+  const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
     const command = { messages: followUps, leases: [], node: '', now, dayMax: null, shard: 0 };
     dueAt = earlier(dueAt, (await accept(database, command)).dueAt);
   }
-  return { results: isSettled.map((is) => (is ? 'settled' : 'lost')), dueAt, claims: heads.claims };
+  const ofUnsettled = isLate.values();
+  const results = isSettled.map((is): SettleResult => {
+    if (is) return 'settled';
+    return ofUnsettled.next().value ? 'cancelled' : 'lost';
+  });
+  return { results, dueAt, claims: heads.claims };
 }
 
 /** Without a lock: they are locked by the writing, which looks at the lease again. */
@@ -79,11 +88,37 @@ function readHeld(database: Database, settlements: readonly Settlement[]): Promi
   );
 }
 
-const SETTLE = `WITH given AS MATERIALIZED
+const GIVEN = `WITH given AS MATERIALIZED
     (SELECT * FROM json_to_recordset($1::json) AS r
        (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
         alone_at_crash int, alone_from_at bigint, held_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
-        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),
+        error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),`;
+
+/** The record of each attempt in `settled`, in both places. */
+const RECORDED = `attempted AS
+    (INSERT INTO attempts (account_id, message_seq, number, started_at, ended_at, outcome, status, error, next_at,
+       response_headers, is_response_body_cut, response_body)
+     SELECT account_id, seq, number, started_at, ended_at, outcome, status, error, next_at, response_headers, is_cut,
+       substring($2::bytea FROM body_at FOR body_length) FROM settled),
+  told AS
+    (INSERT INTO journal (account_id, seq, at, message_seq, step)
+     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled),`;
+
+/**
+ * Of messages that were cancelled while the attempt was under way. The number of the attempt tells, because whoever takes
+ * one over records it.
+ */
+const RECORD_LATE = `${GIVEN}
+  settled AS
+    (UPDATE messages m SET attempts = given.number, last_status = given.status, interrupted = given.interrupted,
+       alone_at_crash = given.alone_at_crash
+     FROM given
+     WHERE m.account_id = given.account_id AND m.id = given.id AND m.state = 'cancelled' AND m.attempts = given.number - 1
+     RETURNING given.*, m.seq),
+  ${RECORDED.replace(/,$/, '')}
+  SELECT at FROM settled`;
+
+const SETTLE = `${GIVEN}
   settled AS
     (UPDATE messages m SET
        state = given.state, lease = NULL, node = NULL, claimed_at = NULL,
@@ -98,14 +133,7 @@ const SETTLE = `WITH given AS MATERIALIZED
      -- Only a claimed message has a lease. Asking for the state too would lead through an index of claims long ended.
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
      RETURNING given.*, m.seq),
-  attempted AS
-    (INSERT INTO attempts (account_id, message_seq, number, started_at, ended_at, outcome, status, error, next_at,
-       response_headers, is_response_body_cut, response_body)
-     SELECT account_id, seq, number, started_at, ended_at, outcome, status, error, next_at, response_headers, is_cut,
-       substring($2::bytea FROM body_at FOR body_length) FROM settled),
-  told AS
-    (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled),
+  ${RECORDED}
   happened AS
     (${countSql('SELECT account_id, ended_at AS at, counted AS kind FROM settled WHERE counted IS NOT NULL')})
   SELECT at FROM settled`;
@@ -113,6 +141,7 @@ const SETTLE = `WITH given AS MATERIALIZED
 /** Beside each settlement whether its lease still stood, and it is written. */
 async function write(
   database: Database,
+  sql: string,
   settlements: readonly Settlement[],
   isPaused: (settlement: Settlement) => boolean,
 ): Promise<boolean[]> {
@@ -154,9 +183,7 @@ async function write(
     settlements.map(({ attempt }) => attempt.responseBody),
     bytes,
   );
-  const settled = new Set(
-    (await database.all<{ at: number }>(SETTLE, JSON.stringify(rows), bodies)).map(({ at }) => at),
-  );
+  const settled = new Set((await database.all<{ at: number }>(sql, JSON.stringify(rows), bodies)).map(({ at }) => at));
   return settlements.map((_, at) => settled.has(at));
 }
 

@@ -2,8 +2,9 @@
 // And the ends that need no attempt: cancelled, and delivered now.
 
 import { COUNTED, countedEnd } from '../../domain/activity.ts';
-import type { Claim, Settlement } from '../../domain/message.ts';
+import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
+import { afterCancel } from '../../domain/settle.ts';
 import { CANCELLED, type MessageRow } from '../rows.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
@@ -17,7 +18,7 @@ import { insertAttempt } from './messages.ts';
 import { isPaused, nextStartAt, settleOrderKey, startHeads } from './queues.ts';
 
 export interface SettleReply {
-  readonly results: readonly ('settled' | 'lost')[];
+  readonly results: readonly SettleResult[];
   readonly dueAt: number | null;
   /** The next of their queues, leased to the heir. */
   readonly claims: readonly Claim[];
@@ -46,9 +47,13 @@ export function settle(
 ): SettleReply {
   let dueAt: number | null = null;
   const claims: Claim[] = [];
-  const results = settlements.map((settlement) => {
+  const results = settlements.map((settlement): SettleResult => {
     const held = database.get<Held>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
-    if (!held) return 'lost';
+    if (!held) {
+      const late = recordLate(database, books, afterCancel(settlement), now);
+      dueAt = earlier(dueAt, late?.dueAt ?? null);
+      return late ? 'cancelled' : 'lost';
+    }
     insertAttempt(database, held.seq, settlement.attempt);
     books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
     const counted = countedEnd(settlement.attempt, settlement.lagMs);
@@ -67,6 +72,37 @@ export function settle(
     return 'settled';
   });
   return { results, dueAt, claims };
+}
+
+/**
+ * Of a message that was cancelled while its attempt was under way: null when it is no such attempt. Its number tells,
+ * because whoever takes over an attempt records it.
+ */
+function recordLate(
+  database: Database,
+  books: Books,
+  { accountId, messageId, attempt, interrupted, aloneAtCrash, followUps }: Settlement,
+  now: number,
+): { readonly dueAt: number | null } | null {
+  const row = database.get<{ seq: number }>(
+    "SELECT seq FROM messages WHERE id = ? AND account_id = ? AND state = 'cancelled' AND attempts = ?",
+    messageId,
+    accountId,
+    attempt.number - 1,
+  );
+  if (!row) return null;
+  insertAttempt(database, row.seq, attempt);
+  books.journal.add(accountId, row.seq, attempt.number, attempt.endedAt);
+  database.run(
+    'UPDATE messages SET attempts = ?, last_status = ?, interrupted = ?, alone_at_crash = ? WHERE seq = ?',
+    attempt.number,
+    attempt.status,
+    interrupted,
+    aloneAtCrash,
+    row.seq,
+  );
+  if (followUps.length === 0) return { dueAt: null };
+  return { dueAt: accept(database, books, { messages: followUps, leases: [], node: '', now, dayMax: null }).dueAt };
 }
 
 function isEnd({ next }: Settlement): boolean {

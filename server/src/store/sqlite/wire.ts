@@ -2,7 +2,7 @@
 // than some of the statements they lead to: what comes by the thousand crosses as one flat list of values and one buffer
 // with all bodies, which changes hands without being copied again. Everything else crosses as it is.
 
-import type { Attempt, Claim, HeaderList, NewMessage, Settlement } from '../../domain/message.ts';
+import type { Attempt, Claim, HeaderList, NewMessage, Settlement, SettleResult } from '../../domain/message.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
 import type { AcceptCommand, AcceptReply } from './accept.ts';
@@ -93,7 +93,7 @@ export function unpackReplies(packed: Packed): Reply[] {
     } else if (kind === SETTLE) {
       const dueAt = from.take<number | null>();
       const claims = from.take<readonly Claim[]>();
-      const value: SettleReply = { results: takeEach(from, takeValue<'settled' | 'lost'>), dueAt, claims };
+      const value: SettleReply = { results: takeEach(from, takeValue<SettleResult>), dueAt, claims };
       replies.push({ value });
     } else {
       replies.push(from.take<Reply>());
