@@ -57,6 +57,31 @@ test('without a sign of life nothing starts, and with the next one all does', as
   assert.equal(receiver.arrivals.length, 1);
 });
 
+test('a node that drains gives signs of life until its last attempt has ended', async (t) => {
+  const rider = await startRider(t, { flags: ['--drain', '60s'] });
+  let answer = () => {};
+  const receiver = await startReceiver(t, () => new Promise<number>((resolve) => (answer = () => resolve(200))));
+  await rider.published(receiver.url);
+  await receiver.received(1);
+  const { store } = rider.postrider;
+  let beats = 0;
+  const { heartbeat } = store;
+  Object.assign(store, {
+    heartbeat: (...args: Parameters<typeof heartbeat>) => {
+      beats += 1;
+      return heartbeat(...args);
+    },
+  });
+  const closing = rider.postrider.close();
+  await waitFor('signs of life', () => {
+    // Well within the time to drain, even if it takes a while until the node waits for the clock again.
+    if (rider.clock.untilNextTimer() !== null) rider.clock.advance(500);
+    return beats >= 2;
+  });
+  answer();
+  await closing;
+});
+
 /** A store that notes how often each verb was called. */
 function counted(store: Store): { readonly store: Store; readonly calls: Map<string, number> } {
   const calls = new Map<string, number>();

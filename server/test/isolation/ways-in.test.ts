@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { type Rider, refusal, startRider, temporaryFolder } from '../http/harness.ts';
 import { startReceiver } from '../http/receiver.ts';
 import { onlySqlite } from '../http/store-under-test.ts';
+import { waitFor } from '../http/wait.ts';
 
 const CRON = { 'Service-Cron': '0 0 1 1 *' };
 
@@ -52,4 +53,12 @@ test('run and retry are refused with 503 while the disk is nearly full', async (
   for (const path of [`/v2/schedules/${scheduleId}/run`, `/v2/dlq/retry/${dlqId}`, '/v2/dlq/retry?all=true']) {
     refusal(await rider.call('POST', path, {}), 503, 'disk_full');
   }
+  const all = async () => (await rider.manage<{ all: number }>('GET', '/v2/overview')).all;
+  const before503 = await all();
+  const path = `/v2/schedules/${scheduleId}`;
+  const nextAt = async () => (await rider.manage<{ nextScheduleTime: number }>('GET', path)).nextScheduleTime;
+  const dueAt = await nextAt();
+  rider.clock.advance(dueAt - rider.clock.now() + 1000);
+  await waitFor('the tick to be passed over', async () => (await nextAt()) > dueAt);
+  assert.equal(await all(), before503);
 });

@@ -63,6 +63,20 @@ test('a job goes on after a restart from where it was', async () => {
   assert.deepEqual({ done, state }, { done: 15, state: 'done' });
 });
 
+test('a job that makes messages waits while none may be accepted', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  await fail(store, messages(3));
+  const current = await made(store, { action: 'retry', perSecond: 10 });
+  let mayAccept = false;
+  const runner = jobRunner({ store, tiers: DEFAULT_TIERS, newId: site.newId, mayAccept: () => mayAccept });
+  await runner.run(NOW + 1000);
+  assert.deepEqual([(await current()).done, (await store.counts()).pending], [0, 0]);
+  mayAccept = true;
+  await runner.run(NOW + 2000);
+  assert.deepEqual([(await current()).done, (await store.counts()).pending], [3, 3]);
+});
+
 test('a stopped job does nothing more, and what it did stays counted', async () => {
   const site = await Site.open();
   const store = site.store('nod_a');
