@@ -69,12 +69,12 @@ test('a backup under load holds all that was acknowledged before it, and the res
     await post(api, '/v2/queues', 200, '{"queueName":"waiting"}');
     await post(api, '/v2/queues/waiting/pause', 200);
     for (let index = 0; index < 50; index += 1) await publish();
+    const before = acknowledged.length;
     let isOver = false;
     const publishers = Array.from({ length: 2 }, async () => {
       const made = () => acknowledged.length - before;
       while (made() < (isOver ? PUBLISHES_MIN : PUBLISHES_MAX)) await publish();
     });
-    const before = acknowledged.length;
     const backup = start(t, ['backup', '--data', data, '--to', to, '--json']);
     const { code, stdout, stderr } = await backup.ended;
     isOver = true;
