@@ -62,7 +62,7 @@ import { retention } from './upkeep/retention.ts';
 import { scheduleTimes } from './upkeep/schedule-times.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
-import { systemWorld, type World } from './world.ts';
+import { systemWorld, type World, withinMs } from './world.ts';
 
 export { checkStore, migrateStore, openStoreBeside, startBackup, storePlace } from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
@@ -75,6 +75,8 @@ export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: 
 
 /** How long a stopping node waits for callers who are still sending their request. */
 const SENDING_MS_MAX = 5000;
+/** A store that does not answer is left as it is: nothing that was acknowledged depends on it. */
+const STORE_CLOSING_MS_MAX = 3000;
 
 const ROUTES = [
   healthRoutes,
@@ -106,7 +108,14 @@ export interface Postrider {
   /** Whether the engine waits for the clock or for work, with all of its tasks. */
   isAsleep(): boolean;
   /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
-  close(): Promise<void>;
+  close(): Promise<Farewell>;
+}
+
+/** How a node ended. */
+export interface Farewell {
+  /** Attempts that ended or were cut off, of which the store could not be told. */
+  readonly left: number;
+  readonly isStoreClosed: boolean;
 }
 
 export interface StartOptions {
@@ -340,7 +349,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
 
-  let closing: Promise<void> | null = null;
+  let closing: Promise<Farewell> | null = null;
   const close = async () => {
     isServing = false;
     const endsAtMs = world.clock.monotonicMs() + config.drainMs;
@@ -349,8 +358,14 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     await listener.close();
     bodies.close();
     cancelCutOff();
-    await engine.stop(Math.max(0, endsAtMs - world.clock.monotonicMs()));
-    await store.close();
+    const left = await engine.stop(Math.max(0, endsAtMs - world.clock.monotonicMs()));
+    // In real time: a database that is away is away in real time.
+    let isClosed = false;
+    const storeClosed = store.close().then(() => {
+      isClosed = true;
+    });
+    await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
+    return { left, isStoreClosed: isClosed };
   };
   return {
     url: `http://${reachable(bound.address)}:${bound.port}`,

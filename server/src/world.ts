@@ -51,6 +51,21 @@ const systemClock: Clock = {
   soon: (fire) => void setImmediate(fire),
 };
 
+/** Waits for `work`, but no longer than `ms`. */
+export async function withinMs(clock: Clock, ms: number, work: Promise<void>): Promise<void> {
+  let cancel = () => {};
+  const timeout = new Promise<void>((resolve) => {
+    cancel = clock.after(ms, resolve);
+  });
+  // What fails later has nobody left to tell.
+  work.catch(() => {});
+  try {
+    await Promise.race([work, timeout]);
+  } finally {
+    cancel();
+  }
+}
+
 /** Asking the kernel for every id is slow (a call costs more than the id); one call fills a pool of 256. */
 function pooledRandom(): Random {
   const pool = Buffer.alloc(4096);

@@ -1,13 +1,16 @@
 // Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
 
 import type { Config } from '../config.ts';
-import { type Postrider, startPostrider, storePlace, VERSION } from '../main.ts';
+import { type Farewell, type Postrider, startPostrider, storePlace, VERSION } from '../main.ts';
 import { systemWorld } from '../world.ts';
 import { greeting } from './greeting.ts';
 
 /** How many ports after a busy one are tried in dev. */
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
+
+/** The exit code of a node that could not tell its store how its attempts ended. */
+const STORE_AWAY = 3;
 
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
@@ -38,8 +41,17 @@ export async function run(config: Config): Promise<number> {
   }
   await firstSignal();
   if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
-  await postrider.close();
-  return 0;
+  const farewell = await postrider.close();
+  if (farewell.left === 0 && farewell.isStoreClosed) return 0;
+  process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
+  // What still waits for the store would keep the process.
+  process.exit(STORE_AWAY);
+}
+
+function leftWords({ left }: Farewell): string {
+  if (left === 0) return 'Every attempt that was under way is settled.';
+  const attempts = left === 1 ? '1 attempt' : `${left} attempts`;
+  return `The end of ${attempts} could not be stored: they are repeated when the store is back.`;
 }
 
 /**

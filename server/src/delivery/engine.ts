@@ -8,7 +8,7 @@ import { decideSafely, isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { ClaimAnswer, Store } from '../store/store.ts';
-import type { World } from '../world.ts';
+import { type World, withinMs } from '../world.ts';
 import { CrashRecovery, type Ended } from './crash-recovery.ts';
 import { type EngineLimits, InFlight } from './in-flight.ts';
 import { Loop, STORE_PAUSE_MS } from './loop.ts';
@@ -52,6 +52,10 @@ export interface EngineOptions {
   readonly fireSchedules: (wallNow: number) => Promise<number | null>;
   readonly observe: (event: EngineEvent) => void;
 }
+
+/** For a store that does not answer: a drain must end, and what is not settled is found after the next start. */
+const LAST_SETTLING_MS_MAX = 5_000;
+const LAST_BEAT_MS_MAX = 1_000;
 
 export class Engine {
   readonly #options: EngineOptions;
@@ -121,15 +125,19 @@ export class Engine {
     for (const loop of this.#loops()) loop.start();
   }
 
-  /** Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it. */
-  async stop(drainMs: number): Promise<void> {
+  /**
+   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it. Answers how
+   * many it could not settle, because the store did not answer in time.
+   */
+  async stop(drainMs: number): Promise<number> {
     this.#isStopping = true;
     await this.#within(drainMs, this.#drain());
     await this.#options.sender.close();
-    await this.#within(drainMs, this.#drain());
+    await this.#within(LAST_SETTLING_MS_MAX, this.#drain());
     // Until now: what is under way is this node's own as long as it is heard of.
-    if (this.#heart) await this.#within(drainMs, this.#heart.stop());
+    if (this.#heart) await this.#within(LAST_BEAT_MS_MAX, this.#heart.stop());
     this.#isOver = true;
+    return this.#inFlight.count;
   }
 
   #loop(during: string, run: () => Promise<number>): Loop {
@@ -363,13 +371,7 @@ export class Engine {
     }
   }
 
-  /** Waits for `work`, but no longer than `ms`. */
-  async #within(ms: number, work: Promise<void>): Promise<void> {
-    let cancel = () => {};
-    const timeout = new Promise<void>((resolve) => {
-      cancel = this.#options.world.clock.after(ms, resolve);
-    });
-    await Promise.race([work, timeout]);
-    cancel();
+  #within(ms: number, work: Promise<void>): Promise<void> {
+    return withinMs(this.#options.world.clock, ms, work);
   }
 }

@@ -1,0 +1,56 @@
+// A node that is told to stop while its database is away stops all the same, says what it left, and another one does it.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ServerProcess } from '../crash/server-process.ts';
+import { ask } from '../http/client.ts';
+import { startReceiver } from '../http/receiver.ts';
+import { sharedServer } from '../postgres/server.ts';
+import { TcpProxy } from './tcp-proxy.ts';
+
+const AWAY = [
+  ['refuses connections', (proxy: TcpProxy) => proxy.refuse()],
+  ['is silent', (proxy: TcpProxy) => proxy.blackhole()],
+] as const;
+
+describe('a drain while the database is away', { concurrency: true }, () => {
+  for (const [how, takeAway] of AWAY) {
+    test(`a drain ends while the database ${how}; what it left is delivered by the next node`, async (t) => {
+      const server = await sharedServer();
+      const name = await server.createDatabase();
+      t.after(() => server.dropDatabase(name));
+      const url = new URL(server.url(name));
+      const proxy = await TcpProxy.start(Number(url.port));
+      t.after(() => proxy.close());
+      let answer = () => {};
+      const answered = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      const receiver = await startReceiver(t, async () => {
+        await answered;
+        return 200;
+      });
+      const direct = url.href;
+      url.port = String(proxy.port);
+      const first = new ServerProcess(['--store', url.href, '--drain', '1s']);
+      t.after(() => first.kill());
+      const { api, token } = await first.ready;
+      const headers = { Authorization: `Bearer ${token}` };
+      for (let count = 0; count < 2; count += 1) {
+        assert.equal((await ask(api, `/v2/publish/${receiver.url}`, { method: 'POST', headers })).status, 201);
+      }
+      await receiver.received(2);
+      takeAway(proxy);
+      const stopping = first.stop();
+      answer();
+      const { code } = await stopping;
+      assert.equal(code, 3, first.stderr);
+      assert.match(first.stderr, /the store did not answer\. The end of 2 attempts could not be stored/);
+      const second = new ServerProcess(['--store', direct]);
+      t.after(() => second.kill());
+      await second.ready;
+      await receiver.received(4);
+      assert.equal((await second.stop()).code, 0);
+    });
+  }
+});
