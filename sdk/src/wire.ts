@@ -98,6 +98,8 @@ export interface Why {
   readonly reason: string;
   readonly text: string;
   readonly nextAttemptAt?: number;
+  /** The time depends on others too: it may be later. */
+  readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
   /** There are more: counting ended at a limit. So it is beside every count. */

@@ -48,6 +48,7 @@ export function WhyText({ why }: { readonly why: Why }) {
           <span className="num font-normal text-ink-2" title={exactTime(nextAttemptAt)}>
             {' '}
             · in {duration(nextAttemptAt - now)}
+            {why.isEarliest && ' at the earliest'}
           </span>
         )}
       </p>

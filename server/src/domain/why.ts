@@ -25,6 +25,8 @@ export interface WhyInput {
   readonly queue: Queue | null;
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
+  /** How many wait before it in the line of its flow key; null when it does not wait there. */
+  readonly flowAhead: Pick<Ahead, 'count' | 'isCountCut'> | null;
   readonly isDraining: boolean;
   readonly now: number;
 }
@@ -46,6 +48,8 @@ export interface Why {
   readonly text: string;
   /** The earliest time of the next attempt, where the clock decides it. */
   readonly nextAttemptAt?: number;
+  /** That time depends on others too: it may be later. */
+  readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
   readonly isAheadCountCut?: true;
@@ -77,7 +81,7 @@ export function whyNotDelivered(input: WhyInput): Why {
   if (!isDue) return waiting(message, now);
   if (flowKey?.isPaused)
     return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to go on` };
-  const full = flowKey && fullKey(flowKey, now);
+  const full = flowKey && input.flowAhead !== null && inLine(flowKey, input.flowAhead, now);
   if (full) return full;
   if (isSuspect(message)) return afterCrashes(message);
   if (input.isDraining) return { reason: 'draining', text: 'this node is shutting down; another start delivers it' };
@@ -110,27 +114,54 @@ function waiting(message: Message, now: number): Why {
   };
 }
 
-function fullKey(flowKey: FlowKey, now: number): Why | null {
+/** In the line of its flow key: from its place there, the rate and the parallelism. */
+function inLine(
+  flowKey: FlowKey,
+  { count: ahead, isCountCut }: NonNullable<WhyInput['flowAhead']>,
+  now: number,
+): Why | null {
   const { parallelism, rate, periodMs } = flowKey.limits;
-  if (parallelism !== null && flowKey.active >= parallelism) {
-    return {
-      reason: 'flowFull',
-      text: `flow key "${flowKey.key}" has ${flowKey.active} of ${parallelism} deliveries under way; ${waitingBehind(flowKey)} wait`,
-    };
+  const startsAt = rate === null ? now : startInLine(flowKey, rate, ahead, now);
+  // It starts only when some of these have ended, and nobody knows when that is.
+  const waitsForEnds = parallelism !== null && flowKey.active + ahead >= parallelism;
+  if (startsAt <= now && !waitsForEnds) return null;
+  const limits = [
+    ...(rate === null ? [] : [`starts ${rate} in ${formatDurationMs(periodMs)}`]),
+    ...(parallelism === null ? [] : [`has ${flowKey.active} of ${parallelism} deliveries under way`]),
+  ].join(' and ');
+  const many = `${isCountCut ? 'more than ' : ''}${count(ahead, 'message')} ${ahead === 1 ? 'waits' : 'wait'}`;
+  const before = ahead === 0 ? 'it is the next' : `${many} before it`;
+  const place = { aheadCount: ahead, ...(isCountCut && { isAheadCountCut: isCountCut }) };
+  const text = `flow key "${flowKey.key}" ${limits}; ${before}`;
+  if (startsAt <= now) {
+    const until = ahead + 1 + flowKey.active - parallelism!;
+    return { reason: 'flowFull', text: `${text}, and its turn comes when ${until} more have ended`, ...place };
   }
-  const windowEndsAt = flowKey.windowStartAt + periodMs;
-  if (rate !== null && flowKey.windowCount >= rate && now < windowEndsAt) {
-    return {
-      reason: 'flowFull',
-      text: `flow key "${flowKey.key}" has started ${flowKey.windowCount} of ${rate} in this period; ${waitingBehind(flowKey)} wait`,
-      nextAttemptAt: windowEndsAt,
-    };
-  }
-  return null;
+  const at = `at ${new Date(startsAt).toISOString()}, in ${formatDurationMs(startsAt - now)}`;
+  const isEarliest = waitsForEnds || isCountCut;
+  const when = `its turn comes ${at}${isEarliest ? ', at the earliest' : ''}`;
+  return {
+    reason: 'flowFull',
+    text: `${text}, and ${when}`,
+    nextAttemptAt: startsAt,
+    ...(isEarliest && { isEarliest }),
+    ...place,
+  };
 }
 
-function waitingBehind({ waiting, isWaitingCut }: FlowKey): string {
-  return isWaitingCut ? `more than ${waiting}` : String(waiting);
+/** By the rate alone: in which of the periods to come it starts. They follow each other as long as something waits. */
+function startInLine(
+  { windowStartAt, windowCount, limits }: FlowKey,
+  rate: number,
+  ahead: number,
+  now: number,
+): number {
+  const endsAt = windowStartAt + limits.periodMs;
+  const isOver = now >= endsAt;
+  const free = isOver ? rate : Math.max(0, rate - windowCount);
+  if (ahead < free) return now;
+  const periods = Math.floor((ahead - free) / rate);
+  return (isOver ? now + limits.periodMs : endsAt) + periods * limits.periodMs;
 }
 
 function count(n: number, noun: string): string {

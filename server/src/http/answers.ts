@@ -121,6 +121,7 @@ export const WhyAnswer = open({
   reason: Type.String(),
   text: Type.String(),
   nextAttemptAt: optional(Ms),
+  isEarliest: optional(Type.Boolean({ description: 'The time depends on others too: it may be later.' })),
   behindMessageId: optional(Type.String()),
   aheadCount: optional(Type.Integer()),
   isAheadCountCut: cut,

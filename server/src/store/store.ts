@@ -80,6 +80,8 @@ export interface WhyFacts {
   /** In a queue: the message that goes before it, and how many do in all. */
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
+  /** How many wait before it in the line of its flow key; null when it does not wait there. */
+  readonly flowAhead: { readonly count: number; readonly isCountCut?: true } | null;
 }
 
 export type MessageDetail = 'whole' | 'outline';

@@ -10,6 +10,7 @@ interface Why {
   readonly reason: string;
   readonly text: string;
   readonly nextAttemptAt?: number;
+  readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
 }
@@ -63,6 +64,63 @@ test('GET /v2/messages/{id}/why: its flow key is full, by parallelism or by rate
   assert.deepEqual([often.reason, often.nextAttemptAt], ['flowFull', rider.clock.now() + 60_000]);
   await rider.manage('POST', '/v2/flowControl/wide/pause');
   assert.equal((await why(rider, wide)).reason, 'flowPaused');
+});
+
+test('GET /v2/messages/{id}/why: the time it gives for a flow key comes true, from the place in its line', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t);
+  const publish = (path: string, value: string) =>
+    rider.published(`${receiver.url}/${path}`, {
+      headers: { 'Service-Flow-Control-Key': path, 'Service-Flow-Control-Value': value },
+    });
+  const ids: string[] = [];
+  for (let index = 0; index < 7; index += 1) ids.push(await publish('rated', 'rate=2,period=1m'));
+  await receiver.received(2);
+  const start = rider.clock.now();
+  const told = [];
+  for (const id of ids.slice(2)) told.push(await why(rider, id));
+  assert.deepEqual(
+    told.map(({ reason, nextAttemptAt, aheadCount }) => [reason, (nextAttemptAt! - start) / 60_000, aheadCount]),
+    [0, 1, 2, 3, 4].map((ahead) => ['flowFull', 1 + Math.floor(ahead / 2), ahead]),
+  );
+  await rider.advance(30_000);
+  const last = await why(rider, ids[6]!);
+  assert.deepEqual([last.nextAttemptAt, last.isEarliest], [start + 3 * 60_000, undefined]);
+  // A period begins with its first start: the clock stops at each.
+  for (const [ms, arrived] of [
+    [30_000, 4],
+    [60_000, 6],
+  ] as const) {
+    await rider.advance(ms);
+    await receiver.received(arrived);
+  }
+  await rider.advance(last.nextAttemptAt! - rider.clock.now() - 1);
+  assert.equal((await rider.message(ids[6]!)).state, 'CREATED');
+  await rider.advance(1);
+  assert.equal((await rider.ended(ids[6]!)).state, 'DELIVERED');
+});
+
+test('GET /v2/messages/{id}/why: where others must end first, a flow key gives the earliest time, or none', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 'hang');
+  const publish = (key: string, value: string) =>
+    rider.published(receiver.url, {
+      headers: { 'Service-Flow-Control-Key': key, 'Service-Flow-Control-Value': value },
+    });
+  for (const value of ['parallelism=1', 'parallelism=1,rate=1,period=1m']) {
+    const [, second, third] = [await publish(value, value), await publish(value, value), await publish(value, value)];
+    const [next, after] = [await why(rider, second), await why(rider, third)];
+    assert.deepEqual([next.reason, next.aheadCount, after.aheadCount], ['flowFull', 0, 1]);
+    if (value === 'parallelism=1') {
+      assert.deepEqual([next.nextAttemptAt, after.nextAttemptAt], [undefined, undefined]);
+      assert.match(after.text, /when 2 more have ended/);
+    } else {
+      const now = rider.clock.now();
+      assert.deepEqual([next.nextAttemptAt, after.nextAttemptAt], [now + 60_000, now + 120_000]);
+      assert.equal(after.isEarliest, true);
+      assert.match(after.text, /at the earliest/);
+    }
+  }
 });
 
 test('GET /v2/messages/{id}/why: retrying, with the time of the next attempt, then ended', async (t) => {

@@ -18,7 +18,23 @@ export async function whyFacts(database: Database, accountId: string, messageId:
     queue: row.queue_name === null ? null : await getQueue(database, accountId, row.queue_name),
     ahead: isInLine ? await ahead(database, row) : null,
     flowKey: row.flow_key === null ? null : await getFlowKey(database, accountId, row.flow_key),
+    flowAhead: row.flow_key === null || row.state !== 'queued' ? null : await flowAhead(database, row),
   };
+}
+
+/** By the order in which its flow key lets them through. */
+async function flowAhead(database: Database, row: MessageRow): Promise<WhyFacts['flowAhead']> {
+  const max = eachMax('lineCount');
+  const found = await database.get<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM messages WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = $1
+       AND flow_key = $2 AND (due_at, seq) < ($3, $4) LIMIT $5) AS line`,
+    row.account_id,
+    row.flow_key,
+    row.due_at,
+    row.seq,
+    max + 1,
+  );
+  return countAhead(found!.n, max);
 }
 
 /**

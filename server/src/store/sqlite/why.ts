@@ -17,7 +17,23 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
     queue: row.queue_name === null ? null : getQueue(database, accountId, row.queue_name),
     ahead: row.queue_name === null || row.ended_at !== null || row.holds_slot ? null : ahead(database, row),
     flowKey: row.flow_key === null ? null : getFlowKey(database, accountId, row.flow_key),
+    flowAhead: row.flow_key === null || row.state !== 'queued' ? null : flowAhead(database, row),
   };
+}
+
+/** By the order in which its flow key lets them through. */
+function flowAhead(database: Database, row: MessageRow): WhyFacts['flowAhead'] {
+  const max = eachMax('lineCount');
+  const { n } = database.get<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM messages WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = ?
+       AND flow_key = ? AND (due_at, seq) < (?, ?) LIMIT ?)`,
+    row.account_id,
+    row.flow_key,
+    row.due_at,
+    row.seq,
+    max + 1,
+  )!;
+  return countAhead(n, max);
 }
 
 /**
