@@ -28,7 +28,7 @@ suite('a page', () => {
   const shared = sharedRider();
   let rider: Rider;
   let other: string;
-  const RETRIES = [30, 3, 3, 3, 3, 3, 3];
+  const RETRIES = [30, 1, 1, 1, 1, 1];
   const COUNT = RETRIES.length;
   /** Accepted once; and each attempt with ACTIVE, ERROR and RETRY or FAILED. */
   const eventsOf = (retries: number) => 1 + 3 * (retries + 1);
