@@ -168,6 +168,16 @@ suite('the screens', () => {
       await page.getByRole('complementary').getByText('Delivered', { exact: true }).first().waitFor();
       const made = await client.getMessage(page.url().split('/').at(-1)!);
       assert.deepEqual([made.url, made.sourceMessageId], [sink('ok?mended'), id]);
+      // Linked both ways, and not to be sent again once more.
+      await page.getByRole('complementary').getByRole('link', { name: id }).click();
+      await page.getByText('sent again as').waitFor();
+      assert.equal(await button(page, 'Retry with edits').count(), 0);
+      await page.getByRole('complementary').getByRole('link', { name: made.messageId }).click();
+      await page.waitForURL((now) => now.href.includes(made.messageId));
+      // Beside a filter, the counts of all messages are not shown.
+      await page.goto(`${url}/console/messages?state=FAILED&retried=true`);
+      await page.getByText('sent again', { exact: true }).first().waitFor();
+      await page.getByRole('button', { name: 'Failed', exact: true }).waitFor();
     }));
 
   test('a topic is made, edited, ordered anew, and sent a test message', () =>

@@ -39,6 +39,13 @@ export function FailuresScreen() {
       </PageHead>
       <PageBody>
         <Problem error={error} />
+        <p className="text-xs text-ink-3">
+          What was sent again is not listed here any more, and stays{' '}
+          <Link to="/messages" search={{ state: 'FAILED', retried: 'true' }} className="link">
+            among the messages
+          </Link>{' '}
+          until its retention.
+        </p>
         {data && groups.length === 0 && <NoFailures />}
         <ul className="space-y-3">
           {groups.map((group) => (
@@ -95,7 +102,7 @@ function Group({ group }: { readonly group: FailureGroup }) {
           >
             Sample
           </button>
-          <Link to="/messages" search={{ state: 'FAILED', ...filter }} className="btn btn-quiet">
+          <Link to="/messages" search={{ state: 'FAILED', retried: 'false', ...filter }} className="btn btn-quiet">
             List
           </Link>
           <ConfirmButton

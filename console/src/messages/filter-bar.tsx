@@ -17,6 +17,8 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
   const { data: overview } = useOverview();
   const states = listOf(search.state);
   const chips = chipsOf(search);
+  // The counts are of all messages: beside a filter they would be of something else than the list.
+  const isNarrowed = chips.length > 0 || textOf(search.text) !== '';
   // Hardly anything is ever held: it shows when there is something to do about it.
   const isShown = (state: MessageState) => state !== 'HELD' || states.includes(state) || (overview?.held ?? 0) > 0;
   const toggle = (state: MessageState) =>
@@ -52,7 +54,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
             key={state}
             label={STATES[state].label}
             dot={STATES[state].dot}
-            count={overview && countOf(state, overview)}
+            count={overview && !isNarrowed ? countOf(state, overview) : undefined}
             isOn={states.includes(state)}
             onClick={() => toggle(state)}
           />
@@ -73,7 +75,9 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
 
 /** How many there are in a state; undefined where it is not known exactly. */
 function countOf(state: MessageState, overview: Overview): string | undefined {
-  const { waiting, scheduled, active, retrying, held, failed, cancelled, all, countedMax } = overview;
+  const { waiting, scheduled, active, retrying, held, cancelled, all, countedMax } = overview;
+  // The list shows those that were sent again as well.
+  const failed = overview.failed + overview.retried;
   const text = (count: number) => countText(count, countedMax);
   switch (state) {
     case 'CREATED':

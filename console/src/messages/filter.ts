@@ -20,7 +20,7 @@ const LISTS = [
   'failure',
   'messageIds',
 ] as const;
-const TEXTS = ['fromDate', 'toDate', 'text'] as const;
+const TEXTS = ['retried', 'fromDate', 'toDate', 'text'] as const;
 
 export const FILTER_NAMES: readonly string[] = [...LISTS, ...TEXTS];
 
@@ -103,6 +103,7 @@ const CHIP_LABELS: ReadonlyMap<string, string> = new Map([
   ['responseStatus', 'status'],
   ['callerIp', 'caller'],
   ['messageIds', 'id'],
+  ['retried', 'sent again'],
   ['fromDate', 'from'],
   ['toDate', 'until'],
 ]);
@@ -122,6 +123,7 @@ export function lastingPart(filter: MessageFilter): MessageFilter {
     fromDate: _from,
     toDate: _to,
     failure: _failure,
+    retried: _retried,
     ...rest
   } = filter;
   return rest;

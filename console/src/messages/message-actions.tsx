@@ -58,11 +58,11 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           done="Cancelled"
         >
           <p>
-            No further attempt starts. An attempt under way cannot be called back; its answer is no longer waited for.
+            No further attempt starts. An attempt under way cannot be called back; it is recorded here when it ends.
           </p>
         </ConfirmButton>
       )}
-      {state === 'FAILED' && (
+      {state === 'FAILED' && message.retriedAs === undefined && (
         <>
           <ActionButton
             call={calls.retryDeadLetter(dlqId)}
@@ -83,19 +83,21 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
             <Icon name="edit" className="size-3.5" />
             Retry with edits
           </button>
-          <ConfirmButton
-            title="Delete this dead letter?"
-            verb="Delete it"
-            call={calls.deleteDeadLetter(dlqId)}
-            icon="trash"
-            label="Delete"
-            done="Deleted"
-            onDone={() => void navigate({ to: '/messages' })}
-          >
-            <p>The message, its body and its attempts are gone for good.</p>
-          </ConfirmButton>
           <RetryDialog message={message} dlqId={dlqId} isOpen={isEditing} onOpenChange={setIsEditing} onDone={goTo} />
         </>
+      )}
+      {state === 'FAILED' && (
+        <ConfirmButton
+          title="Delete this dead letter?"
+          verb="Delete it"
+          call={calls.deleteDeadLetter(dlqId)}
+          icon="trash"
+          label="Delete"
+          done="Deleted"
+          onDone={() => void navigate({ to: '/messages' })}
+        >
+          <p>The message, its body and its attempts are gone for good.</p>
+        </ConfirmButton>
       )}
       <Link to="/send" search={{ from: messageId }} className="btn">
         <Icon name="copy" className="size-3.5" />

@@ -158,20 +158,23 @@ function Facts({ message, search }: { readonly message: MessageWithAttempts; rea
   for (const label of message.labels ?? []) linked('label', 'label', label);
   if (message.endpointName !== undefined) facts.push(['endpoint', message.endpointName]);
   if (message.orderKey !== undefined) facts.push(['order key', message.orderKey]);
-  if (message.sourceMessageId !== undefined) {
+  const toMessage = (label: string, messageId: string | undefined) => {
+    if (messageId === undefined) return;
     facts.push([
-      'made by',
+      label,
       <Link
-        key="source"
+        key={label}
         to="/messages/$messageId"
-        params={{ messageId: message.sourceMessageId }}
+        params={{ messageId }}
         search={search}
         className="link mono break-all"
       >
-        {message.sourceMessageId}
+        {messageId}
       </Link>,
     ]);
-  }
+  };
+  toMessage('made by', message.sourceMessageId);
+  toMessage('sent again as', message.retriedAs);
   if (facts.length === 0) return null;
   return (
     <dl className="flex flex-wrap gap-x-4 gap-y-1 text-xs">

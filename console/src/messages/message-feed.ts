@@ -330,6 +330,7 @@ function isSame(a: Message, b: Message): boolean {
     a.state === b.state &&
     a.retried === b.retried &&
     a.responseStatus === b.responseStatus &&
+    a.retriedAs === b.retriedAs &&
     a.nextDeliveryTime === b.nextDeliveryTime
   );
 }

@@ -32,6 +32,7 @@ export const MessageRow = memo(function MessageRow({ message, index, top, isFres
       <div role="presentation" className={`flex h-full items-center gap-3 ${GRID}`}>
         <span role="cell" className="order-2 shrink-0 text-right @2xl:order-none @2xl:text-left">
           <StateLabel state={message.state} />
+          {message.retriedAs !== undefined && <span className="ml-1.5 text-xs text-ink-3">sent again</span>}
           <NextTime message={message} />
           <span className="block text-2xs text-ink-3 @2xl:hidden">
             <Ago at={message.createdAt} isShort />

@@ -199,7 +199,7 @@ function Lag({ activity: { lag } }: { readonly activity: Activity }) {
           </div>
         ))}
         <p className="num text-xs text-ink-3">
-          From due to delivered, retries included, over {lag.count.toLocaleString('en')} deliveries.
+          From when it could start to delivered, retries included, over {lag.count.toLocaleString('en')} deliveries.
         </p>
       </div>
     </Section>
@@ -221,7 +221,7 @@ function FailingHosts({ groups }: { readonly groups: readonly FailureGroup[] }) 
           <Link
             key={host}
             to="/messages"
-            search={{ state: 'FAILED', host }}
+            search={{ state: 'FAILED', host, retried: 'false' }}
             className="flex items-center gap-3 px-4 py-2.5 hover:bg-hover"
           >
             <span className="min-w-0 grow truncate text-sm font-medium">{shownHost(host)}</span>
