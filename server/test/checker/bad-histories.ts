@@ -114,7 +114,7 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
     history({
       stored: [
         stored('m', {
-          attempts: [...[0, 20, 40].map((at, index) => attempt(index + 1, at, cutOff)), attempt(4, 1044)],
+          attempts: [...[0, 20, 40].map((at, index) => attempt(index + 1, at, cutOff)), attempt(4, 970)],
         }),
       ],
       faults: [crash('m'), crash('m'), crash('m')],
@@ -137,7 +137,7 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
   ['ends', 'held after two crashes alone', history(heldAfter(3, 2))],
   ['ends', 'held although only two crashes met it', history({ ...heldAfter(3, 3), faults: [crash('m'), crash('m')] })],
   ['attempt counts', 'a gap in the numbers', history({ stored: [stored('m', { attempts: [attempt(2, 0)] })] })],
-  ['attempt gaps', 'a retry too soon', history(triedTwice({}, 1004))],
+  ['attempt gaps', 'a retry too soon', history(triedTwice({}, 930))],
   ['attempt gaps', 'sooner than the answer asked', history(triedTwice({ retryAfterMs: 60_000 }, 50_000))],
   [
     'attempt gaps',

@@ -3,6 +3,7 @@
 
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
 import { countedBytes, fitsShare, placesRoom } from '../../src/domain/slots.ts';
+import { BODY_BYTES } from '../../src/store/sqlite/bodies.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import type { Model } from './model.ts';
 import type { SimulatedNode } from './node.ts';
@@ -15,6 +16,7 @@ const CLAIMED_WITHIN_MS = 12_000;
 const STARTED_ALONE_WITHIN_MS = 150_000;
 
 interface Waiting {
+  /** And how often it was tried: each time it waits anew. */
   readonly id: string;
   readonly account_id: string;
   readonly host: string;
@@ -40,14 +42,18 @@ export class Promptness {
     this.#checkedAtMs = nowMs;
     const healthy = [...nodes].filter((node) => node.isServing && !node.isCutOff);
     const waiting = database.all<Waiting>(
-      `SELECT id, account_id, host, length(body) AS bytes FROM messages WHERE state = 'ready'
-         UNION ALL SELECT id, account_id, host, length(body) AS bytes FROM messages WHERE state = 'delayed' AND due_at <= ?`,
+      `SELECT id || ' ' || attempts AS id, account_id, host, ${BODY_BYTES} AS bytes FROM messages
+         WHERE state = 'ready' OR state = 'delayed' AND due_at <= ? ORDER BY due_at, seq`,
       now,
     );
     const stillWaiting = new Set(waiting.map(({ id }) => id));
+    // Behind one of the same account and host that is too large for now, the next ones may not be looked at.
+    const full = new Set<string>();
     for (const id of this.#sinceMs.keys()) if (!stillWaiting.has(id)) this.#sinceMs.delete(id);
     for (const message of waiting) {
-      const free = healthy.find((node) => this.#hasRoom(node, message));
+      const lane = `${message.account_id} ${message.host}`;
+      const free = full.has(lane) ? undefined : healthy.find((node) => this.#hasRoom(node, message));
+      if (!free) full.add(lane);
       const sinceMs = Math.max(this.#sinceMs.get(message.id) ?? nowMs, free?.undisturbedSinceMs ?? nowMs);
       this.#sinceMs.set(message.id, sinceMs);
       if (nowMs - sinceMs > CLAIMED_WITHIN_MS) {
