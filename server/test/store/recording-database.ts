@@ -24,6 +24,8 @@ const SCAN = new RegExp(`^SCAN (?:${[...LARGE, ...ALIASES].join('|')})\\b`);
 /** Partial indexes that hold only what is wanted: their first row is the answer. */
 const FIRST_OF =
   /USING (?:COVERING )?INDEX (?:messages_(?:ready|delayed|claimed|alone)|\w+_next_start|schedules_next)$/;
+/** The last few by the key of the table. */
+const LAST_OF = /\(SELECT created_at FROM messages ORDER BY seq DESC LIMIT \?\)$/;
 /** Hold only what runs or is held, and all of it is wanted. */
 const ALL_OF = /USING (?:COVERING )?INDEX (?:jobs_running|messages_held)$/;
 
@@ -75,5 +77,5 @@ const SORTS_FEW = [
 /** A search by an index is none; nor is looking at the first row of an index that holds only what is wanted. */
 function isWalk(step: string, sql: string): boolean {
   if (!SCAN.test(step) || ALL_OF.test(step)) return false;
-  return !(FIRST_OF.test(step) && /\bLIMIT 1$/.test(sql));
+  return !(FIRST_OF.test(step) && /\bLIMIT 1$/.test(sql)) && !LAST_OF.test(sql);
 }

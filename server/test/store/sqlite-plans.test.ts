@@ -272,6 +272,10 @@ async function useSchedulesAndJobs(store: Store): Promise<void> {
   await store.fireSchedules([{ schedule: due, messages: [message()], nextAt: NOW + DAY }], NOW);
   await store.setScheduleNext(ACCOUNT, due.id, null, true);
   await Promise.all([store.getSchedule(ACCOUNT, due.id), store.listSchedules(ACCOUNT), store.countSchedules(ACCOUNT)]);
+  await store.storedTime();
+  await store.scheduleTimes({ accountId: '', id: '' }, 10);
+  const { accountId, id, cron } = due;
+  await store.moveSchedules([{ schedule: { accountId, id, cron, nextAt: NOW }, nextAt: NOW + DAY }]);
   await store.deleteSchedule(ACCOUNT, due.id);
   await store.createJob(job());
   await Promise.all([store.getJob(ACCOUNT, 'job_1'), store.listJobs(ACCOUNT), store.runningJobs()]);
