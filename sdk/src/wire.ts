@@ -106,6 +106,12 @@ export interface Why {
   readonly isAheadCountCut?: boolean;
 }
 
+export interface StateCounts {
+  readonly states: Readonly<Record<MessageState, number>>;
+  /** There are more: counting ended at a limit. */
+  readonly isCut?: boolean;
+}
+
 /** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
 export interface MessageFilter {
   readonly messageIds?: readonly string[];

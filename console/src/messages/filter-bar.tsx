@@ -1,15 +1,20 @@
 // The search box, the state chips with their counts, the filters that are set, and the live switch.
 
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { MessageState, Overview } from 'postrider-sdk';
 import { type FormEvent, useEffect, useState, useSyncExternalStore } from 'react';
 import { countText, useOverview } from '../app/overview-query.ts';
 import { listOf, type Search, textOf } from '../app/search.ts';
+import { useClient } from '../app/session.ts';
 import { Icon } from '../ui/icon.tsx';
 import { STATE_NAMES, STATES } from '../ui/state.tsx';
-import { chipsOf, parseBox, without } from './filter.ts';
+import { chipsOf, filterFromSearch, parseBox, without } from './filter.ts';
 import { FilterChips } from './filter-chips.tsx';
 import type { MessageFeed } from './message-feed.ts';
+
+/** They are counted one by one, unlike all messages. */
+const NARROWED_MS = 5000;
 
 export function FilterBar({ search, feed }: { readonly search: Search; readonly feed: MessageFeed }) {
   const navigate = useNavigate();
@@ -17,8 +22,19 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
   const { data: overview } = useOverview();
   const states = listOf(search.state);
   const chips = chipsOf(search);
-  // The counts are of all messages: beside a filter they would be of something else than the list.
-  const isNarrowed = chips.length > 0 || textOf(search.text) !== '';
+  const { state: _state, ...filter } = filterFromSearch(search);
+  const isNarrowed = Object.keys(filter).length > 0;
+  const client = useClient();
+  const { data: narrowed } = useQuery({
+    queryKey: ['counts', filter],
+    queryFn: () => client.countMessages(filter),
+    enabled: isNarrowed,
+    refetchInterval: NARROWED_MS,
+  });
+  const shownCount = (state: MessageState) => {
+    if (!isNarrowed) return overview && countOf(state, overview);
+    return narrowed && `${narrowed.states[state].toLocaleString('en')}${narrowed.isCut ? '+' : ''}`;
+  };
   // Hardly anything is ever held: it shows when there is something to do about it.
   const isShown = (state: MessageState) => state !== 'HELD' || states.includes(state) || (overview?.held ?? 0) > 0;
   const toggle = (state: MessageState) =>
@@ -54,7 +70,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
             key={state}
             label={STATES[state].label}
             dot={STATES[state].dot}
-            count={overview && !isNarrowed ? countOf(state, overview) : undefined}
+            count={shownCount(state)}
             isOn={states.includes(state)}
             onClick={() => toggle(state)}
           />

@@ -39,9 +39,35 @@ export interface MessageFilter {
   readonly text?: string;
 }
 
+export type StateCounts = Readonly<Record<ShownState, number>>;
+
+export class StateTally {
+  count = 0;
+  readonly states: Record<ShownState, number> = {
+    CREATED: 0,
+    ACTIVE: 0,
+    RETRY: 0,
+    HELD: 0,
+    DELIVERED: 0,
+    FAILED: 0,
+    CANCELLED: 0,
+  };
+
+  add(message: Pick<Message, 'state' | 'attempts'>): void {
+    this.count += 1;
+    this.states[shownState(message)] += 1;
+  }
+
+  piece(cursor: number | null): CountPiece {
+    return { count: this.count, states: this.states, cursor };
+  }
+}
+
 /** What a piece of a count has found, and where the next one goes on; null when there is none. */
 export interface CountPiece {
   readonly count: number;
+  /** The same by state. */
+  readonly states: StateCounts;
   readonly cursor: number | null;
 }
 

@@ -81,6 +81,11 @@ const answerFields = {
   isResponseBodyCut: optional(Type.Boolean()),
 };
 
+export const StateCountsAnswer = open({
+  states: open(Object.fromEntries(SHOWN_STATES.map((state) => [state, Type.Integer({ minimum: 0 })]))),
+  isCut: optional(Type.Boolean({ description: 'There are more: counting ended at a limit.' })),
+});
+
 export const AttemptAnswer = open({
   number: Type.Integer(),
   startedAt: Ms,

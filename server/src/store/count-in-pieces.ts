@@ -7,14 +7,14 @@ import type { Counted, CountPiece } from '../domain/message-filter.ts';
 const PIECES_MAX = 10;
 
 export async function countInPieces(
-  piece: (max: number, cursor: number | null) => Promise<CountPiece>,
+  piece: (max: number, cursor: number | null) => Promise<Omit<CountPiece, 'states'>>,
   max: number,
 ): Promise<Counted> {
   let count = 0;
   let cursor: number | null = null;
   for (let pieces = 0; pieces < PIECES_MAX; pieces += 1) {
     // One more than is told: else nobody knew whether there is one.
-    const counted: CountPiece = await piece(max + 1 - count, cursor);
+    const counted: Omit<CountPiece, 'states'> = await piece(max + 1 - count, cursor);
     count += counted.count;
     cursor = counted.cursor;
     if (count > max) return { count: max, isCut: true };

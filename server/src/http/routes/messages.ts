@@ -9,6 +9,7 @@ import {
   MessageIdAnswer,
   MessagesAnswer,
   ReleasedAnswer,
+  StateCountsAnswer,
   WhyAnswer,
 } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
@@ -36,6 +37,10 @@ const CANCEL_NAMES = [
   'all',
   'cursor',
 ];
+
+/** Whatever their states. */
+const COUNT_NAMES = FILTER_NAMES.messages.filter((name) => name !== 'state');
+const STATES_COUNTED_MAX = 20_000;
 
 export function messageRoutes(api: Api, context: ApiContext): void {
   const { store, world, tiers } = context;
@@ -67,6 +72,20 @@ export function messageRoutes(api: Api, context: ApiContext): void {
       if (!facts) throw unknownMessage(params.messageId);
       const why = whyNotDelivered({ ...facts, isDraining: !context.isServing(), now: world.clock.now() });
       return { messageId: params.messageId, ...why };
+    },
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/messages/counts',
+    scope: 'read',
+    query: querySchema(COUNT_NAMES),
+    summary: 'How many messages match, by state',
+    answer: StateCountsAnswer,
+    handle: async ({ principal, query }) => {
+      const filter = parseMessageFilter(given(query, null, COUNT_NAMES, context.isForQstashClients));
+      const { states, cursor } = await store.countPiece(principal.account.id, filter, STATES_COUNTED_MAX, null);
+      return { states, ...(cursor !== null && { isCut: true }) };
     },
   });
 

@@ -11,6 +11,7 @@ import {
   type MessageFilter,
   OPEN_STATES,
   type ShownState,
+  StateTally,
 } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
@@ -113,21 +114,21 @@ export async function countPiece(
   const ways = await waysTo(database, accountId, filter);
   const walk = new Walk(database, ways, { limit: CHUNK, cursor, order: 'newestFirst' });
   const judge = new Judge(database, filter, false);
-  let count = 0;
+  const tally = new StateTally();
   let lookedAt = 0;
   for (let rows = await walk.next(); rows.length > 0; rows = await walk.next()) {
     for (let at = 0; at < rows.length; ) {
-      for (const message of await judge.next(rows.slice(at), max - count)) {
+      for (const message of await judge.next(rows.slice(at), max - tally.count)) {
         const { seq } = rows[at]!;
         at += 1;
         lookedAt += 1;
-        if (message) count += 1;
+        if (message) tally.add(message);
         const isEnough = lookedAt >= LOOKED_AT_MAX || judge.bytesRead >= SEARCHED_BYTES_MAX;
-        if (count >= max || isEnough) return { count, cursor: seq };
+        if (tally.count >= max || isEnough) return tally.piece(seq);
       }
     }
   }
-  return { count, cursor: null };
+  return tally.piece(null);
 }
 
 /** Which of the rows that were read without their bodies are meant. Bodies are read where they are asked for. */

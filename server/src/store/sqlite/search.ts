@@ -11,6 +11,7 @@ import {
   type MessageFilter,
   OPEN_STATES,
   type ShownState,
+  StateTally,
 } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
@@ -94,12 +95,13 @@ export function countPiece(
   const walk = new Walk(database, waysTo(database, accountId, filter), { cursor, order: 'newestFirst' });
   const judge = new Judge(database, filter, false);
   const work = new Work();
-  let count = 0;
+  const tally = new StateTally();
   for (let row = walk.next(); row; row = walk.next()) {
-    if (judge.meant(row, work)) count += 1;
-    if (count >= max || work.isEnough) return { count, cursor: row.seq };
+    const message = judge.meant(row, work);
+    if (message) tally.add(message);
+    if (tally.count >= max || work.isEnough) return tally.piece(row.seq);
   }
-  return { count, cursor: null };
+  return tally.piece(null);
 }
 
 /** Which of the rows that were read without their bodies are meant. A body is read where it is asked for. */
