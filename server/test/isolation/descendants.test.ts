@@ -112,6 +112,27 @@ test('a retry of a dead letter that a delivery asked for has come as far as that
   assert.equal((await receiver.received(2))[1]!.header('service-hops'), '4');
 });
 
+test('dead letters that a delivery sends again share what is left of it', async (t) => {
+  const rider = shared();
+  const receiver = await startReceiver(t, () => 500);
+  const { token } = await rider.account('retries-all');
+  for (let count = 0; count < 2; count += 1) {
+    const id = await rider.published(receiver.url, { token, headers: { 'Service-Retries': '0' } });
+    await rider.ended(id, token);
+  }
+  const retry = (left: string) =>
+    rider.call('POST', '/v2/dlq/retry?all=true', {
+      token,
+      headers: { 'Service-Hops': '1', 'Service-Descendants-Left': left },
+    });
+  refusal(await retry('1'), 400, 'loop_detected');
+  assert.equal((await retry('22')).status, 201);
+  // Each has ten left, and hands on half of them.
+  for (const arrival of (await receiver.received(4)).slice(2)) {
+    assert.equal(arrival.header('service-descendants-left'), '5');
+  }
+});
+
 test('the messages of a schedule that a delivery made may not come back', async (t) => {
   const rider = shared();
   const receiver = await startReceiver(t);

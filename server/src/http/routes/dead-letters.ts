@@ -4,7 +4,7 @@
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
-import { NO_DESCENT } from '../../domain/descent.ts';
+import { NO_DESCENT, shareOut } from '../../domain/descent.ts';
 import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
@@ -151,7 +151,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       if (!stored || !isShown(stored.message)) throw unknownDeadLetter(params.dlqId);
       const { message } = stored;
       refuseRetried(message);
-      const fresh = await again(principal, reply, message, overridesOf(reply, body));
+      const fresh = await again(principal, reply, message, overridesOf(reply, body), 1);
       const [isRetried] = await retryAll(principal, reply, [{ messageId: message.id, message: fresh }]);
       const left = isRetried ? null : await store.getMessage(principal.account.id, message.id, 'outline');
       // Of two at once, the second finds what the first has made of it.
@@ -181,7 +181,10 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       const overrides = overridesOf(reply);
       const retries: { messageId: string; message: NewMessage }[] = [];
       for (const message of messages) {
-        retries.push({ messageId: message.id, message: await again(principal, reply, message, overrides) });
+        retries.push({
+          messageId: message.id,
+          message: await again(principal, reply, message, overrides, messages.length),
+        });
       }
       const isRetried = retries.length > 0 ? await retryAll(principal, reply, retries) : [];
       const responses = retries
@@ -251,12 +254,15 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     reply: FastifyReply,
     dead: Message,
     overrides: Overriding | null,
+    /** How many the request sends again: they share what may descend from the delivery that asked for it, if one did. */
+    count: number,
   ): Promise<NewMessage> {
     const { hops, left } = descentOf(reply.request.raw, rules);
-    if (left === 0)
-      throw new ApiError('loop_detected', 'a message that this one descends from has led to too many others');
+    const share = shareOut(left, count);
+    if (typeof share !== 'number') throw new ApiError(share.problem.code, share.problem.message);
     const same = retriedMessage(dead, world.clock.now(), newId, hops);
-    return overrides ? changed(principal, dead, same, overrides) : same;
+    const fresh = overrides ? await changed(principal, dead, same, overrides) : same;
+    return { ...fresh, descendantsLeft: Math.min(fresh.descendantsLeft, share) };
   }
 
   /** Goes through the same planning as any publish, so that what a retry changes is judged like any other. */
