@@ -1,26 +1,10 @@
 // Large answers, piece by piece: the next piece is made when the caller has taken the one before, so that what is held
 // for a slow caller is what was read from the store and not what it looks like as text.
 
-import { isUtf8 } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 
 /** Written at once; smaller answers are written whole. */
 export const PIECE_BYTES = 64 * 1024;
-
-/** A multiple of three, so that the pieces of a base64 text fit together. */
-const BODY_PIECE_BYTES = 48 * 1024;
-
-/** An entry of a list: an object, and a body that would be too large to be a part of it. */
-export interface Entry {
-  readonly value: object;
-  readonly body?: LargeBody;
-}
-
-export interface LargeBody {
-  /** `body` becomes `bodyBase64` where it is not text. */
-  readonly name: string;
-  readonly bytes: Uint8Array;
-}
 
 /** An answer that is made while it is written. */
 export class StreamedAnswer {
@@ -36,7 +20,7 @@ export class StreamedAnswer {
 
 /** `{"messages": […], "cursor": "…"}`: each list under its name, then the rest. */
 export function* objectPieces(
-  lists: readonly (readonly [name: string, entries: Iterable<Entry>])[],
+  lists: readonly (readonly [name: string, entries: Iterable<object>])[],
   rest: object,
 ): Iterable<string> {
   let isFirst = true;
@@ -49,42 +33,14 @@ export function* objectPieces(
   yield text === '{}' ? '}' : `,${text.slice(1)}`;
 }
 
-export function* arrayPieces(entries: Iterable<Entry>): Iterable<string> {
+function* arrayPieces(entries: Iterable<object>): Iterable<string> {
   let separator = '[';
   for (const entry of entries) {
     yield separator;
-    yield* entryPieces(entry);
+    yield JSON.stringify(entry);
     separator = ',';
   }
   yield separator === '[' ? '[]' : ']';
-}
-
-export function* entryPieces({ value, body }: Entry): Iterable<string> {
-  const text = JSON.stringify(value);
-  if (!body) {
-    yield text;
-    return;
-  }
-  const isText = isUtf8(body.bytes);
-  yield `${text.slice(0, -1)}${text === '{}' ? '' : ','}${JSON.stringify(isText ? body.name : `${body.name}Base64`)}:"`;
-  yield* isText ? textPieces(body.bytes) : base64Pieces(body.bytes);
-  yield '"}';
-}
-
-function* textPieces(bytes: Uint8Array): Iterable<string> {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  for (let at = 0; at < bytes.length; at += BODY_PIECE_BYTES) {
-    const end = at + BODY_PIECE_BYTES;
-    yield JSON.stringify(decoder.decode(bytes.subarray(at, end), { stream: end < bytes.length })).slice(1, -1);
-  }
-}
-
-function* base64Pieces(bytes: Uint8Array): Iterable<string> {
-  for (let at = 0; at < bytes.length; at += BODY_PIECE_BYTES) {
-    yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(BODY_PIECE_BYTES, bytes.length - at)).toString(
-      'base64',
-    );
-  }
 }
 
 /** A text that is there already, in pieces. */

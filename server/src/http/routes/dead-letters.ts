@@ -77,9 +77,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
       const { messages, lastAttempts, cursor } = await search(principal, values, LISTED);
       const held = messages.reduce((sum, message) => sum + messageWeight(message), 0);
       const entries = () =>
-        messages.values().map((message, index) => ({
-          value: views.deadLetter(message, lastAttempts[index] ?? undefined),
-        }));
+        messages.values().map((message, index) => views.deadLetter(message, lastAttempts[index] ?? undefined));
       return new StreamedAnswer(held, () =>
         objectPieces([['messages', entries()]], cursor === null ? {} : { cursor: String(cursor) }),
       );

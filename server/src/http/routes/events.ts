@@ -54,7 +54,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
             ? await list(principal, { ...filter, toAt: Math.min(filter.toAt ?? place.place, place.place) }, page, null)
             : await list(principal, filter, page, place);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
-        const entries = () => events.values().map((event) => ({ value: views.event(event) }));
+        const entries = () => events.values().map((event) => views.event(event));
         // Both from the same events, each made into text when it is written.
         return new StreamedAnswer(held, () =>
           objectPieces(
