@@ -208,7 +208,7 @@ suite('the screens', () => {
     onScreen('overview', async (page, { publish, sink, ended }) => {
       await ended(await publish(sink('ok')));
       await page.getByRole('img', { name: /Messages by the minute: [1-9]/ }).waitFor();
-      await page.getByText(/From due to delivered/).waitFor();
+      await page.getByText(/From when it could start until it was delivered/).waitFor();
       await page.getByRole('link', { name: /^Delivered/ }).click();
       await page.waitForURL(/messages\?state=DELIVERED/);
     }));

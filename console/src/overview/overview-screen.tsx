@@ -199,7 +199,8 @@ function Lag({ activity: { lag } }: { readonly activity: Activity }) {
           </div>
         ))}
         <p className="num text-xs text-ink-3">
-          From when it could start to delivered, retries included, over {lag.count.toLocaleString('en')} deliveries.
+          From when it could start until it was delivered, retries included, over {lag.count.toLocaleString('en')}{' '}
+          deliveries.
         </p>
       </div>
     </Section>
