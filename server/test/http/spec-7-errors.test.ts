@@ -207,6 +207,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'body_too_slow', // in ../isolation/uploads.test.ts
   'topic_empty', // a topic goes with its last endpoint
   'message_held', // takes three crashes
+  'already_retried', // in ../api/dead-letters.test.ts
   'internal',
   'overloaded',
   'store_unavailable',
