@@ -33,6 +33,12 @@ export const BUDGETS = budgets({
     each: 1_000,
     beyond: 'a few of every other account are made ready beside them; the next claim goes on from there',
   },
+  flowKeyReady: {
+    what: 'Messages of one flow key that it has let through and that wait for a slot: a change of its limits judges them again',
+    unit: 'messages',
+    each: 100,
+    beyond: 'the message waits behind the key, and is let through when one of them starts',
+  },
   inFlightBytes: {
     what: 'Message bodies of attempts under way, until they are written to the socket, or until the attempt ends when a callback will report them; bodies up to 16 KiB are not counted',
     unit: 'bytes',

@@ -2,6 +2,7 @@
 // keeps no state of its own: the store holds it, asks here what may start, and writes back what did.
 
 import { parseDurationMs } from './duration.ts';
+import { NEVER_AT } from './recovery.ts';
 
 export interface FlowLimits {
   /** Deliveries under way at once; null for any number. */
@@ -98,6 +99,26 @@ export function admit(state: FlowState, limits: FlowLimits, now: number): Admiss
   if (current.isPaused || freeByParallelism === 0) return { free: 0, nextAt: null, state: current };
   const nextAt = freeByRate === 0 ? current.windowStartAt + limits.periodMs : null;
   return { free: Math.min(freeByParallelism, freeByRate), nextAt, state: current };
+}
+
+/**
+ * How many of those that may start are let in. Of one key at most `unstartedMax` are let in and have not started: when its
+ * limits change, these are judged again in one transaction. The others wait behind the key.
+ */
+export function letIn({ free }: Admission, unstarted: number, unstartedMax: number): number {
+  return Math.min(free, Math.max(0, unstartedMax - unstarted));
+}
+
+/** In place of a time: the key lets more in when one that it has let in starts. */
+export const AT_NEXT_START = NEVER_AT;
+
+/**
+ * When a key behind which others still wait lets more in; null when it waits for another event. `isFull`: as many are let in
+ * and not started as may be.
+ */
+export function nextStartAt({ free, nextAt }: Admission, isFull: boolean, now: number): number | null {
+  if (free === 0) return nextAt;
+  return isFull ? AT_NEXT_START : now;
 }
 
 /** After `count` of those that `admit` has room for were let in; `state` is the one it answered with. */

@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { eachMax } from '../../src/domain/budgets.ts';
 import type { FlowLimits } from '../../src/domain/flow-control.ts';
-import type { NewMessage } from '../../src/domain/message.ts';
+import type { Claim, NewMessage } from '../../src/domain/message.ts';
 import {
   ACCOUNT,
   ERROR,
@@ -28,6 +29,27 @@ export function flowing(limits: Partial<FlowLimits>, some: Partial<NewMessage> =
 
 function many(count: number, limits: Partial<FlowLimits>, some: Partial<NewMessage> = {}): NewMessage[] {
   return Array.from({ length: count }, () => flowing(limits, some));
+}
+
+/** Of one key, so many are let through and not started. */
+const READY_MAX = eachMax('flowKeyReady');
+/** No limit that counts here. */
+const FAST = { rate: 1_000_000, periodMs: 3600 * SECOND };
+
+/** All that can be claimed without an attempt that ends, in the order in which it was handed out. */
+async function claimAll(nodes: readonly Node[], from: number, slots = 70): Promise<Claim[]> {
+  const all: Claim[] = [];
+  let at = from;
+  for (let turns = 0, idle = 0; idle < nodes.length; turns += 1) {
+    assert.ok(turns < 60, 'claims are not repeated for ever');
+    const { claims, nextDueAt } = await nodes[turns % nodes.length]!.claimDue(at, { slots });
+    all.push(...claims);
+    // What is due in a moment; a period that ends later is not waited for.
+    const isSoon = nextDueAt !== null && nextDueAt < from + SECOND;
+    idle = claims.length > 0 || isSoon ? 0 : idle + 1;
+    if (isSoon) at = Math.max(at, nextDueAt);
+  }
+  return all;
 }
 
 const KEEP = { parallelism: 'keep', rate: 'keep' } as const;
@@ -290,6 +312,106 @@ export function flowControlConformance(factory: HarnessFactory): void {
       );
       assert.deepEqual((await a.store.listFlowKeys(OTHER_ACCOUNT)).entries, []);
       assert.equal(await a.store.getFlowKey(OTHER_ACCOUNT, 'new'), null);
+    });
+  });
+
+  describe('what a flow key has let through and has not started', () => {
+    test('is bounded; the others wait behind the key and start in their order, without an end of an attempt', async ({
+      a,
+      b,
+    }) => {
+      const line = many(3 * READY_MAX, FAST);
+      await a.store.accept(line.slice(0, READY_MAX + 1), NOW);
+      await b.store.accept(line.slice(READY_MAX + 1), NOW);
+      const { active, waiting } = await flowKey(a);
+      assert.deepEqual({ active, waiting }, { active: READY_MAX, waiting: 2 * READY_MAX });
+      const claims = await claimAll([a, b], NOW);
+      assert.deepEqual(
+        idsOf(claims),
+        line.map(({ id }) => id),
+      );
+    });
+
+    test('is not asked for again and again while nothing of it can start', async ({ a }) => {
+      await a.store.accept(many(READY_MAX + 1, FAST), NOW);
+      for (const _ of [1, 2]) {
+        const { claims, nextDueAt } = await a.claimDue(NOW, { hostMax: 0 });
+        assert.deepEqual({ claims, nextDueAt }, { claims: [], nextDueAt: null });
+      }
+      assert.equal((await claimAll([a], NOW)).length, READY_MAX + 1);
+    });
+
+    test('rate and parallelism hold, larger than it or not', async ({ a, b }) => {
+      const [rate, parallelism] = [READY_MAX + 50, 2 * READY_MAX + 20];
+      const line = many(4 * READY_MAX, { rate, parallelism, periodMs: 10 * SECOND });
+      await a.store.accept(line, NOW);
+      const first = await claimAll([a, b], NOW);
+      assert.equal(first.length, rate);
+      const second = await claimAll([a, b], NOW + 11 * SECOND);
+      assert.equal(first.length + second.length, parallelism);
+      await a.store.settle(
+        first.slice(0, 30).map((claim) => settlementOf(claim, OK, NOW + 12 * SECOND)),
+        NOW + 12 * SECOND,
+      );
+      const third = await claimAll([b, a], NOW + 12 * SECOND);
+      assert.equal(third.length, 30);
+      const started = idsOf([...first, ...second, ...third]);
+      assert.deepEqual(
+        started,
+        line.slice(0, started.length).map(({ id }) => id),
+      );
+    });
+
+    test('obeys other limits, a pause and a reset at once, and keeps its order', async ({ a, b }) => {
+      const line = many(2 * READY_MAX, FAST);
+      await a.store.accept(line, NOW);
+      line.push(...many(1, { parallelism: 1 }));
+      await b.store.accept(line.slice(-1), NOW);
+      assert.deepEqual(idsOf(await claimAll([a, b], NOW)), [line[0]!.id]);
+      line.push(...many(1, FAST));
+      await b.store.accept(line.slice(-1), NOW);
+      await b.store.pauseFlowKey(ACCOUNT, KEY, true, NOW);
+      assert.deepEqual(await claimAll([a, b], NOW), []);
+      await b.store.pauseFlowKey(ACCOUNT, KEY, false, NOW);
+      await b.store.resetFlowRate(ACCOUNT, KEY, NOW);
+      assert.equal((await flowKey(a)).active, READY_MAX + 1);
+      assert.deepEqual(
+        idsOf(await claimAll([a, b], NOW)),
+        line.slice(1).map(({ id }) => id),
+      );
+    });
+
+    test('makes room for others when it is cancelled, given back or taken over, and after a start', async ({
+      a,
+      open,
+    }) => {
+      const line = many(3 * READY_MAX, FAST);
+      await a.store.accept(line, NOW);
+      const cancelled = line.splice(0, READY_MAX).map(({ id }) => id);
+      await a.store.cancel(ACCOUNT, cancelled, NOW, NOW + RETENTION);
+      assert.equal((await flowKey(a)).active, READY_MAX);
+      const claims = await a.claims(NOW, { slots: READY_MAX });
+      await a.store.release(
+        claims.map(({ lease }) => lease),
+        NOW,
+      );
+      assert.equal((await flowKey(a)).active, READY_MAX);
+      const c = await open('nod_c');
+      assert.deepEqual(
+        idsOf(await claimAll([c, a], NOW)),
+        line.map(({ id }) => id),
+      );
+    });
+
+    test('of limits that contradict each other in one batch, or at the same time, the newest have the say', async ({
+      a,
+    }) => {
+      const turns = Array.from({ length: 20 }, (_, index) => flowing({ parallelism: index % 2 === 0 ? 7 : 3 }));
+      await a.store.accept(turns, NOW);
+      assert.equal((await flowKey(a)).limits.parallelism, 3);
+      await Promise.all([5, 9, 4].map((parallelism) => a.store.accept(many(1, { parallelism }), NOW)));
+      assert.equal((await flowKey(a)).limits.parallelism, 4);
+      assert.equal((await claimAll([a], NOW)).length, 4);
     });
   });
 }

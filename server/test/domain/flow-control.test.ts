@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import {
+  AT_NEXT_START,
   admit,
   type FlowLimits,
   type FlowState,
   isFlowKey,
+  letIn,
+  nextStartAt,
   parseFlowControl,
   started,
 } from '../../src/domain/flow-control.ts';
@@ -131,6 +134,17 @@ suite('what may start', () => {
     const { free, nextAt, state } = admit(spent, both, 5_000);
     assert.deepEqual([free, nextAt, state.windowCount], [0, 6_000, 5]);
     assert.equal(admit(state, both, 6_000).free, 3);
+  });
+
+  test('no more are let in and not started than may be; more follow at the next start', () => {
+    const open = admit(idle, { ...both, parallelism: null, rate: null }, 5_000);
+    assert.deepEqual([letIn(open, 0, 10), letIn(open, 4, 10), letIn(open, 10, 10), letIn(open, 12, 10)], [10, 6, 0, 0]);
+    assert.equal(letIn(admit(idle, both, 5_000), 0, 10), 3, 'the limits of the key decide first');
+    assert.equal(nextStartAt(open, true, 5_000), AT_NEXT_START);
+    assert.equal(nextStartAt(open, false, 5_000), 5_000);
+    const spent = admit({ ...idle, windowStartAt: 5_000, windowCount: 5 }, both, 5_000);
+    assert.equal(nextStartAt(spent, true, 5_000), 6_000, 'who waits for the rate waits for the clock');
+    assert.equal(nextStartAt(admit({ ...idle, isPaused: true }, both, 5_000), true, 5_000), null);
   });
 });
 

@@ -2,7 +2,16 @@
 // (`lockKeys`), so that its limits hold over all nodes; every change that could free a place ends in `admitWaiting`,
 // and nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
 
-import { admit, type FlowLimits, type FlowState, started } from '../../domain/flow-control.ts';
+import { eachMax } from '../../domain/budgets.ts';
+import {
+  AT_NEXT_START,
+  admit,
+  type FlowLimits,
+  type FlowState,
+  letIn,
+  nextStartAt,
+  started,
+} from '../../domain/flow-control.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -117,61 +126,76 @@ export async function uncountStarts(database: Database, row: FlowRow, claimedAt:
   if (count > 0) await uncount(database, row, count);
 }
 
-/** Of those that were let in in an earlier window and are claimed now: they count in the window in which they start. */
+/**
+ * Of those that are claimed now. Let in in an earlier window, they count in the window in which they start; and a key that
+ * waits for a start lets more in.
+ */
 export async function noteStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
   if (pairs.isEmpty) return;
   const seen = await database.all<FlowRow>(
     `SELECT k.* FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
     ...pairs.columns(),
   );
-  // Looked at before it is locked: mostly the window is still the same, and nobody has to wait for the key.
-  const stale = new Pairs(seen.filter((row) => isPast(row, now)).map((row) => [row.account_id, row.key] as const));
-  for (const row of (await lockKeys(database, stale)).values()) {
-    if (!isPast(row, now)) continue;
-    const { active, unstarted } = (await readCounts(database, [row], (each) => countedToAdmit(each, now)))[0]!;
-    // Those just claimed are on their way already, and start in the new window as well.
-    const claimedNow = await database.get<{ n: number }>(
-      `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
-         AND state = 'claimed' AND claimed_at = $3`,
-      row.account_id,
-      row.key,
-      now,
-    );
-    const before = { ...flowState(row, { active, unstarted, waiting: 0 }), unstarted: unstarted + claimedNow!.n };
-    await writeWindows(
-      database,
-      [row],
-      [{ state: admit(before, limitsOf(row), now).state, nextStartAt: row.next_start_at }],
-    );
+  // Looked at before it is locked: mostly there is nothing to write, and nobody has to wait for the key. A key that begins to
+  // wait for a start at this very moment misses this one; the next start, or the end of this one, lets more in.
+  const isConcerned = (row: FlowRow) => row.next_start_at === AT_NEXT_START || isPast(row, now);
+  const concerned = new Pairs(seen.filter(isConcerned).map((row) => [row.account_id, row.key] as const));
+  const rows = [...(await lockKeys(database, concerned)).values()].filter(isConcerned);
+  if (rows.length === 0) return;
+  const windows: { state: FlowWindow; nextAt: number | null }[] = [];
+  for (const row of rows) {
+    const state = isPast(row, now) ? await windowOfStarts(database, row, now) : windowOf(row);
+    windows.push({ state, nextAt: row.next_start_at === AT_NEXT_START ? now : row.next_start_at });
   }
+  await writeWindows(database, rows, windows);
+}
+
+/** The window that opens with those that are claimed now: they start in it, like those that are still to come. */
+async function windowOfStarts(database: Database, row: FlowRow, now: number): Promise<FlowWindow> {
+  const { active, unstarted } = (await readCounts(database, [row], (each) => countedBefore(each, now)))[0]!;
+  const claimedNow = await database.get<{ n: number }>(
+    `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
+       AND state = 'claimed' AND claimed_at = $3`,
+    row.account_id,
+    row.key,
+    now,
+  );
+  const before = { ...flowState(row, { active, unstarted }), unstarted: unstarted + claimedNow!.n };
+  return admit(before, limitsOf(row), now).state;
+}
+
+type FlowWindow = Pick<FlowState, 'windowStartAt' | 'windowCount'>;
+
+function windowOf(row: FlowRow): FlowWindow {
+  return { windowStartAt: row.window_start_at, windowCount: row.window_count };
 }
 
 function isPast(row: FlowRow, now: number): boolean {
-  const window = { windowStartAt: row.window_start_at, windowCount: row.window_count };
-  const { state } = admit({ ...window, active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
+  const { state } = admit({ ...windowOf(row), active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
   return state.windowStartAt !== row.window_start_at;
 }
-
-/** A key without limits must not make a transaction as long as its backlog. */
-const ADMIT_MAX = 1000;
 
 /** Makes ready as many as each key lets through. Answers the earliest time at which one has something to claim. */
 export async function admitWaiting(database: Database, keys: LockedKeys, now: number): Promise<number | null> {
   if (keys.size === 0) return null;
   const rows = [...keys.values()];
+  const max = eachMax('flowKeyReady');
   const counts = await readCounts(database, rows, (row) => countedToAdmit(row, now));
   const verdicts = rows.map((row, index) => admit(flowState(row, counts[index]!), limitsOf(row), now));
-  const free = verdicts.map((verdict, index) => Math.min(verdict.free, ADMIT_MAX, counts[index]!.waiting));
-  const admitted = await makeReady(database, rows, free, now);
+  const room = verdicts.map((verdict, index) => {
+    const { unstarted, waiting } = counts[index]!;
+    return Math.min(letIn(verdict, unstarted, max), waiting);
+  });
+  const admitted = await makeReady(database, rows, room, now);
   let dueAt: number | null = null;
   const windows = rows.map((row, index) => {
-    const limits = limitsOf(row);
-    const state = started(verdicts[index]!.state, admitted[index]!, now);
-    const again = counts[index]!.waiting > admitted[index]! ? admit(state, limits, now) : null;
-    // More may start than were let through in one go: at once again.
-    const nextStartAt = again === null ? null : again.free > 0 ? now : again.nextAt;
-    dueAt = earlier(dueAt, admitted[index]! > 0 ? now : nextStartAt);
-    return { state, nextStartAt };
+    const { unstarted, waiting } = counts[index]!;
+    const count = admitted[index]!;
+    const state = started(verdicts[index]!.state, count, now);
+    const nextAt =
+      waiting > count ? nextStartAt(admit(state, limitsOf(row), now), unstarted + count >= max, now) : null;
+    dueAt = earlier(dueAt, count > 0 ? now : nextAt === AT_NEXT_START ? null : nextAt);
+    return { state, nextAt };
   });
   await writeWindows(database, rows, windows);
   return dueAt;
@@ -194,11 +218,18 @@ interface FlowCounts {
 type FlowCountLimits = Readonly<Record<keyof FlowCounts, number | null>>;
 
 /**
- * No more than the limits ask for: a key that limits the rate only may have let through very many, and this is asked at
- * every message of it. Of those behind it, one more than can be let through in one go.
+ * No more than is needed: this is asked at every message of a key. Those that have not started count when the window is past,
+ * and to see how many may join them; of those behind the key, one more than can be let through in one go.
  */
 function countedToAdmit(row: FlowRow, now: number): FlowCountLimits {
-  return { active: row.parallelism ?? 0, unstarted: isPast(row, now) ? row.rate : 0, waiting: ADMIT_MAX + 1 };
+  const max = eachMax('flowKeyReady');
+  const { active, unstarted } = countedBefore(row, now);
+  return { active, unstarted: unstarted === null ? null : Math.max(unstarted, max), waiting: max + 1 };
+}
+
+/** For the window that a start at `now` belongs to. */
+function countedBefore(row: FlowRow, now: number): FlowCountLimits {
+  return { active: row.parallelism ?? 0, unstarted: isPast(row, now) ? row.rate : 0, waiting: 0 };
 }
 
 export async function readCounts(
@@ -226,20 +257,14 @@ export async function readCounts(
   );
 }
 
-function flowState(row: FlowRow, { active, unstarted }: FlowCounts): FlowState {
-  return {
-    active,
-    windowStartAt: row.window_start_at,
-    windowCount: row.window_count,
-    unstarted,
-    isPaused: row.is_paused,
-  };
+function flowState(row: FlowRow, { active, unstarted }: Pick<FlowCounts, 'active' | 'unstarted'>): FlowState {
+  return { active, ...windowOf(row), unstarted, isPaused: row.is_paused };
 }
 
 async function writeWindows(
   database: Database,
   rows: readonly FlowRow[],
-  windows: readonly { readonly state: FlowState; readonly nextStartAt: number | null }[],
+  windows: readonly { readonly state: FlowWindow; readonly nextAt: number | null }[],
 ): Promise<void> {
   await database.run(
     `UPDATE flow_keys k SET window_start_at = g.window_start_at, window_count = g.window_count,
@@ -253,7 +278,7 @@ async function writeWindows(
     rows.map((row) => row.key),
     windows.map(({ state }) => state.windowStartAt),
     windows.map(({ state }) => state.windowCount),
-    windows.map(({ nextStartAt }) => nextStartAt),
+    windows.map(({ nextAt }) => nextAt),
   );
 }
 

@@ -10,7 +10,6 @@ import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, noteFlowKey } from './flow-keys.ts';
 import { insertMessage } from './messages.ts';
 import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
 import type { Usage } from './usage.ts';
@@ -40,13 +39,14 @@ type Pair = readonly [accountId: string, name: string];
 
 export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
-  const { journal, usage, activity, accountsAtClaim } = books;
+  const { journal, usage, activity, accountsAtClaim, saidLimits } = books;
   if (isOverQuota(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map() };
   }
   const accounts = new Map<string, AccountAtClaim>();
   const queues = new Map<string, Pair>();
-  const flowKeys = new Map<string, Pair>();
+  /** Of each key its newest message, which has the say. */
+  const flows = new Map<string, NewMessage>();
   const shared = sharedBodies(messages);
   const bodyIds = new Map<number, number>();
   /** The place of the body that the message shares with others: stored when the first of them is. */
@@ -77,8 +77,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
       }
       queues.set(JSON.stringify([accountId, message.queueName]), [accountId, message.queueName]);
     } else if (message.flow) {
-      noteFlowKey(database, accountId, message.flow.key, message.flow.limits);
-      flowKeys.set(JSON.stringify([accountId, message.flow.key]), [accountId, message.flow.key]);
+      flows.set(JSON.stringify([accountId, message.flow.key]), message);
     }
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
     return null;
@@ -87,7 +86,9 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     ensureQueue(database, accountId, name, now);
     dueAt = earlier(dueAt, startHeads(database, accountId, name, now));
   }
-  for (const [accountId, key] of flowKeys.values()) dueAt = earlier(dueAt, admitWaiting(database, accountId, key, now));
+  for (const { accountId, flow } of flows.values()) {
+    dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }));
+  }
   return { duplicates, isOverQuota: false, dueAt, accounts };
 }
 

@@ -39,6 +39,7 @@ interface Suspect {
 
 /** Leases the one that has waited for longest to start alone. */
 export function claimAlone(database: Database, books: Books, to: Heir, now: number): AloneReply {
+  books.saidLimits.apply();
   const suspects = database.all<Suspect>(
     `SELECT seq, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
        ORDER BY alone_from_at LIMIT ?`,

@@ -3,6 +3,7 @@
 import type { AccountsAtClaim } from './accounts.ts';
 import type { ActivityCounts } from './activity.ts';
 import type { Journal } from './journal.ts';
+import type { SaidLimits } from './said-limits.ts';
 import type { Usage } from './usage.ts';
 
 export interface Books {
@@ -10,4 +11,5 @@ export interface Books {
   readonly usage: Usage;
   readonly activity: ActivityCounts;
   readonly accountsAtClaim: AccountsAtClaim;
+  readonly saidLimits: SaidLimits;
 }

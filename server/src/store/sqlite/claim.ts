@@ -49,6 +49,7 @@ export class Claimer {
 
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
+    this.#books.saidLimits.apply();
     this.#promoteDue(command.now);
     startDueQueues(database, command.now, PROMOTE_MAX);
     admitDueKeys(database, command.now, PROMOTE_MAX);
@@ -303,6 +304,7 @@ type Released = Pick<
 /** Puts claims back whose attempt never started. */
 export function release(database: Database, leases: readonly string[], node: string, now: number): number | null {
   let dueAt: number | null = null;
+  const keys = new Map<string, readonly [string, string]>();
   for (const lease of leases) {
     const row = database.get<Released>(
       `SELECT seq, account_id, queue_name, flow_key, claimed_at, attempts, interrupted FROM messages
@@ -328,10 +330,12 @@ export function release(database: Database, leases: readonly string[], node: str
     if (queueName !== null) startHeads(database, accountId, queueName, now);
     if (flowKey !== null) {
       uncountStart(database, accountId, flowKey, row.claimed_at!);
-      admitWaiting(database, accountId, flowKey, now);
+      keys.set(JSON.stringify([accountId, flowKey]), [accountId, flowKey]);
     }
     dueAt = now;
   }
+  // When all are back: they go before those that came later.
+  for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
   return dueAt;
 }
 

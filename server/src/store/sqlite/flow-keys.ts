@@ -2,7 +2,16 @@
 // nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
 
 import { eachMax } from '../../domain/budgets.ts';
-import { admit, FLOW_PERIOD_MS_DEFAULT, type FlowLimits, type FlowState, started } from '../../domain/flow-control.ts';
+import {
+  AT_NEXT_START,
+  admit,
+  FLOW_PERIOD_MS_DEFAULT,
+  type FlowLimits,
+  type FlowState,
+  letIn,
+  nextStartAt,
+  started,
+} from '../../domain/flow-control.ts';
 import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
 import type { Database } from './database.ts';
@@ -26,15 +35,28 @@ const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
 /** Makes the key or takes over the limits of its newest message, where they are not pinned. */
 export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (!row) {
-    makeKey(database, accountId, key, said);
-    return;
-  }
-  setLimits(database, row, {
+  if (row) setLimits(database, row, notPinned(row, said));
+  else makeKey(database, accountId, key, said);
+}
+
+/** Whether the key has these limits already, where they are not pinned. Makes the key, if need be. */
+export function isSaidAlready(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  if (row) return hasLimits(row, notPinned(row, said));
+  makeKey(database, accountId, key, said);
+  return true;
+}
+
+function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
+  return {
     parallelism: row.is_parallelism_pinned ? row.parallelism : said.parallelism,
     rate: row.is_rate_pinned ? row.rate : said.rate,
     periodMs: row.is_rate_pinned ? row.period_ms : said.periodMs,
-  });
+  };
+}
+
+function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
+  return row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs;
 }
 
 function makeKey(database: Database, accountId: string, key: string, limits: FlowLimits): void {
@@ -50,13 +72,13 @@ function makeKey(database: Database, accountId: string, key: string, limits: Flo
 }
 
 /** What was let in by other limits and has not started is to be judged by these. */
-function setLimits(database: Database, row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): void {
-  if (row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs) return;
+function setLimits(database: Database, row: FlowRow, limits: FlowLimits): void {
+  if (hasLimits(row, limits)) return;
   database.run(
     'UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ? WHERE account_id = ? AND key = ?',
-    parallelism,
-    rate,
-    periodMs,
+    limits.parallelism,
+    limits.rate,
+    limits.periodMs,
     row.account_id,
     row.key,
   );
@@ -89,13 +111,20 @@ export function uncountStart(database: Database, accountId: string, key: string,
   if (row && claimedAt >= row.window_start_at) uncount(database, accountId, key, 1);
 }
 
-/** Of one that was let in in an earlier window and is claimed now: it counts in the window in which it starts. */
+/**
+ * Of one that is claimed now. Let in in an earlier window, it counts in the window in which it starts; and a key that waits
+ * for a start lets more in.
+ */
 export function noteStart(database: Database, accountId: string, key: string, now: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
-  if (!isPast(row, now)) return;
+  const nextAt = row.next_start_at === AT_NEXT_START ? now : row.next_start_at;
+  if (!isPast(row, now)) {
+    if (nextAt !== row.next_start_at) writeWindow(database, row, windowOf(row), nextAt);
+    return;
+  }
   const before = flowState(database, row, now);
   const { state } = admit({ ...before, unstarted: before.unstarted + 1 }, limitsOf(row), now);
-  writeWindow(database, row, state, row.next_start_at);
+  writeWindow(database, row, state, nextAt);
 }
 
 /** Makes ready as many as the key lets through. Answers the earliest time at which it has something to claim. */
@@ -104,30 +133,40 @@ export function admitWaiting(database: Database, accountId: string, key: string,
   if (!row) return null;
   const limits = limitsOf(row);
   const verdict = admit(flowState(database, row, now), limits, now);
-  const free = Math.min(verdict.free, ADMIT_MAX);
-  const admitted = free === 0 ? 0 : makeReady(database, accountId, key, free, now);
+  const max = eachMax('flowKeyReady');
+  const { unstarted, waiting } = lineCounts(database, row, letIn(verdict, 0, max), max);
+  const room = letIn(verdict, unstarted, max);
+  const admitted = room === 0 || waiting === 0 ? 0 : makeReady(database, accountId, key, room, now);
   const state = started(verdict.state, admitted, now);
-  const isWaiting =
-    database.get(
-      "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT 1",
-      accountId,
-      key,
-    ) !== undefined;
-  const again = isWaiting ? admit(state, limits, now) : null;
-  // More may start than were let through in one go: at once again.
-  const nextStartAt = again === null ? null : again.free > 0 ? now : again.nextAt;
-  writeWindow(database, row, state, nextStartAt);
-  return admitted > 0 ? now : nextStartAt;
+  const nextAt = waiting > admitted ? nextStartAt(admit(state, limits, now), unstarted + admitted >= max, now) : null;
+  writeWindow(database, row, state, nextAt);
+  return admitted > 0 ? now : nextAt === AT_NEXT_START ? null : nextAt;
+}
+
+/** What stands in the line of a key, counted as far as is needed to let up to `wanted` in. */
+function lineCounts(database: Database, row: FlowRow, wanted: number, unstartedMax: number) {
+  return database.get<{ unstarted: number; waiting: number }>(
+    `SELECT (SELECT count(*) FROM (${UNSTARTED})) AS unstarted, (SELECT count(*) FROM (${WAITING})) AS waiting`,
+    row.account_id,
+    row.key,
+    wanted === 0 ? 0 : unstartedMax,
+    row.account_id,
+    row.key,
+    wanted + 1,
+  )!;
 }
 
 function limitsOf(row: FlowRow): FlowLimits {
   return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
 }
 
+function windowOf(row: FlowRow): Pick<FlowState, 'windowStartAt' | 'windowCount'> {
+  return { windowStartAt: row.window_start_at, windowCount: row.window_count };
+}
+
 /** Whether its window is over, so that the next start opens another. */
 function isPast(row: FlowRow, now: number): boolean {
-  const window = { windowStartAt: row.window_start_at, windowCount: row.window_count };
-  const { state } = admit({ ...window, active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
+  const { state } = admit({ ...windowOf(row), active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
   return state.windowStartAt !== row.window_start_at;
 }
 
@@ -139,8 +178,7 @@ function flowState(database: Database, row: FlowRow, now: number): FlowState {
   const { account_id, key, parallelism, rate } = row;
   return {
     active: parallelism === null ? 0 : activeCount(database, account_id, key, parallelism),
-    windowStartAt: row.window_start_at,
-    windowCount: row.window_count,
+    ...windowOf(row),
     unstarted: isPast(row, now) ? unstartedCount(database, account_id, key, rate ?? NO_LIMIT) : 0,
     isPaused: row.is_paused === 1,
   };
@@ -149,22 +187,23 @@ function flowState(database: Database, row: FlowRow, now: number): FlowState {
 /** As SQLite says it. */
 const NO_LIMIT = -1;
 
-function writeWindow(database: Database, row: FlowRow, state: FlowState, nextStartAt: number | null): void {
-  const { windowStartAt, windowCount } = state;
+function writeWindow(
+  database: Database,
+  row: FlowRow,
+  { windowStartAt, windowCount }: ReturnType<typeof windowOf>,
+  nextAt: number | null,
+): void {
   const isSame = row.window_start_at === windowStartAt && row.window_count === windowCount;
-  if (isSame && row.next_start_at === nextStartAt) return;
+  if (isSame && row.next_start_at === nextAt) return;
   database.run(
     'UPDATE flow_keys SET window_start_at = ?, window_count = ?, next_start_at = ? WHERE account_id = ? AND key = ?',
     windowStartAt,
     windowCount,
-    nextStartAt,
+    nextAt,
     row.account_id,
     row.key,
   );
 }
-
-/** A key without limits must not make a transaction as long as its backlog. */
-const ADMIT_MAX = 1000;
 
 function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): number {
   return database.run(
@@ -284,22 +323,19 @@ function activeCount(database: Database, accountId: string, key: string, max: nu
   )!.n;
 }
 
+const UNSTARTED =
+  "SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready' LIMIT ?";
+const WAITING = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT ?";
+
 /** Of those, not claimed yet; counted up to `max`. */
 function unstartedCount(database: Database, accountId: string, key: string, max: number): number {
-  return database.get<{ n: number }>(
-    `SELECT count(*) AS n FROM
-       (SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready' LIMIT ?)`,
-    accountId,
-    key,
-    max,
-  )!.n;
+  return database.get<{ n: number }>(`SELECT count(*) AS n FROM (${UNSTARTED})`, accountId, key, max)!.n;
 }
 
 function toFlowKey(database: Database, row: FlowRow): FlowKey {
   const max = eachMax('lineCount');
   const { waiting } = database.get<{ waiting: number }>(
-    `SELECT count(*) AS waiting FROM
-       (SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT ?)`,
+    `SELECT count(*) AS waiting FROM (${WAITING})`,
     row.account_id,
     row.key,
     max + 1,

@@ -20,6 +20,7 @@ import * as jobs from './jobs.ts';
 import { deleteJournal, Journal } from './journal.ts';
 import * as messages from './messages.ts';
 import * as queues from './queues.ts';
+import { SaidLimits } from './said-limits.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
 import * as sessions from './sessions.ts';
@@ -41,12 +42,18 @@ export function createVerbs(database: Database) {
     usage: new Usage(database),
     activity: new ActivityCounts(database),
     accountsAtClaim: new accounts.AccountsAtClaim(database),
+    saidLimits: new SaidLimits(database),
   };
   const claimer = new Claimer(database, books);
   const on = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
     ((...rest: never[]) => verb(database, ...rest)) as unknown as Rest<F>;
   const writing = <F extends (database: Database, books: Books, ...rest: never[]) => unknown>(verb: F) =>
     ((...rest: never[]) => verb(database, books, ...rest)) as unknown as RestOfWriting<F>;
+  const onFlowKeys = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
+    ((...rest: never[]) => {
+      books.saidLimits.apply();
+      return verb(database, ...rest);
+    }) as unknown as Rest<F>;
   return {
     accept: (command: AcceptCommand) => accept(database, books, command),
     claim: (command: ClaimCommand) => claimer.claim(command),
@@ -92,11 +99,11 @@ export function createVerbs(database: Database) {
     countQueues: on(queues.countQueues),
     countLine: on(queues.countLine),
     deleteQueue: on(queues.deleteQueue),
-    getFlowKey: on(flowKeys.getFlowKey),
-    listFlowKeys: on(flowKeys.listFlowKeys),
-    pauseFlowKey: on(flowKeys.pauseFlowKey),
-    pinFlowKey: on(flowKeys.pinFlowKey),
-    resetFlowRate: on(flowKeys.resetFlowRate),
+    getFlowKey: onFlowKeys(flowKeys.getFlowKey),
+    listFlowKeys: onFlowKeys(flowKeys.listFlowKeys),
+    pauseFlowKey: onFlowKeys(flowKeys.pauseFlowKey),
+    pinFlowKey: onFlowKeys(flowKeys.pinFlowKey),
+    resetFlowRate: onFlowKeys(flowKeys.resetFlowRate),
     saveSchedule: on(schedules.saveSchedule),
     getSchedule: on(schedules.getSchedule),
     listSchedules: on(schedules.listSchedules),
