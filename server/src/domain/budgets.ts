@@ -93,12 +93,7 @@ export const BUDGETS = budgets({
     each: 16 * KIB,
     beyond: '400 `bad_header`',
   },
-  redactionNames: {
-    what: 'Header names in `Redact-Fields`',
-    unit: 'names',
-    each: 64,
-    beyond: '400 `bad_header`',
-  },
+  redactionNames: { what: 'Header names in `Redact-Fields`', unit: 'names', each: 64, beyond: '400 `bad_header`' },
   descendants: {
     what: 'Messages that descend from one message: by deliveries that reach the service again, fan-out, callbacks and their retries; half of it for callbacks, if it has any',
     unit: 'messages',
@@ -224,12 +219,7 @@ export const BUDGETS = budgets({
     each: 16 * MIB,
     beyond: 'they follow in the next transaction; deliveries do not wait for it',
   },
-  sessions: {
-    what: 'Console sessions of one token',
-    unit: 'sessions',
-    each: 100,
-    beyond: 'the oldest one ends',
-  },
+  sessions: { what: 'Console sessions of one token', unit: 'sessions', each: 100, beyond: 'the oldest one ends' },
   runningJobs: {
     what: 'Bulk operations that run',
     unit: 'operations',
