@@ -1,5 +1,6 @@
 // A data directory with so many rows that moving them takes a while and several batches of most tables.
 
+import { AT_NEXT_START } from '../../src/domain/flow-control.ts';
 import { openDirectory } from '../../src/store/sqlite/open.ts';
 
 export function fillWithRows(directory: string, messages: number): void {
@@ -13,8 +14,8 @@ export function fillWithRows(directory: string, messages: number): void {
       ${numbers(30)} INSERT INTO usage SELECT 'acc_1', '2026-01-' || i, 'message', i FROM n;
       INSERT INTO topics VALUES ('tpc_1', 'acc_1', 'news', '[]', '[]', 1, 1, 1);
       ${numbers(20)} INSERT INTO queues SELECT 'acc_1', 'q' || i, i, i % 2, NULL, i, i FROM n;
-      INSERT INTO flow_keys (account_id, key, period_ms, window_start_at, window_count)
-        VALUES ('acc_1', 'k', 1000, 1, 1);
+      ${numbers(2)} INSERT INTO flow_keys (account_id, key, period_ms, window_start_at, window_count, next_start_at)
+        SELECT 'acc_1', 'k' || i, 1000, 1, 1, ${AT_NEXT_START} FROM n;
       INSERT INTO schedules VALUES ('scd_1', 'acc_1', '@daily', 'http://a.b', NULL, '[]', NULL, 0, 5, NULL, '[]', 1, x'00ff');
       ${numbers(1500)} INSERT INTO deduplication SELECT 'acc_1', 'é ' || i, 'msg_' || i, i FROM n;
       INSERT INTO jobs VALUES ('job_1', 'acc_1', 'cancel', '{}', 1, 'stopped', 1, 1, NULL, 1, 1, 0);

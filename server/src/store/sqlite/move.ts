@@ -44,30 +44,33 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   activity_hours: { key: ['account_id', 'at', 'kind'] },
 };
 
+/** Numbers of any size, and of any number of rows: their plain sum would be more than a number can hold. */
+const sum = (column: string) => `sum(${column} % 1000003)`;
+
 /**
  * Each of them changes when a service runs on the file, and costs no look at a body: who is in it, how much, and how far
  * it has come. What slips through all of them is found by the comparison at the end.
  */
 const SIGNS = [
   "SELECT group_concat(id || ' ' || tier || ' ' || current_key ORDER BY id) FROM accounts",
-  'SELECT sum(created_at), sum(revoked_at), hex(min(hash)), hex(max(hash)) FROM tokens',
-  'SELECT sum(created_at), min(id), max(id) FROM sessions',
-  'SELECT sum(count) FROM usage',
-  'SELECT sum(updated_at), sum(version) FROM topics',
-  'SELECT sum(updated_at), sum(is_paused), sum(parallelism), sum(next_start_at) FROM queues',
-  `SELECT sum(parallelism), sum(rate), sum(period_ms), sum(is_paused), sum(is_parallelism_pinned), sum(is_rate_pinned),
-     sum(window_start_at), sum(window_count), sum(next_start_at) FROM flow_keys`,
-  'SELECT sum(created_at), sum(is_paused), sum(next_at), sum(last_at), sum(length(headers)) FROM schedules',
-  'SELECT sum(expires_at) FROM deduplication',
-  "SELECT sum(updated_at), sum(done), sum(at_seq), sum(state = 'running') FROM jobs",
+  `SELECT ${sum('created_at')}, ${sum('revoked_at')}, hex(min(hash)), hex(max(hash)) FROM tokens`,
+  `SELECT ${sum('created_at')}, min(id), max(id) FROM sessions`,
+  `SELECT ${sum('count')} FROM usage`,
+  `SELECT ${sum('updated_at')}, ${sum('version')} FROM topics`,
+  `SELECT ${sum('updated_at')}, sum(is_paused), ${sum('parallelism')}, ${sum('next_start_at')} FROM queues`,
+  `SELECT ${sum('parallelism')}, ${sum('rate')}, ${sum('period_ms')}, sum(is_paused), sum(is_parallelism_pinned),
+     sum(is_rate_pinned), ${sum('window_start_at')}, ${sum('window_count')}, ${sum('next_start_at')} FROM flow_keys`,
+  `SELECT ${sum('created_at')}, sum(is_paused), ${sum('next_at')}, ${sum('last_at')}, sum(length(headers)) FROM schedules`,
+  `SELECT ${sum('expires_at')} FROM deduplication`,
+  `SELECT ${sum('updated_at')}, ${sum('done')}, ${sum('at_seq')}, sum(state = 'running') FROM jobs`,
   'SELECT max(id) FROM bodies',
   'SELECT max(seq) FROM messages',
-  "SELECT count(*), sum(due_at) FROM messages WHERE state = 'delayed'",
-  "SELECT count(*), sum(due_at) FROM messages WHERE state = 'ready'",
+  `SELECT count(*), ${sum('due_at')} FROM messages WHERE state = 'delayed'`,
+  `SELECT count(*), ${sum('due_at')} FROM messages WHERE state = 'ready'`,
   "SELECT group_concat(lease ORDER BY lease) FROM messages WHERE state = 'claimed'",
-  'SELECT max(seq), sum(message_seq) FROM journal',
-  'SELECT max(at), sum(count) FROM activity_minutes',
-  'SELECT max(at), sum(count) FROM activity_hours',
+  `SELECT max(seq), ${sum('message_seq')} FROM journal`,
+  `SELECT max(at), ${sum('count')} FROM activity_minutes`,
+  `SELECT max(at), ${sum('count')} FROM activity_hours`,
 ];
 
 export function openMoveSource(directory: string): MoveSource {
