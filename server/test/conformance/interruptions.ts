@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { eachMax } from '../../src/domain/budgets.ts';
 import type { NewMessage, Outcome } from '../../src/domain/message.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
 import { retriesMade } from '../../src/domain/retries-made.ts';
@@ -165,6 +166,20 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.getFlowKey(ACCOUNT, 'k'))?.active, 1);
       await a.store.settle([settlementOf(claim!, OK, aloneAt)], aloneAt);
       assert.equal((await a.store.getFlowKey(ACCOUNT, 'k'))?.active, 0);
+    });
+
+    test('those of its flow key that wait for a slot do not keep it back', async ({ a }) => {
+      const flow = { key: 'fast', limits: { parallelism: null, rate: 1_000_000, periodMs: 3600 * SECOND } };
+      const suspect = message({ flow });
+      const aloneAt = await makeSuspect(a, suspect);
+      const line = Array.from({ length: 2 * eachMax('flowKeyReady') }, () => message({ flow }));
+      await a.store.accept(line, NOW);
+      const before = (await a.store.getFlowKey(ACCOUNT, 'fast'))!;
+      assert.equal(before.active, eachMax('flowKeyReady'));
+      assert.equal((await a.store.claimAlone(aloneAt)).claim?.message.id, suspect.id);
+      const { active, waiting, windowCount } = (await a.store.getFlowKey(ACCOUNT, 'fast'))!;
+      const expected = { active: before.active + 1, waiting: before.waiting, windowCount: before.windowCount + 1 };
+      assert.deepEqual({ active, waiting, windowCount }, expected, 'it counts like any other');
     });
 
     test('a key that is full does not keep others from starting alone', async ({ a }) => {

@@ -2,12 +2,11 @@
 // that are held until a person releases them. What becomes of a message is decided in domain/recovery.ts.
 
 import type { Claim } from '../../domain/message.ts';
-import { NEVER_AT } from '../../domain/recovery.ts';
 import type { AloneReply, Recovery } from '../recovery-store.ts';
 import { RELEASED } from '../rows.ts';
 import type { Heir } from '../succession.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
+import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { placeSql } from './journal.ts';
 import { leaseReady, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -39,33 +38,23 @@ export async function claimAlone(database: Database, to: Heir, now: number): Pro
   let claims: readonly Claim[] = [];
   for (const suspect of suspects) {
     if (!(await mayStart(database, suspect, keys, now))) continue;
-    await write(database, suspect, 'due_at = $3, alone_from_at = NULL', suspect.alone_from_at);
+    await database.run(
+      'UPDATE messages SET due_at = $3, alone_from_at = NULL WHERE account_id = $1 AND seq = $2',
+      suspect.account_id,
+      suspect.seq,
+      suspect.alone_from_at,
+    );
     claims = await withBodies(database, await leaseReady(database, to, now, [{ ...suspect, is_plain: false }]));
     break;
   }
   return { claim: claims[0] ?? null, nextAt: await nextAloneAt(database) };
 }
 
-/** Its flow key must let it through like any other: it stands in line there for this moment. */
+/** The limits of its flow key hold for it like for any other. */
 async function mayStart(database: Database, suspect: Suspect, keys: LockedKeys, now: number): Promise<boolean> {
   if (suspect.flow_key === null) return true;
-  const key = keyOf(suspect.account_id, suspect.flow_key);
-  await write(database, suspect, "state = 'queued', due_at = $3, alone_from_at = NULL", suspect.alone_from_at);
-  const row = keys.get(key);
-  if (row) await admitWaiting(database, new Map([[key, row]]), now);
-  const through = await database.get(
-    "SELECT 1 FROM messages WHERE account_id = $1 AND seq = $2 AND state = 'ready'",
-    suspect.account_id,
-    suspect.seq,
-  );
-  if (through !== undefined) return true;
-  const back = `state = 'delayed', due_at = ${NEVER_AT}, alone_from_at = $3`;
-  await write(database, suspect, back, suspect.alone_from_at);
-  return false;
-}
-
-function write(database: Database, { account_id, seq }: Suspect, what: string, at: number): Promise<number> {
-  return database.run(`UPDATE messages SET ${what} WHERE account_id = $1 AND seq = $2`, account_id, seq, at);
+  const row = keys.get(keyOf(suspect.account_id, suspect.flow_key));
+  return row !== undefined && admitOne(database, row, suspect.seq, now);
 }
 
 async function nextAloneAt(database: Database): Promise<number | null> {

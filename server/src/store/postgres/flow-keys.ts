@@ -201,6 +201,22 @@ export async function admitWaiting(database: Database, keys: LockedKeys, now: nu
   return dueAt;
 }
 
+/** Of one that starts at once if its key's limits allow it: whoever waits for a slot does not keep it back. Answers whether it may. */
+export async function admitOne(database: Database, row: FlowRow, seq: number, now: number): Promise<boolean> {
+  const counts = (await readCounts(database, [row], (each) => countedBefore(each, now)))[0]!;
+  const verdict = admit(flowState(row, counts), limitsOf(row), now);
+  if (verdict.free === 0) return false;
+  await database.run(
+    `UPDATE messages SET holds_slot = true, ready_at = CASE attempts WHEN 0 THEN $3 ELSE ready_at END
+       WHERE account_id = $1 AND seq = $2`,
+    row.account_id,
+    seq,
+    now,
+  );
+  await writeWindows(database, [row], [{ state: started(verdict.state, 1, now), nextAt: row.next_start_at }]);
+  return true;
+}
+
 export function limitsOf(row: FlowRow): FlowLimits {
   return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
 }

@@ -10,7 +10,7 @@ import { Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import { writeClaim } from './claim.ts';
 import type { Database } from './database.ts';
-import { admitWaiting } from './flow-keys.ts';
+import { admitOne } from './flow-keys.ts';
 
 /** Some may have to wait for their flow keys: so many are looked at for one that has not. */
 const LOOKED_AT_MAX = 50;
@@ -64,26 +64,9 @@ function startAlone(
   return { lease, message: toMessage(new Bodies(database).fill(row)), ...books.accountsAtClaim.get(accountId) };
 }
 
-/** Its flow key must let it through like any other: it stands in line there for this moment. */
-function mayStart(database: Database, suspect: Suspect, now: number): boolean {
-  const { seq, account_id: accountId, flow_key: flowKey, alone_from_at: aloneFromAt } = suspect;
-  if (flowKey === null) return true;
-  database.run(
-    "UPDATE messages SET state = 'queued', due_at = ?, alone_from_at = NULL WHERE seq = ?",
-    aloneFromAt,
-    seq,
-  );
-  admitWaiting(database, accountId, flowKey, now);
-  const isThrough = database.get("SELECT 1 FROM messages WHERE seq = ? AND state = 'ready'", seq) !== undefined;
-  if (!isThrough) {
-    database.run(
-      "UPDATE messages SET state = 'delayed', due_at = ?, alone_from_at = ? WHERE seq = ?",
-      NEVER_AT,
-      aloneFromAt,
-      seq,
-    );
-  }
-  return isThrough;
+/** The limits of its flow key hold for it like for any other. */
+function mayStart(database: Database, { seq, account_id: accountId, flow_key: key }: Suspect, now: number): boolean {
+  return key === null || admitOne(database, accountId, key, seq, now);
 }
 
 function nextAloneAt(database: Database): number | null {

@@ -143,6 +143,17 @@ export function admitWaiting(database: Database, accountId: string, key: string,
   return admitted > 0 ? now : nextAt === AT_NEXT_START ? null : nextAt;
 }
 
+/** Of one that starts at once if its key's limits allow it: whoever waits for a slot does not keep it back. Answers whether it may. */
+export function admitOne(database: Database, accountId: string, key: string, seq: number, now: number): boolean {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  if (!row) return false;
+  const verdict = admit(flowState(database, row, now), limitsOf(row), now);
+  if (verdict.free === 0) return false;
+  database.run('UPDATE messages SET holds_slot = 1, ready_at = iif(attempts = 0, ?, ready_at) WHERE seq = ?', now, seq);
+  writeWindow(database, row, started(verdict.state, 1, now), row.next_start_at);
+  return true;
+}
+
 /** What stands in the line of a key, counted as far as is needed to let up to `wanted` in. */
 function lineCounts(database: Database, row: FlowRow, wanted: number, unstartedMax: number) {
   return database.get<{ unstarted: number; waiting: number }>(
