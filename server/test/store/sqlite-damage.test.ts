@@ -113,6 +113,9 @@ test('a log with flipped bytes in the middle is refused: SQLite would leave out 
     ['a sector of zeros', (log) => log.fill(0, 32 + 3 * FRAME - 100, 32 + 3 * FRAME + 412)],
     ['in the header', (log) => flip(log, 17)],
     ['no header', (log) => log.fill(0, 0, 32)],
+    ['the first sector of zeros', (log) => log.fill(0, 0, 512)],
+    ['the first sectors of other bytes', (log) => log.fill(0xa5, 0, 2 * FRAME)],
+    ['nothing but zeros', (log) => log.fill(0)],
   ];
   for (const [what, change] of damages) {
     const damaged = `${directory}-${what.replaceAll(' ', '-')}`;
@@ -120,7 +123,7 @@ test('a log with flipped bytes in the middle is refused: SQLite would leave out 
     inLog(damaged, change);
     requireRefusal(
       damaged,
-      /the log postrider\.db-wal in .* is damaged \(frame \d+ of \d+\): \d+ transactions.*postrider check --repair/,
+      /the log postrider\.db-wal in .* is damaged \((?:frame \d+ of|the header of) \d+.*\): \d+ transactions.*postrider check --repair/,
     );
   }
   assert.equal(reopened(directory), ROWS);
@@ -131,6 +134,7 @@ test('a repair saves what is behind the damage too, keeps the damaged log, and s
   const damages: readonly (readonly [string, (log: Buffer) => void, pagesLost: number])[] = [
     ['in a page that was written again', (log) => flip(log, 32 + 3 * FRAME + 24 + 100), 0],
     ['in the header', (log) => flip(log, 17), 0],
+    ['in the first sector', (log) => log.fill(0, 0, 512), 1],
     ['in what a frame says of itself', (log) => flip(log, 32 + 3 * FRAME + 9), 1],
   ];
   for (const [what, change, pagesLost] of damages) {
@@ -138,8 +142,8 @@ test('a repair saves what is behind the damage too, keeps the damaged log, and s
     cpSync(directory, damaged, { recursive: true });
     inLog(damaged, change);
     const before = hashes(damaged);
-    assert.throws(() => checkStore(damaged, false), /is damaged \(frame/);
-    assert.throws(() => openBeside(damaged), /is damaged \(frame/, 'as a command that makes a token does');
+    assert.throws(() => checkStore(damaged, false), /is damaged \(/);
+    assert.throws(() => openBeside(damaged), /is damaged \(/, 'as a command that makes a token does');
     assert.deepEqual(hashes(damaged), before, 'looking changes nothing');
     const { repair, problems } = checkStore(damaged, true);
     assert.deepEqual(problems, [], what);
@@ -228,6 +232,28 @@ test('what the log before this one has left behind it is no damage', (t) => {
   assert.ok(look !== null && look.frames < 30);
   assert.deepEqual([look.firstBad, look.commitsLeftOut], [null, 0]);
   close();
+});
+
+test('of a short log without its header, the frames of an older log behind it do not count as its own', (t) => {
+  const directory = scratchDirectory(t);
+  const { database, close } = openDirectory(join(directory, 'living'));
+  const add = (day: string) =>
+    database.run("INSERT INTO usage (account_id, day, kind, count) VALUES ('acc', ?, 'test', 1)", day);
+  for (let row = 0; row < 30; row += 1) add(`old ${row}`);
+  database.exec('PRAGMA wal_checkpoint(RESTART)');
+  add('new 1');
+  add('new 2');
+  const killed = join(directory, 'killed');
+  cpSync(join(directory, 'living'), killed, { recursive: true });
+  close();
+  const sound = lookAtLog(join(killed, 'postrider.db-wal'), PAGE)!;
+  inLog(killed, (log) => log.fill(0, 0, 32));
+  requireRefusal(killed, /is damaged \(the header of/);
+  assert.ok(checkStore(killed, true).repair!.framesKept < sound.frames + 1);
+  const { database: again, close: end } = openDirectory(killed);
+  assert.equal(again.get<{ n: number }>("SELECT count(*) AS n FROM usage WHERE day LIKE 'old%'")!.n, 30);
+  assert.equal(again.get<{ n: number }>("SELECT count(*) AS n FROM usage WHERE day LIKE 'new%'")!.n, 2);
+  end();
 });
 
 test('a backup that was put beside the log of another database is refused', (t) => {

@@ -2,7 +2,19 @@
 // written into a log of their own, which SQLite takes whole. Most pages are written again and again: where a page that is
 // damaged has a newer one behind it, nothing is lost.
 
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DATABASE_FILE } from './directory.ts';
 import { judgedFrames } from './log-damage.ts';
@@ -32,7 +44,8 @@ export function repairLog(directory: string, databasePageBytes: number): LogRepa
   rmSync(repaired, { force: true });
   const counts = writeGoodFrames(log, repaired);
   const keptAs = freeName(`${path}.damaged`);
-  renameSync(path, keptAs);
+  keepAs(path, keptAs);
+  flushDirectory(directory);
   renameSync(repaired, path);
   flushDirectory(directory);
   return {
@@ -44,6 +57,23 @@ export function repairLog(directory: string, databasePageBytes: number): LogRepa
       flushDirectory(directory);
     },
   };
+}
+
+/** Under a second name: there is a log at every moment, the damaged one or the repaired one. */
+function keepAs(path: string, keptAs: string): void {
+  try {
+    linkSync(path, keptAs);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+    // A file system without links.
+    copyFileSync(path, keptAs, constants.COPYFILE_EXCL);
+    const file = openSync(keptAs, 'r+');
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  }
 }
 
 function writeGoodFrames(log: LogFile, path: string) {

@@ -79,9 +79,10 @@ function requireGoodLog(directory: string, pageBytes: number): void {
   throw new StoreDamaged(logDamageText(directory, again));
 }
 
-function logDamageText(directory: string, { firstBad, frames, commitsLeftOut }: LogLook): string {
+function logDamageText(directory: string, { isHeaderSound, firstBad, frames, commitsLeftOut }: LogLook): string {
+  const where = isHeaderSound ? `frame ${firstBad! + 1} of ${frames}` : `the header of ${frames} frames`;
   return (
-    `the log ${DATABASE_FILE}-wal in ${directory} is damaged (frame ${firstBad! + 1} of ${frames}): ${commitsLeftOut} transactions ` +
+    `the log ${DATABASE_FILE}-wal in ${directory} is damaged (${where}): ${commitsLeftOut} transactions or more ` +
     'that were acknowledged would be lost. Nothing was changed. Copy the directory and look at the disk; then run ' +
     `"postrider check --repair --data ${directory}", which saves what can be read, or restore a backup.`
   );
