@@ -78,7 +78,7 @@ export function whyNotDelivered(input: WhyInput): Why {
       ...(ahead.isCountCut && { isAheadCountCut: true }),
     };
   }
-  if (!isDue) return waiting(message, now);
+  if (!isDue) return waiting(input);
   if (flowKey?.isPaused)
     return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to go on` };
   const full = flowKey && input.flowAhead !== null && inLine(flowKey, input.flowAhead, now);
@@ -94,23 +94,27 @@ function afterCrashes(message: Message): Why {
   return { reason: 'interrupted', text };
 }
 
-function waiting(message: Message, now: number): Why {
-  const inMs = formatDurationMs(message.dueAt - now);
+/** Its time is its own. Then it stands in the line of its flow key, or of its queue if it does not have its place there. */
+function waiting({ message, ahead, now }: WhyInput): Why {
+  const waitsForQueue = message.queueName !== null && (ahead !== null || message.attempts === 0);
+  const isEarliest = message.flow !== null || waitsForQueue;
+  const inMs = `${formatDurationMs(message.dueAt - now)}${isEarliest ? ', at the earliest' : ''}`;
   const at = new Date(message.dueAt).toISOString();
+  const next = { nextAttemptAt: message.dueAt, ...(isEarliest && { isEarliest }) };
   if (isSuspect(message)) {
     return {
       reason: 'interrupted',
       text: `crashes of the server cut it off ${message.interrupted} times in a row; it is tried again, alone, at ${at}, in ${inMs}`,
-      nextAttemptAt: message.dueAt,
+      ...next,
     };
   }
   if (message.attempts === 0) {
-    return { reason: 'delayed', text: `it is delayed until ${at}, in ${inMs}`, nextAttemptAt: message.dueAt };
+    return { reason: 'delayed', text: `it is delayed until ${at}, in ${inMs}`, ...next };
   }
   return {
     reason: 'retrying',
     text: `attempt ${message.attempts} failed${message.lastStatus === null ? '' : ` with status ${message.lastStatus}`}; the next follows at ${at}, in ${inMs}`,
-    nextAttemptAt: message.dueAt,
+    ...next,
   };
 }
 

@@ -123,6 +123,26 @@ test('GET /v2/messages/{id}/why: where others must end first, a flow key gives t
   }
 });
 
+test('GET /v2/messages/{id}/why: delayed or retrying, with a flow key or a queue the time is the earliest', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 503);
+  const rated = { 'Service-Flow-Control-Key': 'k', 'Service-Flow-Control-Value': 'rate=1,period=1m' };
+  const failing = await rider.published(receiver.url, { headers: rated });
+  const { nextDeliveryTime } = await rider.attempted(failing, 1);
+  const delayed = await rider.published(receiver.url, { headers: { ...rated, 'Service-Delay': '90s' } });
+  const queued = await rider.accepted(receiver.url, { headers: { 'Service-Delay': '90s' } });
+  const now = rider.clock.now();
+  for (const [id, reason, at] of [
+    [failing, 'retrying', nextDeliveryTime],
+    [delayed, 'delayed', now + 90_000],
+    [queued, 'delayed', now + 90_000],
+  ] as const) {
+    const told = await why(rider, id);
+    assert.deepEqual([told.reason, told.nextAttemptAt, told.isEarliest], [reason, at, true]);
+    assert.match(told.text, /, at the earliest$/);
+  }
+});
+
 test('GET /v2/messages/{id}/why: retrying, with the time of the next attempt, then ended', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t, (_arrival, index) => (index === 0 ? 503 : 200));
