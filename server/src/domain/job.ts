@@ -59,5 +59,7 @@ export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'f
     ...(isRetried !== undefined && { isRetried }),
     states,
     toAt: Math.min(filter.toAt ?? createdAt, createdAt),
+    // What was open then and has failed since is another dead letter.
+    ...(action !== 'cancel' && { endedToAt: createdAt }),
   };
 }

@@ -29,12 +29,14 @@ export interface MessageFilter {
   readonly statuses?: readonly number[];
   /** Why it failed, in exactly these words. */
   readonly failures?: readonly string[];
-  /** Whether it is a dead letter that was sent again. */
-  readonly isRetried?: boolean;
+  /** Whether it is a dead letter that was sent again; `any` where both are meant and to name nothing would not mean that. */
+  readonly isRetried?: boolean | 'any';
   /** Created at or after, in milliseconds since 1970. */
   readonly fromAt?: number;
   /** Created at or before. */
   readonly toAt?: number;
+  /** Ended at or before; what has not ended is not meant. */
+  readonly endedToAt?: number;
   /** In the id, URL, queue, topic, schedule, a label, or the body unless it is redacted; letter case does not count. */
   readonly text?: string;
 }
@@ -103,7 +105,7 @@ export class Matcher {
   readonly #text: string | null;
 
   constructor(filter: MessageFilter) {
-    const { fromAt, toAt, text, isRetried } = filter;
+    const { fromAt, toAt, endedToAt, text, isRetried } = filter;
     this.#text = text === undefined ? null : text.toLowerCase();
     this.#tests = [
       among(filter.messageIds, ({ id }) => id),
@@ -122,9 +124,10 @@ export class Matcher {
       // What was tried and got no answer has the status 0.
       among(filter.statuses, ({ lastStatus, attempts }) => lastStatus ?? (attempts > 0 ? 0 : null)),
       among(filter.failures, ({ failure }) => failure),
-      isRetried === undefined ? null : ({ retriedAs }: Message) => (retriedAs !== undefined) === isRetried,
+      typeof isRetried !== 'boolean' ? null : ({ retriedAs }: Message) => (retriedAs !== undefined) === isRetried,
       fromAt === undefined ? null : ({ createdAt }: Message) => createdAt >= fromAt,
       toAt === undefined ? null : ({ createdAt }: Message) => createdAt <= toAt,
+      endedToAt === undefined ? null : ({ endedAt }: Message) => endedAt !== null && endedAt <= endedToAt,
     ].filter((test) => test !== null);
   }
 

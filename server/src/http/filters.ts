@@ -110,8 +110,11 @@ function commaList(value: unknown): unknown[] {
  */
 export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   for (const source of sources) {
-    for (const name of Object.keys((source ?? {}) as Given)) {
+    for (const [name, value] of Object.entries((source ?? {}) as Given)) {
       if (NOT_FILTERS.has(name)) continue;
+      if (name === 'retried' && value !== null && value !== '') {
+        throw new ApiError('bad_filter', 'retried: does not narrow the call down by itself; to mean all, say all=true');
+      }
       throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to mean all`);
     }
   }
@@ -165,15 +168,15 @@ export function parseMessageFilter(values: Given): MessageFilter {
 }
 
 /** Dead letters that were sent again: those only, none of them, or any. */
-function isRetried(text: string): boolean | undefined {
-  if (text === 'any') return undefined;
+function isRetried(text: string): boolean | 'any' {
+  if (text === 'any') return text;
   if (text === 'true' || text === 'false') return text === 'true';
   throw new ApiError('bad_filter', 'retried: must be true, false or any');
 }
 
-/** Whether a bulk call names nothing that narrows it down. */
-export function isEmptyFilter({ isRetried: _isRetried, ...filter }: MessageFilter): boolean {
-  return Object.keys(filter).length === 0;
+/** Whether a bulk call names nothing that narrows it down: nearly every message is one that was not sent again. */
+export function isEmptyFilter({ isRetried, ...filter }: MessageFilter): boolean {
+  return isRetried !== true && Object.keys(filter).length === 0;
 }
 
 function searched(text: string | undefined): string | undefined {

@@ -85,6 +85,30 @@ test('POST /v2/bulk: retries dead letters, or deletes them', async (t) => {
   assert.deepEqual(await rider.manage('GET', '/v2/dlq'), { messages: [] });
 });
 
+test('POST /v2/bulk: delete takes what was sent again where it is asked for, and counts the same', async (t) => {
+  const rider = await startRider(t);
+  const publish = () => rider.published(NOWHERE, { headers: { 'Service-Retries': '0', 'Service-Label': 'red' } });
+  const dead = [await publish(), await publish()];
+  for (const messageId of dead) await rider.ended(messageId);
+  const { messageId } = await rider.manage<{ messageId: string }>('POST', `/v2/dlq/retry/${dead[0]}`);
+  await rider.ended(messageId);
+  const count = async (filter: object) =>
+    (await start(rider, { action: 'delete', dryRun: true, filter: { label: 'red', ...filter } })).matched;
+  assert.deepEqual([await count({}), await count({ retried: 'true' }), await count({ retried: 'any' })], [2, 1, 3]);
+  const post = (action: string, retried: string) =>
+    rider.call('POST', '/v2/bulk', { body: JSON.stringify({ action, filter: { retried }, dryRun: true }) });
+  assert.deepEqual((await post('delete', 'true')).json(), { action: 'delete', matched: 1 });
+  for (const retried of ['false', 'any']) {
+    assert.match(refusal(await post('cancel', retried), 400, 'bad_filter'), /^filter: retried does not narrow/);
+    const direct = await rider.call('DELETE', `/v2/dlq?retried=${retried}`);
+    assert.match(refusal(direct, 400, 'bad_filter'), /^retried: does not narrow/);
+  }
+  assert.deepEqual(
+    await progress(rider, await start(rider, { action: 'delete', filter: { all: true, retried: 'any' } })),
+    [3],
+  );
+});
+
 test('POST /v2/bulk/{id}/stop: what is done stays done, the rest is left', async (t) => {
   const rider = await startRider(t);
   await delayed(rider, 10);

@@ -90,6 +90,8 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.deepEqual(await found({ isRetried: false }), [dead.id]);
       assert.deepEqual(await found({ isRetried: true }), [retried.id]);
       assert.deepEqual(await found({}), [dead.id, retried.id]);
+      assert.deepEqual(await found({ isRetried: 'any', endedToAt: NOW }), [dead.id, retried.id]);
+      assert.deepEqual(await found({ isRetried: false, endedToAt: NOW - 1 }), []);
       const [group, ...others] = await a.store.failureGroups(ACCOUNT, 100);
       assert.deepEqual([group!.count, group!.sample.id, others], [1, dead.id, []]);
       const standing = await a.store.standing(ACCOUNT, NOW, 100);

@@ -167,3 +167,26 @@ test('what is accepted after a job was made is not touched by it', async () => {
   assert.equal((await current()).done, 3);
   assert.equal((await store.counts()).pending, 2);
 });
+
+for (const action of ['retry', 'delete'] as const) {
+  test(`a message that fails after a job was made is not touched by it: ${action}`, async () => {
+    const site = await Site.open();
+    const store = site.store('nod_a');
+    await fail(store, messages(3));
+    const later = messages(2);
+    await store.accept(later, NOW);
+    const current = await made(store, { action, perSecond: 2 });
+    const { claims } = await store.claimDue({ node: 'nod_a', now: NOW + 1, limits: limits() });
+    await store.settle(
+      claims.map((claim) => settlementOf(claim, REFUSED, NOW + 1)),
+      NOW + 1,
+    );
+    for (let run = 1; run <= 3; run += 1) await runnerOver(site, store).run(NOW + run * 1000);
+    const { done, state } = await current();
+    assert.deepEqual({ done, state }, { done: 3, state: 'done' });
+    for (const { id } of later) {
+      const { message: dead } = (await store.getMessage(ACCOUNT, id))!;
+      assert.deepEqual([dead.state, dead.retriedAs], ['failed', undefined]);
+    }
+  });
+}

@@ -212,8 +212,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
   ) {
     const asked = parseMessageFilter(values);
-    const isRetried = 'retried' in values ? asked.isRetried : false;
-    const filter: MessageFilter = { ...asked, ...(isRetried !== undefined && { isRetried }), states: ['FAILED'] };
+    const filter: MessageFilter = { isRetried: false, ...asked, states: ['FAILED'] };
     const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
     return store.searchMessages(principal.account.id, filter, { ...page, ...how });
   }

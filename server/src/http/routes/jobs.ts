@@ -40,7 +40,8 @@ export function jobRoutes(api: Api, context: ApiContext): void {
       const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
       const filter = parseMessageFilter(values);
       if (isEmptyFilter(filter) && !saysAll(all)) {
-        throw new ApiError('bad_filter', 'filter: empty; to mean all, say {"all": true}');
+        const what = filter.isRetried === undefined ? 'empty' : 'retried does not narrow it down by itself';
+        throw new ApiError('bad_filter', `filter: ${what}; to mean all, say {"all": true}`);
       }
       // A retry makes messages at its own pace and long after this call: one that a message starts could start itself again.
       if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
