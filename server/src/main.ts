@@ -165,7 +165,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     disk.noteWrite,
   );
   await clock.begin(store);
-  const files = filesWatch(storeFiles(config), (gone) => logGone(log, gone));
+  const openFiles = storeFiles(config);
+  const files = filesWatch(openFiles, (gone) => logGone(log, gone));
   let isServing = true;
   const facts = (): NodeFacts => ({
     isServing,
@@ -342,6 +343,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     await listener.close();
     bodies.close();
     await store.close();
+    openFiles.close();
     throw error;
   }
   // Before the first sign of life, which says it to others.
@@ -363,6 +365,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     let isClosed = false;
     const storeClosed = store.close().then(() => {
       isClosed = true;
+      openFiles.close();
     });
     await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
     return { left, isStoreClosed: isClosed };

@@ -11,14 +11,16 @@ import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { readingInTurn } from './store/read-line.ts';
 import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
-import { OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
+import { DATABASE_FILE, OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
+import { LiveHeader } from './store/sqlite/live-header.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { readerExecutor } from './store/sqlite/reader.ts';
 import type { StartCheck } from './store/sqlite/start-check.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Log } from './telemetry/log.ts';
+import type { WatchedFiles } from './upkeep/files.ts';
 import { systemWorld, type World } from './world.ts';
 
 export interface OpenStoreOptions {
@@ -113,9 +115,16 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   return createSqliteStore({ executor: besideExecutor(config.data), clock, node, onBroken });
 }
 
-/** The files that a running service has open; none of a database. */
-export function storeFiles(config: Config): readonly string[] {
-  return config.store === null ? OPEN_FILES.map((name) => join(config.data, name)) : [];
+/** The files that a running service has open; none of a database. To be closed behind the store. */
+export function storeFiles(config: Config): WatchedFiles & { close(): void } {
+  if (config.store !== null) return { paths: [], overwritten: async () => null, close: () => {} };
+  const path = join(config.data, DATABASE_FILE);
+  const header = new LiveHeader(path);
+  return {
+    paths: OPEN_FILES.map((name) => join(config.data, name)),
+    overwritten: async () => ((await header.isOverwritten()) ? path : null),
+    close: () => header.close(),
+  };
 }
 
 /** A copy of the data directory's store, under the name of `--to` or one made of the time. Throws before anything was made. */

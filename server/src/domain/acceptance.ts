@@ -1,5 +1,5 @@
-// Whether a node accepts anything now. The one rule behind every refusal of a publish, /readyz, schedules, bulk
-// operations and the metric: who refuses says why in the same words everywhere.
+// Whether a node accepts anything now. The one rule behind every refusal of a publish or a change, /readyz, schedules,
+// bulk operations and the metric: who refuses says why in the same words everywhere.
 
 import type { NodeRole } from './node.ts';
 import type { Problem } from './problem.ts';
@@ -20,14 +20,19 @@ export interface NodeFacts {
 export function whyNothingIsAccepted({ isServing, role, areFilesGone, isDiskLow }: NodeFacts): Problem | null {
   if (!isServing) return { code: 'draining', message: 'this node is shutting down; nothing was accepted' };
   if (role === 'deliver') return { code: 'deliver_only', message: 'this node only delivers; publish to another' };
-  if (areFilesGone) {
-    return {
-      code: 'store_gone',
-      message: 'the files of the store were removed or replaced under the running server; nothing was accepted',
-    };
-  }
+  if (areFilesGone) return storeGone('accepted');
   if (isDiskLow) return { code: 'disk_full', message: 'the disk of the server is nearly full; nothing was accepted' };
   return null;
+}
+
+/** Why nothing may be changed, what makes no message included, or null: it would be lost. On a full disk deleting helps. */
+export function whyNothingIsChanged({ areFilesGone }: NodeFacts): Problem | null {
+  return areFilesGone ? storeGone('changed') : null;
+}
+
+function storeGone(what: 'accepted' | 'changed'): Problem {
+  const message = `the files of the store were removed or replaced under the running server; nothing was ${what}`;
+  return { code: 'store_gone', message };
 }
 
 /** Why the node makes no messages by itself (ticks of schedules, retries in bulk), or null: also one that only delivers does. */

@@ -55,7 +55,7 @@ export const PROBLEMS = {
   disk_full: [503, 'The disk is too full to accept messages. Deliveries go on.'],
   store_gone: [
     503,
-    'The files of the store were removed or replaced while the server runs. Nothing is accepted; deliveries go on.',
+    'The files of the store were removed or replaced while the server runs. Nothing is accepted or changed; deliveries go on.',
   ],
   deliver_only: [503, 'This node only delivers: its role is deliver. Publish to another.'],
   draining: [503, 'This node is shutting down and accepts nothing new.'],

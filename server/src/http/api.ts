@@ -4,7 +4,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { Accounts } from '../accounts/accounts.ts';
-import type { NodeFacts } from '../domain/acceptance.ts';
+import { type NodeFacts, whyNothingIsChanged } from '../domain/acceptance.ts';
 import type { Scope } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
@@ -158,6 +158,8 @@ export class Api {
         this.#context.requests.begin(request.principal.account.id, reply.raw);
         const refusal = makesMessages ? this.#context.refusal() : null;
         if (refusal) throw refusal;
+        const why = route.method === 'GET' ? null : whyNothingIsChanged(this.#context.facts());
+        if (why) throw new ApiError(why.code, why.message);
       },
       handler: async (request, reply) => {
         const principal = request.principal!;

@@ -1,10 +1,16 @@
 // Watches that the files of the store are still those that were opened. A process goes on writing into files that were
-// removed or replaced, and all of it is lost when it ends: nobody may be told that such a message was accepted.
+// removed, replaced or written over, and all of it is lost when it ends: nobody may be told that such a message was accepted.
 
 import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
 const EVERY_MS = 1000;
+
+export interface WatchedFiles {
+  readonly paths: readonly string[];
+  /** The one of them that somebody has written over in its place, or null. */
+  overwritten(): Promise<string | null>;
+}
 
 export interface FilesWatch {
   readonly name: string;
@@ -13,13 +19,13 @@ export interface FilesWatch {
 }
 
 /** For files that are open by now, if there are any. `onChange` is told which of them is gone, and null when all are back. */
-export function filesWatch(paths: readonly string[], onChange: (gone: string | null) => void): FilesWatch {
+export function filesWatch({ paths, overwritten }: WatchedFiles, onChange: (gone: string | null) => void): FilesWatch {
   const opened = new Map(paths.map((path) => [path, identity(statSync(path, { bigint: true }))]));
   let gone: string | null = null;
   return {
     name: 'files watch',
     async run() {
-      const found = await firstGone(opened);
+      const found = (await firstGone(opened)) ?? (await overwritten());
       if (found !== gone) onChange(found);
       gone = found;
       return EVERY_MS;

@@ -2,7 +2,7 @@
 // when it ends, so that it accepts nothing more, says so, and goes on with what it has.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Rider, refusal, startRider, temporaryFolder } from './harness.ts';
@@ -31,7 +31,7 @@ test('a data directory that is moved away: publishing is refused and /readyz say
   const receiver = await startReceiver(t);
   const data = join(temporaryFolder(t), 'data');
   const rider = await startRider(t, { data });
-  await rider.published(receiver.url, DELAYED);
+  const messageId = await rider.published(receiver.url, DELAYED);
   assert.equal((await readyz(rider)).status, 200);
   renameSync(data, `${data}-elsewhere`);
   await notices(rider, 'the directory to be missed', true);
@@ -45,6 +45,17 @@ test('a data directory that is moved away: publishing is refused and /readyz say
     503,
     'store_gone',
   );
+  for (const [method, path, json] of [
+    ['POST', '/v2/queues', { queueName: 'q' }],
+    ['POST', '/v2/topics/news/endpoints', { endpoints: [{ url: receiver.url }] }],
+    ['DELETE', `/v2/messages/${messageId}`, undefined],
+  ] as const) {
+    assert.match(
+      refusal(await rider.call(method, path, { body: JSON.stringify(json ?? null) }), 503, 'store_gone'),
+      /nothing was changed/,
+    );
+  }
+  assert.equal((await rider.call('GET', `/v2/messages/${messageId}`)).status, 200, 'reading goes on');
   assert.deepEqual(await readyz(rider), { status: 503, code: 'store_gone' });
   assert.match((await rider.call('GET', '/metrics', { token: null })).text, /^postrider_ready 0$/m);
   await rider.advance(3_600_000);
@@ -68,5 +79,24 @@ test('each file of the store that is removed or replaced by another is missed', 
     rmSync(path);
     renameSync(`${path}.old`, path);
     await notices(rider, `${name} to be back`, false);
+  }
+});
+
+test('a database that is written over or emptied in its place is missed, and stays so', {
+  skip: onlySqlite,
+}, async (t) => {
+  for (const isEmptied of [false, true]) {
+    const data = join(temporaryFolder(t), 'data');
+    const rider = await startRider(t, { data });
+    const path = join(data, 'postrider.db');
+    const whole = readFileSync(path);
+    // As a backup says that it keeps no log.
+    if (isEmptied) truncateSync(path, 0);
+    else writeFileSync(path, Buffer.from(whole).fill(1, 18, 20));
+    await notices(rider, 'the change to be noticed', true);
+    refusal(await rider.publish('http://127.0.0.1:9/'), 503, 'store_gone');
+    writeFileSync(path, whole);
+    await rider.advance(2000);
+    assert.deepEqual(await readyz(rider), { status: 503, code: 'store_gone' });
   }
 });

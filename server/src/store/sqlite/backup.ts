@@ -88,7 +88,9 @@ function requireSpace(directory: string, target: string): void {
 
 function makePart(part: string): void {
   if (existsSync(part)) {
-    throw new Error(`${part} is there: a backup to the same name runs, or one was killed. If none runs, remove it`);
+    throw new Error(
+      `${part} is there: a backup to the same name runs, or one was killed. If none runs, remove it, and ${part}-journal if it is there`,
+    );
   }
   makeOwnFile(part);
 }

@@ -9,7 +9,7 @@ import { LOG_HEADER_BYTES, readStart } from './log-frames.ts';
 import { hasMarker, MARKER_FILE } from './marker.ts';
 
 const MAGIC = 'SQLite format 3\0';
-const DATABASE_HEADER_BYTES = 100;
+export const DATABASE_HEADER_BYTES = 100;
 const NO_LOG_KEPT = 1;
 
 /** Starting on it would lose something, or hide that something is lost. */
@@ -95,18 +95,26 @@ function gone(directory: string, what: string): StoreDamaged {
   );
 }
 
+export function isDatabaseHeader(start: Buffer): boolean {
+  return start.toString('latin1', 0, MAGIC.length) === MAGIC;
+}
+
+export function hasLogInHeader(start: Buffer): boolean {
+  return start[18] !== NO_LOG_KEPT;
+}
+
 export function readHeader(path: string): DatabaseHeader | null {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return null;
   const start = readStart(path, DATABASE_HEADER_BYTES);
-  if (start === null || start.toString('latin1', 0, MAGIC.length) !== MAGIC) {
+  if (start === null || !isDatabaseHeader(start)) {
     return { isDatabase: false, pageBytes: 0, hasLog: false, schemaVersion: 0 };
   }
   const pageBytes = start.readUInt16BE(16);
   return {
     isDatabase: true,
     pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
-    hasLog: start[18] !== NO_LOG_KEPT,
+    hasLog: hasLogInHeader(start),
     schemaVersion: start.readUInt32BE(60),
   };
 }
