@@ -1,7 +1,7 @@
 // A data directory that cannot be used ends the command at once, with the reason: it never waits or tries without end.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -78,7 +78,7 @@ test('a directory that this user may not write is refused, made or not', {
   chmodSync(closed, 0o555);
   const as = isRoot ? { uid: NOBODY } : {};
   const why =
-    /may not be made or written by this user, whose id is \d+.* \(EACCES\)\. Start postrider as the user .* chown -R \d+ /;
+    /may not be made or written by this user, whose id is \d+.* \(EACCES\)\. (?:Start postrider as the user .* chown -R \d+ |It belongs to this user)/;
   requireRefusal(await run(t, 'serve', closed, as), 'serve', closed, why);
   // The same with files in it that may be written: SQLite needs to make others beside them.
   for (const name of ['postrider.db', 'postrider.lock']) {
@@ -90,6 +90,36 @@ test('a directory that this user may not write is refused, made or not', {
   requireRefusal(await run(t, 'serve', below, as), 'serve', below, why);
   // So that it can be removed again.
   chmodSync(closed, 0o755);
+});
+
+test('who owns what is closed is told to open it, and who may not enter a directory that nobody knows what is in it', {
+  skip: !isRoot && 'needs root, to be another user',
+}, async (t) => {
+  const folder = temporaryFolder(t);
+  const data = join(folder, 'data');
+  mkdirSync(data);
+  chmodSync(folder, 0o755);
+  chownSync(data, NOBODY, NOBODY);
+  writeFileSync(join(data, 'postrider.db'), '', { mode: 0o400 });
+  chownSync(join(data, 'postrider.db'), NOBODY, NOBODY);
+  const as = { uid: NOBODY };
+  const file = /\(EACCES\)\. It belongs to this user, who has to open it: chmod u\+rw \S*postrider\.db$/m;
+  requireRefusal(await run(t, 'serve', data, as), 'serve', data, file);
+  chmodSync(data, 0o500);
+  requireRefusal(await run(t, 'serve', data, as), 'serve', data, /chmod u\+rwx \S*data$/m);
+  chownSync(data, 0, 0);
+  chmodSync(data, 0o700);
+  const child = spawnSync(process.execPath, [BIN, 'check', '--data', data], {
+    encoding: 'utf8',
+    cwd: tmpdir(),
+    uid: NOBODY,
+    gid: NOBODY,
+  });
+  assert.equal(child.status, 1);
+  assert.match(
+    child.stderr,
+    /data may not be looked into by this user \(EACCES\): run this as the user of the service/,
+  );
 });
 
 test('files of another user in a directory that may be written are refused', {

@@ -135,7 +135,7 @@ function reason(error: unknown, directory: string): string {
   switch (code) {
     case 'EACCES':
     case 'EPERM':
-      return `${at} may not be made or written by this user${userText(at)} (${code}). Start postrider as the user whom it belongs to, or give it to this one: chown -R ${process.getuid?.() ?? 'USER'} ${directory}`;
+      return `${at} may not be made or written by this user${userText(at)} (${code}). ${remedy(at, directory)}`;
     case 'EROFS':
       return `${at} is on a file system that can only be read (${code}). Mount it for writing, or choose another directory with --data`;
     case 'ENOSPC':
@@ -151,6 +151,22 @@ function reason(error: unknown, directory: string): string {
     default:
       return message;
   }
+}
+
+/** Who owns what is closed needs no other owner, only the rights. */
+function remedy(path: string, directory: string): string {
+  const userId = process.getuid?.();
+  try {
+    const own = statSync(path, { throwIfNoEntry: false });
+    const closed = own ?? statSync(dirname(path));
+    const needed = closed.isDirectory() ? 0o700 : 0o600;
+    if (closed.uid === userId && (closed.mode & needed) !== needed) {
+      return `It belongs to this user, who has to open it: chmod ${closed.isDirectory() ? 'u+rwx' : 'u+rw'} ${own ? path : dirname(path)}`;
+    }
+  } catch {
+    // Something above it is closed.
+  }
+  return `Start postrider as the user whom it belongs to, or give it to this one: chown -R ${userId ?? 'USER'} ${directory}`;
 }
 
 function userText(path: string): string {

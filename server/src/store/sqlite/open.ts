@@ -1,6 +1,6 @@
 // Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
 
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeMax } from '../../domain/budgets.ts';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
@@ -202,7 +202,7 @@ function lockDirectory(directory: string): Database {
 
 /** Null where another process has it. In a directory where nothing is of ours, nothing is made. */
 export function tryLock(directory: string): Database | null {
-  if (![FILE, `${FILE}-wal`, MARKER_FILE].some((name) => existsSync(join(directory, name)))) {
+  if (![FILE, `${FILE}-wal`, MARKER_FILE].some((name) => isThere(directory, name))) {
     throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
   }
   try {
@@ -210,6 +210,18 @@ export function tryLock(directory: string): Database | null {
   } catch (error) {
     if (error instanceof InUse) return null;
     throw error;
+  }
+}
+
+/** Whoever may not enter a directory cannot know what is in it. */
+function isThere(directory: string, name: string): boolean {
+  try {
+    return statSync(join(directory, name), { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`${directory} may not be looked into by this user (${code}): run this as the user of the service`, {
+      cause: error,
+    });
   }
 }
 
