@@ -284,6 +284,12 @@ export const BUDGETS = budgets({
     node: 64 * MIB,
     beyond: 'the body is cut there; an attempt without a whole head fails',
   },
+  acceptedAtOnce: {
+    what: 'New connections that are taken in one turn of the loop, where the system lets sockets share a port',
+    unit: 'connections',
+    each: 16,
+    beyond: 'the others follow in the next turn',
+  },
   connections: {
     what: 'Connections of callers',
     unit: 'connections',

@@ -1,7 +1,7 @@
 // One listener, two lanes: publishing straight on node:http, everything else through the API. Sets the limits that
 // keep a slow or hostile client from holding anything for long.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import type { Problem } from '../domain/problem.ts';
@@ -14,6 +14,7 @@ import type { OwnHosts } from './own-hosts.ts';
 import type { PublishLane } from './publish-lane.ts';
 import { takeQstashRequest } from './qstash-request.ts';
 import type { Sink } from './sink.ts';
+import { listenWide, type WideListening } from './wide-listening.ts';
 
 export interface ListenerOptions {
   readonly lane: PublishLane;
@@ -37,6 +38,9 @@ export interface Listener {
   /** Drops every connection that is still open. */
   cutOff(): void;
 }
+
+/** A caller that vanished without a word is found out by the system; the rest is as node:http has it. */
+const SOCKETS = { keepAlive: true, noDelay: true, allowHalfOpen: true } as const;
 
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   const { api, sink, lane, connections, times, onFault } = options;
@@ -63,8 +67,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
       requestTimeout: times.requestMs,
       keepAliveTimeout: times.idleMs,
       connectionsCheckingInterval: times.lookMs,
-      // A caller that vanished without a word is found out by the system.
-      keepAlive: true,
+      ...SOCKETS,
       keepAliveInitialDelay: times.idleMs,
       // Checked below, to be answered like every other mistake.
       requireHostHeader: false,
@@ -160,29 +163,18 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     connections.destroyAfter(socket, times.endedMs);
   }
 
+  let listening: WideListening | null = null;
   return {
-    listen: (host, port) => listen(server, host, port, onFault),
-    close() {
+    async listen(host, port) {
+      listening = await listenWide(server, { host, port, ...SOCKETS, keepAliveInitialDelay: times.idleMs }, onFault);
+      return listening.bound;
+    },
+    async close() {
       isClosing = true;
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
-      });
+      await listening?.close();
     },
     cutOff: () => server.closeAllConnections(),
   };
-}
-
-function listen(server: Server, host: string, port: number, onFault: ListenerOptions['onFault']): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      // A connection that cannot be accepted, for instance without a free file handle, is one connection less.
-      server.on('error', onFault);
-      resolve(server.address() as AddressInfo);
-    });
-  });
 }
 
 function unreadableProblem({ code, reason }: { code?: string; reason?: string }): Problem {

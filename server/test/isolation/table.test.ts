@@ -59,6 +59,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   answerFramingBytes: 'isolation/answer-headers.test.ts',
   answerBodyBytes: 'delivery/misbehaving.test.ts',
   answers: 'isolation/answer-headers.test.ts',
+  acceptedAtOnce: 'isolation/accepting.test.ts',
   connections: 'isolation/connections.test.ts',
   requests: 'isolation/connections.test.ts',
   pipelined: 'isolation/connections.test.ts',

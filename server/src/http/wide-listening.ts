@@ -1,0 +1,70 @@
+// Listens on one address with several sockets at once. The runtime takes one new connection from each listening socket in
+// a turn of its loop. With a single one, who opens many connections makes everybody else's new ones wait in line for
+// seconds; with several, as many are taken in a turn. Only where the system lets sockets share a port.
+
+import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type ServerOpts } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
+
+export interface WideListening {
+  readonly bound: AddressInfo;
+  readonly sockets: number;
+  /** Takes no more connections. Resolves when all that were taken have ended. */
+  close(): Promise<void>;
+}
+
+/** Connections that come by the sockets beside the first are handed to `server` as if it had taken them itself. */
+export async function listenWide(
+  server: HttpServer,
+  { host, port, ...options }: { readonly host: string; readonly port: number } & ServerOpts,
+  onFault: (error: unknown) => void,
+): Promise<WideListening> {
+  await requireFree(host, port);
+  const canShare = await listen(server, host, port, true).then(
+    () => true,
+    () => false,
+  );
+  if (!canShare) await listen(server, host, port, false);
+  const bound = server.address() as AddressInfo;
+  const others: Server[] = [];
+  for (let count = 1; canShare && count < eachMax('acceptedAtOnce'); count += 1) {
+    const other = createServer(options, (socket) => server.emit('connection', socket));
+    const isListening = await listen(other, host, bound.port, true).then(
+      () => true,
+      () => false,
+    );
+    if (!isListening) break;
+    others.push(other);
+  }
+  // A connection that cannot be accepted, for instance without a free file handle, is one connection less.
+  for (const each of [server, ...others]) each.on('error', onFault);
+  return {
+    bound,
+    sockets: 1 + others.length,
+    async close() {
+      const closed = [server, ...others].map((each) => new Promise<void>((resolve) => each.close(() => resolve())));
+      server.closeIdleConnections();
+      await Promise.all(closed);
+    },
+  };
+}
+
+/** Sockets that share a port are refused by nobody's: whether somebody else has it is asked before. */
+async function requireFree(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const probe = createServer();
+  await listen(probe, host, port, false);
+  probe.close();
+  await once(probe, 'close');
+}
+
+function listen(server: Server | HttpServer, host: string, port: number, reusePort: boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, reusePort }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
