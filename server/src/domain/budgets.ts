@@ -380,23 +380,15 @@ export const BUDGETS = budgets({
   },
 });
 
+function numberOf(key: keyof typeof BUDGETS, whose: 'node' | 'account' | 'each'): number {
+  const value = BUDGETS[key][whose];
+  if (typeof value !== 'number') throw new Error(`the budget "${key}" has no number under "${whose}"`);
+  return value;
+}
+
 /** The size of a pool that the table gives as a number. */
-export function nodeMax(key: keyof typeof BUDGETS): number {
-  const { node } = BUDGETS[key];
-  if (typeof node !== 'number') throw new Error(`the budget "${key}" has no number for the node`);
-  return node;
-}
-
+export const nodeMax = (key: keyof typeof BUDGETS) => numberOf(key, 'node');
 /** The limit for one account that the table gives as a number. */
-export function accountMax(key: keyof typeof BUDGETS): number {
-  const { account } = BUDGETS[key];
-  if (typeof account !== 'number') throw new Error(`the budget "${key}" has no number for an account`);
-  return account;
-}
-
+export const accountMax = (key: keyof typeof BUDGETS) => numberOf(key, 'account');
 /** The limit for one request, message, answer or attempt. */
-export function eachMax(key: keyof typeof BUDGETS): number {
-  const { each } = BUDGETS[key];
-  if (each === null) throw new Error(`the budget "${key}" has no limit for each`);
-  return each;
-}
+export const eachMax = (key: keyof typeof BUDGETS) => numberOf(key, 'each');

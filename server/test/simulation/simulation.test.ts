@@ -8,7 +8,7 @@ import { PINNED_SEEDS } from './pinned-seeds.ts';
 import { runSeed, runSeeds, type SeedResult, type Summary } from './run-seeds.ts';
 import { simulate } from './simulate.ts';
 
-const SEEDS = 300;
+const SEEDS = 160;
 
 function describeBad(bad: readonly SeedResult[]): string {
   return bad
