@@ -1,5 +1,5 @@
-// The events of a message, told from what the store keeps: its acceptance, its attempts, its cancellation. Nothing is
-// stored twice for them.
+// The events of a message, told from what the store keeps: its acceptance, its attempts, its cancellation, and its journal
+// for what those do not tell. Nothing is stored twice for them.
 
 import type { Attempt, Message } from './message.ts';
 import type { MessageFilter } from './message-filter.ts';
@@ -79,7 +79,7 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
         attempt: step.attempt,
       }));
     case 'released':
-      return [{ at: step.at, state: 'RELEASED', message, attempt: null }];
+      return [released(message, step.at)];
     case 'cancelled': {
       const at = message.endedAt ?? message.createdAt;
       return [
@@ -92,6 +92,10 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
 
 function started(message: Message, attemptNumber: number, at: number): MessageEvent {
   return { at, state: 'ACTIVE', message, attempt: null, attemptNumber };
+}
+
+function released(message: Message, at: number): MessageEvent {
+  return { at, state: 'RELEASED', message, attempt: null };
 }
 
 /** One that was under way when its message was cancelled leads nowhere: it is told how it went, and no more. */
@@ -112,16 +116,41 @@ export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextA
   return ['ERROR', attempt.outcome === 'interrupted' ? 'HELD' : 'FAILED'];
 }
 
-/** All events of one message so far, oldest first. */
-export function messageEvents(message: Message, attempts: readonly Attempt[]): MessageEvent[] {
+/** What a message and its attempts do not tell of: see `needsJournal`. */
+export const JOURNAL_ONLY: readonly EventState[] = ['ACTIVE', 'RELEASED'];
+
+/**
+ * Whether its journal may have more: the release of a message that was held, and the start of an attempt that was under
+ * way when its message was cancelled.
+ */
+export function needsJournal({ state }: Message, attempts: readonly Attempt[]): boolean {
+  return state === 'cancelled' || attempts.some(isHolding);
+}
+
+/** All events of one message so far, oldest first; `journal` has those of its journal that `needsJournal` asks for. */
+export function messageEvents(
+  message: Message,
+  attempts: readonly Attempt[],
+  journal: readonly MessageEvent[] = [],
+): MessageEvent[] {
   const events = stepEvents(message, { kind: 'accepted', isStarted: false });
+  const releases = journal.filter(({ state }) => state === 'RELEASED');
+  const ends = message.state === 'cancelled' ? stepEvents(message, { kind: 'cancelled' }) : [];
   for (const attempt of attempts) {
     events.push({ at: attempt.startedAt, state: 'ACTIVE', message, attempt });
+    // It was under way when its message was cancelled, and ended behind that.
+    if (attempt.nextAt === null && !isHolding(attempt)) events.push(...ends.splice(0));
     events.push(...stepEvents(message, { kind: 'attempt', attempt }));
+    if (isHolding(attempt)) events.push(...releases.splice(0, 1).map(({ at }) => released(message, at)));
   }
-  if (message.state === 'claimed') {
-    events.push(started(message, message.attempts + 1, message.claimedAt ?? message.createdAt));
-  }
-  if (message.state === 'cancelled') events.push(...stepEvents(message, { kind: 'cancelled' }));
-  return events;
+  events.push(...releases.map(({ at }) => released(message, at)));
+  const number = message.attempts + 1;
+  const start = journal.find(({ attemptNumber }) => attemptNumber === number);
+  if (message.state === 'claimed') events.push(started(message, number, message.claimedAt ?? message.createdAt));
+  else if (start) events.push(started(message, number, start.at));
+  return [...events, ...ends];
+}
+
+function isHolding(attempt: Attempt): boolean {
+  return attemptEnds(attempt).includes('HELD');
 }

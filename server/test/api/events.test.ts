@@ -111,6 +111,27 @@ test('GET /v2/events: each filter finds the events it means', async (t) => {
   }
 });
 
+test('GET /v2/events: of a message by its id the same as in the list of all, also one cancelled under way', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 'hang');
+  const messageId = await rider.published(receiver.url, { headers: { 'Service-Timeout': '5s' } });
+  await receiver.received(1);
+  await rider.manage('DELETE', `/v2/messages/${messageId}`);
+  const [active, cancelled] = [
+    ['CREATED', 'ACTIVE'],
+    ['CANCEL_REQUESTED', 'CANCELLED'],
+  ];
+  const same = async (states: readonly string[]) => {
+    const all = await list(rider, 'order=earliestFirst');
+    assert.deepEqual(statesOf(all), states);
+    assert.deepEqual((await list(rider, `messageId=${messageId}&order=earliestFirst`)).events, all.events);
+  };
+  await same([...active!, ...cancelled!]);
+  await rider.advance(5000);
+  await rider.attempted(messageId, 1);
+  await same([...active!, ...cancelled!, 'ERROR']);
+});
+
 for (const which of ['', 'messageIds']) {
   for (const order of ['latestFirst', 'earliestFirst']) {
     test(`GET /v2/events: ${order}, pages ${which && 'of named messages '}follow without gap or repeat`, async (t) => {

@@ -29,6 +29,17 @@ async function startWithHeld(t: Parameters<typeof startRider>[0]) {
   return { receiver, rider, messageId };
 }
 
+/** The events of a message are the same, whether it is asked for by its id or found in the list of all. */
+async function sameEvents(rider: Rider, messageId: string, state: string): Promise<void> {
+  type Page = { readonly events: readonly { readonly messageId: string; readonly state: string }[] };
+  const read = (query: string) => rider.manage<Page>('GET', `/v2/events?${query}`);
+  const told = ({ events }: Page) =>
+    events.filter((event) => event.messageId === messageId).map((event) => event.state);
+  const named = told(await read(`messageId=${messageId}`));
+  assert.deepEqual(named.toSorted(), told(await read('')).toSorted());
+  assert.equal(named.filter((each) => each === state).length, 1);
+}
+
 test('a held message is shown with the reason: in reads, lists, counts, why and events', async (t) => {
   const { rider, messageId } = await startWithHeld(t);
   const shown = (await rider.message(messageId)) as MessageView & { heldAt: number; heldReason: string };
@@ -69,6 +80,8 @@ test('POST /v2/messages/{id}/release lets it go on; the next of its queue waits 
     [messageId, behind],
   );
   assert.equal((await rider.ended(messageId)).state, 'DELIVERED');
+  await rider.ended(behind);
+  await sameEvents(rider, messageId, 'RELEASED');
   refusal(await rider.call('POST', `/v2/messages/${messageId}/release`), 409, 'not_held');
 });
 
@@ -78,4 +91,5 @@ test('it cannot be delivered at once, but cancelled; an unknown one cannot be re
   refusal(await rider.call('POST', '/v2/messages/msg_none/release'), 404, 'message_not_found');
   assert.deepEqual(await rider.manage('DELETE', '/v2/messages?queueName=q'), { cancelled: 1 });
   assert.equal((await rider.message(messageId)).state, 'CANCELLED');
+  await sameEvents(rider, messageId, 'CANCELLED');
 });

@@ -2,7 +2,14 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { MessageEvent } from '../../domain/event.ts';
-import { EVENT_STATES, type EventState, messageEvents, stepEvents } from '../../domain/event.ts';
+import {
+  EVENT_STATES,
+  type EventState,
+  JOURNAL_ONLY,
+  messageEvents,
+  needsJournal,
+  stepEvents,
+} from '../../domain/event.ts';
 import { Matcher } from '../../domain/message-filter.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
 import type { EventFilter, PageRequest, Principal, StoredMessage } from '../../store/store.ts';
@@ -106,7 +113,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
   });
 
   /**
-   * From the journal or, of messages that are named, from themselves. Told oldest first, the latter only ever grow at
+   * From the journal or, of messages that are named, from themselves: those outlive their journal. Told oldest first, the latter only ever grow at
    * the end: a place in that order is their cursor.
    */
   async function list(principal: Principal, filter: EventFilter, page: PageRequest, from: EventCursor | null) {
@@ -117,7 +124,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     const events: MessageEvent[] = [];
     for (const id of new Set(ids)) {
       const stored = await store.getMessage(principal.account.id, id, 'outline');
-      if (stored) events.push(...messageEvents(stored.message, stored.attempts));
+      if (stored) events.push(...(await eventsOf(principal, stored)));
     }
     const matcher = new Matcher(filter.messages);
     const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
@@ -132,6 +139,16 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     const filled = await fill(principal, wanted.slice(start, start + page.limit));
     const end = start + filled.length;
     return { events: filled, cursor: end < wanted.length ? String(end) : null };
+  }
+
+  async function eventsOf(principal: Principal, { message, attempts }: StoredMessage): Promise<MessageEvent[]> {
+    if (!needsJournal(message, attempts)) return messageEvents(message, attempts);
+    const { events } = await store.listEvents(
+      principal.account.id,
+      { messages: { messageIds: [message.id] }, states: JOURNAL_ONLY },
+      { limit: COUNT_MAX, cursor: null, order: 'newestFirst', withBodies: false },
+    );
+    return messageEvents(message, attempts, events.toReversed());
   }
 
   /** As many of the events as a page holds, with the bodies and answers that were left out so far. */
