@@ -287,7 +287,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
   metrics.gauge(
     'postrider_messages_held',
-    'Messages of all accounts that wait for a person, because they may have brought the server down.',
+    'Messages of all accounts that wait for a person, because they may have brought the server down; counted every 5 seconds.',
     () => engine.messagesHeld,
   );
   metrics.gauge('postrider_clock_believed', '1 while the wall clock is believed, 0 after it has jumped.', () =>
