@@ -34,7 +34,8 @@ test('of many connections that wait, several are taken in one turn of the loop',
     await worker.terminate();
     await listening.close();
   });
-  if (listening.sockets === 1) return t.skip('this system lets no sockets share a port');
+  // On Linux they always can: there, a single socket is what this test is to find.
+  if (listening.sockets === 1 && process.platform !== 'linux') return t.skip('sockets cannot share a port here');
   for (let seen = 0; seen < COUNT; seen = Atomics.load(open, 0)) Atomics.wait(open, 0, seen);
   let turns = 0;
   for (; taken < COUNT; turns += 1) await new Promise((resolve) => setImmediate(resolve));
