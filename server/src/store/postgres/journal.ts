@@ -1,20 +1,22 @@
 // The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of, and
-// gets its place from the time at which that transaction began, so that a reader can know which places are final.
+// gets its place from the database's clock while that transaction can be seen to run, so that a reader can know which
+// places are final.
 
 import type { TierName } from '../../domain/tier.ts';
 import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
-/** Places for each millisecond; the last of a long transaction run on into the next ones. */
+/** Places for each millisecond; the last of a long statement run on into the next ones. */
 const PLACES_PER_MS = 1024;
 
 /**
- * The place of a step (SQL): by the beginning of its transaction, then by its number among the account's steps in it.
- * Two transactions may give the same place.
+ * The place of a step (SQL): by the time at which its statement runs, then by its number among the account's steps in it.
+ * Two transactions may give the same place. Not by `now()`: that is the moment at which the transaction was asked for, and
+ * it shows in `pg_stat_activity` only a moment later.
  */
 export function placeSql(accountId: string, order: string): string {
-  return `floor(extract(epoch FROM now()) * 1000)::bigint * ${PLACES_PER_MS}
+  return `floor(extract(epoch FROM (SELECT clock_timestamp())) * 1000)::bigint * ${PLACES_PER_MS}
     + row_number() OVER (PARTITION BY ${accountId} ORDER BY ${order}) - 1`;
 }
 
@@ -22,12 +24,15 @@ export function placeSql(accountId: string, order: string): string {
 export const WRITER_NAME = 'postrider writer';
 
 /**
- * The first place that is not final: every transaction that still runs began at it or later, and so does every one to
- * come. To be asked before the rows are read, in a statement of its own.
+ * The first place that is not final. To be asked before the rows are read, in a statement of its own.
+ *
+ * A transaction with a place before it can have been seen to run before `now()`, which is when this statement arrived and
+ * so before it looks around. Either it has ended, and whoever reads next sees its rows, or it is found running since before
+ * its place. `clock_timestamp()` would be read after the look, and pass over whoever begins between the two.
  */
 export async function horizon(database: Database): Promise<number> {
   const row = await database.get<{ at: number }>(
-    `SELECT floor(extract(epoch FROM least(min(xact_start), clock_timestamp())) * 1000)::bigint AS at
+    `SELECT floor(extract(epoch FROM least(min(xact_start), now())) * 1000)::bigint AS at
        FROM pg_stat_activity
        WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()`,
     WRITER_NAME,

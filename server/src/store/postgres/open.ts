@@ -120,7 +120,7 @@ export function shown(url: string): string {
 async function requireDurability(database: Database, log: Note): Promise<void> {
   const settings = await database.all<{ name: string; setting: string }>(
     `SELECT name, setting FROM pg_settings WHERE name IN
-       ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'server_version_num')`,
+       ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'server_version_num', 'track_activities')`,
   );
   const of = new Map(settings.map(({ name, setting }) => [name, setting]));
   const version = Math.floor(Number(of.get('server_version_num')) / 10_000);
@@ -139,6 +139,12 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
     throw new Error(
       `synchronous_commit is ${of.get('synchronous_commit')} although this session asked for "on"; ` +
         'is there a connection pooler in between that drops the options of a session?',
+    );
+  }
+  if (of.get('track_activities') === 'off') {
+    throw new Error(
+      'PostgreSQL runs with track_activities=off: live events could be lost, because nobody can see which transactions ' +
+        'still run. Set track_activities=on.',
     );
   }
   if (of.get('synchronous_standby_names') === '') {
