@@ -4,6 +4,14 @@
 
 var wanted = 24;
 
+// The allocator of glibc reads these when a process begins, and no later. Left to itself it keeps the memory of large
+// buffers that were let go, and does so for each thread: after a minute of large requests that is more than all that is in
+// use. So a buffer of 128 KiB or more goes back to the system at once.
+var ALLOCATOR = { MALLOC_ARENA_MAX: '4', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '1048576' };
+
+// Half of what it is by default, for each of the threads.
+var NEW_SPACE = '--max-semi-space-size=16';
+
 if (Number(process.versions.node.split('.')[0]) < wanted) {
   process.stderr.write(
     'postrider needs Node.js ' +
@@ -14,6 +22,7 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
   );
   process.exitCode = 1;
 } else {
+  beginAnew();
   // Look-ups of names run on this pool, on half of its threads: as many as the table of budgets lets run at once, so
   // that none ever waits for a thread. Fewer would let one account's dead name servers hold up all others.
   const threads = Number(process.env.UV_THREADPOOL_SIZE);
@@ -23,4 +32,22 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
   const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
   process.getBuiltinModule('node:module').enableCompileCache(folder);
   import('../src/cli/main.ts');
+}
+
+/** The same process with these settings, once, and only for what goes on running. Settings of the user are left as they are. */
+function beginAnew() {
+  const isService = process.argv[2] === 'serve' || process.argv[2] === 'dev';
+  const isSet = Object.keys(ALLOCATOR).some((name) => process.env[name] !== undefined);
+  const isDebugged = process.execArgv.some((flag) => flag.startsWith('--inspect'));
+  if (process.platform !== 'linux' || !isService || isSet || isDebugged || !process.execve) return;
+  const hasSpace = `${process.execArgv} ${process.env.NODE_OPTIONS}`.includes('semi-space');
+  const flags = hasSpace ? process.execArgv : [NEW_SPACE, ...process.execArgv];
+  try {
+    process.execve(process.execPath, [process.execPath, ...flags, ...process.argv.slice(1)], {
+      ...process.env,
+      ...ALLOCATOR,
+    });
+  } catch {
+    // Where that is not allowed the service runs all the same, with more memory.
+  }
 }

@@ -51,4 +51,28 @@ suite('the command', () => {
       assert.equal(stdout, 'started serve');
     });
   }
+
+  const settings = (command: string, env: NodeJS.ProcessEnv) => {
+    const show =
+      'JSON.stringify([process.env.MALLOC_MMAP_THRESHOLD_ ?? null, process.execArgv, process.argv.slice(2)])';
+    writeFileSync(join(folder, 'src', 'cli', 'main.ts'), `process.stdout.write(${show});`);
+    const argv = ['--stack-trace-limit=3', join(folder, 'bin', 'postrider.js'), command, '--port', '0'];
+    const { stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env: { ...process.env, ...env } });
+    assert.equal(stderr, '');
+    return JSON.parse(stdout) as [threshold: string | null, flags: readonly string[], args: readonly string[]];
+  };
+  const skip = process.platform !== 'linux' && 'the allocator is that of Linux';
+
+  test('a service lets the allocator give large buffers back, and keeps its flags', { skip }, () => {
+    const flags = ['--max-semi-space-size=16', '--stack-trace-limit=3'];
+    assert.deepEqual(settings('serve', {}), ['131072', flags, ['serve', '--port', '0']]);
+    assert.deepEqual(settings('dev', {}), ['131072', flags, ['dev', '--port', '0']]);
+  });
+
+  test('what the user has set stays, and what ends soon needs none of it', { skip }, () => {
+    const own = ['--stack-trace-limit=3'];
+    assert.deepEqual(settings('serve', { MALLOC_ARENA_MAX: '1' }), [null, own, ['serve', '--port', '0']]);
+    assert.deepEqual(settings('serve', { NODE_OPTIONS: '--max-semi-space-size=64' }).slice(0, 2), ['131072', own]);
+    assert.deepEqual(settings('check', {}), [null, own, ['check', '--port', '0']]);
+  });
 });

@@ -174,5 +174,21 @@ function hasText(message: Message, text: string): boolean {
   );
   // What no read may show must not be found out by asking for it, either.
   if (isNamed || message.redaction?.body) return isNamed;
-  return new TextDecoder().decode(message.body).toLowerCase().includes(text);
+  return isInBody(message.body, text);
+}
+
+/** So much of a body is text at a time: as text it takes up to twice its bytes, and once more in lower case. */
+const SEARCHED_AT_ONCE = 256 * 1024;
+
+function isInBody(body: Uint8Array, text: string): boolean {
+  const decoder = new TextDecoder();
+  let before = '';
+  for (let at = 0; at < body.length; at += SEARCHED_AT_ONCE) {
+    const isLast = at + SEARCHED_AT_ONCE >= body.length;
+    const piece = before + decoder.decode(body.subarray(at, at + SEARCHED_AT_ONCE), { stream: !isLast });
+    if (piece.toLowerCase().includes(text)) return true;
+    // The text may begin in one piece and end in the next one.
+    before = piece.slice(-text.length);
+  }
+  return false;
 }

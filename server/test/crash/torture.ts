@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
-import { feltLine, tenantsCampaign } from '../isolation/tenants-campaign.ts';
+import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../isolation/tenants-campaign.ts';
+import { PostgresServer } from '../postgres/server.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
 import { interruptionsCampaign, type Ordeal } from './interruptions-campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
@@ -26,7 +27,8 @@ npm run torture -- disk  --times 500     failing flushes, and a disk that is ful
 npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes, restarts, a broken network;
                                          or --repeat 20 for so many runs of about a minute
 npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: what the others
-                                         feel, against the same time without it
+                                         feel, against the same time without it, and the memory of the server: more than
+                                         700 MB is a failure; on PostgreSQL with --on postgres
 npm run torture -- sim   …               the simulation, with its own arguments
 All but sim and tenants take --seed as well.
 `;
@@ -208,26 +210,36 @@ function clusters(runs: number, minutesMax: number, seed: number): Promise<numbe
   return campaign('runs', runs, seed, tally, run, minutesMax);
 }
 
-async function tenants(minutes: number): Promise<number> {
-  return inScratchFolder('tenants', async (directory) => {
-    const report = await tenantsCampaign({
-      directory,
-      seconds: minutes * 30,
-      onPart: (name, felt) => process.stdout.write(`${name}: ${feltLine(felt)}\n`),
+/** On a directory of its own, or on a database server of its own. */
+async function tenants(minutes: number, on = 'sqlite'): Promise<number> {
+  const database = on === 'postgres' ? await PostgresServer.start({ onDisk: true }) : null;
+  try {
+    return await inScratchFolder('tenants', async (folder) => {
+      const flags = database ? ['--store', database.url(await database.createDatabase())] : ['--data', folder];
+      return showTenants(
+        await tenantsCampaign({
+          flags,
+          seconds: minutes * 30,
+          onPart: (name, felt) => process.stdout.write(`${name}: ${feltLine(felt)}\n`),
+        }),
+      );
     });
-    for (const [way, counts] of Object.entries(report.hostile)) {
-      const told = Object.entries(counts).map(([what, count]) => `${count.toLocaleString('en')} × ${what}`);
-      process.stdout.write(`  ${way}: ${told.join(', ')}\n`);
-    }
-    const { calm, attacked, memoryMbMax, problems } = report;
-    const ratio = (of: 'answered' | 'delivered') => (attacked[of].p99 / calm[of].p99).toFixed(1);
-    process.stdout.write(
-      `p99 against the calm time: answered ${ratio('answered')} ×, delivered ${ratio('delivered')} ×; ` +
-        `memory at most ${memoryMbMax ?? '?'} MB\n`,
-    );
-    for (const problem of new Set(problems)) process.stdout.write(`${problem}\n`);
-    return problems.length === 0 ? 0 : 1;
-  });
+  } finally {
+    await database?.stop();
+  }
+}
+
+function showTenants({ calm, attacked, hostile, memory, problems }: TenantsReport): number {
+  for (const [way, counts] of Object.entries(hostile)) {
+    const told = Object.entries(counts).map(([what, count]) => `${count.toLocaleString('en')} × ${what}`);
+    process.stdout.write(`  ${way}: ${told.join(', ')}\n`);
+  }
+  const ratio = (of: 'answered' | 'delivered') => (attacked[of].p99 / calm[of].p99).toFixed(1);
+  process.stdout.write(
+    `p99 against the calm time: answered ${ratio('answered')} ×, delivered ${ratio('delivered')} ×\n${memoryLine(memory)}\n`,
+  );
+  for (const problem of new Set(problems)) process.stdout.write(`${problem}\n`);
+  return problems.length === 0 ? 0 : 1;
 }
 
 async function main([kind, ...rest]: readonly string[]): Promise<number> {
@@ -246,12 +258,13 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
       messages: { type: 'string' },
       only: { type: 'string' },
       store: { type: 'string' },
+      on: { type: 'string' },
     },
   });
   const seed = Number(values.seed ?? chooseSeed());
   if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
   if (kind === 'interruptions') return interruptions(Number(values.messages ?? 5000), values.only, values.store);
-  if (kind === 'tenants') return tenants(Number(values.minutes ?? 10));
+  if (kind === 'tenants') return tenants(Number(values.minutes ?? 10), values.on);
   if (kind === 'cluster') {
     const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);
     return clusters(runs, Number(values.minutes ?? (values.repeat ? Number.POSITIVE_INFINITY : 60)), seed);

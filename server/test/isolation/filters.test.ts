@@ -121,3 +121,19 @@ test('the values of a filter are read once, however many messages are judged', (
     assert.equal(reads, before, name);
   }
 });
+
+test('a text is found wherever it stands in a large body, of which little is text at a time', (t) => {
+  const AT_ONCE = 256 * 1024;
+  const decode = t.mock.method(TextDecoder.prototype, 'decode');
+  const { message } = claimOf({});
+  const found = (body: string, text: string) => new Matcher({ text }).isMeant({ ...message, body: Buffer.from(body) });
+  for (const before of [0, AT_ONCE - 20, AT_ONCE - 10, AT_ONCE - 3, AT_ONCE, 3 * AT_ONCE - 1]) {
+    // Of three bytes each, so that pieces end within a letter as well.
+    const body = `${'x'.repeat(before)}Ẁord Ẁ Ẁ${'y'.repeat(AT_ONCE)}`;
+    assert.equal(found(body, 'ẁoRD ẁ ẁ'), true, `behind ${before}`);
+    assert.equal(found(body, 'ẁord ẁ  ẁ'), false, `behind ${before}`);
+    assert.equal(found(body, 'Y'.repeat(200)), true);
+  }
+  const most = Math.max(...decode.mock.calls.map(({ arguments: [bytes] }) => bytes?.byteLength ?? 0));
+  assert.ok(most <= AT_ONCE, `${most} bytes at once`);
+});

@@ -11,7 +11,8 @@ import { ask } from '../http/client.ts';
 import type { HostileOrders, HostileReport } from './hostile-tenant.ts';
 
 export interface TenantsOptions {
-  readonly directory: string;
+  /** Which store the server has, as flags. */
+  readonly flags: readonly string[];
   /** How long each of the two parts takes: the calm one and the one with the hostile account. */
   readonly seconds: number;
   readonly onPart?: (name: string, felt: Felt) => void;
@@ -34,22 +35,32 @@ export interface TenantsReport {
   readonly calm: Felt;
   readonly attacked: Felt;
   readonly hostile: HostileReport;
-  /** The most memory the server has had; null where the system does not tell. */
-  readonly memoryMbMax: number | null;
+  /** Null where the system does not tell. */
+  readonly memory: ResidentMemory | null;
   readonly problems: readonly string[];
+}
+
+/** Of the server's process, all of its threads and the pages of its program among it, in megabytes. */
+export interface ResidentMemory {
+  /** After the calm part. */
+  readonly calm: number;
+  /** After so many seconds of the attacks. */
+  readonly during: readonly (readonly [seconds: number, megabytes: number])[];
+  readonly atMost: number;
 }
 
 const ACCOUNTS = 6;
 /** Between two publishes of one account. */
 const PAUSE_MS = 100;
 /** The default budgets add up to this. */
-const MEMORY_MB_MAX = 700;
+export const MEMORY_MB_MAX = 700;
+const LOOKS_AT_MEMORY = [30, 60, 180, 600];
 /** For the last messages of the well-behaved to arrive. */
 const ARRIVE_WITHIN_MS = 60_000;
 
-export async function tenantsCampaign({ directory, seconds, onPart }: TenantsOptions): Promise<TenantsReport> {
+export async function tenantsCampaign({ flags, seconds, onPart }: TenantsOptions): Promise<TenantsReport> {
   const problems: string[] = [];
-  const server = new ServerProcess(['--data', directory]);
+  const server = new ServerProcess(flags);
   let hasEnded = false;
   void server.exited.then(() => {
     hasEnded = true;
@@ -64,6 +75,11 @@ export async function tenantsCampaign({ directory, seconds, onPart }: TenantsOpt
     const readToken = await newToken(api, admin!, 'hostile-reader', 'paid', ['read']);
     const calm = await feel(api, good, receiver, seconds, problems);
     onPart?.('without the hostile account', calm);
+    const calmMb = memoryMb(server.pid, 'VmRSS');
+    const during: [number, number | null][] = [];
+    const looks = LOOKS_AT_MEMORY.filter((at) => at < seconds).map((at) =>
+      setTimeout(() => during.push([at, memoryMb(server.pid, 'VmRSS')]), at * 1000),
+    );
     const orders: HostileOrders = { api, token, readToken, seconds };
     const worker = new Worker(new URL('./hostile-tenant.ts', import.meta.url), { workerData: orders });
     const hostile = new Promise<HostileReport>((resolve, reject) => {
@@ -72,11 +88,15 @@ export async function tenantsCampaign({ directory, seconds, onPart }: TenantsOpt
     });
     const [attacked, report] = await Promise.all([feel(api, good, receiver, seconds, problems), hostile]);
     onPart?.('with it', attacked);
+    during.push([seconds, memoryMb(server.pid, 'VmRSS')]);
+    for (const look of looks) clearTimeout(look);
     await worker.terminate();
-    const memoryMbMax = memoryPeakMb(server.pid);
-    if (memoryMbMax !== null && memoryMbMax > MEMORY_MB_MAX) problems.push(`the server took ${memoryMbMax} MB`);
+    const atMost = memoryMb(server.pid, 'VmHWM');
+    if (atMost !== null && atMost > MEMORY_MB_MAX) problems.push(`the server took ${atMost} MB`);
     if (hasEnded) problems.push(`the server ended: ${server.stderr}`);
-    return { calm, attacked, hostile: report, memoryMbMax, problems };
+    const memory =
+      atMost === null ? null : { calm: calmMb!, during: during.map(([at, mb]) => [at, mb!] as const), atMost };
+    return { calm, attacked, hostile: report, memory, problems };
   } finally {
     receiver.close();
     await server.kill();
@@ -174,9 +194,10 @@ function percentiles(values: readonly number[]): Percentiles {
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-function memoryPeakMb(pid: number): number | null {
+/** As the system counts it: now, or the most there ever was. */
+function memoryMb(pid: number, name: 'VmRSS' | 'VmHWM'): number | null {
   try {
-    const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return kib === undefined ? null : Math.round((Number(kib) * 1024) / 1e6);
   } catch {
     return null;
@@ -188,4 +209,12 @@ export function feltLine({ publishes, answered, delivered }: Felt): string {
   const show = ({ p50, p99, max }: Percentiles) =>
     `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, at most ${max.toFixed(0)} ms`;
   return `${publishes.toLocaleString('en')} publishes answered: ${show(answered)} · delivered: ${show(delivered)}`;
+}
+
+export function memoryLine(memory: ResidentMemory | null): string {
+  if (memory === null) return 'resident memory of the server: this system does not tell';
+  const { calm, during, atMost } = memory;
+  const looks = during.map(([seconds, megabytes]) => `after ${seconds} s of the attacks ${megabytes} MB`);
+  const verdict = atMost > MEMORY_MB_MAX ? 'TOO MUCH' : 'within the limit';
+  return `resident memory of the server: before the attacks ${calm} MB, ${looks.join(', ')}; at most ${atMost} MB of ${MEMORY_MB_MAX} MB: ${verdict}`;
 }
