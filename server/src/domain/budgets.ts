@@ -39,6 +39,18 @@ export const BUDGETS = budgets({
     each: 100,
     beyond: 'the message waits behind the key, and is let through when one of them starts',
   },
+  flowKeysJudged: {
+    what: 'Flow keys whose limits one transaction changes: what each has let through is judged again',
+    unit: 'keys',
+    each: 10,
+    beyond: 'the new limits of the other keys are noted, and take effect piece by piece with the next claims',
+  },
+  dueFlowKeys: {
+    what: 'Flow keys that one claim makes let messages through; they share as many messages as one claim makes ready',
+    unit: 'keys',
+    each: 200,
+    beyond: 'accounts take turns, and the next claim goes on',
+  },
   inFlightBytes: {
     what: 'Message bodies of attempts under way, until they are written to the socket, or until the attempt ends when a callback will report them; bodies up to 16 KiB are not counted',
     unit: 'bytes',

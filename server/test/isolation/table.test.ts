@@ -17,6 +17,8 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   claimHosts: 'conformance/claim.ts',
   dueMessages: 'conformance/fairness.ts',
   flowKeyReady: 'isolation/flow-keys.test.ts',
+  flowKeysJudged: 'store/flow-key-rows.test.ts',
+  dueFlowKeys: 'store/flow-key-rows.test.ts',
   inFlightBytes: 'isolation/bytes-in-flight.test.ts',
   uploads: 'isolation/uploads.test.ts',
   plannedMessages: 'isolation/request-size.test.ts',

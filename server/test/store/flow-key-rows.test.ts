@@ -1,5 +1,5 @@
 // What a change of limits writes: of a flow key with thousands that wait, a bounded number of rows, and once for all the
-// messages that share a transaction.
+// messages that share a transaction; of many keys at once, a bounded number of rows in each transaction.
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -9,7 +9,7 @@ import type { NewMessage } from '../../src/domain/message.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { flowing } from '../conformance/flow-control.ts';
-import { ACCOUNT, KEYS, NOW } from '../conformance/given.ts';
+import { ACCOUNT, KEYS, limits, NOW } from '../conformance/given.ts';
 import { withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
 import { ManualClock } from '../manual-clock.ts';
@@ -55,23 +55,81 @@ async function assertBounded(store: Store, changed: () => number): Promise<void>
   assert.ok(atOnce <= 3 * judgedAgain + 5 * BATCH, `at the same time: ${atOnce}`);
 }
 
-test('other limits for a flow key rewrite a bounded number of rows, on SQLite', async () => {
+const KEYS_MANY = 40;
+const JUDGED_MAX = eachMax('flowKeysJudged');
+
+/** Each key has let through as many as it may; then a batch says other limits for all of them. */
+async function assertManyBounded(store: Store, changed: () => number): Promise<void> {
+  const names = Array.from({ length: KEYS_MANY }, (_, index) => `k${index}`);
+  for (const name of names) {
+    const waiting = Array.from({ length: READY_MAX + 20 }, () => flowing({ rate: 1_000_000 }, {}, name));
+    await store.accept(waiting, NOW);
+  }
+  let claimed = 0;
+  const claim = async () => {
+    const { claims } = await store.claimDue({ node: 'nod_a', now: NOW, limits: limits({ slots: 1 }) });
+    claimed += claims.length;
+    return changed();
+  };
+  const letThrough = async () => {
+    const keys = await Promise.all(names.map((name) => store.getFlowKey(ACCOUNT, name)));
+    return keys.reduce((sum, key) => sum + key!.active, 0);
+  };
+  // Beside the messages that become ready: rows of keys, the claim and its entry in the journal.
+  const letInMax = 2 * eachMax('dueMessages') + 3 * KEYS_MANY;
+  for (let turns = 0; (await letThrough()) < KEYS_MANY * READY_MAX; turns += 1) {
+    assert.ok(turns < KEYS_MANY, 'the keys let through what they may');
+    changed();
+    const rows = await claim();
+    assert.ok(rows <= letInMax, `a claim lets through: ${rows}`);
+  }
+
+  const judgedAgain = JUDGED_MAX * 2 * READY_MAX;
+  changed();
+  await store.accept(
+    names.map((name) => flowing({ parallelism: 1 }, {}, name)),
+    NOW,
+  );
+  const batch = changed();
+  assert.ok(batch <= judgedAgain + 6 * KEYS_MANY, `a batch: ${batch}`);
+  for (const name of names) {
+    assert.equal((await store.getFlowKey(ACCOUNT, name))!.limits.parallelism, 1, 'a key shows its newest limits');
+  }
+  for (let turns = 0; (await letThrough()) > KEYS_MANY + claimed; turns += 1) {
+    assert.ok(turns < KEYS_MANY / JUDGED_MAX, 'the limits take effect within a few claims');
+    changed();
+    const rows = await claim();
+    assert.ok(rows <= judgedAgain + letInMax, `a claim: ${rows}`);
+  }
+}
+
+test('other limits for a flow key rewrite a bounded number of rows, on SQLite', () => onSqlite(assertBounded));
+
+test('other limits for many flow keys rewrite a bounded number of rows in each transaction, on SQLite', () =>
+  onSqlite(assertManyBounded));
+
+test('other limits for a flow key rewrite a bounded number of rows, on PostgreSQL', () => onPostgres(assertBounded));
+
+test('other limits for many flow keys rewrite a bounded number of rows in each transaction, on PostgreSQL', () =>
+  onPostgres(assertManyBounded));
+
+async function onSqlite(assertOn: typeof assertBounded): Promise<void> {
   const executor = new WatchedExecutor();
   const onBroken = (error: Error) => assert.fail(error);
   const store = createSqliteStore({ executor, clock: new ManualClock(NOW), node: 'nod_a', onBroken });
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   let before = 0;
-  await assertBounded(store, () => {
+  await assertOn(store, () => {
     const { n } = executor.database.get<{ n: number }>('SELECT total_changes() AS n')!;
     const changes = n - before;
     before = n;
     return changes;
   });
   await store.close();
-});
+}
 
-test('other limits for a flow key rewrite a bounded number of rows, on PostgreSQL', () =>
-  withNodes(ownDatabase, async ({ a }) => {
+function onPostgres(assertOn: typeof assertBounded): Promise<void> {
+  return withNodes(ownDatabase, async ({ a }) => {
     let rows = 0;
     client.query = async function (this: unknown, ...args: unknown[]) {
       const answer = await query.apply(this, args);
@@ -79,9 +137,10 @@ test('other limits for a flow key rewrite a bounded number of rows, on PostgreSQ
       if (/\b(UPDATE|INSERT)\b/.test(text)) rows += answer.rowCount ?? 0;
       return answer;
     };
-    await assertBounded(a.store, () => {
+    await assertOn(a.store, () => {
       const changes = rows;
       rows = 0;
       return changes;
     });
-  }));
+  });
+}

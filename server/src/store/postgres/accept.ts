@@ -3,10 +3,11 @@
 
 import { usageDay } from '../../domain/account.ts';
 import type { NewMessage } from '../../domain/message.ts';
+import { promotedOfKeyMax } from '../promotion.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, ensureKeys, lockKeys, noteLimits } from './flow-keys.ts';
+import { admitWaiting, ensureKeys, type LockedKeys, lockKeys, noteLimits } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ensureQueues, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
@@ -90,14 +91,15 @@ async function write(
   if (drafts.length === 0) return null;
   const now = Math.max(...drafts.map(({ command }) => command.now));
   const queues = await lockLines(database, drafts, now);
-  const keys = await lockFlow(database, drafts);
+  const { keys, isPutOff } = await lockFlow(database, drafts, now);
   const placed = drafts.map((draft) => place(draft, queues));
   for (const [accountId, account] of await insertMessages(database, placed, usageDay(now))) {
     accounts.set(accountId, account);
   }
   await orderKeysOf(drafts).settle(database);
   const heads = await startHeads(database, queues, now);
-  let dueAt = earlier(heads.dueAt, await admitWaiting(database, keys, now));
+  const letInAt = await admitWaiting(database, keys, now, promotedOfKeyMax(keys.size));
+  let dueAt = earlier(isPutOff ? now : heads.dueAt, letInAt);
   for (const { state, message } of placed) {
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
   }
@@ -136,7 +138,12 @@ async function lockLines(database: Database, drafts: readonly Draft[], now: numb
   }
 }
 
-async function lockFlow(database: Database, drafts: readonly Draft[]) {
+/** `isPutOff`: new limits of some keys wait for a claim. */
+async function lockFlow(
+  database: Database,
+  drafts: readonly Draft[],
+  now: number,
+): Promise<{ keys: LockedKeys; isPutOff: boolean }> {
   const limits = new Map<
     string,
     { accountId: string; key: string; limits: NonNullable<NewMessage['flow']>['limits'] }
@@ -147,15 +154,15 @@ async function lockFlow(database: Database, drafts: readonly Draft[]) {
     if (queueName === null && flow)
       limits.set(keyOf(accountId, flow.key), { accountId, key: flow.key, limits: flow.limits });
   }
-  if (limits.size === 0) return new Map();
+  if (limits.size === 0) return { keys: new Map(), isPutOff: false };
   const pairs = new Pairs([...limits.values()].map(({ accountId, key }) => [accountId, key] as const));
   let locked = await lockKeys(database, pairs);
   if (locked.size < limits.size) {
     await ensureKeys(database, [...limits.values()]);
     locked = await lockKeys(database, pairs);
   }
-  for (const [key, row] of locked) await noteLimits(database, row, limits.get(key)!.limits);
-  return locked;
+  const said = [...locked].map(([key, row]) => ({ row, limits: limits.get(key)!.limits }));
+  return { keys: locked, isPutOff: await noteLimits(database, said, now) };
 }
 
 function orderKeysOf(drafts: readonly Draft[]): OrderKeys {

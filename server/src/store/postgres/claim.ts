@@ -31,6 +31,7 @@ interface Waiting {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
   readonly key_at: number | null;
+  readonly said_at: number | null;
   readonly schedule_at: number | null;
   readonly is_ready: boolean;
 }
@@ -39,6 +40,7 @@ const LOOK = `SELECT
   (SELECT due_at FROM messages WHERE state = 'delayed' ORDER BY due_at LIMIT 1) AS delayed_at,
   (SELECT next_start_at FROM queues WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS queue_at,
   (SELECT next_start_at FROM flow_keys WHERE next_start_at IS NOT NULL ORDER BY next_start_at LIMIT 1) AS key_at,
+  (SELECT said_at FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT 1) AS said_at,
   (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
   (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready`;
 
@@ -279,12 +281,12 @@ export async function lookAround(database: Database): Promise<Waiting> {
   return (await database.get<Waiting>(LOOK))!;
 }
 
-function isDue({ delayed_at, queue_at, key_at }: Waiting, now: number): boolean {
-  return [delayed_at, queue_at, key_at].some((at) => at !== null && at <= now);
+function isDue({ delayed_at, queue_at, key_at, said_at }: Waiting, now: number): boolean {
+  return said_at !== null || [delayed_at, queue_at, key_at].some((at) => at !== null && at <= now);
 }
 
-function later({ delayed_at, queue_at, key_at, schedule_at }: Waiting, now: number) {
-  const dueAt = earlier(delayed_at, earlier(queue_at, key_at));
+function later({ delayed_at, queue_at, key_at, said_at, schedule_at }: Waiting, now: number) {
+  const dueAt = earlier(delayed_at, earlier(queue_at, earlier(key_at, said_at)));
   // What is due and was left, somebody else has in hand, or it was too much for one transaction: in a moment again.
   const nextDueAt = dueAt === null || dueAt === NEVER_AT ? null : dueAt > now ? dueAt : now + LEFT_MS;
   return { nextDueAt, nextScheduleAt: schedule_at };

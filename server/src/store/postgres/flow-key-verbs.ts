@@ -9,8 +9,8 @@ import {
   admitWaiting,
   ensureKeys,
   type FlowRow,
-  limitsOf,
   lockKeys,
+  newestLimits,
   readCounts,
   setLimits,
   takeBack,
@@ -111,7 +111,7 @@ export async function pinFlowKey(
     );
     // A limit that is no longer pinned stays until a message says another.
     await setLimits(database, row, {
-      ...limitsOf(row),
+      ...newestLimits(row),
       ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
       ...(typeof pin.rate === 'object' ? pin.rate : {}),
     });
@@ -147,7 +147,7 @@ async function toFlowKeys(database: Database, rows: readonly FlowRow[]): Promise
     const { active, waiting } = counts[index]!;
     return {
       key: row.key,
-      limits: limitsOf(row),
+      limits: newestLimits(row),
       isParallelismPinned: row.is_parallelism_pinned,
       isRatePinned: row.is_rate_pinned,
       isPaused: row.is_paused,

@@ -12,6 +12,7 @@ import {
   nextStartAt,
   started,
 } from '../../domain/flow-control.ts';
+import { DUE_KEYS_MAX, DUE_KEYS_SOUGHT_MAX, inTurns, promotedOfKeyMax } from '../promotion.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -28,6 +29,9 @@ export interface FlowRow {
   window_start_at: number;
   window_count: number;
   next_start_at: number | null;
+  /** As JSON: what its newest message says, while that has not taken effect. */
+  said_limits: string | null;
+  said_at: number | null;
 }
 
 /** Keys whose rows this transaction holds, by `keyOf`. */
@@ -64,34 +68,81 @@ export async function ensureKeys(
   );
 }
 
-/** Takes over the limits of a key's newest message, where they are not pinned. */
-export function noteLimits(database: Database, row: FlowRow, said: FlowLimits): Promise<void> {
-  return setLimits(database, row, {
+/** Takes over the limits that the newest message of each key says, where they are not pinned: of a few keys. Answers whether those of others wait for a claim. */
+export async function noteLimits(
+  database: Database,
+  said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
+  now: number,
+): Promise<boolean> {
+  const changed = said.filter(({ row, limits }) => row.said_at !== null || !hasLimits(row, notPinned(row, limits)));
+  const max = eachMax('flowKeysJudged');
+  for (const { row, limits } of changed.slice(0, max)) await setLimits(database, row, notPinned(row, limits));
+  const putOff = changed.slice(max);
+  if (putOff.length > 0) await putOffLimits(database, putOff, now);
+  return putOff.length > 0;
+}
+
+/** Notes what the newest messages of keys say; a claim makes it take effect. Until then, the limits in force stay. */
+async function putOffLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
+  await database.run(
+    `UPDATE flow_keys k SET said_limits = g.said_limits, said_at = coalesce(k.said_at, $4)
+       FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, said_limits)
+       WHERE k.account_id = g.account_id AND k.key = g.key`,
+    said.map(({ row }) => row.account_id),
+    said.map(({ row }) => row.key),
+    said.map(({ limits }) => JSON.stringify(limits)),
+    now,
+  );
+}
+
+/** Limits that were noted take effect, the oldest first, of a few keys, but for those somebody else changes. */
+export async function applyPutOffLimits(database: Database, now: number): Promise<void> {
+  const noted = await database.all<{ account_id: string; key: string }>(
+    'SELECT account_id, key FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT $1',
+    eachMax('flowKeysJudged'),
+  );
+  const pairs = new Pairs(noted.map((row) => [row.account_id, row.key] as const));
+  const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
+  for (const row of locked.values()) await setLimits(database, row, newestLimits(row));
+  await admitWaiting(database, locked, now);
+}
+
+/** Those that its newest message says, whether they have taken effect or not. */
+export function newestLimits(row: FlowRow): FlowLimits {
+  return row.said_limits === null ? limitsOf(row) : notPinned(row, JSON.parse(row.said_limits) as FlowLimits);
+}
+
+function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
+  return {
     parallelism: row.is_parallelism_pinned ? row.parallelism : said.parallelism,
     rate: row.is_rate_pinned ? row.rate : said.rate,
     periodMs: row.is_rate_pinned ? row.period_ms : said.periodMs,
-  });
+  };
+}
+
+function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
+  return row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs;
 }
 
 /** What was let in by other limits and has not started is to be judged by these. */
-export async function setLimits(
-  database: Database,
-  row: FlowRow,
-  { parallelism, rate, periodMs }: FlowLimits,
-): Promise<void> {
-  if (row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs) return;
+export async function setLimits(database: Database, row: FlowRow, limits: FlowLimits): Promise<void> {
+  const isSame = hasLimits(row, limits);
+  if (isSame && row.said_at === null) return;
   await database.run(
-    'UPDATE flow_keys SET parallelism = $3, rate = $4, period_ms = $5 WHERE account_id = $1 AND key = $2',
+    `UPDATE flow_keys SET parallelism = $3, rate = $4, period_ms = $5, said_limits = NULL, said_at = NULL
+       WHERE account_id = $1 AND key = $2`,
     row.account_id,
     row.key,
-    parallelism,
-    rate,
-    periodMs,
+    limits.parallelism,
+    limits.rate,
+    limits.periodMs,
   );
-  row.parallelism = parallelism;
-  row.rate = rate;
-  row.period_ms = periodMs;
-  await takeBack(database, row);
+  row.parallelism = limits.parallelism;
+  row.rate = limits.rate;
+  row.period_ms = limits.periodMs;
+  row.said_limits = null;
+  row.said_at = null;
+  if (!isSame) await takeBack(database, row);
 }
 
 /**
@@ -175,8 +226,13 @@ function isPast(row: FlowRow, now: number): boolean {
   return state.windowStartAt !== row.window_start_at;
 }
 
-/** Makes ready as many as each key lets through. Answers the earliest time at which one has something to claim. */
-export async function admitWaiting(database: Database, keys: LockedKeys, now: number): Promise<number | null> {
+/** Makes ready as many as each key lets through, at most `most` of each. Answers the earliest time at which one has something to claim. */
+export async function admitWaiting(
+  database: Database,
+  keys: LockedKeys,
+  now: number,
+  most = Number.POSITIVE_INFINITY,
+): Promise<number | null> {
   if (keys.size === 0) return null;
   const rows = [...keys.values()];
   const max = eachMax('flowKeyReady');
@@ -184,7 +240,7 @@ export async function admitWaiting(database: Database, keys: LockedKeys, now: nu
   const verdicts = rows.map((row, index) => admit(flowState(row, counts[index]!), limitsOf(row), now));
   const room = verdicts.map((verdict, index) => {
     const { unstarted, waiting } = counts[index]!;
-    return Math.min(letIn(verdict, unstarted, max), waiting);
+    return Math.min(letIn(verdict, unstarted, max), waiting, most);
   });
   const admitted = await makeReady(database, rows, room, now);
   let dueAt: number | null = null;
@@ -327,13 +383,21 @@ async function makeReady(
   return admitted;
 }
 
-/** Lets through what keys with a new period, or just come due, have waiting; but for those somebody else changes. */
-export async function admitDueKeys(database: Database, now: number, limit: number): Promise<void> {
+/**
+ * Lets through what keys with a new period, or just come due, have waiting; but for those somebody else changes. A key that
+ * could not let all through stays due.
+ */
+export async function admitDueKeys(database: Database, now: number): Promise<void> {
   const due = await database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
     now,
-    limit,
+    DUE_KEYS_SOUGHT_MAX,
   );
-  const pairs = new Pairs(due.map((row) => [row.account_id, row.key] as const));
-  await admitWaiting(database, await lockKeys(database, pairs, 'SKIP LOCKED'), now);
+  const pairs = new Pairs(
+    inTurns(due)
+      .slice(0, DUE_KEYS_MAX)
+      .map((row) => [row.account_id, row.key] as const),
+  );
+  const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
+  await admitWaiting(database, locked, now, promotedOfKeyMax(locked.size));
 }

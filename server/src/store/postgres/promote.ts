@@ -1,8 +1,8 @@
 // Makes ready what has come due: delayed messages, queues and flow keys that wait for the clock.
 
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, lockKeys } from './flow-keys.ts';
+import { admitDueKeys, admitWaiting, applyPutOffLimits, lockKeys } from './flow-keys.ts';
 import { Pairs } from './lines.ts';
 import { startDueQueues } from './queues.ts';
 
@@ -11,6 +11,8 @@ export interface DueTimes {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
   readonly key_at: number | null;
+  /** Limits of flow keys that were noted and have not taken effect. */
+  readonly said_at: number | null;
 }
 
 /** Remembers where it stopped, so that the next call goes on from there. */
@@ -19,12 +21,13 @@ export class Promoter {
 
   async makeReady(database: Database, times: DueTimes, now: number): Promise<void> {
     const isPast = (at: number | null) => at !== null && at <= now;
+    if (times.said_at !== null) await applyPutOffLimits(database, now);
     if (isPast(times.delayed_at)) {
       const count = await promote(database, LONGEST_DUE, now, PROMOTE_MAX);
       if (count === PROMOTE_MAX) await this.#promoteOthers(database, now);
     }
     if (isPast(times.queue_at)) await startDueQueues(database, now, PROMOTE_MAX);
-    if (isPast(times.key_at)) await admitDueKeys(database, now, PROMOTE_MAX);
+    if (isPast(times.key_at)) await admitDueKeys(database, now);
   }
 
   /** A few of each account, which would wait behind those of one that has thousands. */
@@ -74,6 +77,7 @@ async function promote(
   const keys = new Pairs(
     due.flatMap(({ account_id, flow_key }) => (flow_key === null ? [] : [[account_id, flow_key] as const])),
   );
-  await admitWaiting(database, await lockKeys(database, keys), now);
+  const locked = await lockKeys(database, keys);
+  await admitWaiting(database, locked, now, promotedOfKeyMax(locked.size));
   return due.reduce((sum, { count }) => sum + count, 0);
 }

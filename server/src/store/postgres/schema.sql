@@ -88,9 +88,12 @@ CREATE TABLE flow_keys (
   window_start_at       bigint NOT NULL,
   window_count          bigint NOT NULL,
   next_start_at         bigint,
+  said_limits           text,
+  said_at               bigint,
   CONSTRAINT flow_keys_pkey PRIMARY KEY (account_id, key)
 ) WITH (fillfactor = 50);
 CREATE INDEX flow_keys_next_start ON flow_keys USING btree (next_start_at) WHERE (next_start_at IS NOT NULL);
+CREATE INDEX flow_keys_said ON flow_keys USING btree (said_at) WHERE (said_at IS NOT NULL);
 
 CREATE TABLE jobs (
   id             text COLLATE "C" NOT NULL,
@@ -313,4 +316,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (12);
+INSERT INTO schema_version (version) VALUES (13);

@@ -6,7 +6,7 @@ import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
-import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX } from '../promotion.ts';
+import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import { type MessageRow, startStep, toMessage } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
@@ -15,7 +15,7 @@ import { accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, noteStart, uncountStart } from './flow-keys.ts';
+import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
 import { forgetStart } from './journal.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
@@ -50,9 +50,10 @@ export class Claimer {
   claim(command: ClaimCommand): ClaimReply {
     const database = this.#database;
     this.#books.saidLimits.apply();
+    const hasPutOff = applyPutOffLimits(database, command.now);
     this.#promoteDue(command.now);
     startDueQueues(database, command.now, PROMOTE_MAX);
-    admitDueKeys(database, command.now, PROMOTE_MAX);
+    admitDueKeys(database, command.now);
     const claiming: Claiming = {
       command,
       budget: new SlotBudget(command.limits),
@@ -66,7 +67,7 @@ export class Claimer {
     const again = this.#pace.next(cut.size > 0 && budget.slots > 0, claims.length > 0);
     return {
       claims,
-      nextDueAt: earlier(nextDueAt(database), again === null ? null : command.now + again),
+      nextDueAt: hasPutOff ? command.now : earlier(nextDueAt(database), again === null ? null : command.now + again),
       nextScheduleAt: nextScheduleAt(database),
       hasMore: database.get("SELECT 1 FROM messages WHERE state = 'ready' LIMIT 1") !== undefined,
     };
@@ -281,7 +282,8 @@ function promoteDue(
   for (const { account_id: accountId, flow_key: key } of due) {
     if (key !== null) keys.set(JSON.stringify([accountId, key]), [accountId, key]);
   }
-  for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
+  const ofKeyMax = promotedOfKeyMax(keys.size);
+  for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now, ofKeyMax);
   return due.length;
 }
 

@@ -14,6 +14,7 @@ import {
 } from '../../domain/flow-control.ts';
 import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
+import { DUE_KEYS_MAX, DUE_KEYS_SOUGHT_MAX, inTurns, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 
 interface FlowRow {
@@ -28,21 +29,50 @@ interface FlowRow {
   window_start_at: number;
   window_count: number;
   next_start_at: number | null;
+  /** As JSON: what its newest message says, while that has not taken effect. */
+  said_limits: string | null;
+  said_at: number | null;
 }
 
 const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
 
-/** Makes the key or takes over the limits of its newest message, where they are not pinned. */
-export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): void {
+/** Makes the key or takes over the limits of its newest message, where they are not pinned. Answers whether that changed them. */
+export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) setLimits(database, row, notPinned(row, said));
-  else makeKey(database, accountId, key, said);
+  if (row) return setLimits(database, row, notPinned(row, said));
+  makeKey(database, accountId, key, said);
+  return false;
+}
+
+/** Notes what the newest message of a key says; a claim makes it take effect. Until then, the limits in force stay. */
+export function putOffLimits(database: Database, accountId: string, key: string, said: FlowLimits, now: number): void {
+  database.run(
+    'UPDATE flow_keys SET said_limits = ?, said_at = coalesce(said_at, ?) WHERE account_id = ? AND key = ?',
+    JSON.stringify(said),
+    now,
+    accountId,
+    key,
+  );
+}
+
+/** Limits that were noted take effect, the oldest first, of a few keys. Answers whether more are noted. */
+export function applyPutOffLimits(database: Database, now: number): boolean {
+  const max = eachMax('flowKeysJudged');
+  const rows = database.all<FlowRow>(
+    'SELECT * FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT ?',
+    max + 1,
+  );
+  for (const row of rows.slice(0, max)) {
+    setLimits(database, row, newestLimits(row));
+    admitWaiting(database, row.account_id, row.key, now);
+  }
+  return rows.length > max;
 }
 
 /** Whether the key has these limits already, where they are not pinned. Makes the key, if need be. */
 export function isSaidAlready(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return hasLimits(row, notPinned(row, said));
+  if (row) return row.said_at === null && hasLimits(row, notPinned(row, said));
   makeKey(database, accountId, key, said);
   return true;
 }
@@ -53,6 +83,11 @@ function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
     rate: row.is_rate_pinned ? row.rate : said.rate,
     periodMs: row.is_rate_pinned ? row.period_ms : said.periodMs,
   };
+}
+
+/** Those that its newest message says, whether they have taken effect or not. */
+function newestLimits(row: FlowRow): FlowLimits {
+  return row.said_limits === null ? limitsOf(row) : notPinned(row, JSON.parse(row.said_limits) as FlowLimits);
 }
 
 function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
@@ -71,18 +106,21 @@ function makeKey(database: Database, accountId: string, key: string, limits: Flo
   );
 }
 
-/** What was let in by other limits and has not started is to be judged by these. */
-function setLimits(database: Database, row: FlowRow, limits: FlowLimits): void {
-  if (hasLimits(row, limits)) return;
+/** What was let in by other limits and has not started is to be judged by these. Answers whether they are others. */
+function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
+  const isSame = hasLimits(row, limits);
+  if (isSame && row.said_at === null) return false;
   database.run(
-    'UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ? WHERE account_id = ? AND key = ?',
+    `UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ?, said_limits = NULL, said_at = NULL
+       WHERE account_id = ? AND key = ?`,
     limits.parallelism,
     limits.rate,
     limits.periodMs,
     row.account_id,
     row.key,
   );
-  takeBack(database, row.account_id, row.key);
+  if (!isSame) takeBack(database, row.account_id, row.key);
+  return !isSame;
 }
 
 /** What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. */
@@ -127,15 +165,21 @@ export function noteStart(database: Database, accountId: string, key: string, no
   writeWindow(database, row, state, nextAt);
 }
 
-/** Makes ready as many as the key lets through. Answers the earliest time at which it has something to claim. */
-export function admitWaiting(database: Database, accountId: string, key: string, now: number): number | null {
+/** Makes ready as many as the key lets through, at most `most`. Answers the earliest time at which it has something to claim. */
+export function admitWaiting(
+  database: Database,
+  accountId: string,
+  key: string,
+  now: number,
+  most = Number.POSITIVE_INFINITY,
+): number | null {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (!row) return null;
   const limits = limitsOf(row);
   const verdict = admit(flowState(database, row, now), limits, now);
   const max = eachMax('flowKeyReady');
   const { unstarted, waiting } = lineCounts(database, row, letIn(verdict, 0, max), max);
-  const room = letIn(verdict, unstarted, max);
+  const room = Math.min(letIn(verdict, unstarted, max), most);
   const admitted = room === 0 || waiting === 0 ? 0 : makeReady(database, accountId, key, room, now);
   const state = started(verdict.state, admitted, now);
   const nextAt = waiting > admitted ? nextStartAt(admit(state, limits, now), unstarted + admitted >= max, now) : null;
@@ -228,14 +272,16 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
   );
 }
 
-/** Lets through what keys with a new period, or just come due, have waiting. */
-export function admitDueKeys(database: Database, now: number, limit: number): void {
+/** Lets through what keys with a new period, or just come due, have waiting. A key that could not let all through stays due. */
+export function admitDueKeys(database: Database, now: number): void {
   const due = database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',
     now,
-    limit,
+    DUE_KEYS_SOUGHT_MAX,
   );
-  for (const row of due) admitWaiting(database, row.account_id, row.key, now);
+  const some = inTurns(due).slice(0, DUE_KEYS_MAX);
+  const most = promotedOfKeyMax(some.length);
+  for (const row of some) admitWaiting(database, row.account_id, row.key, now, most);
 }
 
 export function getFlowKey(database: Database, accountId: string, key: string): FlowKey | null {
@@ -302,7 +348,7 @@ export function pinFlowKey(
   );
   // A limit that is no longer pinned stays until a message says another.
   setLimits(database, row, {
-    ...limitsOf(row),
+    ...newestLimits(row),
     ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
     ...(typeof pin.rate === 'object' ? pin.rate : {}),
   });
@@ -353,7 +399,7 @@ function toFlowKey(database: Database, row: FlowRow): FlowKey {
   )!;
   return {
     key: row.key,
-    limits: limitsOf(row),
+    limits: newestLimits(row),
     isParallelismPinned: row.is_parallelism_pinned === 1,
     isRatePinned: row.is_rate_pinned === 1,
     isPaused: row.is_paused === 1,

@@ -71,7 +71,7 @@ CREATE TABLE flow_keys (
   window_start_at      INTEGER NOT NULL,
   window_count         INTEGER NOT NULL,
   -- When its next message may start; null while nothing waits, or what waits does so for a place or a resume.
-  next_start_at        INTEGER,
+  next_start_at        INTEGER, said_limits TEXT, said_at INTEGER,
   PRIMARY KEY (account_id, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -308,4 +308,6 @@ CREATE TABLE clock (
   doubted_ms INTEGER NOT NULL
 ) STRICT;
 
-PRAGMA user_version = 11;
+CREATE INDEX flow_keys_said ON flow_keys (said_at) WHERE said_at IS NOT NULL;
+
+PRAGMA user_version = 12;
