@@ -25,6 +25,23 @@ export function budgets<K extends string>(table: Readonly<Record<K, Row>>): Read
   return Object.fromEntries(rows) as Record<K, Budget>;
 }
 
+/** Reads the limits that a table gives as numbers. */
+export function numbersOf<K extends string>(table: Readonly<Record<K, Budget>>) {
+  const numberOf = (key: K, whose: 'node' | 'account' | 'each') => {
+    const value = table[key][whose];
+    if (typeof value !== 'number') throw new Error(`the budget "${key}" has no number under "${whose}"`);
+    return value;
+  };
+  return {
+    /** The size of a pool. */
+    nodeMax: (key: K) => numberOf(key, 'node'),
+    /** The limit for one account. */
+    accountMax: (key: K) => numberOf(key, 'account'),
+    /** The limit for one request, message, answer or attempt. */
+    eachMax: (key: K) => numberOf(key, 'each'),
+  };
+}
+
 /** `2097152` bytes as `2 MiB`, other numbers with separators. */
 export function showAmount(amount: number, unit: string): string {
   if (unit !== 'bytes') return `${amount.toLocaleString('en-US')} ${unit}`;

@@ -1,7 +1,7 @@
 // The table of budgets: everything that a caller or a receiver can make a node hold or do, and the most there may be of
 // it. docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
 
-import { budgets, KIB, MIB } from './budget.ts';
+import { budgets, KIB, MIB, numbersOf } from './budget.ts';
 
 /** Bodies of attempts under way up to this size are not counted: they come to little, and never wait for large ones. */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
@@ -392,15 +392,4 @@ export const BUDGETS = budgets({
   },
 });
 
-function numberOf(key: keyof typeof BUDGETS, whose: 'node' | 'account' | 'each'): number {
-  const value = BUDGETS[key][whose];
-  if (typeof value !== 'number') throw new Error(`the budget "${key}" has no number under "${whose}"`);
-  return value;
-}
-
-/** The size of a pool that the table gives as a number. */
-export const nodeMax = (key: keyof typeof BUDGETS) => numberOf(key, 'node');
-/** The limit for one account that the table gives as a number. */
-export const accountMax = (key: keyof typeof BUDGETS) => numberOf(key, 'account');
-/** The limit for one request, message, answer or attempt. */
-export const eachMax = (key: keyof typeof BUDGETS) => numberOf(key, 'each');
+export const { nodeMax, accountMax, eachMax } = numbersOf(BUDGETS);

@@ -7,8 +7,8 @@ import { eachMax } from '../domain/budgets.ts';
 export const PROMOTE_MAX = eachMax('dueMessages');
 
 /** Flow keys that have come due: so many are looked for, so many of them let messages through. */
-export const DUE_KEYS_SOUGHT_MAX = 1000;
-export const DUE_KEYS_MAX = eachMax('dueFlowKeys');
+export const PROMOTE_KEYS_SOUGHT_MAX = 1000;
+export const PROMOTE_KEYS_MAX = eachMax('dueFlowKeys');
 
 /** Beside a whole piece of them: of so many accounts so many each, from behind the last ones looked at. */
 export const PROMOTE_ACCOUNTS_MAX = 64;

@@ -7,10 +7,11 @@ import { promotedOfKeyMax } from '../promotion.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import { type AccountAtClaim, earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, ensureKeys, type LockedKeys, lockKeys, noteLimits } from './flow-keys.ts';
+import { admitWaiting, ensureKeys, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { ensureQueues, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+import { noteLimits } from './said-limits.ts';
 
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];

@@ -12,7 +12,7 @@ import {
   nextStartAt,
   started,
 } from '../../domain/flow-control.ts';
-import { DUE_KEYS_MAX, DUE_KEYS_SOUGHT_MAX, inTurns, promotedOfKeyMax } from '../promotion.ts';
+import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import { earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -68,51 +68,12 @@ export async function ensureKeys(
   );
 }
 
-/** Takes over the limits that the newest message of each key says, where they are not pinned: of a few keys. Answers whether those of others wait for a claim. */
-export async function noteLimits(
-  database: Database,
-  said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
-  now: number,
-): Promise<boolean> {
-  const changed = said.filter(({ row, limits }) => row.said_at !== null || !hasLimits(row, notPinned(row, limits)));
-  const max = eachMax('flowKeysJudged');
-  for (const { row, limits } of changed.slice(0, max)) await setLimits(database, row, notPinned(row, limits));
-  const putOff = changed.slice(max);
-  if (putOff.length > 0) await putOffLimits(database, putOff, now);
-  return putOff.length > 0;
-}
-
-/** Notes what the newest messages of keys say; a claim makes it take effect. Until then, the limits in force stay. */
-async function putOffLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
-  await database.run(
-    `UPDATE flow_keys k SET said_limits = g.said_limits, said_at = coalesce(k.said_at, $4)
-       FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, said_limits)
-       WHERE k.account_id = g.account_id AND k.key = g.key`,
-    said.map(({ row }) => row.account_id),
-    said.map(({ row }) => row.key),
-    said.map(({ limits }) => JSON.stringify(limits)),
-    now,
-  );
-}
-
-/** Limits that were noted take effect, the oldest first, of a few keys, but for those somebody else changes. */
-export async function applyPutOffLimits(database: Database, now: number): Promise<void> {
-  const noted = await database.all<{ account_id: string; key: string }>(
-    'SELECT account_id, key FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT $1',
-    eachMax('flowKeysJudged'),
-  );
-  const pairs = new Pairs(noted.map((row) => [row.account_id, row.key] as const));
-  const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
-  for (const row of locked.values()) await setLimits(database, row, newestLimits(row));
-  await admitWaiting(database, locked, now);
-}
-
 /** Those that its newest message says, whether they have taken effect or not. */
 export function newestLimits(row: FlowRow): FlowLimits {
   return row.said_limits === null ? limitsOf(row) : notPinned(row, JSON.parse(row.said_limits) as FlowLimits);
 }
 
-function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
+export function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
   return {
     parallelism: row.is_parallelism_pinned ? row.parallelism : said.parallelism,
     rate: row.is_rate_pinned ? row.rate : said.rate,
@@ -120,7 +81,7 @@ function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
   };
 }
 
-function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
+export function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
   return row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs;
 }
 
@@ -391,11 +352,11 @@ export async function admitDueKeys(database: Database, now: number): Promise<voi
   const due = await database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
     now,
-    DUE_KEYS_SOUGHT_MAX,
+    PROMOTE_KEYS_SOUGHT_MAX,
   );
   const pairs = new Pairs(
     inTurns(due)
-      .slice(0, DUE_KEYS_MAX)
+      .slice(0, PROMOTE_KEYS_MAX)
       .map((row) => [row.account_id, row.key] as const),
   );
   const locked = await lockKeys(database, pairs, 'SKIP LOCKED');

@@ -2,9 +2,10 @@
 
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
-import { admitDueKeys, admitWaiting, applyPutOffLimits, lockKeys } from './flow-keys.ts';
+import { admitDueKeys, admitWaiting, lockKeys } from './flow-keys.ts';
 import { Pairs } from './lines.ts';
 import { startDueQueues } from './queues.ts';
+import { applyPutOffLimits } from './said-limits.ts';
 
 /** When the first of each comes due. */
 export interface DueTimes {

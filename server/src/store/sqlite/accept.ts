@@ -3,6 +3,7 @@
 
 import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
+import { promotedOfKeyMax } from '../promotion.ts';
 import type { RowState } from '../rows.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
 import { sharedBodies } from '../shared-bodies.ts';
@@ -86,8 +87,9 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     ensureQueue(database, accountId, name, now);
     dueAt = earlier(dueAt, startHeads(database, accountId, name, now));
   }
+  const ofKeyMax = promotedOfKeyMax(flows.size);
   for (const { accountId, flow } of flows.values()) {
-    dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }));
+    dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, ofKeyMax));
   }
   return { duplicates, isOverQuota: false, dueAt, accounts };
 }

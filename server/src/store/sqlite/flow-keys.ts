@@ -5,19 +5,16 @@ import { eachMax } from '../../domain/budgets.ts';
 import {
   AT_NEXT_START,
   admit,
-  FLOW_PERIOD_MS_DEFAULT,
   type FlowLimits,
   type FlowState,
   letIn,
   nextStartAt,
   started,
 } from '../../domain/flow-control.ts';
-import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
-import { DUE_KEYS_MAX, DUE_KEYS_SOUGHT_MAX, inTurns, promotedOfKeyMax } from '../promotion.ts';
+import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 
-interface FlowRow {
+export interface FlowRow {
   account_id: string;
   key: string;
   parallelism: number | null;
@@ -34,7 +31,7 @@ interface FlowRow {
   said_at: number | null;
 }
 
-const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
+export const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
 
 /** Makes the key or takes over the limits of its newest message, where they are not pinned. Answers whether that changed them. */
 export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
@@ -86,7 +83,7 @@ function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
 }
 
 /** Those that its newest message says, whether they have taken effect or not. */
-function newestLimits(row: FlowRow): FlowLimits {
+export function newestLimits(row: FlowRow): FlowLimits {
   return row.said_limits === null ? limitsOf(row) : notPinned(row, JSON.parse(row.said_limits) as FlowLimits);
 }
 
@@ -94,7 +91,7 @@ function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): b
   return row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs;
 }
 
-function makeKey(database: Database, accountId: string, key: string, limits: FlowLimits): void {
+export function makeKey(database: Database, accountId: string, key: string, limits: FlowLimits): void {
   database.run(
     `INSERT INTO flow_keys (account_id, key, parallelism, rate, period_ms, window_start_at, window_count)
        VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING`,
@@ -107,7 +104,7 @@ function makeKey(database: Database, accountId: string, key: string, limits: Flo
 }
 
 /** What was let in by other limits and has not started is to be judged by these. Answers whether they are others. */
-function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
+export function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
   const isSame = hasLimits(row, limits);
   if (isSame && row.said_at === null) return false;
   database.run(
@@ -124,7 +121,7 @@ function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolea
 }
 
 /** What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. */
-function takeBack(database: Database, accountId: string, key: string): void {
+export function takeBack(database: Database, accountId: string, key: string): void {
   const count = database.run(
     `UPDATE messages SET state = 'queued', holds_slot = 0
        WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'`,
@@ -211,7 +208,7 @@ function lineCounts(database: Database, row: FlowRow, wanted: number, unstartedM
   )!;
 }
 
-function limitsOf(row: FlowRow): FlowLimits {
+export function limitsOf(row: FlowRow): FlowLimits {
   return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
 }
 
@@ -277,101 +274,15 @@ export function admitDueKeys(database: Database, now: number): void {
   const due = database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',
     now,
-    DUE_KEYS_SOUGHT_MAX,
+    PROMOTE_KEYS_SOUGHT_MAX,
   );
-  const some = inTurns(due).slice(0, DUE_KEYS_MAX);
+  const some = inTurns(due).slice(0, PROMOTE_KEYS_MAX);
   const most = promotedOfKeyMax(some.length);
   for (const row of some) admitWaiting(database, row.account_id, row.key, now, most);
 }
 
-export function getFlowKey(database: Database, accountId: string, key: string): FlowKey | null {
-  const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  return row ? toFlowKey(database, row) : null;
-}
-
-/** Ends early when it has counted enough: the keys behind are another piece of work. */
-export function listFlowKeys(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<FlowKey> {
-  const rows = database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?',
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const entries: FlowKey[] = [];
-  let counted = 0;
-  for (const row of rows.slice(0, part.limit)) {
-    if (counted > eachMax('lineCount')) break;
-    const key = toFlowKey(database, row);
-    entries.push(key);
-    counted += key.waiting + key.active;
-  }
-  return { entries, hasMore: rows.length > entries.length };
-}
-
-/** Pauses or resumes; what is ready but not started goes back behind a paused key. */
-export function pauseFlowKey(
-  database: Database,
-  accountId: string,
-  key: string,
-  isPaused: boolean,
-  now: number,
-): FlowKey | null {
-  const changes = database.run(
-    'UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?',
-    isPaused ? 1 : 0,
-    accountId,
-    key,
-  );
-  if (changes === 0) return null;
-  if (isPaused) takeBack(database, accountId, key);
-  admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key);
-}
-
-/** Holds limits against what messages say (`pin`), or lets the messages say again (null). Makes the key if need be. */
-export function pinFlowKey(
-  database: Database,
-  accountId: string,
-  key: string,
-  pin: { readonly parallelism: FlowPin<number>; readonly rate: FlowPin<{ rate: number; periodMs: number }> },
-  now: number,
-): FlowKey {
-  makeKey(database, accountId, key, { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT });
-  const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
-  const isPinned = (each: FlowPin<unknown>, before: 0 | 1) => (each === 'keep' ? before : each === 'unpin' ? 0 : 1);
-  database.run(
-    'UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?',
-    isPinned(pin.parallelism, row.is_parallelism_pinned),
-    isPinned(pin.rate, row.is_rate_pinned),
-    accountId,
-    key,
-  );
-  // A limit that is no longer pinned stays until a message says another.
-  setLimits(database, row, {
-    ...newestLimits(row),
-    ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
-    ...(typeof pin.rate === 'object' ? pin.rate : {}),
-  });
-  admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key)!;
-}
-
-/** Forgets what was started in the current period. */
-export function resetFlowRate(database: Database, accountId: string, key: string, now: number): FlowKey | null {
-  takeBack(database, accountId, key);
-  const changes = database.run(
-    'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?',
-    now,
-    accountId,
-    key,
-  );
-  if (changes === 0) return null;
-  admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key);
-}
-
 /** Let through and not ended; counted up to `max`. */
-function activeCount(database: Database, accountId: string, key: string, max: number): number {
+export function activeCount(database: Database, accountId: string, key: string, max: number): number {
   return database.get<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? LIMIT ?)',
     accountId,
@@ -382,31 +293,9 @@ function activeCount(database: Database, accountId: string, key: string, max: nu
 
 const UNSTARTED =
   "SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready' LIMIT ?";
-const WAITING = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT ?";
+export const WAITING = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT ?";
 
 /** Of those, not claimed yet; counted up to `max`. */
 function unstartedCount(database: Database, accountId: string, key: string, max: number): number {
   return database.get<{ n: number }>(`SELECT count(*) AS n FROM (${UNSTARTED})`, accountId, key, max)!.n;
-}
-
-function toFlowKey(database: Database, row: FlowRow): FlowKey {
-  const max = eachMax('lineCount');
-  const { waiting } = database.get<{ waiting: number }>(
-    `SELECT count(*) AS waiting FROM (${WAITING})`,
-    row.account_id,
-    row.key,
-    max + 1,
-  )!;
-  return {
-    key: row.key,
-    limits: newestLimits(row),
-    isParallelismPinned: row.is_parallelism_pinned === 1,
-    isRatePinned: row.is_rate_pinned === 1,
-    isPaused: row.is_paused === 1,
-    active: activeCount(database, row.account_id, row.key, max),
-    waiting: Math.min(waiting, max),
-    ...(waiting > max && { isWaitingCut: true }),
-    windowStartAt: row.window_start_at,
-    windowCount: row.window_count,
-  };
 }

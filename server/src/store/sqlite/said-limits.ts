@@ -34,13 +34,12 @@ export class SaidLimits {
     });
   }
 
-  /** By the newest message of a key. Lets through what it may, and answers when the key may have something to claim. */
-  say(said: Said): number | null {
+  /** By the newest message of a key. Lets through what it may, at most `most`, and answers when the key may have something to claim. */
+  say(said: Said, most: number): number | null {
     const { accountId, key, limits, now } = said;
     const id = JSON.stringify([accountId, key]);
     if (!this.#unapplied.has(id) && isSaidAlready(this.#database, accountId, key, limits)) {
-      // Its own arrival lets one through; what else may start, the next claim lets through.
-      return admitWaiting(this.#database, accountId, key, now, 1);
+      return admitWaiting(this.#database, accountId, key, now, most);
     }
     this.#unapplied.set(id, said);
     return now;

@@ -15,7 +15,7 @@ import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
 import { brokenText, SQLITE, sqliteCode } from './errors.ts';
 import * as events from './events.ts';
-import * as flowKeys from './flow-keys.ts';
+import * as flowKeys from './flow-key-verbs.ts';
 import * as jobs from './jobs.ts';
 import { deleteJournal, Journal } from './journal.ts';
 import * as messages from './messages.ts';

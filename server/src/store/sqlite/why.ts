@@ -6,7 +6,7 @@ import { type MessageRow, type StateOfRow, toMessage, toState } from '../rows.ts
 import type { WhyFacts } from '../store.ts';
 import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
-import { getFlowKey } from './flow-keys.ts';
+import { getFlowKey } from './flow-key-verbs.ts';
 import { getQueue } from './queues.ts';
 
 export function whyFacts(database: Database, accountId: string, messageId: string): WhyFacts | null {

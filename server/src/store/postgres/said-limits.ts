@@ -1,0 +1,47 @@
+// Limits that messages say for flow keys. A change makes a key judge again what it has let through, so that one
+// transaction changes those of a few keys; those of others are noted, and take effect with the next claims.
+
+import { eachMax } from '../../domain/budgets.ts';
+import type { FlowLimits } from '../../domain/flow-control.ts';
+import type { Database } from './database.ts';
+import { admitWaiting, type FlowRow, hasLimits, lockKeys, newestLimits, notPinned, setLimits } from './flow-keys.ts';
+import { Pairs } from './lines.ts';
+
+/** Takes over the limits that the newest message of each key says, where they are not pinned: of a few keys. Answers whether those of others wait for a claim. */
+export async function noteLimits(
+  database: Database,
+  said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
+  now: number,
+): Promise<boolean> {
+  const changed = said.filter(({ row, limits }) => row.said_at !== null || !hasLimits(row, notPinned(row, limits)));
+  const max = eachMax('flowKeysJudged');
+  for (const { row, limits } of changed.slice(0, max)) await setLimits(database, row, notPinned(row, limits));
+  const putOff = changed.slice(max);
+  if (putOff.length > 0) await putOffLimits(database, putOff, now);
+  return putOff.length > 0;
+}
+
+/** Notes what the newest messages of keys say; a claim makes it take effect. Until then, the limits in force stay. */
+async function putOffLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
+  await database.run(
+    `UPDATE flow_keys k SET said_limits = g.said_limits, said_at = coalesce(k.said_at, $4)
+       FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, key, said_limits)
+       WHERE k.account_id = g.account_id AND k.key = g.key`,
+    said.map(({ row }) => row.account_id),
+    said.map(({ row }) => row.key),
+    said.map(({ limits }) => JSON.stringify(limits)),
+    now,
+  );
+}
+
+/** Limits that were noted take effect, the oldest first, of a few keys, but for those somebody else changes. */
+export async function applyPutOffLimits(database: Database, now: number): Promise<void> {
+  const noted = await database.all<{ account_id: string; key: string }>(
+    'SELECT account_id, key FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT $1',
+    eachMax('flowKeysJudged'),
+  );
+  const pairs = new Pairs(noted.map((row) => [row.account_id, row.key] as const));
+  const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
+  for (const row of locked.values()) await setLimits(database, row, newestLimits(row));
+  await admitWaiting(database, locked, now);
+}
