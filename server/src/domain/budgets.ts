@@ -105,6 +105,9 @@ export const BUDGETS = budgets({
     each: 16 * KIB,
     beyond: '400 `bad_header`',
   },
+  topicHeaders: { what: 'Default headers of a topic', unit: 'headers', each: 256, beyond: '400 `bad_header`' },
+  topicHeaderBytes: { what: 'The same, in bytes', unit: 'bytes', each: 64 * KIB, beyond: '400 `bad_header`' },
+  errorLength: { what: 'Text of one error', unit: 'characters', each: 1000, beyond: 'the rest is left out' },
   redactionNames: { what: 'Header names in `Redact-Fields`', unit: 'names', each: 64, beyond: '400 `bad_header`' },
   descendants: {
     what: 'Messages that descend from one message: by deliveries that reach the service again, fan-out, callbacks and their retries; half of it for callbacks, if it has any',

@@ -17,8 +17,9 @@ export function parseLabels(text: string): string[] | { readonly problem: string
     }
     if (NOT_IN_A_LABEL.test(label)) return { problem: `${shown(label)} has a character that is not printable ASCII` };
     labels.add(label);
+    // Not counted to the end: a long text of them is refused as soon as a short one.
+    if (labels.size > LABELS_MAX) return { problem: `more than ${LABELS_MAX} labels; at most ${LABELS_MAX} are taken` };
   }
-  if (labels.size > LABELS_MAX) return { problem: `${labels.size} labels; at most ${LABELS_MAX} are taken` };
   return [...labels];
 }
 

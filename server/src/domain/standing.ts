@@ -53,13 +53,18 @@ export interface AccountStanding extends Standing {
 }
 
 export function standingOf(groups: readonly OpenGroup[]): Standing {
-  const queueNames = [...new Set(groups.flatMap(({ queueName }) => (queueName === null ? [] : [queueName])))].sort();
+  // Gone through once: each queue by itself would be looked for among all of them, and an account may have thousands.
+  const byQueue = Map.groupBy(groups, ({ queueName }) => queueName);
+  const queueNames = [...byQueue.keys()].filter((name) => name !== null).sort();
   const late = groups.filter(({ state, isLater, isHeldBack }) => state === 'pending' && !isLater && !isHeldBack);
   return {
     open: countsOf(groups),
-    oldestDueAt: late.length === 0 ? null : Math.min(...late.map(({ readyAtMin }) => readyAtMin)),
+    oldestDueAt:
+      late.length === 0
+        ? null
+        : late.reduce((least, { readyAtMin }) => Math.min(least, readyAtMin), Number.POSITIVE_INFINITY),
     queues: queueNames.map((name) => {
-      const own = groups.filter(({ queueName }) => queueName === name);
+      const own = byQueue.get(name)!;
       return { name, ...countsOf(own), placesTaken: sum(own.filter(({ holdsSlot }) => holdsSlot)) };
     }),
   };

@@ -39,9 +39,9 @@ export function withEndpoints(existing: readonly Endpoint[], added: readonly End
 }
 
 export function withoutEndpoints(existing: readonly Endpoint[], removed: readonly EndpointSelector[]): Endpoint[] {
-  return existing.filter((endpoint) =>
-    removed.every((selector) => ('name' in selector ? endpoint.name !== selector.name : endpoint.url !== selector.url)),
-  );
+  const names = new Set<string | null>(removed.flatMap((selector) => ('name' in selector ? [selector.name] : [])));
+  const urls = new Set(removed.flatMap((selector) => ('name' in selector ? [] : [selector.url])));
+  return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 
 /** By its name first: an unnamed one that happens to have the URL must not take the name a second time. */

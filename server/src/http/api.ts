@@ -164,14 +164,18 @@ export class Api {
       handler: async (request, reply) => {
         const principal = request.principal!;
         const visit = isRead ? await this.#context.gate.enter(principal.account.id, reply.raw) : null;
-        const value = await handle({
-          principal,
-          params: request.params as Static<P>,
-          query: request.query as Static<Q>,
-          body: request.body as Static<B>,
-          reply,
-        });
-        return reply.sent ? reply : this.#answer(reply, value, visit);
+        try {
+          const value = await handle({
+            principal,
+            params: request.params as Static<P>,
+            query: request.query as Static<Q>,
+            body: request.body as Static<B>,
+            reply,
+          });
+          return reply.sent ? reply : this.#answer(reply, value, visit);
+        } finally {
+          visit?.done();
+        }
       },
     });
   }

@@ -49,10 +49,14 @@ export class BodyReader {
     limit: BodyLimit,
     use: (body: Uint8Array) => Promise<T>,
   ): Promise<T> {
-    const whole = new GrowingBytes(announcedBytes(request) ?? 0);
-    const release = await this.receive(request, accountId, limit, (piece) => whole.add(piece));
+    let whole: GrowingBytes | null = null;
+    const release = await this.receive(request, accountId, limit, (piece) => {
+      // With its first piece: by then what it announces is within the limit and counted.
+      whole ??= new GrowingBytes(announcedBytes(request) ?? 0);
+      whole.add(piece);
+    });
     try {
-      return await use(whole.whole());
+      return await use(bytesOf(whole));
     } finally {
       release();
     }
@@ -143,6 +147,10 @@ export class BodyReader {
     }
     if (this.#uploads.size > 0) this.#lookLater();
   }
+}
+
+function bytesOf(whole: GrowingBytes | null): Uint8Array {
+  return whole?.whole() ?? new Uint8Array(0);
 }
 
 /** What `Content-Length` says; null for a body that comes in chunks. */

@@ -13,6 +13,7 @@ import { isFromConsole, noSessionCookie, sessionCookie, sessionSecret } from './
 const ROOT = '/console';
 const PAGE = 'index.html';
 const SIGN_IN_BYTES_MAX = 4096;
+const DEPTH_MAX = 16;
 
 const HEADERS = {
   'Content-Security-Policy':
@@ -120,7 +121,9 @@ export class Console {
       sendFile(file, request, response);
       return;
     }
-    if (name.startsWith('assets/')) throw new ApiError('not_found', `there is nothing at ${path}`);
+    // No screen is so deep, and the page is made anew for each depth.
+    if (name.startsWith('assets/') || name.split('/').length > DEPTH_MAX)
+      throw new ApiError('not_found', `there is nothing at ${path}`);
     const page = this.#files.get(PAGE);
     response.setHeader('Cache-Control', 'no-cache');
     if (!page) {

@@ -1,17 +1,22 @@
 // The one place where a problem becomes a response.
 
 import type { ServerResponse } from 'node:http';
+import { eachMax } from '../domain/budgets.ts';
 import type { PoolRefusal } from '../domain/pool.ts';
 import { PROBLEMS, type Problem, type ProblemCode } from '../domain/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
+
+const TEXT_MAX = eachMax('errorLength');
 
 /** A problem on its way up to the edge of a request. Thrown only inside http/. */
 export class ApiError extends Error {
   readonly problem: Problem;
   constructor(code: ProblemCode, message: string) {
-    super(message);
+    // It may repeat what the caller sent, and a batch has an error for each of its elements.
+    const text = message.length > TEXT_MAX ? `${message.slice(0, TEXT_MAX)}…` : message;
+    super(text);
     this.name = 'ApiError';
-    this.problem = { code, message };
+    this.problem = { code, message: text };
   }
 }
 

@@ -45,6 +45,7 @@ export class ReadGate {
       this.#waiting.set(accountId, line);
       const leave = () => {
         line.delete(start);
+        visit.done();
         if (line.size === 0 && this.#waiting.get(accountId) === line) this.#waiting.delete(accountId);
         reject(new ApiError('bad_request', 'the connection was closed'));
       };
@@ -80,6 +81,8 @@ export class Visit {
   readonly #clock: Clock;
   #held = 0;
   #isOver = false;
+  #isDone = false;
+  #isClosed: boolean;
   #cancelPatience: (() => void) | null = null;
 
   constructor(gate: ReadGate, accountId: string, response: ServerResponse, clock: Clock) {
@@ -87,8 +90,24 @@ export class Visit {
     this.#accountId = accountId;
     this.#response = response;
     this.#clock = clock;
-    if (response.destroyed) this.#end();
-    else response.once('close', () => this.#end());
+    this.#isClosed = response.destroyed;
+    response.once('close', () => {
+      this.#isClosed = true;
+      this.#endIfDone();
+    });
+  }
+
+  /**
+   * Nothing is read for it any more. A caller that hangs up does not end what it has asked for: until then it counts, or
+   * whoever asks and hangs up could have any number of reads under way.
+   */
+  done(): void {
+    this.#isDone = true;
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#isDone && this.#isClosed) this.#end();
   }
 
   begin(): void {

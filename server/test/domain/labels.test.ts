@@ -20,7 +20,7 @@ test('a problem names the label', () => {
     [`a,${'x'.repeat(129)}`, /^"x{40}"… has 129 characters; at most 128 are taken$/],
     ['a,\xe4', /^"\xe4" has a character that is not printable ASCII$/],
     ['a\nb', /^"a\\nb" has a character/],
-    ['1,2,3,4,5,6,7,8,9,10,11', /^11 labels; at most 10 are taken$/],
+    ['1,2,3,4,5,6,7,8,9,10,11', /^more than 10 labels; at most 10 are taken$/],
   ];
   for (const [text, problem] of table) {
     const parsed = parseLabels(text);

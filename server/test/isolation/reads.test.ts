@@ -4,18 +4,22 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { before, suite, test } from 'node:test';
 import { BUDGETS } from '../../src/domain/budgets.ts';
 import { ApiError } from '../../src/http/errors.ts';
-import { ReadGate } from '../../src/http/read-gate.ts';
+import { ReadGate, type Visit } from '../../src/http/read-gate.ts';
 import { type Rider, sharedRider } from '../http/harness.ts';
 import { waitFor } from '../http/wait.ts';
 import { ManualClock } from '../manual-clock.ts';
+import { holdVerb } from './held-verb.ts';
 import { poolUsed } from './pools.ts';
 
 const READS_MAX = BUDGETS.reads.node as number;
 const ANSWERS_MAX = BUDGETS.answerBytes.node as number;
 const PAGE_BYTES = BUDGETS.pageBytes.each!;
+/** So many answers of one account have room, as long as nobody knows how large they are. */
+const ANSWERS_AT_ONCE = ANSWERS_MAX / 2 / PAGE_BYTES;
 
 /** As much of a response as the gate looks at. */
 class FakeResponse extends EventEmitter {
@@ -28,6 +32,11 @@ class FakeResponse extends EventEmitter {
 }
 
 const response = () => new FakeResponse() as unknown as ServerResponse & FakeResponse;
+/** All of it is read; it is being written. */
+function answered(visit: Visit): void {
+  visit.keep(PAGE_BYTES);
+  visit.done();
+}
 const refusedAs = (code: string) => (error: unknown) => error instanceof ApiError && error.problem.code === code;
 
 test('an account has its share of the reads, another finds room, and what has ended leaves nothing behind', async () => {
@@ -38,16 +47,17 @@ test('an account has its share of the reads, another finds room, and what has en
   const own = response();
   const visit = await gate.enter('other', own);
   visit.keep(1000);
+  visit.done();
   own.destroy();
   for (const each of greedy) each.destroy();
-  await Promise.allSettled(entered);
+  for (const each of await Promise.allSettled(entered)) if (each.status === 'fulfilled') each.value.done();
   assert.deepEqual([gate.reads.used, gate.answers.used], [0, 0]);
 });
 
 test('answers that nobody reads hold the share of their account, and no more; the next read of it waits', async () => {
   const gate = new ReadGate(new ManualClock(0));
   const slow = Array.from({ length: ANSWERS_MAX / 2 / PAGE_BYTES }, response);
-  for (const each of slow) (await gate.enter('slow', each)).keep(PAGE_BYTES);
+  for (const each of slow) answered(await gate.enter('slow', each));
   let isNextIn = false;
   const next = gate.enter('slow', response()).then(() => {
     isNextIn = true;
@@ -65,9 +75,9 @@ test('a caller that takes nothing of its answer for half a minute is let go; one
   const clock = new ManualClock(0);
   const gate = new ReadGate(clock);
   const [deaf, slow] = [response(), response()];
-  (await gate.enter('a', deaf)).keep(PAGE_BYTES);
+  answered(await gate.enter('a', deaf));
   const visit = await gate.enter('a', slow);
-  visit.keep(PAGE_BYTES);
+  answered(visit);
   for (let n = 0; n < 3; n += 1) {
     clock.advance(20_000);
     visit.hasProgressed();
@@ -80,12 +90,22 @@ test('a caller that takes nothing of its answer for half a minute is let go; one
 test('a caller that goes away while it waits leaves its place', async () => {
   const gate = new ReadGate(new ManualClock(0));
   const slow = Array.from({ length: ANSWERS_MAX / 2 / PAGE_BYTES }, response);
-  for (const each of slow) (await gate.enter('slow', each)).keep(PAGE_BYTES);
+  for (const each of slow) answered(await gate.enter('slow', each));
   const gone = response();
   const entering = gate.enter('slow', gone);
   gone.destroy();
   await assert.rejects(entering, refusedAs('bad_request'));
   for (const each of slow) each.destroy();
+  assert.deepEqual([gate.reads.used, gate.answers.used], [0, 0]);
+});
+
+test('a read whose caller has hung up counts until the store has answered it', async () => {
+  const gate = new ReadGate(new ManualClock(0));
+  const gone = response();
+  const visit = await gate.enter('a', gone);
+  gone.destroy();
+  assert.deepEqual([gate.reads.used, gate.answers.used], [1, PAGE_BYTES]);
+  visit.done();
   assert.deepEqual([gate.reads.used, gate.answers.used], [0, 0]);
 });
 
@@ -128,5 +148,24 @@ suite('while an account asks for more than its share', () => {
     for (const pool of ['reads', 'answerBytes']) {
       await waitFor(`the pool ${pool} to be free`, async () => (await poolUsed(rider, pool)) === 0);
     }
+  });
+
+  test('and hangs up each time, no more of its reads than its share reach the store', async (t) => {
+    const held = holdVerb(t, rider, 'searchMessages');
+    const { hostname, port } = new URL(rider.url);
+    const ask = `GET /v2/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n\r\n`;
+    for (let n = 0; n < ANSWERS_AT_ONCE + 5; n += 1) {
+      const before = held.waiting();
+      const socket = connect(Number(port), hostname);
+      socket.write(ask);
+      await waitFor(
+        'the read to be under way, or to wait for memory',
+        async () => held.waiting() > before || (await poolUsed(rider, 'reads')) > before,
+      );
+      socket.destroy();
+    }
+    assert.equal(held.waiting(), ANSWERS_AT_ONCE);
+    held.letGo();
+    await waitFor('the pool to be free', async () => (await poolUsed(rider, 'reads')) === 0);
   });
 });

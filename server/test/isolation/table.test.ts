@@ -27,6 +27,9 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   inboxBytes: 'isolation/inbox.test.ts',
   headerBytes: 'isolation/header-bytes.test.ts',
   settingLength: 'isolation/header-bytes.test.ts',
+  topicHeaders: 'isolation/topics.test.ts',
+  topicHeaderBytes: 'isolation/topics.test.ts',
+  errorLength: 'isolation/errors.test.ts',
   redactionNames: 'isolation/redaction-names.test.ts',
   descendants: 'isolation/descendants.test.ts',
   filterValues: 'isolation/filters.test.ts',
@@ -120,7 +123,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
   ],
   [/^(NAMED_ACCOUNTS|NAMED_HOSTS)_MAX$/, 'entries of one claim'],
   [
-    /^(BODY_BYTES|PARAMETER_LENGTH|OTHER_BYTES|BYTES_A_BODY_BYTE|BESIDE_BODY_BYTES|SIGN_IN_BYTES|COUNTED_LENGTH|SIZE_DIGITS)_MAX$/,
+    /^(BODY_BYTES|PARAMETER_LENGTH|OTHER_BYTES|BYTES_A_BODY_BYTE|BESIDE_BODY_BYTES|SIGN_IN_BYTES|DEPTH|COUNTED_LENGTH|SIZE_DIGITS)_MAX$/,
     'the size of one request or of a part of it',
   ],
   [/^(WRITERS|ADDERS|READERS)_MAX$/, 'connections to the database, which no caller makes'],

@@ -61,6 +61,17 @@ test('slow bodies take the share of their account and no more; others publish me
   await waitFor('the budget to be free again', async () => (await used()) === 0);
 });
 
+test('a body that is announced as larger than any memory is refused before any of it is taken', async (t) => {
+  const { token } = await shared().account('boastful');
+  for (const bytes of [Number.MAX_SAFE_INTEGER, 6 * 1024 ** 3]) {
+    const socket = startUpload(t, token, bytes, '/v2/publish/http://127.0.0.1:9/');
+    await waitFor('the refusal', () => socket.answer?.includes('\r\n\r\n'));
+    assert.match(socket.answer!, /^HTTP\/1\.1 41[23] /);
+    socket.destroy();
+  }
+  assert.match((await shared().call('GET', '/metrics')).text, /^postrider_faults_total 0$/m);
+});
+
 test('bodies of management calls count too', async (t) => {
   const rider = shared();
   const { token } = await rider.account('managing');

@@ -74,8 +74,12 @@ const SORTS_FEW = [
   /ORDER BY seq LIMIT \?\) GROUP BY 1, 2, 3, 4, 5, 6, 7$/,
 ];
 
+/** Who holds a place is found among those that hold one, never among all that a queue or a key has ever had. */
+const AMONG_ALL = /^SEARCH messages USING (?:COVERING )?INDEX messages_of_(?:queue|flow_key|account|host)\b/;
+
 /** A search by an index is none; nor is looking at the first row of an index that holds only what is wanted. */
 function isWalk(step: string, sql: string): boolean {
+  if (AMONG_ALL.test(step) && /\bholds_slot = 1\b/.test(sql)) return true;
   if (!SCAN.test(step) || ALL_OF.test(step)) return false;
   return !(FIRST_OF.test(step) && /\bLIMIT 1$/.test(sql)) && !LAST_OF.test(sql);
 }

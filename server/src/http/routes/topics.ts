@@ -1,7 +1,9 @@
 // Topics over HTTP: a name and its endpoints, edited by whoever may manage the account.
 
 import Type, { type Static } from 'typebox';
+import { eachMax } from '../../domain/budgets.ts';
 import { parseTargetUrl } from '../../domain/destination.ts';
+import { headerBytes } from '../../domain/headers.ts';
 import type { HeaderList } from '../../domain/message.ts';
 import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name.ts';
 import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
@@ -88,6 +90,7 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     body: EndpointsBody,
     handle: async ({ principal, params, body }) => {
       if (!isName(params.name)) throw new ApiError('bad_parameter', `topic name: ${NAME_RULE}`);
+      refuseTooMany(body.endpoints.length, principal.account.tier);
       const added = parseEndpoints(body.endpoints, context);
       return edit(principal.account, params.name, (topic) => ({
         endpoints: withEndpoints(topic?.endpoints ?? [], added),
@@ -119,6 +122,7 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     summary: 'Set the endpoints of a topic anew, or its default headers',
     answer: TopicAnswer,
     handle: async ({ principal, params, body }) => {
+      if (body.endpoints) refuseTooMany(body.endpoints.length, principal.account.tier);
       const endpoints = body.endpoints && parseEndpoints(body.endpoints, context);
       if (endpoints) refuseRepeats(endpoints);
       const defaults = body.headers && parseDefaults(body.headers, context.rules);
@@ -143,6 +147,12 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     },
   });
 
+  /** Before they are put together with those that are there, each of which is compared with each. */
+  function refuseTooMany(count: number, tier: Tier['name']): void {
+    const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
+    if (count > max) throw tooMany(max, tier);
+  }
+
   async function edit(
     account: { id: string; tier: Tier['name'] },
     nameOrId: string,
@@ -154,9 +164,7 @@ export function topicRoutes(api: Api, context: ApiContext): void {
       const { endpoints } = change;
       if (!before && endpoints.length === 0) return {};
       const max = tiers[account.tier].endpointsPerTopicMax;
-      if (max !== null && endpoints.length > max) {
-        throw new ApiError('limit_exceeded', `endpoints: at most ${max} for a topic on the ${account.tier} tier`);
-      }
+      if (max !== null && endpoints.length > max) throw tooMany(max, account.tier);
       const now = world.clock.now();
       const topic: Topic = {
         ...(before ?? {
@@ -173,6 +181,10 @@ export function topicRoutes(api: Api, context: ApiContext): void {
     }
     throw new ApiError('conflict', `topic "${nameOrId}" is being changed by others all the time; try again`);
   }
+}
+
+function tooMany(max: number, tier: Tier['name']): ApiError {
+  return new ApiError('limit_exceeded', `endpoints: at most ${max} for a topic on the ${tier} tier`);
 }
 
 function parseEndpoints(
@@ -196,6 +208,15 @@ function parseDefaults(headers: Readonly<Record<string, string | string[]>>, rul
     [values].flat().map((value) => [name, value] as const),
   );
   const defaults: HeaderList = given.filter(([, value]) => value !== '');
+  // Every message to the topic reads them all again, also those that mean nothing.
+  const [countMax, bytesMax] = [eachMax('topicHeaders'), eachMax('topicHeaderBytes')];
+  if (defaults.length > countMax) {
+    throw new ApiError('bad_header', `headers: ${defaults.length} of them; at most ${countMax} are taken`);
+  }
+  const bytes = headerBytes(defaults);
+  if (bytes > bytesMax) {
+    throw new ApiError('bad_header', `headers: ${bytes} bytes together; at most ${bytesMax} are taken`);
+  }
   const settings = parsePublishSettings(defaults, rules);
   const wrong = 'problem' in settings ? settings : cronProblem(settings, rules);
   if (wrong) throw new ApiError(wrong.problem.code, `headers: ${wrong.problem.message}`);

@@ -43,7 +43,7 @@ export function startHeads(database: Database, accountId: string, name: string, 
   const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
   if (!queue) return null;
   const { started } = database.get<{ started: number }>(
-    'SELECT count(*) AS started FROM messages WHERE holds_slot = 1 AND account_id = ? AND queue_name = ?',
+    'SELECT count(*) AS started FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ?',
     accountId,
     name,
   )!;
@@ -90,7 +90,7 @@ export function nextStartAt(database: Database, accountId: string, name: string)
 function giveBackPlaces(database: Database, accountId: string, name: string, count: number): void {
   database.run(
     `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq IN
-       (SELECT seq FROM messages WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND state <> 'claimed'
+       (SELECT seq FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND state <> 'claimed'
           ORDER BY first_due_at DESC, seq DESC LIMIT ?)`,
     accountId,
     name,
@@ -104,7 +104,7 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
  */
 export function settleOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
-    'SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND order_key = ?',
+    'SELECT 1 FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND order_key = ?',
     accountId,
     queueName,
     orderKey,
@@ -162,7 +162,8 @@ function moveHeads(
   now: number,
 ): void {
   database.run(
-    `UPDATE messages SET state = '${to}', ready_at = iif(attempts = 0, ?, ready_at) WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND ${from}`,
+    `UPDATE messages INDEXED BY messages_holding SET state = '${to}', ready_at = iif(attempts = 0, ?, ready_at)
+       WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND ${from}`,
     now,
     accountId,
     name,

@@ -205,7 +205,6 @@ CREATE INDEX messages_queued ON messages (account_id, queue_name, first_due_at, 
   WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND queue_name IS NOT NULL;
 CREATE INDEX messages_of_order_key ON messages (account_id, queue_name, order_key, first_due_at, seq)
   WHERE order_key IS NOT NULL AND ended_at IS NULL;
-CREATE INDEX messages_holding ON messages (account_id, queue_name) WHERE holds_slot = 1 AND queue_name IS NOT NULL;
 CREATE INDEX messages_open_in_queue ON messages (account_id, queue_name, first_due_at, seq)
   WHERE ended_at IS NULL AND queue_name IS NOT NULL;
 CREATE INDEX messages_behind_flow_key ON messages (account_id, flow_key, due_at, seq)
@@ -309,5 +308,7 @@ CREATE TABLE clock (
 ) STRICT;
 
 CREATE INDEX flow_keys_said ON flow_keys (said_at) WHERE said_at IS NOT NULL;
+CREATE INDEX messages_holding ON messages (account_id, queue_name, order_key)
+  WHERE holds_slot = 1 AND queue_name IS NOT NULL;
 
-PRAGMA user_version = 12;
+PRAGMA user_version = 13;

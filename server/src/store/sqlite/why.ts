@@ -48,7 +48,7 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const place = [row.first_due_at, row.seq];
   const first =
     database.get<First>(
-      `SELECT id, state, held_at FROM messages WHERE ${holding} ORDER BY first_due_at, seq LIMIT 1`,
+      `SELECT id, state, held_at FROM messages INDEXED BY messages_holding WHERE ${holding} ORDER BY first_due_at, seq LIMIT 1`,
       ...inLine,
     ) ??
     database.get<First>(
@@ -60,7 +60,7 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const max = eachMax('lineCount');
   const { before, beyond } = database.get<{ before: number; beyond: number }>(
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) LIMIT ?)) AS before,
-       (SELECT count(*) FROM messages WHERE ${holding} AND (first_due_at, seq) > (?, ?)) AS beyond`,
+       (SELECT count(*) FROM messages INDEXED BY messages_holding WHERE ${holding} AND (first_due_at, seq) > (?, ?)) AS beyond`,
     ...inLine,
     ...place,
     max + 1,

@@ -1,0 +1,45 @@
+// Where messages stand, in all and by queue; what it costs grows with the groups, not with groups times queues.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type OpenGroup, standingOf } from '../../src/domain/standing.ts';
+
+const GROUP: OpenGroup = {
+  queueName: null,
+  state: 'pending',
+  hasAttempts: false,
+  isLater: false,
+  isHeldBack: false,
+  holdsSlot: false,
+  count: 1,
+  readyAtMin: 5,
+};
+
+test('groups add up in all and in each queue, the queues by name', () => {
+  const { open, oldestDueAt, queues } = standingOf([
+    { ...GROUP, queueName: 'b', count: 2, readyAtMin: 3 },
+    { ...GROUP, count: 4 },
+    { ...GROUP, queueName: 'a', isLater: true, count: 8 },
+    { ...GROUP, queueName: 'b', state: 'claimed', holdsSlot: true },
+  ]);
+  assert.deepEqual(open, { waiting: 6, scheduled: 8, active: 1, retrying: 0, held: 0 });
+  assert.equal(oldestDueAt, 3);
+  assert.deepEqual(queues, [
+    { name: 'a', waiting: 0, scheduled: 8, active: 0, retrying: 0, held: 0, placesTaken: 0 },
+    { name: 'b', waiting: 2, scheduled: 0, active: 1, retrying: 0, held: 0, placesTaken: 1 },
+  ]);
+  assert.equal(standingOf([]).oldestDueAt, null);
+});
+
+test('with thousands of queues each group is looked at a few times only', () => {
+  let looks = 0;
+  const groups = Array.from({ length: 3000 }, (_, index) => ({
+    ...GROUP,
+    get queueName() {
+      looks += 1;
+      return `q${index}`;
+    },
+  }));
+  assert.equal(standingOf(groups).queues.length, groups.length);
+  assert.ok(looks <= 3 * groups.length, `${looks} looks at ${groups.length} groups`);
+});
