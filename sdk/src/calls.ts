@@ -1,7 +1,11 @@
 // Every call of the API as data: what is sent, and the type of what comes back. The client sends them, `curl` prints
 // them; there is no other place that knows a path.
 
+import type { SettingName } from './setting-names.ts';
 import type * as wire from './wire.ts';
+
+/** A name that is misspelt is an error of the types. */
+export type PublishSettings = Readonly<Partial<Record<SettingName, string>>>;
 
 declare const ANSWER: unique symbol;
 
@@ -10,7 +14,7 @@ export interface Call<T> {
   /** From the root of the API, with its query. */
   readonly path: string;
   /** Settings of a publish, without the prefix; the client adds it. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: PublishSettings;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
@@ -27,7 +31,7 @@ export interface PublishRequest {
   readonly body?: string | Uint8Array;
   readonly contentType?: string;
   /** Such as `{ Retries: '3', Delay: '90s', 'Forward-X-Tenant': 'acme' }`: the headers of a publish without their prefix. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: PublishSettings;
 }
 
 type Method = Call<unknown>['method'];

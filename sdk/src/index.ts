@@ -1,6 +1,6 @@
 // All of the SDK.
 
-export { type AnswerOf, type Call, type Calls, calls, type PublishRequest } from './calls.ts';
+export { type AnswerOf, type Call, type Calls, calls, type PublishRequest, type PublishSettings } from './calls.ts';
 export {
   type Client,
   type ClientOptions,
@@ -13,4 +13,5 @@ export { type CurlOptions, curl } from './curl.ts';
 export { PostriderError, UnreachableError } from './errors.ts';
 export type { StreamedEvent } from './event-stream.ts';
 export { type SignedRequest, type Verdict, verifySignature } from './receiver.ts';
+export type { SettingName } from './setting-names.ts';
 export type * from './wire.ts';

@@ -13,6 +13,7 @@ import {
   curl,
   PostriderError,
   type Published,
+  type PublishRequest,
   UnreachableError,
   verifySignature,
 } from 'postrider-sdk';
@@ -147,4 +148,11 @@ test('a signature is verified, and anything that was changed is not', async (t) 
     { ...signed, signature: '' },
   ];
   for (const each of wrong) assert.equal((await verifySignature(each)).isValid, false, JSON.stringify(each));
+});
+
+test('a misspelt setting is an error of the types', () => {
+  const request: PublishRequest = { destination: 'https://example.com', settings: { Retries: '3', 'Forward-X': 'a' } };
+  // @ts-expect-error
+  const misspelt: PublishRequest = { destination: 'https://example.com', settings: { Retires: '3' } };
+  assert.deepEqual(Object.keys({ ...request.settings, ...misspelt.settings }), ['Retries', 'Forward-X', 'Retires']);
 });

@@ -7,6 +7,7 @@ import { defaultOf, environmentName, SETTING_KEYS, SETTINGS, type Setting } from
 import { type Budget, showAmount } from '../src/domain/budget.ts';
 import { BUDGETS } from '../src/domain/budgets.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
+import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/setting-table.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -15,6 +16,9 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'docs/configuration.md', render: configurationPage },
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/limits.md', render: limitsPage },
+  { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
+  { path: 'console/src/send/setting-table.ts', render: consoleSettings },
+  { path: 'sdk/src/setting-names.ts', render: sdkSettings },
 ];
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -83,6 +87,84 @@ Every error is answered as JSON: \`{"error": "<what is wrong, which field, what 
 stable and meant for programs; the text is meant for people and may change.
 
 ${table(['Code', 'Status', 'Meaning'], rows)}
+`;
+}
+
+/** The page with the part between its marks replaced. */
+function withPart(path: string, name: string, part: string): string {
+  const [start, end] = [`<!-- ${name} -->\n\n`, `\n\n<!-- /${name} -->`];
+  const [before, rest] = readFileSync(join(root, path), 'utf8').split(start);
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`${path} has no part between the marks "${name}"`);
+  return before + start + part + end + after;
+}
+
+const ofSetting = (of: PublishSetting['of']) =>
+  (SETTING_TABLE as readonly PublishSetting[]).filter((each) => each.of === of);
+
+function settingsPart(): string {
+  const shownName = (name: string) => (name.endsWith('-') ? `${name}<Name>` : name);
+  const rows = (SETTING_TABLE as readonly PublishSetting[])
+    .filter(({ of }) => of !== 'schedule')
+    .map(({ name, default: value, help, told }) => [
+      `\`Service-${shownName(name)}\``,
+      value,
+      told ?? (/^[A-Z]{2}/.test(help) ? help : help.charAt(0).toLowerCase() + help.slice(1)),
+    ]);
+  const ofCallback = ofSetting('delivery').map(({ name }) => `\`-${shownName(name)}\``);
+  const callbacks = [
+    `\`Service-Callback\` with ${ofCallback.join(', ')}`,
+    'those of the message for retries, else as above',
+    'how the callback is delivered; likewise `Service-Failure-Callback-…`',
+  ];
+  return table(
+    ['Header', 'Default', 'Meaning'],
+    [['`Content-Type`', 'none', 'passed on as it is'], ...rows, callbacks],
+  );
+}
+
+function madeFrom(): string {
+  return '// Made from server/src/domain/setting-table.ts by "npm run docs". Change that file, not this one.';
+}
+
+function consoleSettings(): string {
+  const rows = SETTING_TABLE.map(({ name, help, example }) => {
+    const fields = Object.entries({ name, help: help.replaceAll('`', ''), example });
+    return `  {\n${fields.map(([key, value]) => `    ${key}: ${quoted(value)},\n`).join('')}  },\n`;
+  });
+  return `${madeFrom()}
+
+export interface KnownSetting {
+  /** Without the prefix; one that ends in "-" is the start of a name. */
+  readonly name: string;
+  readonly help: string;
+  readonly example: string;
+}
+
+export const KNOWN_SETTINGS: readonly KnownSetting[] = [
+${rows.join('')}];
+`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+function sdkSettings(): string {
+  const types = (of: PublishSetting['of']) =>
+    ofSetting(of).map(({ name }) => (name.endsWith('-') ? `\`${name}\${string}\`` : quoted(name)));
+  const others = [...types('message'), ...types('schedule')];
+  return `${madeFrom()}
+
+/** Settings of one delivery: of a message, or of a callback. */
+export type DeliverySettingName = ${types('delivery').join(' | ')};
+
+/** The headers of a publish, without their prefix. */
+export type SettingName =
+  | DeliverySettingName
+  | \`Callback-\${DeliverySettingName}\`
+  | \`Failure-Callback-\${DeliverySettingName}\`
+${others.map((type) => `  | ${type}`).join('\n')};
 `;
 }
 

@@ -144,6 +144,12 @@ export const SETTINGS = {
     both('Service-'),
     'What every header of ours starts with, in and out. Without its "-" it is also the issuer of signatures. "Upstash-" makes QStash clients work.',
   ),
+  strictSettings: setting(
+    'strict-settings',
+    onOff,
+    both(false),
+    'Refuse a publish with a header that looks like a misspelt setting, such as Service-Retires, with 400. Without, it is accepted and the answer has a Service-Warning.',
+  ),
   allowCidr: setting(
     'allow-cidr',
     cidrs,

@@ -52,7 +52,7 @@ import { Sink } from './http/sink.ts';
 import { openStore, storeFiles, storePlace } from './open-store.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
-import { createLog, type Log, logClock, logEngine, logGone } from './telemetry/log.ts';
+import { createLog, type Log, logClock, logEngine, logGone, logMisspelt } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
@@ -305,10 +305,12 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   metricsRoutes(api, () => metrics.text());
   const lane = new PublishLane({
     ...context,
-    schedules: new ScheduleMaker({ ...context, headerPrefix }),
+    schedules: new ScheduleMaker({ ...context, headerPrefix, strictSettings: config.strictSettings }),
     headerPrefix,
+    strictSettings: config.strictSettings,
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,
+    onMisspelt: logMisspelt(log),
   });
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);

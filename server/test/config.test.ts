@@ -61,6 +61,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   },
   minFreeDiskBytes: { text: '1024', value: 1024, bad: '-1' },
   allowHost: { text: 'box.example, *.tunnel.example', value: ['box.example', '*.tunnel.example'], bad: 'http://x' },
+  strictSettings: { text: 'true', value: true, bad: 'maybe' },
   takeOverDev: { text: 'true', value: true, bad: 'maybe' },
   to: { text: 'copy.db', value: 'copy.db', bad: 'a\0b' },
   repair: { text: 'true', value: true, bad: 'please' },

@@ -3,7 +3,8 @@
 import { useId } from 'react';
 import { useSession } from '../app/session.ts';
 import { Icon } from '../ui/icon.tsx';
-import { KNOWN_SETTINGS, knownSetting } from './settings-known.ts';
+import { KNOWN_SETTINGS } from './setting-table.ts';
+import { knownSetting } from './settings-known.ts';
 
 export type SettingRow = readonly [name: string, value: string];
 

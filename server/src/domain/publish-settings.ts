@@ -15,6 +15,7 @@ import type { HeaderList, NewMessage } from './message.ts';
 import { type Problem, type ProblemCode, problem } from './problem.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
 import { isForQstashClients } from './qstash.ts';
+import { SETTING_NAMES } from './setting-table.ts';
 import {
   asText,
   type Parsed,
@@ -45,33 +46,16 @@ export interface PublishSettings
   extends Omit<PublishRequest, 'destination' | 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
   /** As it was given; for a schedule only. */
   readonly cron: string | null;
+  /** Names of own headers that are no settings, without the prefix. */
+  readonly unknownNames: readonly string[];
 }
 
-const DELIVERY = ['Method', 'Retries', 'Retry-Delay', 'Delay', 'Timeout', 'Forward-'];
-const CALLBACKS = ['Callback', 'Failure-Callback'];
-const SETTINGS = [
-  ...DELIVERY,
-  ...CALLBACKS.flatMap((callback) => [callback, ...DELIVERY.map((name) => `${callback}-${name}`)]),
-  'Not-Before',
-  'Header-Forward',
-  'Label',
-  'Flow-Control-Key',
-  'Flow-Control-Value',
-  'Order-Key',
-  'Deduplication-Id',
-  'Content-Based-Deduplication',
-  'Redact-Fields',
-  'Cron',
-  'Schedule-Id',
-  'Queue-Name',
-];
-
-/** Without the prefix; a name that ends in "-" stands for a family. These may also come as query parameters. */
-export const SETTING_NAMES: ReadonlySet<string> = new Set(SETTINGS.map((name) => name.toLowerCase()));
+/** Without the prefix, in lower case; a name that ends in "-" stands for a family. These may also come as query parameters. */
+export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
 
 /** From a lower-case name without the prefix to the name as it is written here, by which values are then found. */
 const OWN_NAMES: ReadonlyMap<string, string> = new Map(
-  [...SETTINGS, 'Hops', 'Descendants-Left']
+  [...SETTING_NAMES, 'Hops', 'Descendants-Left']
     .filter((name) => !name.endsWith('-'))
     .map((name) => [name.toLowerCase(), name]),
 );
@@ -80,6 +64,8 @@ const READ_NAMES: ReadonlyMap<string, string> = new Map([
   ['content-type', 'Content-Type'],
   ['idempotency-key', 'Idempotency-Key'],
 ]);
+
+const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
 
 /** Passed on when the caller traces: the delivery then belongs to the same trace. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
@@ -96,9 +82,9 @@ const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
 const VALUE_LENGTH_MAX = eachMax('settingLength');
 
 const NO_HEADERS: HeaderList = [];
-const NO_LABELS: readonly string[] = [];
+const NO_NAMES: readonly string[] = [];
 
-/** Own headers it does not know are ignored, and never forwarded. */
+/** Own headers it does not know are never forwarded; their names are told. */
 export function parsePublishSettings(
   headers: HeaderList,
   rules: HeaderRules,
@@ -116,13 +102,14 @@ export function parsePublishSettings(
       notBefore: reader.own('Not-Before', parseTime),
       callback: reader.callback('Callback'),
       failureCallback: reader.callback('Failure-Callback'),
-      labels: reader.own('Label', parseLabelList) ?? NO_LABELS,
+      labels: reader.own('Label', parseLabelList) ?? NO_NAMES,
       flow: reader.flow(),
       orderKey: reader.own('Order-Key', parseOrderKey),
       deduplication: reader.deduplication(),
       redaction: reader.own('Redact-Fields', parseRedactFields),
       ...reader.descent(),
       cron: reader.own('Cron', asText),
+      unknownNames: reader.unknownNames(),
     };
   } catch (error) {
     if (error instanceof Refused) return error.refusal;
@@ -314,6 +301,13 @@ class HeaderReader {
     if (contentType === null && forward.length === 0) return;
     const wrong = deliveredHeadersProblem(deliveredHeaders(contentType, forward), headerLimits(this.#rules));
     if (wrong !== null) throw new Refused('bad_forward_header', wrong);
+  }
+
+  unknownNames(): readonly string[] {
+    if (this.#others.length === 0) return NO_NAMES;
+    return this.#others
+      .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
+      .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
   }
 
   #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {

@@ -3,6 +3,7 @@
 
 import Type, { type TSchema } from 'typebox';
 import { PROBLEMS } from '../domain/problem.ts';
+import { SETTING_TABLE, type Setting } from '../domain/setting-table.ts';
 import { BatchAnswer, ErrorAnswer, PublishAnswer, ScheduleIdAnswer } from './answers.ts';
 import type { RouteEntry } from './api.ts';
 
@@ -161,31 +162,20 @@ const BATCH_ANSWERS = {
 
 /** The headers of a publish, in a few words each; docs/api.md says more. */
 function publishParameters(prefix: string): unknown[] {
-  const headers: [string, string][] = [
-    ['Method', 'GET, POST, PUT, PATCH or DELETE; POST unless given.'],
-    ['Retries', 'Retries after a failed delivery; 3 on the free tier, 5 on the paid one.'],
-    ['Retry-Delay', 'Wait before a retry: an expression in milliseconds over `retried`.'],
-    ['Delay', 'Wait before the first delivery, such as 90s or 1d12h.'],
-    ['Not-Before', 'Time of the first delivery, in seconds since 1970.'],
-    ['Timeout', 'Deadline of one attempt, such as 30s.'],
-    ['Callback', 'URL called after each attempt.'],
-    ['Failure-Callback', 'URL called when all retries are used up.'],
-    ['Header-Forward', 'true: forward all headers of this request that may be forwarded.'],
-    ['Label', 'Labels to find it by, separated by commas.'],
-    ['Deduplication-Id', 'While a message with this id stands, this one is not accepted.'],
-    ['Content-Based-Deduplication', 'true: the id is made from the content.'],
-    ['Flow-Control-Key', 'Key of a limit across messages.'],
-    ['Flow-Control-Value', 'The limit, such as parallelism=3, rate=10, period=1m.'],
-    ['Order-Key', 'In a queue: messages with the same key go one after the other.'],
-    ['Redact-Fields', 'What reads must not show: body, header, header[Name].'],
-  ];
-  return headers.map(([name, description]) => ({
+  return SETTING_TABLE.filter(({ of, name }) => of !== 'schedule' && !name.endsWith('-')).map((setting) =>
+    settingParameter(setting, prefix),
+  );
+}
+
+function settingParameter({ name, help, example }: Setting, prefix: string): Record<string, unknown> {
+  return {
     name: prefix + name,
     in: 'header',
-    required: false,
-    description,
+    required: name === 'Cron',
+    description: `${help}.`,
+    example,
     schema: { type: 'string' },
-  }));
+  };
 }
 
 function publishingCalls(prefix: string): { path: string; operation: Operation }[] {
@@ -197,29 +187,7 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
     schema: { type: 'string' },
   };
   const queue = { name: 'queue', in: 'path', required: true, schema: { type: 'string' } };
-  const cron = [
-    {
-      name: `${prefix}Cron`,
-      in: 'header',
-      required: true,
-      description: 'Five fields, in UTC or after CRON_TZ=Zone.',
-      schema: { type: 'string' },
-    },
-    {
-      name: `${prefix}Schedule-Id`,
-      in: 'header',
-      required: false,
-      description: 'The same id replaces the schedule.',
-      schema: { type: 'string' },
-    },
-    {
-      name: `${prefix}Queue-Name`,
-      in: 'header',
-      required: false,
-      description: 'Queue the messages go to.',
-      schema: { type: 'string' },
-    },
-  ];
+  const cron = SETTING_TABLE.filter(({ of }) => of === 'schedule').map((setting) => settingParameter(setting, prefix));
   const anyBody = { required: false, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } };
   const operation = (
     id: string,

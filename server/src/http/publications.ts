@@ -9,7 +9,12 @@ import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
 import { type Problem, problem } from '../domain/problem.ts';
 import { makeMessages, messageCount, type PublishRequest, requestProblem } from '../domain/publish.ts';
-import { cronProblem, type HeaderRules, parsePublishSettings } from '../domain/publish-settings.ts';
+import {
+  cronProblem,
+  type HeaderRules,
+  type PublishSettings,
+  parsePublishSettings,
+} from '../domain/publish-settings.ts';
 import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-size.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
@@ -28,9 +33,14 @@ export interface Publication {
 }
 
 /** What was read of a publication: all that its messages will have in common, or why there will be none. */
-export type Draft = PublishRequest | { readonly problem: Problem };
+export type Draft = ReadPublication | { readonly problem: Problem };
 
-export type Planned = { readonly messages: readonly NewMessage[] } | { readonly problem: Problem };
+/** With the names of own headers that are no settings. */
+export type ReadPublication = PublishRequest & Pick<PublishSettings, 'unknownNames'>;
+
+export type Planned =
+  | { readonly messages: readonly NewMessage[]; readonly unknownNames: readonly string[] }
+  | { readonly problem: Problem };
 
 /** The topics that one request has named so far: each is looked up once. */
 export type NamedTopics = Map<string, Promise<Topic | null>>;
@@ -61,7 +71,8 @@ export class Publications {
     const tooMuch = this.sizeProblem([draft]);
     if (tooMuch) return tooMuch;
     const left = this.descendantsOf([draft]);
-    return typeof left === 'number' ? { messages: this.make(draft, account, left) } : left;
+    if (typeof left !== 'number') return left;
+    return { messages: this.make(draft, account, left), unknownNames: draft.unknownNames };
   }
 
   /**

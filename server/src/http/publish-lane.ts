@@ -5,9 +5,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
 import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
+import { misspeltProblem, misspeltSettings, misspeltWarning } from '../domain/misspelt-settings.ts';
 import type { Problem } from '../domain/problem.ts';
-import type { PublishRequest } from '../domain/publish.ts';
-import { type HeaderRules, SETTING_NAMES } from '../domain/publish-settings.ts';
+import { type HeaderRules, KNOWN_SETTINGS } from '../domain/publish-settings.ts';
 import { isForQstashClients } from '../domain/qstash.ts';
 import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
@@ -20,7 +20,13 @@ import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { descentOf } from './descent-of.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
-import { type NamedTopics, type Publication, type Publications, withDefaults } from './publications.ts';
+import {
+  type NamedTopics,
+  type Publication,
+  type Publications,
+  type ReadPublication,
+  withDefaults,
+} from './publications.ts';
 import { requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
@@ -43,6 +49,10 @@ export interface PublishLaneOptions {
   readonly bodies: BodyReader;
   readonly refusal: ApiContext['refusal'];
   readonly requests: Requests;
+  /** Whether a publish with a setting that looks misspelt is refused. */
+  readonly strictSettings: boolean;
+  /** It is not, and was accepted. */
+  readonly onMisspelt: (accountId: string, warning: string) => void;
 }
 
 /** Of a batch without a good element, so many are told why. */
@@ -98,7 +108,7 @@ export class PublishLane {
     const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
     const tier = tiers[principal.account.tier];
     await bodies.withBody(request, principal.account.id, this.#bodyLimit(tier), async (body) => {
-      const taken = takeSettings(target.destination, headerPrefix, SETTING_NAMES);
+      const taken = takeSettings(target.destination, headerPrefix, KNOWN_SETTINGS);
       const publication: Publication = {
         destination: taken.destination,
         queueName: target.queueName,
@@ -110,18 +120,21 @@ export class PublishLane {
         descent: NO_DESCENT,
       };
       if (target.call === 'schedule') {
-        sendJson(response, 201, { scheduleId: await schedules.make(publication, principal.account) });
+        const { scheduleId, unknownNames } = await schedules.make(publication, principal.account);
+        this.#warn(unknownNames, principal, response);
+        sendJson(response, 201, { scheduleId });
         return;
       }
       const reading = publications.read(publication, principal.account, new Map());
       const draft = reading instanceof Promise ? await reading : reading;
       if ('problem' in draft) throw apiError(draft);
-      const tooMuch = publications.sizeProblem([draft]);
-      if (tooMuch) throw apiError(tooMuch);
+      const wrong = this.#misspelt(draft) ?? publications.sizeProblem([draft]);
+      if (wrong) throw apiError(wrong);
       const left = publications.descendantsOf([draft]);
       if (typeof left !== 'number') throw apiError(left);
       const planned = publications.make(draft, principal.account, left);
       const results = await this.#accept(planned, principal, response);
+      this.#warn(draft.unknownNames, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
       // A copy for an endpoint repeats one of the same URL only.
@@ -140,9 +153,10 @@ export class PublishLane {
     const release = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
     try {
       batch.end();
-      const slots = await this.#makeBatch(batch.elements, request, principal);
+      const { slots, unknownNames } = await this.#makeBatch(batch.elements, request, principal);
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
+      this.#warn(unknownNames, principal, response);
       // Nothing accepted of something asked is a refusal, even though each element has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
       const isNew = results.some((result) => !result.deduplicated);
@@ -158,14 +172,14 @@ export class PublishLane {
     elements: readonly (BatchElement | ApiError)[],
     request: IncomingMessage,
     { account }: Principal,
-  ): Promise<Slot[]> {
+  ): Promise<{ slots: Slot[]; unknownNames: readonly string[] }> {
     const { publications, world } = this.#options;
     const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
     const caller = callerIp(request);
     const descent = descentOf(request, this.#options.rules);
     const topics: NamedTopics = new Map();
     const pieces = new ShortPieces(world.clock);
-    const drafts: (PublishRequest | ApiError)[] = [];
+    const drafts: (ReadPublication | ApiError)[] = [];
     for (const element of elements) {
       if (element instanceof ApiError) {
         drafts.push(element);
@@ -179,7 +193,8 @@ export class PublishLane {
         topics,
       );
       const draft = reading instanceof Promise ? await reading : reading;
-      drafts.push('problem' in draft ? apiError(draft) : draft);
+      const wrong = 'problem' in draft ? draft : this.#misspelt(draft);
+      drafts.push(wrong ? apiError(wrong) : (draft as ReadPublication));
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
     // Counted before any message is made: elements times endpoints is what a request could make at most.
@@ -197,7 +212,22 @@ export class PublishLane {
         if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
       }
     }
-    return slots;
+    return { slots, unknownNames: good.find(({ unknownNames }) => unknownNames.length > 0)?.unknownNames ?? [] };
+  }
+
+  #misspelt({ unknownNames }: ReadPublication): { readonly problem: Problem } | null {
+    const { strictSettings, headerPrefix } = this.#options;
+    return strictSettings ? misspeltProblem(unknownNames, headerPrefix) : null;
+  }
+
+  /** A setting that looks misspelt was accepted and means nothing: its caller is told, and so is the operator. */
+  #warn(unknownNames: readonly string[], { account }: Principal, response: ServerResponse): void {
+    if (unknownNames.length === 0) return;
+    const { headerPrefix, onMisspelt } = this.#options;
+    const warnings = misspeltSettings(unknownNames).map((each) => misspeltWarning(each, headerPrefix));
+    if (warnings.length === 0) return;
+    response.setHeader(`${headerPrefix}Warning`, warnings.join('; '));
+    onMisspelt(account.id, warnings[0]!);
   }
 
   async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {

@@ -5,6 +5,7 @@ import type { Account } from '../domain/account.ts';
 import { nextCronTime, parseCron } from '../domain/cron.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderList } from '../domain/message.ts';
+import { misspeltProblem } from '../domain/misspelt-settings.ts';
 import { isName, NAME_RULE } from '../domain/name.ts';
 import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
 import type { Schedule } from '../domain/schedule.ts';
@@ -22,6 +23,8 @@ export interface ScheduleMakerOptions {
   readonly publications: Publications;
   readonly headerPrefix: string;
   readonly rules: HeaderRules;
+  /** Whether a publish with a setting that looks misspelt is refused. */
+  readonly strictSettings: boolean;
 }
 
 export class ScheduleMaker {
@@ -31,9 +34,12 @@ export class ScheduleMaker {
     this.#options = options;
   }
 
-  /** Answers the id. A schedule that was there under the same id is replaced whole. */
-  async make(publication: Publication, account: Account): Promise<string> {
-    const { store, world, newId, publications, headerPrefix } = this.#options;
+  /** A schedule that was there under the same id is replaced whole. */
+  async make(
+    publication: Publication,
+    account: Account,
+  ): Promise<{ readonly scheduleId: string; readonly unknownNames: readonly string[] }> {
+    const { store, world, newId, publications, headerPrefix, strictSettings } = this.#options;
     const cronText = ownHeader(publication.headers, 'Cron', headerPrefix);
     const cron = parseCron(cronText ?? '');
     if (cronText === null || 'problem' in cron) {
@@ -44,6 +50,8 @@ export class ScheduleMaker {
     const queueName = this.#name('Queue-Name', publication);
     const plan = await publications.plan({ ...publication, queueName, scheduleId: id }, account);
     if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
+    const misspelt = strictSettings ? misspeltProblem(plan.unknownNames, headerPrefix) : null;
+    if (misspelt) throw new ApiError(misspelt.problem.code, misspelt.problem.message);
     await this.#requireRoom(id, account);
     const schedule: Schedule = {
       id,
@@ -61,7 +69,7 @@ export class ScheduleMaker {
       createdAt: world.clock.now(),
     };
     await store.saveSchedule(schedule);
-    return id;
+    return { scheduleId: id, unknownNames: plan.unknownNames };
   }
 
   /** Made by a delivery of ours, its own messages may not come back: it could make more of its kind at every tick. */

@@ -42,6 +42,20 @@ export function logClock(log: Log): (change: ClockChange) => void {
   };
 }
 
+/** Of so many misspelt settings one line each: an account cannot fill the log with them. */
+const REMEMBERED_MAX = 1000;
+
+/** A setting of a publish that looks misspelt, once for each account. */
+export function logMisspelt(log: Log): (accountId: string, warning: string) => void {
+  const told = new Set<string>();
+  return (accountId, warning) => {
+    const id = `${accountId} ${warning}`;
+    if (told.has(id) || told.size >= REMEMBERED_MAX) return;
+    told.add(id);
+    log.warn({ account: accountId }, `a publish has a setting that means nothing: ${warning}`);
+  };
+}
+
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
 export function logEngine(log: Log): (event: EngineEvent) => void {
   return (event) => {

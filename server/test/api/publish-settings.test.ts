@@ -209,3 +209,35 @@ test('PATCH /v2/topics/{nameOrId}: default headers are for every message, and th
   const cleared = await rider.manage<object>('PATCH', '/v2/topics/news', { headers: {} });
   assert.equal('headers' in cleared, false);
 });
+
+test('a header that looks like a misspelt setting is accepted with a warning that names the setting', async (t) => {
+  const rider = await startRider(t);
+  const warningOf = (answer: Awaited<ReturnType<typeof rider.publish>>) => {
+    assert.equal(answer.status, 201);
+    return answer.headers['service-warning'];
+  };
+  const retires = 'Service-Retires is not known and was ignored; did you mean Service-Retries?';
+  const headers = { 'Service-Delay': '1h', 'Service-Retires': '9' };
+  assert.equal(warningOf(await rider.publish(NOWHERE, { headers })), retires);
+  const element = { destination: NOWHERE, headers };
+  assert.equal(warningOf(await rider.batch([{ destination: NOWHERE }, element])), retires);
+  const cron = { headers: { 'Service-Cron': '0 9 * * *', 'Service-Retires': '9' } };
+  assert.equal(warningOf(await rider.call('POST', `/v2/schedules/${NOWHERE}`, cron)), retires);
+  const others = { 'Service-Delay': '1h', 'Service-Foo': '1', 'Service-Retried': '1', 'Service-Forward-Retires': '1' };
+  assert.equal(warningOf(await rider.publish(NOWHERE, { headers: others })), undefined);
+});
+
+test('with --strict-settings such a header is refused with 400, in a batch in its place', async (t) => {
+  const rider = await startRider(t, { flags: ['--strict-settings'] });
+  const headers = { 'Service-Retires': '9' };
+  const answer = await rider.publish(NOWHERE, { headers });
+  const expected = 'Service-Retires: is not known; did you mean Service-Retries?';
+  assert.equal(refusal(answer, 400, 'bad_header'), expected);
+  const cron = { headers: { ...headers, 'Service-Cron': '0 9 * * *' } };
+  refusal(await rider.call('POST', `/v2/schedules/${NOWHERE}`, cron), 400, 'bad_header');
+  const delayed = { destination: NOWHERE, headers: { 'Service-Delay': '1h', 'Service-Unheard-Of': '1' } };
+  const batch = await rider.batch([{ destination: NOWHERE, headers }, delayed]);
+  const [first, second] = batch.json<[{ code: string }, { messageId: string }]>();
+  assert.equal(first.code, 'bad_header');
+  assert.match(second.messageId, /^msg_/);
+});

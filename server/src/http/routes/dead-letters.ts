@@ -9,7 +9,7 @@ import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
 import { messageWeight } from '../../domain/page-weight.ts';
-import { cronProblem, headerLimits, parsePublishSettings, SETTING_NAMES } from '../../domain/publish-settings.ts';
+import { cronProblem, headerLimits, KNOWN_SETTINGS, parsePublishSettings } from '../../domain/publish-settings.ts';
 import { isSetting } from '../../domain/query-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
 import type { PageRequest, Principal, Store } from '../../store/store.ts';
@@ -241,7 +241,9 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
   /** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */
   function overridesOf(reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
     const prefix = rules.headerPrefix.toLowerCase();
-    const sent = rawHeaders(reply.request.raw).filter(([name]) => isSetting(name.toLowerCase(), prefix, SETTING_NAMES));
+    const sent = rawHeaders(reply.request.raw).filter(([name]) =>
+      isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS),
+    );
     if (!body && sent.length === 0) return null;
     return { ...body, headers: withDefaults(Object.entries(body?.headers ?? {}), sent) };
   }

@@ -1,0 +1,24 @@
+// Made from server/src/domain/setting-table.ts by "npm run docs". Change that file, not this one.
+
+/** Settings of one delivery: of a message, or of a callback. */
+export type DeliverySettingName = 'Method' | 'Retries' | 'Retry-Delay' | 'Delay' | 'Timeout' | `Forward-${string}`;
+
+/** The headers of a publish, without their prefix. */
+export type SettingName =
+  | DeliverySettingName
+  | `Callback-${DeliverySettingName}`
+  | `Failure-Callback-${DeliverySettingName}`
+  | 'Not-Before'
+  | 'Callback'
+  | 'Failure-Callback'
+  | 'Header-Forward'
+  | 'Label'
+  | 'Deduplication-Id'
+  | 'Content-Based-Deduplication'
+  | 'Flow-Control-Key'
+  | 'Flow-Control-Value'
+  | 'Order-Key'
+  | 'Redact-Fields'
+  | 'Cron'
+  | 'Schedule-Id'
+  | 'Queue-Name';

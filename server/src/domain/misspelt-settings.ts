@@ -1,0 +1,75 @@
+// Headers with our prefix that are no settings but look like misspelt ones: left without a word, `Service-Retires: 9` would
+// be accepted and mean nothing.
+
+import { nearestName } from './nearest-name.ts';
+import { type Problem, problem } from './problem.ts';
+import { SETTING_NAMES } from './setting-table.ts';
+
+export interface MisspeltSetting {
+  /** Without the prefix, as the caller wrote it. */
+  readonly name: string;
+  readonly meant: string;
+}
+
+/** So many unknown names of one message are looked at, each up to this length: the search for a near name costs time. */
+const LOOKED_AT_MAX = 4;
+const NAME_LENGTH_MAX = 64;
+
+const LOWER_NAMES = new Map(SETTING_NAMES.map((name) => [name.toLowerCase(), name]));
+const WHOLE_NAMES = [...LOWER_NAMES.keys()].filter((name) => !name.endsWith('-'));
+const FAMILIES = [...LOWER_NAMES.keys()].filter((name) => name.endsWith('-'));
+
+/** What every delivery carries. A receiver that passes its headers on gives them back to us. */
+const DELIVERED_NAMES: ReadonlySet<string> = new Set([
+  'message-id',
+  'retried',
+  'topic-name',
+  'caller-ip',
+  'signature',
+  'hops',
+  'descendants-left',
+]);
+
+/** `unknown`: names without the prefix that are no settings. */
+export function misspeltSettings(unknown: readonly string[]): MisspeltSetting[] {
+  return unknown.slice(0, LOOKED_AT_MAX).flatMap((name) => {
+    const meant = settingMeant(name.toLowerCase());
+    return meant === undefined ? [] : [{ name, meant }];
+  });
+}
+
+function settingMeant(lowerName: string): string | undefined {
+  if (lowerName.length > NAME_LENGTH_MAX || DELIVERED_NAMES.has(lowerName)) return undefined;
+  const whole = nearestName(lowerName, WHOLE_NAMES);
+  if (whole !== undefined) return LOWER_NAMES.get(whole);
+  const parts = lowerName.split('-');
+  for (const family of FAMILIES) {
+    // As many parts as the family has; what follows is the caller's.
+    const length = family.split('-').length - 1;
+    if (parts.length <= length) continue;
+    const start = `${parts.slice(0, length).join('-')}-`;
+    if (nearestName(start, [family]) === undefined) continue;
+    return LOWER_NAMES.get(family)! + parts.slice(length).join('-');
+  }
+  return undefined;
+}
+
+/** Why a publish with these names is refused where settings are strict, or null. */
+export function misspeltProblem(
+  unknown: readonly string[],
+  headerPrefix: string,
+): { readonly problem: Problem } | null {
+  const [first] = unknown.length === 0 ? [] : misspeltSettings(unknown);
+  if (!first) return null;
+  const [name, meant] = [shown(first.name, headerPrefix), shown(first.meant, headerPrefix)];
+  return problem('bad_header', `${name}: is not known; did you mean ${meant}?`);
+}
+
+export function misspeltWarning({ name, meant }: MisspeltSetting, headerPrefix: string): string {
+  return `${shown(name, headerPrefix)} is not known and was ignored; did you mean ${shown(meant, headerPrefix)}?`;
+}
+
+/** As visible ASCII, which a header can carry: the name may have come as JSON. */
+function shown(name: string, headerPrefix: string): string {
+  return headerPrefix + name.replaceAll(/[^\x21-\x7e]/g, '?');
+}
