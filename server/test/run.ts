@@ -9,6 +9,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { findChromium } from '../../console/test/browser.ts';
+import { preparePgbouncer } from './postgres/pgbouncer.ts';
 import { startTestServer } from './postgres/server.ts';
 import type { SummaryLine } from './summary-reporter.ts';
 
@@ -101,6 +102,7 @@ async function main(given: readonly string[]): Promise<number> {
     return 1;
   }
   if (files.some((file) => file.startsWith('console'))) prepareChromium();
+  if (files.some((file) => file.includes('pgbouncer'))) preparePgbouncer();
   const server = await startTestServer().catch((error: Error) => error);
   if (server instanceof Error) {
     process.stderr.write(`no PostgreSQL for the tests: ${server.message.trim()}\n`);

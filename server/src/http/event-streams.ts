@@ -186,8 +186,12 @@ export class EventStreams {
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.place)) served = await this.#send(accountId, audience, served, piece);
     } catch {
-      // The store is away: the readers come back when they see the connection end.
-      for (const { response } of served) response.destroy();
+      // The store is away: the readers come back when they see the connection end. They are gone at once, not when they
+      // are seen to be closed: a store that refuses at once would be asked again for them before anything else runs.
+      for (const reader of served) {
+        reader.response.destroy();
+        this.#remove(accountId, reader);
+      }
     }
     return [...audience.readers].some(isWaiting);
   }

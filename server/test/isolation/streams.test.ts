@@ -112,3 +112,25 @@ test('readers of one account that want the same share a read, and an account wit
   assert.ok(counted.get(busy.accountId)! <= 2, `${counted.get(busy.accountId)} reads for 20 readers`);
   assert.equal(counted.get(idle.accountId), undefined);
 });
+
+test('a store that refuses every read at once ends the live streams of a node, and everybody else is still answered', async (t) => {
+  const rider = await startRider(t);
+  const tail = (await openTail(t, rider)).read();
+  const { store } = rider.postrider;
+  const { journalEnd } = store;
+  let asked = 0;
+  const away: Store['journalEnd'] = async (accountId) => {
+    asked += 1;
+    // Were it asked for ever, nothing else would run, not even the end of this test.
+    if (asked > 100) return journalEnd(accountId);
+    throw new Error('away');
+  };
+  Object.assign(store, { journalEnd: away });
+  await rider.published('http://127.0.0.1:1/', { headers: LATER });
+  await waitFor('the stream to end', () => {
+    rider.clock.advance(100);
+    return tail.isEnded;
+  });
+  assert.ok(asked <= 3, `asked ${asked} times for one reader`);
+  assert.equal(await poolUsed(rider, 'streams'), 0);
+});

@@ -37,7 +37,7 @@ export function findInstallation(room: string): Installation {
   return { folder: join(copy, 'bin'), account };
 }
 
-function serverAccount(): Account | null {
+export function serverAccount(): Account | null {
   if (process.getuid?.() !== 0) return null;
   for (const name of ['postgres', 'nobody']) {
     const [uid, gid] = ['-u', '-g'].map((flag) => Number.parseInt(printed('id', [flag, name]), 10));

@@ -19,6 +19,9 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   '25006',
 ]);
 
+/** A statement that we prepared is not there, or one of another: the session is not ours, but lent by a pooler. */
+const NOT_OURS: ReadonlySet<string> = new Set(['26000', '42P05']);
+
 const DISK_FULL = '53100';
 
 /** Only what the server reports has a severity; the system's own codes, such as EPIPE, may look like one of its states. */
@@ -29,6 +32,10 @@ function sqlState(error: unknown): string | null {
 
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(sqlState(error) ?? '');
+}
+
+export function isNotOurs(error: unknown): boolean {
+  return NOT_OURS.has(sqlState(error) ?? '');
 }
 
 /** There is no connection any more; for a reason of its own, or because the server said that it ends it. */
@@ -43,7 +50,8 @@ export function toStoreError(error: unknown): Error {
   const state = sqlState(error);
   const { message } = error as Error;
   if (state === DISK_FULL) return new StoreUnavailable('full', message);
-  const isOurs = state !== null && !UNAVAILABLE.has(state) && !CONFLICTS.has(state) && !state.startsWith('08');
+  const isPassing = state === null || [UNAVAILABLE, CONFLICTS, NOT_OURS].some((states) => states.has(state));
+  const isOurs = !isPassing && !state.startsWith('08');
   return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
 }
 

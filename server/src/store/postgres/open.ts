@@ -7,8 +7,10 @@ import type { Clock } from '../../world.ts';
 import type { Inbox } from '../inbox.ts';
 import { pendingMigrations, readMigrations } from '../migrate.ts';
 import type { Store } from '../store.ts';
+import { clientConfig, NoAnswer, setUp } from './connection.ts';
 import { Database } from './database.ts';
-import { clientConfig, type Note, Pool } from './pool.ts';
+import { requireOwnSessions } from './own-session.ts';
+import { type Note, Pool } from './pool.ts';
 import { createPostgresStore, type PostgresStore } from './store.ts';
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
@@ -16,6 +18,7 @@ const VERSION_MIN = 14;
 /** A database that is just starting is waited for this long. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
+const START_NAME = 'postrider start';
 const MIGRATION_LOCK_MS_MAX = 10_000;
 
 export interface OpenOptions {
@@ -63,6 +66,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
 async function prepare(options: OpenOptions): Promise<{ channel: string }> {
   const client = await connect(options.url, options.timers);
   try {
+    await requireSessions(client, options);
     const database = new Database(client);
     await requireDurability(database, options.log);
     await underSchemaLock(database, async () => {
@@ -81,6 +85,7 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
   const client = await connect(options.url, options.timers);
   const close = () => client.end().catch(() => {});
   try {
+    await requireSessions(client, options);
     const database = new Database(client);
     await requireDurability(database, options.log);
     await underSchemaLock(database, () => migrate(database));
@@ -94,20 +99,32 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
 async function connect(url: string, timers: Clock): Promise<pg.Client> {
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
-    const client = new pg.Client(clientConfig(url, 'postrider start'));
+    const client = new pg.Client(clientConfig(url, START_NAME));
     // An error that nobody listens to would end the process; the statement under way reports it as well.
     client.on('error', () => {});
     try {
       await client.connect();
+      await setUp(client, { url, name: START_NAME, timers });
       return client;
     } catch (error) {
+      void client.end().catch(() => {});
       const { code, message } = error as { code?: string; message: string };
-      const isStarting = code === 'ECONNREFUSED' || code === '57P03';
+      const isStarting = code === 'ECONNREFUSED' || code === '57P03' || error instanceof NoAnswer;
       if (!isStarting || timers.monotonicMs() > endsAtMs) {
         throw new Error(`cannot reach PostgreSQL at ${shown(url)}: ${message || code}`);
       }
       await new Promise<void>((resolve) => timers.after(START_PAUSE_MS, resolve));
     }
+  }
+}
+
+/** Before anything is changed: nothing of ours would hold in a session that is lent to others as well. */
+async function requireSessions(client: pg.Client, { url, timers }: Pick<OpenOptions, 'url' | 'timers'>): Promise<void> {
+  const other = await connect(url, timers);
+  try {
+    await requireOwnSessions(client, other, timers);
+  } finally {
+    await other.end().catch(() => {});
   }
 }
 
@@ -120,7 +137,7 @@ export function shown(url: string): string {
 async function requireDurability(database: Database, log: Note): Promise<void> {
   const settings = await database.all<{ name: string; setting: string }>(
     `SELECT name, setting FROM pg_settings WHERE name IN
-       ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'server_version_num', 'track_activities')`,
+       ('fsync', 'full_page_writes', 'synchronous_standby_names', 'server_version_num', 'track_activities')`,
   );
   const of = new Map(settings.map(({ name, setting }) => [name, setting]));
   const version = Math.floor(Number(of.get('server_version_num')) / 10_000);
@@ -134,12 +151,6 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
           `Set ${name}=on and restart PostgreSQL.`,
       );
     }
-  }
-  if (of.get('synchronous_commit') !== 'on') {
-    throw new Error(
-      `synchronous_commit is ${of.get('synchronous_commit')} although this session asked for "on"; ` +
-        'is there a connection pooler in between that drops the options of a session?',
-    );
   }
   if (of.get('track_activities') === 'off') {
     throw new Error(

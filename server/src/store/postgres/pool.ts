@@ -5,16 +5,16 @@
 import pg from 'pg';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
-import { Database, typeParsers } from './database.ts';
-import { committing, isConflict, isLost, toStoreError } from './errors.ts';
+import { ACQUIRE_MS_MAX, ADDING, clientConfig, destroy, type Settings, setUp, WRITING, within } from './connection.ts';
+import { Database } from './database.ts';
+import { committing, isConflict, isLost, isNotOurs, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
+import { backendPid, requireOwnSessions, SharedSession } from './own-session.ts';
 
 const WRITERS_MAX = 7;
 /** One statement at a time. */
 const ADDERS_MAX = 1;
 const READERS_MAX = 4;
-/** How long to wait for a free connection, or for a new one. */
-const ACQUIRE_MS_MAX = 1500;
 const PING_EVERY_MS = 300;
 /** Away, if for so long neither the ping nor anything else was answered. */
 const SILENCE_MS_MAX = 800;
@@ -22,40 +22,7 @@ const SILENCE_MS_MAX = 800;
 const SECOND_LOOK_MS = 50;
 const RECONNECT_EVERY_MS = 250;
 const CONFLICT_TRIES_MAX = 10;
-
-/**
- * Every session of ours: a commit is on disk when it is answered; nothing is held for long that others wait for; plans
- * are made for the values and the tables at hand, because a plan made for an empty table is no plan for a full one.
- */
-const SESSION = [
-  'synchronous_commit=on',
-  'statement_timeout=30000',
-  // A node that stands still in the middle of a transaction holds up the others no longer than this; and nobody waits
-  // longer than a caller may.
-  'lock_timeout=1500',
-  'idle_in_transaction_session_timeout=3000',
-  'plan_cache_mode=force_custom_plan',
-  'tcp_keepalives_idle=10',
-  'tcp_keepalives_interval=5',
-  'tcp_keepalives_count=3',
-  'client_min_messages=warning',
-];
-
-/**
- * What writes knows its rows, by their keys or as the first of an index. It never reads a table through, nor all of an
- * index: those of a queue are full of rows that are gone, until they are vacuumed, and only an index scan learns to
- * pass over them.
- */
-const WRITING = [
-  'enable_seqscan=off',
-  'enable_bitmapscan=off',
-  'enable_hashjoin=off',
-  'enable_mergejoin=off',
-  'enable_incremental_sort=off',
-];
-
-/** What only adds rows chooses no index: one plan is right for all values and tables, and is not made at every call. */
-const ADDING = [...WRITING, 'plan_cache_mode=force_generic_plan'];
+const LISTENER_NAME = 'postrider listener';
 
 export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
 
@@ -71,27 +38,6 @@ export interface PoolOptions {
   readonly onBack: () => void;
 }
 
-export function clientConfig(url: string, name: string, settings: readonly string[] = []): pg.ClientConfig {
-  const given = new URL(url).searchParams.get('options');
-  const options = [given, ...[...SESSION, ...settings].map((setting) => `-c ${setting}`)].filter(Boolean).join(' ');
-  return {
-    connectionString: withoutOptions(url),
-    application_name: name,
-    options,
-    connectionTimeoutMillis: ACQUIRE_MS_MAX,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    types: typeParsers,
-  };
-}
-
-/** Ours and the user's are given together; in the URL, theirs would win over ours. */
-function withoutOptions(url: string): string {
-  const parsed = new URL(url);
-  parsed.searchParams.delete('options');
-  return parsed.href;
-}
-
 /** The connection was lost in the middle of a transaction: it is certain that nothing of it took place. */
 class CutOff extends Error {
   constructor(cause: unknown) {
@@ -105,8 +51,11 @@ export class Pool {
   readonly #options: PoolOptions;
   #pools: Record<Role, pg.Pool>;
   /** Every connection there is, so that those that hang can be cut off. */
-  readonly #clients = new Set<pg.PoolClient>();
+  readonly #clients = new Set<pg.ClientBase>();
+  /** Their server processes: no two connections may have the same. */
+  readonly #pids = new Map<pg.ClientBase, number>();
   #listener: pg.Client | null = null;
+  #listenerPid = 0;
   /** What the listener was asked last: one thing after the other. */
   #asked: Promise<unknown> = Promise.resolve();
   #isAway = false;
@@ -171,7 +120,7 @@ export class Pool {
   notify(payload: string): void {
     const listener = this.#listener;
     if (!listener || this.#isAway) return;
-    this.#ask(listener, 'SELECT pg_notify($1, $2)', [this.#options.channel, payload]).catch(() => {});
+    this.#ask(() => listener.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload])).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -211,20 +160,25 @@ export class Pool {
       const isLost = toStoreError(error) instanceof StoreUnavailable;
       if (!isLost) this.#answeredAtMs = this.#options.timers.monotonicMs();
       client.release(isLost);
+      if (isNotOurs(error) && this.#listener) this.#lose(this.#listener);
       throw error;
     }
   }
 
   #open(): Record<Role, pg.Pool> {
-    const open = (name: string, max: number, settings: readonly string[] = []) => {
-      const pool = new pg.Pool({ ...clientConfig(this.#options.url, name, settings), max, idleTimeoutMillis: 30_000 });
-      pool.on('connect', (client) => {
+    const { url, timers } = this.#options;
+    const open = (name: string, max: number, settings: Settings = new Map()) => {
+      // The hook is waited for, which its type does not say; when it rejects, the connection is closed.
+      const onConnect = async (client: pg.ClientBase): Promise<void> => {
         // One that breaks while somebody has it, but between two of its statements, tells nobody else; and an error that
         // nobody listens to would end the process. The next statement fails.
         client.on('error', () => {});
-        this.#clients.add(client as pg.PoolClient);
-      });
-      pool.on('remove', (client) => this.#clients.delete(client as pg.PoolClient));
+        this.#clients.add(client);
+        client.on('end', () => this.#forget(client));
+        this.#notePid(client, await setUp(client, { url, name, settings, timers }));
+      };
+      const pool = new pg.Pool({ ...clientConfig(url, name), max, idleTimeoutMillis: 30_000, onConnect });
+      pool.on('remove', (client) => this.#forget(client));
       // Of a connection nobody uses: the pool has dropped it, and whoever wants one gets another.
       pool.on('error', () => {});
       return pool;
@@ -238,15 +192,24 @@ export class Pool {
   }
 
   async #listen(): Promise<void> {
-    const { url, channel, onNotification } = this.#options;
-    const listener = new pg.Client(clientConfig(url, 'postrider listener'));
+    const { url, timers, channel, onNotification } = this.#options;
+    const listener = new pg.Client(clientConfig(url, LISTENER_NAME));
     // Also before it is connected: an error that nobody listens to would end the process.
     listener.on('error', () => this.#lose(listener));
     listener.on('end', () => this.#lose(listener));
     listener.on('notification', ({ payload }) => onNotification(payload ?? ''));
     try {
       await listener.connect();
-      await listener.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      this.#listenerPid = await setUp(listener, { url, name: LISTENER_NAME, timers });
+      const other = await this.#pools.heartbeat.connect();
+      await requireOwnSessions(listener, other, timers).then(
+        () => other.release(),
+        (error: Error) => {
+          other.release(error);
+          throw error;
+        },
+      );
+      await within(listener.query(`LISTEN ${pg.escapeIdentifier(channel)}`), ACQUIRE_MS_MAX, timers);
     } catch (error) {
       destroy(listener);
       throw error;
@@ -256,10 +219,23 @@ export class Pool {
     this.#answeredAtMs = this.#options.timers.monotonicMs();
   }
 
-  #ask(listener: pg.Client, sql: string, values: readonly string[] = []): Promise<unknown> {
-    const asked = this.#asked.then(() => listener.query(sql, [...values]));
+  #ask<T>(work: () => Promise<T>): Promise<T> {
+    const asked = this.#asked.then(work);
     this.#asked = asked.catch(() => {});
     return asked;
+  }
+
+  #notePid(client: pg.ClientBase, pid: number): void {
+    const isShared = pid === this.#listenerPid || [...this.#pids.values()].includes(pid);
+    if (!isShared) return void this.#pids.set(client, pid);
+    // Whether it is so is found out for sure before anything goes on.
+    if (this.#listener) this.#lose(this.#listener);
+    throw new SharedSession('two connections have the same server process');
+  }
+
+  #forget(client: pg.ClientBase): void {
+    this.#clients.delete(client);
+    this.#pids.delete(client);
   }
 
   #schedulePing(): void {
@@ -272,10 +248,11 @@ export class Pool {
     if (!listener) return;
     const { timers } = this.#options;
     const askedAtMs = timers.monotonicMs();
-    const answer = this.#ask(listener, 'SELECT 1').then(
-      () => {
+    const answer = this.#ask(() => backendPid(listener)).then(
+      (pid) => {
         this.#answeredAtMs = timers.monotonicMs();
-        return true;
+        // A pooler whose mode was changed has lent our session to somebody else.
+        return pid === this.#listenerPid;
       },
       () => false,
     );
@@ -297,6 +274,7 @@ export class Pool {
   #lose(listener: pg.Client): void {
     if (this.#isClosed || this.#listener !== listener) return;
     this.#listener = null;
+    this.#listenerPid = 0;
     this.#isAway = true;
     this.#cancelPing();
     this.#options.log('error', {}, 'the database does not answer; trying again until it does');
@@ -304,6 +282,7 @@ export class Pool {
     const pools = Object.values(this.#pools);
     const clients = [...this.#clients];
     this.#clients.clear();
+    this.#pids.clear();
     this.#pools = this.#open();
     for (const client of clients) destroy(client);
     for (const pool of pools) void pool.end().catch(() => {});
@@ -312,11 +291,14 @@ export class Pool {
 
   async #comeBack(): Promise<void> {
     const { timers, log, onBack } = this.#options;
+    let isTold = false;
     while (!this.#isClosed) {
       try {
         await this.#listen();
         break;
-      } catch {
+      } catch (error) {
+        if (error instanceof SharedSession && !isTold) log('error', {}, error.message);
+        isTold ||= error instanceof SharedSession;
         await new Promise<void>((resolve) => {
           this.#cancelPing = timers.after(RECONNECT_EVERY_MS, resolve);
         });
@@ -328,9 +310,4 @@ export class Pool {
     this.#schedulePing();
     onBack();
   }
-}
-
-/** At once, without a word to the other side: it may not be listening. */
-function destroy(client: pg.ClientBase): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
