@@ -1,5 +1,5 @@
 // Stands between a socket and undici, and bounds what a receiver can make us hold and do before its answer has ended:
-// interim answers, the head, chunk extensions, trailers. A head is handed on when it is whole, so that one that comes
+// interim answers, the head, chunks, their extensions, trailers. A head is handed on when it is whole, so that one that comes
 // byte by byte costs what it holds and no more. Interim answers and trailers are not handed on: nobody here wants them.
 
 import type { Socket } from 'node:net';
@@ -112,11 +112,13 @@ class Answer {
       this.#rest = PASS_ON;
       return bytes;
     }
-    const chunks = new ChunkFollower(eachMax('answerFramingBytes'));
+    const chunks = new ChunkFollower(eachMax('answerFramingBytes'), eachMax('answerChunks'));
     this.#rest = (rest) => {
       const passedOn = chunks.pass(rest);
       if (chunks.isOverLimit) {
-        const words = `chunk extensions and trailers are larger than ${kib('answerFramingBytes')}`;
+        const words = chunks.hasTooManyChunks
+          ? `answer has more than ${eachMax('answerChunks')} chunks`
+          : `chunk extensions and trailers are larger than ${kib('answerFramingBytes')}`;
         this.failure = new AnswerTooLargeError(words);
       }
       return passedOn;

@@ -1,4 +1,4 @@
-// Follows a body in chunks as it passes, to know where its trailers are and how much of it is extensions. It takes the
+// Follows a body in chunks as it passes, to know where its trailers are, how much of it is extensions and how many chunks there are. It takes the
 // trailers out and leaves the rest as it is; what is no chunk it leaves to the parser behind it, which refuses it.
 
 const LINE_FEED = 0x0a;
@@ -17,16 +17,23 @@ export class ChunkFollower {
   #sizeDigits = 0;
   /** Extensions and trailers may have so many bytes more. */
   #leftBytes: number;
+  /** So many chunks more: each one costs the parser behind a call, however short it is. */
+  #leftChunks: number;
   /** Of the line of the trailers that is being read, without its end. */
   #lineBytes = 0;
 
-  constructor(framingBytesMax: number) {
+  constructor(framingBytesMax: number, chunksMax: number) {
     this.#leftBytes = framingBytesMax;
+    this.#leftChunks = chunksMax;
   }
 
-  /** There were too many extensions and trailers: nothing behind what was passed on shall be read. */
+  /** There were too many extensions, trailers or chunks: nothing behind what was passed on shall be read. */
   get isOverLimit(): boolean {
-    return this.#leftBytes < 0;
+    return this.#leftBytes < 0 || this.#leftChunks < 0;
+  }
+
+  get hasTooManyChunks(): boolean {
+    return this.#leftChunks < 0;
   }
 
   /** What shall be read of these bytes. */
@@ -81,6 +88,7 @@ export class ChunkFollower {
   }
 
   #endLine(): void {
+    if (this.#size > 0) this.#leftChunks -= 1;
     this.#state = this.#size === 0 ? 'trailers' : 'data';
     this.#size += LINE_BREAK.length;
   }

@@ -291,6 +291,7 @@ export const BUDGETS = budgets({
     each: 16 * KIB,
     beyond: 'the answer ends there, with its body cut',
   },
+  answerChunks: { what: 'Chunks of an answer', unit: 'chunks', each: 2048, beyond: 'the answer is cut there' },
   answerBodyBytes: { what: 'Body of an answer', unit: 'bytes', each: 64 * KIB, beyond: 'the rest is not read' },
   answers: {
     what: 'Answers that are coming in: bodies, and heads that are not whole yet',

@@ -104,6 +104,23 @@ for (const [what, start, block] of [
   });
 }
 
+test('an answer in chunks of one byte is read up to a number of chunks, and the rest is cut off', async (t) => {
+  const rider = await startRider(t);
+  const max = eachMax('answerChunks');
+  let count = max;
+  const receiver = await startRawReceiver(t, (socket) => {
+    socket.write(`${CHUNKED}${'1\r\nx\r\n'.repeat(count)}`);
+    if (count === max) socket.write('0\r\n\r\n');
+    else pour(socket, '1\r\nx\r\n'.repeat(1_000));
+  });
+  const whole = await attemptAt(rider, receiver.url);
+  assert.deepEqual([whole.responseBody?.length, whole.isResponseBodyCut], [max, undefined]);
+  count = 1;
+  const cut = await attemptAt(rider, receiver.url);
+  assert.deepEqual([cut.state, cut.responseBody?.length, cut.isResponseBodyCut], ['DELIVERED', max, true]);
+  await waitFor('the connection to be cut off', () => receiver.open.size === 0);
+});
+
 test('chunk extensions and trailers within their limit are passed over, however they are cut, on one connection', async (t) => {
   const rider = await startRider(t);
   const answer = `${CHUNKED}5;a=b;c="d"\r\nhello\r\n1\r\n!\r\n0;last\r\nX-T: 1\r\nX-U: 2\r\n\r\n`;

@@ -62,6 +62,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   keptHeaders: 'isolation/answer-headers.test.ts',
   answerHeaderBytes: 'isolation/answer-headers.test.ts',
   answerFramingBytes: 'isolation/answer-headers.test.ts',
+  answerChunks: 'isolation/answer-headers.test.ts',
   answerBodyBytes: 'delivery/misbehaving.test.ts',
   answers: 'isolation/answer-headers.test.ts',
   acceptedAtOnce: 'isolation/accepting.test.ts',
