@@ -10,7 +10,7 @@ import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { EgressPolicy } from './delivery/egress.ts';
 import { listenAddresses, parseAllowList } from './delivery/egress.ts';
-import { Engine } from './delivery/engine.ts';
+import { Engine, type EngineEvent } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { type NodeFacts, whyNothingIsAccepted, whyNothingIsMade, whyNotReady } from './domain/acceptance.ts';
 import { nodeMax } from './domain/budgets.ts';
@@ -53,11 +53,11 @@ import { openStore, storeFiles, storePlace } from './open-store.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
 import { createLog, type Log, logClock, logEngine, logGone, logMisspelt } from './telemetry/log.ts';
-import { countEngine, countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
+import { countEngine, countingStore, Metrics, messageCounters, showClock } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
 import { jobRunner } from './upkeep/jobs.ts';
-import { heartbeat, orphans } from './upkeep/leases.ts';
+import { heartbeat, orphans, strays } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
 import { scheduleTimes } from './upkeep/schedule-times.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
@@ -190,8 +190,10 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     deduplicationWindowMs: config.deduplicationWindowMs,
     sizeLimits,
   });
-  const noteInLog = logEngine(log);
-  const noteInMetrics = countEngine(metrics, messages);
+  const observers = [logEngine(log), countEngine(metrics, messages)];
+  const observe = (event: EngineEvent) => {
+    for (const each of observers) each(event);
+  };
   const sender = createUndiciSender({
     world,
     policy,
@@ -200,6 +202,8 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     ...(options.network && { network: options.network }),
   });
   for (const [name, pool] of Object.entries(sender.pools)) metrics.pool(name, pool);
+  // Without a slot nothing is claimed, and nothing leased at acceptance; the upkeep goes on.
+  const slots = config.role === 'api' ? 0 : config.concurrency;
   const engine = new Engine({
     node,
     store,
@@ -209,15 +213,15 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     tiers,
     style: { headerPrefix, userAgent: `postrider/${VERSION}` },
     limits: {
-      // Without a slot nothing is claimed, and nothing leased at acceptance; the upkeep goes on.
-      concurrency: config.role === 'api' ? 0 : config.concurrency,
+      concurrency: slots,
       accountConcurrency: config.accountConcurrency,
       hostConcurrency: config.hostConcurrency,
       bodyBytes: nodeMax('inFlightBytes'),
     },
     heartbeat: heartbeat(store, node, clock),
-    upkeep: (recovery) => [
+    upkeep: (recovery, isUnderWay) => [
       orphans(store, node, recovery),
+      strays({ store, slots, isUnderWay, onGivenBack: (count) => observe({ kind: 'strays', count }) }),
       retention(store, tiers, () => clock.isProven),
       scheduleTimes(store, clock),
       jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
@@ -237,10 +241,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
       onSkipped: (schedule, why) =>
         log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
     }),
-    observe: (event) => {
-      noteInLog(event);
-      noteInMetrics(event);
-    },
+    observe,
   });
 
   const countFault = metrics.counter('postrider_faults_total', 'Faults of the server that were met and logged.');
@@ -290,14 +291,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     'Messages of all accounts that wait for a person, because they may have brought the server down; counted every 5 seconds.',
     () => engine.messagesHeld,
   );
-  metrics.gauge('postrider_clock_believed', '1 while the wall clock is believed, 0 after it has jumped.', () =>
-    clock.isBelieved ? 1 : 0,
-  );
-  metrics.gauge(
-    'postrider_clock_ahead_seconds',
-    'How far the wall clock is ahead of the time that is believed.',
-    () => clock.aheadMs / 1000,
-  );
+  showClock(metrics, clock);
   metrics.gauge('postrider_ready', '1 while the node accepts what is published, as far as it knows; else 0.', () =>
     whyNotReady(facts(), true) ? 0 : 1,
   );

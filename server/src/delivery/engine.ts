@@ -34,6 +34,8 @@ export type EngineEvent =
       readonly settlement: Settlement;
       readonly result: SettleResult;
     }
+  /** Claims that this node did not know of were given back. */
+  | { readonly kind: 'strays'; readonly count: number }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 
 export interface EngineOptions {
@@ -47,7 +49,7 @@ export interface EngineOptions {
   readonly limits: EngineLimits;
   /** Without one, the claims of this node are its own for ever. */
   readonly heartbeat: Heartbeat | null;
-  readonly upkeep: (recovery: CrashRecovery) => readonly Upkeep[];
+  readonly upkeep: (recovery: CrashRecovery, isUnderWay: (lease: string) => boolean) => readonly Upkeep[];
   /** Makes the messages of some of the schedules that are due; answers when to come again, or null: when there is one. */
   readonly fireSchedules: (wallNow: number) => Promise<number | null>;
   readonly observe: (event: EngineEvent) => void;
@@ -95,7 +97,7 @@ export class Engine {
       wake: () => this.#claims.wake(),
     });
     this.#upkeep = options
-      .upkeep(this.#recovery)
+      .upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined)
       .map((task) => this.#loop(task.name, () => task.run(world.clock.now())));
     store.onWork(() => this.#wake());
     // It has observed its trouble.

@@ -2,6 +2,7 @@
 // it. docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
 
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';
+import { SINK_BUDGETS } from './sink-budgets.ts';
 
 /** Bodies of attempts under way up to this size are not counted: they come to little, and never wait for large ones. */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
@@ -56,8 +57,7 @@ export const BUDGETS = budgets({
     unit: 'bytes',
     account: 'share',
     node: 96 * MIB,
-    beyond:
-      'the message waits; messages of other accounts start. One that is larger than its share goes alone, beside the pool',
+    beyond: 'the message waits; those of other accounts start. One larger than its share goes alone, beside the pool',
   },
   uploads: {
     what: 'Request bodies that are being received or processed',
@@ -92,6 +92,12 @@ export const BUDGETS = budgets({
     account: 'share',
     node: 256 * MIB,
     beyond: '429 `share_used` for the account, 503 `overloaded` when the node is full',
+  },
+  doubtedLeases: {
+    what: 'Leases that PostgreSQL may have written without saying so, remembered until the connection that carried them is over',
+    unit: 'leases',
+    each: 20_000,
+    beyond: 'the oldest are forgotten; if they were written, the look for claims that nobody knows of finds them',
   },
   headerBytes: {
     what: 'Headers of a delivery, names and values together, whichever way they came',
@@ -370,24 +376,7 @@ export const BUDGETS = budgets({
     node: 64 * MIB,
     beyond: 'the connection for which most is held is destroyed, first those that take nothing',
   },
-  sinkRequests: {
-    what: 'Requests that the sink of `dev` keeps to be looked at',
-    unit: 'requests',
-    node: 200,
-    beyond: 'the oldest is forgotten',
-  },
-  sinkBodyBytes: {
-    what: 'Body of a request that the sink keeps',
-    unit: 'bytes',
-    each: 64 * KIB,
-    beyond: 'the rest is not kept',
-  },
-  sinkCounts: {
-    what: 'Messages whose tries `/dev/sink/fail` counts',
-    unit: 'messages',
-    node: 1000,
-    beyond: 'the oldest is forgotten',
-  },
+  ...SINK_BUDGETS,
   idleConnections: {
     what: 'Connections to destinations that wait a few seconds for the next message',
     unit: 'connections',

@@ -26,6 +26,12 @@ export interface RecoveryStore {
   orphanedClaims(node: string): Promise<readonly Claim[]>;
 
   /**
+   * The leases of this node that the store does not keep for it any more, up to `limit` of all it has: they are under way, or
+   * the node was never told of them.
+   */
+  strayClaims(limit: number): Promise<readonly string[]>;
+
+  /**
    * Leases to this node one message that must start alone and whose time has come: the one that has waited for longest.
    * Nothing else hands these out. The caller sees to it that nothing else starts.
    */

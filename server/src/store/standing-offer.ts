@@ -33,6 +33,8 @@ export class StandingOffer {
   #leaseNumber = 0;
   /** Leased at acceptance and not yet handed to the engine, by lease; null until the commit is through. */
   readonly #promised = new Map<string, { readonly message: NewMessage; claim: Claim | null }>();
+  /** Prefixes of leases that are being made. */
+  readonly #leasing = new Set<string>();
   /** What the engine's last request still allows, and of that what the database is not being asked for. */
   #budget = new SlotBudget(NO_SLOTS);
   #offer = this.#budget;
@@ -106,6 +108,21 @@ export class StandingOffer {
     const lease = `${this.newLeasePrefix()}${this.#leaseEnd}`;
     this.#promised.set(lease, { message, claim: null });
     return lease;
+  }
+
+  /** What `work` leases is kept by the store until it has answered. */
+  async leasing<T>({ leasePrefix }: Pick<Heir, 'leasePrefix'>, work: () => Promise<T>): Promise<T> {
+    this.#leasing.add(leasePrefix);
+    try {
+      return await work();
+    } finally {
+      this.#leasing.delete(leasePrefix);
+    }
+  }
+
+  /** Whether it was leased and not handed out yet: the engine cannot know of it. */
+  keeps(lease: string): boolean {
+    return this.#promised.has(lease) || this.#leasing.has(lease.slice(0, lease.lastIndexOf('.')));
   }
 
   /** To whom something may be leased that no offer names. */
@@ -196,11 +213,14 @@ export class StandingOffer {
    * once more, and is the reason why the database is asked again.
    */
   async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
-    const askFor = async (asked: SlotBudget) => {
+    const askFor = (asked: SlotBudget) => {
       this.#setAsked(asked);
-      const reply = await ask(asked.limits(), this.newLeasePrefix());
-      for (const claim of reply.claims) this.#promise(claim);
-      return reply;
+      const leasePrefix = this.newLeasePrefix();
+      return this.leasing({ leasePrefix }, async () => {
+        const reply = await ask(asked.limits(), leasePrefix);
+        for (const claim of reply.claims) this.#promise(claim);
+        return reply;
+      });
     };
     const waiting = this.#waiting;
     this.#waiting = 0;

@@ -63,6 +63,10 @@ export function logEngine(log: Log): (event: EngineEvent) => void {
       log.error({ err: event.error, during: event.during }, 'the engine could not go on and will try again');
       return;
     }
+    if (event.kind === 'strays') {
+      log.warn({ count: event.count }, 'messages were leased to this node without its knowing; they were given back');
+      return;
+    }
     const { claim, outcome, settlement, result } = event;
     const { message } = claim;
     const { attempt, next } = settlement;

@@ -188,6 +188,23 @@ export function countingStore(
   };
 }
 
+interface ShownClock {
+  readonly isBelieved: boolean;
+  readonly aheadMs: number;
+}
+
+/** What the node goes by, and how far the wall clock is from it. */
+export function showClock(metrics: Metrics, clock: ShownClock): void {
+  metrics.gauge('postrider_clock_believed', '1 while the wall clock is believed, 0 after it has jumped.', () =>
+    clock.isBelieved ? 1 : 0,
+  );
+  metrics.gauge(
+    'postrider_clock_ahead_seconds',
+    'How far the wall clock is ahead of the time that is believed.',
+    () => clock.aheadMs / 1000,
+  );
+}
+
 /** Counts attempts, ends and callbacks as the engine reports them. */
 export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounters): (event: EngineEvent) => void {
   const attempts = metrics.counter(
@@ -202,9 +219,14 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     'postrider_engine_troubles_total',
     'Times the engine could not go on and tried again.',
   );
+  const strays = metrics.counter(
+    'postrider_stray_claims_total',
+    'Messages that were leased to this node without its knowing, and given back.',
+  );
   const seconds = metrics.counter('postrider_attempt_seconds_total', 'Time spent in attempts.');
   return (event) => {
     if (event.kind === 'trouble') return trouble(`during="${event.during}"`);
+    if (event.kind === 'strays') return strays(undefined, event.count);
     const { attempt, next } = event.settlement;
     const status = attempt.status === null ? 'none' : `${Math.floor(attempt.status / 100)}xx`;
     attempts(`outcome="${attempt.outcome}",status="${status}"`);

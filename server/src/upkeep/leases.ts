@@ -1,5 +1,6 @@
 // Keeps this node's claims alive, and ends the claims of nodes that are not.
 
+import { eachMax } from '../domain/budgets.ts';
 import type { Claim } from '../domain/message.ts';
 import type { Recovery } from '../store/recovery-store.ts';
 import type { Store } from '../store/store.ts';
@@ -36,6 +37,41 @@ export interface Recoverer {
   settleCrash(claims: readonly Claim[]): Promise<void>;
   /** No node is dead whose claims are still to be ended. */
   noteLook(found: Recovery): void;
+}
+
+/** How often a node looks for claims of its own that it does not know of; two looks must have found one. */
+export const STRAY_LOOK_MS = 10_000;
+
+/** That one look finds, beside all that can be under way. */
+const PIECE_MAX = 2000;
+
+export interface StrayOptions {
+  readonly store: Pick<Store, 'strayClaims' | 'release'>;
+  /** How many can be under way. */
+  readonly slots: number;
+  readonly isUnderWay: (lease: string) => boolean;
+  readonly onGivenBack: (count: number) => void;
+}
+
+/**
+ * Gives back what is leased to this node without its knowing, because an answer was lost: it lives, so that nobody takes
+ * over for it. Two looks, because one may meet a claim that is just being handed over.
+ */
+export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) {
+  let found = new Set<string>();
+  return {
+    name: 'stray claims',
+    async run(now: number): Promise<number> {
+      const leases = await store.strayClaims(slots + PIECE_MAX);
+      const unknown = leases.filter((lease) => !isUnderWay(lease));
+      const again = unknown.filter((lease) => found.has(lease));
+      found = new Set(unknown);
+      const rows = eachMax('upkeepRows');
+      for (let at = 0; at < again.length; at += rows) await store.release(again.slice(at, at + rows), now);
+      if (again.length > 0) onGivenBack(again.length);
+      return STRAY_LOOK_MS;
+    },
+  };
 }
 
 /** Ends the claims of one dead node after the other. */

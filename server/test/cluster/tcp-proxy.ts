@@ -40,6 +40,11 @@ export class TcpProxy {
     for (const wire of this.#wires) wire.hold();
   }
 
+  /** As `blackhole`, for the connections that there are now: new ones are let through. */
+  holdPresent(): void {
+    for (const wire of this.#wires) wire.hold();
+  }
+
   /** Every connection breaks, at once and for both sides. New ones are let through. */
   cut(): void {
     for (const wire of this.#wires) wire.break();

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import type { Store } from '../../src/store/store.ts';
+import { strays } from '../../src/upkeep/leases.ts';
 import {
   ACCOUNT,
   callbackTo,
@@ -11,6 +13,8 @@ import {
   messages,
   NOW,
   OK,
+  QUEUE,
+  queued,
   RETENTION,
   SECOND,
   settlementOf,
@@ -57,6 +61,78 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.equal(await a.stateOf(cancelled), 'cancelled');
       assert.equal(await a.stateOf(delivered), 'delivered');
       assert.deepEqual(await a.claimedIds(NOW), []);
+    });
+  });
+
+  describe('claims that their own node does not know of', () => {
+    const looking = (store: Store, underWay: ReadonlySet<string>) => {
+      const given: number[] = [];
+      const task = strays({
+        store,
+        slots: 100,
+        isUnderWay: (lease) => underWay.has(lease),
+        onGivenBack: (count) => given.push(count),
+      });
+      return { given, look: () => task.run(NOW) };
+    };
+
+    test('two looks give them back, one does not; what is under way stays, and so does what is of other nodes', async ({
+      a,
+      b,
+    }) => {
+      const [lost, inQueue, known, others] = [message(), queued(), message(), message()] as const;
+      await b.store.accept([others], NOW);
+      await b.claimOne(NOW);
+      await a.store.accept([lost, inQueue, known], NOW);
+      const claims = await a.claims(NOW);
+      const ofKnown = claims.find((claim) => claim.message.id === known.id)!;
+      const { given, look } = looking(a.store, new Set([ofKnown.lease]));
+      await look();
+      assert.deepEqual(given, []);
+      assert.equal(await a.stateOf(lost), 'claimed');
+      await look();
+      assert.deepEqual(given, [2]);
+      assert.deepEqual((await b.claimedIds(NOW)).toSorted(), [lost.id, inQueue.id].toSorted());
+      assert.equal(await a.stateOf(known), 'claimed');
+      assert.equal(await a.stateOf(others), 'claimed');
+      assert.deepEqual(await a.store.settle([settlementOf(ofKnown, OK, NOW)], NOW), ['settled']);
+      await look();
+      assert.deepEqual(given, [2], 'each is given back once');
+    });
+
+    test('what the store still keeps for its node is not among them, until it is handed out', async ({ a }) => {
+      await a.claims(NOW);
+      await a.store.accept([message()], NOW);
+      assert.deepEqual(await a.store.strayClaims(10), []);
+      const claim = await a.claimOne(NOW);
+      assert.deepEqual(await a.store.strayClaims(10), [claim.lease]);
+      await a.store.settle([settlementOf(claim, OK, NOW)], NOW);
+      assert.deepEqual(await a.store.strayClaims(10), []);
+    });
+
+    test('looks beside claims, settlements and heads that take over find nothing', async ({ a }) => {
+      await a.store.accept([...messages(10), ...messages(10, { queueName: QUEUE })], NOW);
+      const underWay = new Set<string>();
+      const { given, look } = looking(a.store, underWay);
+      let left = 20;
+      while (left > 0) {
+        const claiming = a.claims(NOW, { slots: 3 }).then((claims) => {
+          for (const { lease } of claims) underWay.add(lease);
+          return claims;
+        });
+        const [claims] = await Promise.all([claiming, look().then(look)]);
+        const settlements = claims.map((claim) => settlementOf(claim, OK, NOW));
+        await Promise.all([a.store.settle(settlements, NOW, { takesOver: [ACCOUNT] }), look().then(look)]);
+        for (const { lease } of claims) underWay.delete(lease);
+        left -= claims.length;
+      }
+      assert.deepEqual(given, []);
+    });
+
+    test('no more are asked for than a look may find', async ({ a }) => {
+      await a.store.accept(messages(5), NOW);
+      await a.claims(NOW);
+      assert.equal((await a.store.strayClaims(3)).length, 3);
     });
   });
 

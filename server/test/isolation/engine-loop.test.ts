@@ -21,6 +21,7 @@ const BESIDE = [
   ['retention', 'deleteExpired', 30_000],
   ['bulk operations', 'runningJobs', 2000],
   ['orphaned claims', 'orphanedClaims', 5000],
+  ['stray claims', 'strayClaims', 10_000],
 ] as const;
 
 for (const [what, verb, everyMs] of BESIDE) {

@@ -25,6 +25,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   plannedBytes: 'isolation/request-size.test.ts',
   inboxMessages: 'isolation/inbox.test.ts',
   inboxBytes: 'isolation/inbox.test.ts',
+  doubtedLeases: 'store/postgres-doubts.test.ts',
   headerBytes: 'isolation/header-bytes.test.ts',
   settingLength: 'isolation/header-bytes.test.ts',
   topicHeaders: 'isolation/topics.test.ts',

@@ -171,7 +171,8 @@ export class Client {
       (error) => {
         if (!this.#underWay.delete(underWay)) return;
         if (!(error instanceof StoreUnavailable)) throw error;
-        on.refused();
+        if (error.reason === 'doubtful') on.lost();
+        else on.refused();
       },
     );
   }

@@ -116,6 +116,11 @@ export class Cluster {
         const by = change.kind === 'doubted' ? change.aheadMs : change.movedMs;
         this.say(`${this.nameOf(node)}: the clock is ${change.kind}, ${by} ms`);
       },
+      runUnheard: (node, commands) => {
+        this.note('answer of the store lost');
+        this.say(`${this.nameOf(node)} does not hear an answer`);
+        this.model.leasedUnknown(node.id, () => this.#runBatch(node, commands));
+      },
       runBatch: (node, commands) => this.#runBatch(node, commands),
       observe: (node, event) => this.#observe(node, event),
       onSend: (node, jobs) => {
@@ -261,6 +266,11 @@ export class Cluster {
 
   #observe(node: SimulatedNode, event: EngineEvent): void {
     if (event.kind === 'attempt') return;
+    if (event.kind === 'strays') {
+      this.note('claims given back that a node did not know of');
+      this.say(`${this.nameOf(node)} gives back ${event.count} it did not know of`);
+      return;
+    }
     this.say(`${this.nameOf(node)} has trouble ${event.during}: ${(event.error as Error).message}`);
     if (!(event.error instanceof StoreUnavailable)) this.report(`${event.during}: ${event.error}`);
   }

@@ -49,6 +49,7 @@ const EDGES = [
   'settle lost to a takeover',
   'orphan takeover',
   'release',
+  'claims given back that a node did not know of',
   'callback made',
   'failure callback made',
 ] as const;
@@ -64,6 +65,7 @@ const FAULTS = [
   'freeze',
   'node taken for dead while it lives',
   'store away',
+  'answer of the store lost',
   'stop',
   'stop that cuts attempts off',
   'clock set forward',

@@ -63,6 +63,9 @@ export class Model {
     this.#note = note;
   }
 
+  /** Leases whose node was not told of them. */
+  readonly #unknown = new Set<string>();
+
   get open(): number {
     const { total, delivered, failed, cancelled } = this.sums;
     return total - delivered - failed - cancelled;
@@ -74,6 +77,19 @@ export class Model {
 
   claimedBy(node: string): Entry[] {
     return [...this.claimed].filter((entry) => entry.node === node);
+  }
+
+  /** What this work leases to the node, the node will not know of. */
+  leasedUnknown<T>(node: string, work: () => T): T {
+    const before = new Set(this.claimedBy(node).map(({ lease }) => lease));
+    const result = work();
+    for (const { lease } of this.claimedBy(node)) if (!before.has(lease)) this.#unknown.add(lease!);
+    return result;
+  }
+
+  /** Without what its node was not told of. */
+  knownTo(node: string): Entry[] {
+    return this.claimedBy(node).filter(({ lease }) => !this.#unknown.has(lease!));
   }
 
   accepted(command: AcceptCommand): void {
@@ -268,7 +284,7 @@ export class Model {
   }
 
   #checkCaps(entry: Entry, node: string): void {
-    const held = this.claimedBy(node);
+    const held = this.knownTo(node);
     const counts = [
       ['the node', held.length, this.#limits.concurrency],
       [entry.host, held.filter(({ host }) => host === entry.host).length, this.#limits.hostConcurrency],
@@ -285,7 +301,7 @@ export class Model {
 
   /** Of the places of a node and of a host an account takes as many as stay free after it; of the last, one. */
   #checkShare(entry: Entry, node: string): void {
-    const held = this.claimedBy(node);
+    const held = this.knownTo(node);
     const pools = [
       ['the node', held, this.#limits.concurrency],
       [entry.host, held.filter(({ host }) => host === entry.host), this.#limits.hostConcurrency],

@@ -12,7 +12,7 @@ import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { StoredTime } from '../../src/store/time-store.ts';
-import { heartbeat, orphans } from '../../src/upkeep/leases.ts';
+import { heartbeat, orphans, strays } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
@@ -33,6 +33,8 @@ export interface NodeWorld {
   readonly runBatch: (node: SimulatedNode, commands: readonly Command[]) => readonly Reply[];
   /** What the file has kept of the time. */
   readonly storedTime: () => StoredTime;
+  /** The same, and the node never hears of it. */
+  readonly runUnheard: (node: SimulatedNode, commands: readonly Command[]) => void;
   readonly observe: (node: SimulatedNode, event: EngineEvent) => void;
   readonly onClockChange: (node: SimulatedNode, change: ClockChange) => void;
   readonly onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void;
@@ -105,8 +107,14 @@ export class SimulatedNode {
       style: { headerPrefix: HEADER_PREFIX, userAgent: 'simulation' },
       limits,
       heartbeat: heartbeat(store, id, this.time),
-      upkeep: (recovery) => [
+      upkeep: (recovery, isUnderWay) => [
         orphans(store, id, recovery),
+        strays({
+          store,
+          slots: limits.concurrency,
+          isUnderWay,
+          onGivenBack: (count) => world.observe(this, { kind: 'strays', count }),
+        }),
         retention(store, tiers, () => this.time.isProven),
         scheduleTimes(store, this.time),
       ],
@@ -153,7 +161,7 @@ export class SimulatedNode {
             commands,
             run: () => {
               if (!this.#calls.delete(call)) return;
-              const replies = this.isCutOff ? commands.map(() => AWAY) : this.#world.runBatch(this, commands);
+              const replies = this.isCutOff ? this.#cutOff(commands) : this.#world.runBatch(this, commands);
               this.clock.after(chance.below(3), () => resolve(replies));
             },
           };
@@ -168,6 +176,14 @@ export class SimulatedNode {
       close: async () => {},
     };
   }
+
+  /** The store is not reached; or it is, and only its answer is lost. */
+  #cutOff(commands: readonly Command[]): readonly Reply[] {
+    if (!this.#world.chance.isTrue(20)) return commands.map(() => AWAY);
+    this.#world.runUnheard(this, commands);
+    return commands.map(() => LOST);
+  }
 }
 
+const LOST: Reply = { error: 'the answer was lost', reason: 'doubtful' };
 const AWAY: Reply = { error: 'the store is away', reason: 'full' };

@@ -95,6 +95,8 @@ export class Trouble {
 
   #reconnect(node: SimulatedNode): void {
     node.isCutOff = false;
+    // As after every connection that was lost: something may have been written that it does not know of.
+    node.hearOfOthers();
     node.undisturbedSinceMs = this.#cluster.timeline.nowMs;
   }
 
@@ -107,7 +109,8 @@ export class Trouble {
         this.#cluster.say(`${name} has stopped`);
         const left = this.#cluster.model.claimedBy(node.id).map(({ id }) => id);
         const wasDisturbed = node.isCutOff || node.undisturbedSinceMs > startedAtMs;
-        if (left.length > 0 && !wasDisturbed) this.#cluster.report(`${name} has stopped and still holds ${left}`);
+        const known = this.#cluster.model.knownTo(node.id).map(({ id }) => id);
+        if (known.length > 0 && !wasDisturbed) this.#cluster.report(`${name} has stopped and still holds ${known}`);
         if (!this.#cluster.nodes.has(node)) return;
         this.#cluster.end(node, left);
         this.#restartAfter(this.#chance.between(500, 8000));

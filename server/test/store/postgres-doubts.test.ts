@@ -4,10 +4,19 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import pg from 'pg';
+import { eachMax } from '../../src/domain/budgets.ts';
+import type { Database } from '../../src/store/postgres/database.ts';
+import { Doubts } from '../../src/store/postgres/doubts.ts';
+import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
+import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
-import { ACCOUNT, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
-import { type Node, withNodes } from '../conformance/harness.ts';
+import { systemWorld } from '../../src/world.ts';
+import { TcpProxy } from '../cluster/tcp-proxy.ts';
+import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
+import { Node, withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
+import { waitFor } from '../http/wait.ts';
+import { sharedServer } from '../postgres/server.ts';
 
 const TTL_MS = 10_000;
 
@@ -81,3 +90,76 @@ test('what was leased by an acceptance whose answer was lost is given back', () 
     assert.equal(await a.stateOf(due), 'claimed');
     await assertGivenBack(a, b, due.id);
   }));
+
+/** So late that nobody could expect it any more: the time by which a node forgets things has gone on by so much. */
+const LATE_MS = 75_000;
+
+test('an acceptance that the database got 75 s late is given back', async (t) => {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const url = new URL(server.url(name));
+  const proxy = await TcpProxy.start(Number(url.port));
+  t.after(() => proxy.close());
+  url.port = String(proxy.port);
+  const { clock } = systemWorld();
+  let passedMs = 0;
+  const timers = {
+    now: () => clock.now(),
+    wallNow: () => clock.wallNow(),
+    machineNow: () => clock.machineNow(),
+    asleepMs: () => clock.asleepMs(),
+    monotonicMs: () => clock.monotonicMs() + passedMs,
+    after: (ms: number, fire: () => void) => clock.after(ms, fire),
+    soon: (fire: () => void) => clock.soon(fire),
+  };
+  const open = { timers, log: () => {}, knownForMs: 0 };
+  const a = new Node('nod_a', await openPostgresStore({ ...open, url: url.href, node: 'nod_a' }));
+  t.after(() => a.store.close());
+  const b = new Node('nod_b', await openPostgresStore({ ...open, url: server.url(name), node: 'nod_b' }));
+  t.after(() => b.store.close());
+  await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  // So that it has room to offer, and a connection by which it accepts.
+  await a.claims(NOW);
+  await a.store.accept([message({ dueAt: NOW + TTL_MS })], NOW);
+  proxy.holdPresent();
+  const late = message();
+  await assertDoubtful(a.store.accept([late], NOW));
+  await waitFor('the database to answer again', async () => {
+    await a.store.heartbeat(a.name, TTL_MS).catch(() => null);
+    return a.store.orphanedClaims(a.name).then(
+      () => true,
+      () => false,
+    );
+  });
+  passedMs = LATE_MS;
+  await a.store.orphanedClaims(a.name);
+  await a.store.orphanedClaims(a.name);
+  assert.equal(await b.stateOf(late), null);
+  proxy.heal();
+  await waitFor('the late acceptance', async () => (await b.stateOf(late)) === 'claimed');
+  await assertGivenBack(a, b, late.id);
+});
+
+test('no more doubts are kept than the table allows: the oldest go', async () => {
+  const asked: (readonly string[])[] = [];
+  // Finds nothing claimed, and the session of every doubt still there.
+  const database = {
+    all: async (sql: string, ...values: readonly string[][]) => {
+      if (sql.includes('pg_stat_activity')) return [{ pid: 7 }];
+      asked.push(values[1]!);
+      return [];
+    },
+  } as unknown as Database;
+  const max = eachMax('doubtedLeases');
+  const doubts = new Doubts();
+  const error = Object.assign(new CommitInDoubt('lost'), { session: 7 });
+  const leases = Array.from({ length: max + 5 }, (_, index) => `nod_a.${index}`);
+  for (const lease of leases) doubts.addLeases([lease], error);
+  assert.equal(await doubts.release(database, 'nod_a', NOW), false);
+  assert.deepEqual(asked, [leases.slice(5)]);
+  assert.equal(doubts.isEmpty, false);
+  doubts.addLeases(['nod_a.refused'], new StoreUnavailable('unavailable', 'away'));
+  await doubts.release(database, 'nod_a', NOW);
+  assert.ok(!asked[1]!.includes('nod_a.refused'), 'what was certainly not written leaves no doubt');
+});

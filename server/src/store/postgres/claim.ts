@@ -337,6 +337,16 @@ export async function release(
   return now;
 }
 
+/** Those of a node, in any order. */
+export async function leasesOf(database: Database, node: string, limit: number): Promise<string[]> {
+  const rows = await database.all<{ lease: string }>(
+    "SELECT lease FROM messages WHERE state = 'claimed' AND node = $1 LIMIT $2",
+    node,
+    limit,
+  );
+  return rows.map(({ lease }) => lease);
+}
+
 /** All claims of one node that is gone by the database's own clock, without their bodies. */
 export async function orphanedClaims(database: Database, node: string): Promise<Claim[]> {
   const rows = await database.all<ClaimRow>(

@@ -2,50 +2,108 @@
 // messages are leased to a node that lives, so that nobody takes them over, and that does not know of them, so that
 // they are never sent. They are given back as soon as the database answers again.
 
+import { eachMax } from '../../domain/budgets.ts';
 import { release } from './claim.ts';
 import type { Database } from './database.ts';
-
-/** A transaction of ours that is still under way on the other side has ended by then, one way or the other. */
-const DOUBT_MS = 60_000;
+import { CommitInDoubt } from './errors.ts';
 
 interface Doubt {
   readonly leases: readonly string[];
   /** Of leases made by one claim, whose number is not known. */
   readonly prefix: string | null;
-  readonly untilMs: number;
+  /**
+   * The database's process on the other end of the connection that was lost. As long as there is one, it may still get the
+   * commit, however late. Null where the commit itself was answered.
+   */
+  readonly session: number | null;
 }
 
 export class Doubts {
   #doubts: Doubt[] = [];
+  #count = 0;
 
   get isEmpty(): boolean {
     return this.#doubts.length === 0;
   }
 
-  addLeases(leases: readonly string[], nowMs: number): void {
-    if (leases.length > 0) this.#doubts.push({ leases, prefix: null, untilMs: nowMs + DOUBT_MS });
-  }
-
-  addPrefix(prefix: string, nowMs: number): void {
-    this.#doubts.push({ leases: [], prefix, untilMs: nowMs + DOUBT_MS });
-  }
-
-  /** Gives back what was leased after all; answers whether there was any. Asked again until no doubt is left. */
-  async release(database: Database, node: string, now: number, nowMs: number): Promise<boolean> {
-    const doubts = this.#doubts;
-    const leases = doubts.flatMap((doubt) => doubt.leases);
-    for (const { prefix } of doubts) {
-      if (prefix === null) continue;
-      const rows = await database.all<{ lease: string }>(
-        // '/' is the character behind '.'.
-        "SELECT lease FROM messages WHERE state = 'claimed' AND node = $1 AND lease > $2 || '.' AND lease < $2 || '/'",
-        node,
-        prefix,
-      );
-      leases.push(...rows.map(({ lease }) => lease));
+  /** Of an acceptance that failed. Only one that was not answered leaves a doubt: else nothing was written. */
+  addLeases(leases: readonly string[], error: unknown): void {
+    if (leases.length > 0 && error instanceof CommitInDoubt) {
+      this.#add({ leases, prefix: null, session: error.session });
     }
+  }
+
+  /** Of a claim that failed; `isWritten`, when only what followed its commit was not answered. */
+  addPrefix(prefix: string, error: unknown, isWritten = false): void {
+    const isDoubtful = error instanceof CommitInDoubt;
+    if (isWritten || isDoubtful) this.#add({ leases: [], prefix, session: isDoubtful ? error.session : null });
+  }
+
+  /**
+   * Gives back what was leased after all; answers whether there was any. To be asked again until no doubt is left: one is
+   * over when its session was over before the look.
+   */
+  async release(database: Database, node: string, now: number): Promise<boolean> {
+    const doubts = this.#doubts;
+    const open = await openSessions(database, doubts);
+    const leases = [
+      ...doubts.flatMap((doubt) => doubt.leases),
+      ...(await claimedBy(
+        database,
+        node,
+        doubts.flatMap(({ prefix }) => prefix ?? []),
+      )),
+    ];
     const isAny = leases.length > 0 && (await release(database, leases, node, now)) !== null;
-    this.#doubts = this.#doubts.filter(({ untilMs }) => untilMs > nowMs);
+    const looked = new Set(doubts);
+    // Of those that came meanwhile, nothing is known.
+    this.#keep(
+      this.#doubts.filter((doubt) => !looked.has(doubt) || (doubt.session !== null && open.has(doubt.session))),
+    );
     return isAny;
   }
+
+  #add(doubt: Doubt): void {
+    this.#doubts.push(doubt);
+    this.#count += size(doubt);
+    const max = eachMax('doubtedLeases');
+    // The oldest go first: `strayClaims` finds what becomes of them.
+    let gone = 0;
+    while (this.#count > max && gone < this.#doubts.length) {
+      this.#count -= size(this.#doubts[gone]!);
+      gone += 1;
+    }
+    if (gone > 0) this.#doubts = this.#doubts.slice(gone);
+  }
+
+  #keep(doubts: Doubt[]): void {
+    this.#doubts = doubts;
+    this.#count = doubts.reduce((sum, doubt) => sum + size(doubt), 0);
+  }
+}
+
+/** The leases that were made with one of these prefixes. */
+async function claimedBy(database: Database, node: string, prefixes: readonly string[]): Promise<string[]> {
+  if (prefixes.length === 0) return [];
+  const rows = await database.all<{ lease: string }>(
+    `SELECT lease FROM messages
+       WHERE state = 'claimed' AND node = $1 AND regexp_replace(lease, '[.][^.]*$', '') = ANY ($2::text[])`,
+    node,
+    prefixes,
+  );
+  return rows.map(({ lease }) => lease);
+}
+
+/** Which of their sessions there still are. Behind a pooler none is found; then `strayClaims` finds what comes late. */
+async function openSessions(database: Database, doubts: readonly Doubt[]): Promise<ReadonlySet<number>> {
+  const sessions = new Set(doubts.flatMap(({ session }) => session ?? []));
+  if (sessions.size === 0) return sessions;
+  const rows = await database.all<{ pid: number }>('SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])', [
+    ...sessions,
+  ]);
+  return new Set(rows.map(({ pid }) => pid));
+}
+
+function size({ leases }: Doubt): number {
+  return Math.max(1, leases.length);
 }

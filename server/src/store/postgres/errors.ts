@@ -55,6 +55,16 @@ export function toStoreError(error: unknown): Error {
   return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
 }
 
+/** The connection was lost before a commit was answered: nobody knows what became of it, or what will. */
+export class CommitInDoubt extends StoreUnavailable {
+  /** The database's process that was asked, if it is known. */
+  session: number | null = null;
+
+  constructor(message: string) {
+    super('doubtful', message);
+  }
+}
+
 /**
  * For the statement that commits: when the connection is lost before it is answered, nobody knows what became of it. An
  * error that the server itself reports says that nothing did, unless it reports that it goes away.
@@ -63,6 +73,6 @@ export async function committing<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw isLost(error) ? new StoreUnavailable('doubtful', (error as Error).message) : error;
+    throw isLost(error) ? new CommitInDoubt((error as Error).message) : error;
   }
 }

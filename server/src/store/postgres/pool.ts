@@ -7,7 +7,7 @@ import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
 import { ACQUIRE_MS_MAX, ADDING, clientConfig, destroy, type Settings, setUp, WRITING, within } from './connection.ts';
 import { Database } from './database.ts';
-import { committing, isConflict, isLost, isNotOurs, toStoreError } from './errors.ts';
+import { CommitInDoubt, committing, isConflict, isLost, isNotOurs, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
 import { backendPid, requireOwnSessions, SharedSession } from './own-session.ts';
 
@@ -158,6 +158,7 @@ export class Pool {
       return result;
     } catch (error) {
       const isLost = toStoreError(error) instanceof StoreUnavailable;
+      if (error instanceof CommitInDoubt) error.session = processOf(client);
       if (!isLost) this.#answeredAtMs = this.#options.timers.monotonicMs();
       client.release(isLost);
       if (isNotOurs(error) && this.#listener) this.#lose(this.#listener);
@@ -310,4 +311,9 @@ export class Pool {
     this.#schedulePing();
     onBack();
   }
+}
+
+/** The database's process on the other end, as it said when the connection was made. */
+function processOf(client: pg.ClientBase): number | null {
+  return (client as unknown as { processID: number | null }).processID;
 }

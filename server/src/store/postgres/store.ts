@@ -9,12 +9,12 @@ import { countInPieces } from '../count-in-pieces.ts';
 import { Inbox } from '../inbox.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import { StandingOffer } from '../standing-offer.ts';
-import { type AcceptAnswer, type Store, StoreUnavailable } from '../store.ts';
+import type { AcceptAnswer, Store } from '../store.ts';
 import { type Heir, takingOver } from '../succession.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import { accountVerbs, type Rest } from './account-verbs.ts';
 import { claimAlone, recovery, releaseHeld } from './alone.ts';
-import { Claimer, lookAround, orphanedClaims, release } from './claim.ts';
+import { Claimer, leasesOf, lookAround, orphanedClaims, release } from './claim.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
@@ -145,14 +145,11 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   });
 
   /** What may have been leased although the answer never came is given back later. */
-  async function leasing<T>({ leasePrefix }: Heir, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      doubts.addPrefix(leasePrefix, timers.monotonicMs());
+  const leasing = <T>(heir: Heir, work: () => Promise<T>): Promise<T> =>
+    offer.leasing(heir, work).catch((error: unknown) => {
+      doubts.addPrefix(heir.leasePrefix, error);
       throw error;
-    }
-  }
+    });
 
   async function settleInLine(
     settlements: readonly Settlement[],
@@ -160,10 +157,12 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     takesOver: readonly string[],
   ): Promise<SettleReply> {
     const estate = offer.estate(takesOver);
-    const write = () => pool.transaction((database) => settle(database, settlements, now, estate));
-    const reply = await (estate ? leasing(estate, write) : write());
-    offer.inherit(reply.claims);
-    return reply;
+    const write = async () => {
+      const reply = await pool.transaction((database) => settle(database, settlements, now, estate));
+      offer.inherit(reply.claims);
+      return reply;
+    };
+    return estate ? leasing(estate, write) : write();
   }
 
   async function accept(
@@ -180,11 +179,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       reply = await (isPlainAccept(command) ? accepting : acceptingInLine).call(command);
     } catch (error) {
       offer.drop(leases);
-      if (error instanceof StoreUnavailable)
-        doubts.addLeases(
-          leases.filter((lease) => lease !== null),
-          timers.monotonicMs(),
-        );
+      doubts.addLeases(
+        leases.filter((lease) => lease !== null),
+        error,
+      );
       throw error;
     }
     offer.confirm(messages, leases, reply.accounts, now);
@@ -198,9 +196,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
 
   // Real time is right here: it only says which window of a flow key a start no longer counts in.
-  const releaseDoubts = writing((database: Database) =>
-    doubts.release(database, node, timers.now(), timers.monotonicMs()),
-  );
+  const releaseDoubts = writing((database: Database) => doubts.release(database, node, timers.now()));
 
   const store: Store = {
     accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
@@ -208,15 +204,21 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       const nowMs = timers.monotonicMs();
       if (nowMs - lookedAtMs >= knownForMs) offer.forgetDue();
       return offer.claimDue(request, async (limits, leasePrefix) => {
+        let isWritten = false;
+        const claiming: typeof transaction = async (work) => {
+          const result = await transaction(work);
+          isWritten = true;
+          return result;
+        };
         try {
-          const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, transaction, read);
+          const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, claiming, read);
           lookedAtMs = nowMs;
           if (reply.claims.length > 0) noteJournal();
           // What we have no room for, others may.
           if (reply.hasMore) hints.work();
           return reply;
         } catch (error) {
-          doubts.addPrefix(leasePrefix, timers.monotonicMs());
+          doubts.addPrefix(leasePrefix, error, isWritten);
           throw toStoreError(error);
         }
       });
@@ -244,6 +246,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     claimAlone(now) {
       const to = offer.heir();
       return leasing(to, () => writing(claimAlone)(to, now));
+    },
+    async strayClaims(limit) {
+      const leases = await reading(leasesOf)(node, limit);
+      return leases.filter((lease) => !offer.keeps(lease));
     },
     recovery: reading(recovery),
     onWork: (listener) => offer.onWork(listener),

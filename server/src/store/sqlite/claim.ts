@@ -341,6 +341,16 @@ export function release(database: Database, leases: readonly string[], node: str
   return dueAt;
 }
 
+/** Those of a node, in any order. */
+export function leasesOf(database: Database, node: string, limit: number): string[] {
+  const rows = database.all<{ lease: string }>(
+    "SELECT lease FROM messages WHERE state = 'claimed' AND node = ? LIMIT ?",
+    node,
+    limit,
+  );
+  return rows.map(({ lease }) => lease);
+}
+
 /** All claims of one node that is gone, without their bodies. */
 export function orphanedClaims(database: Database, node: string, aliveAt: number): Claim[] {
   for (let at = ''; ; ) {

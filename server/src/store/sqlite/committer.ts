@@ -154,5 +154,5 @@ function answer(waiting: Waiting, reply: Reply): void {
 }
 
 function toError({ error, reason }: FailedReply): Error {
-  return reason === 'full' || reason === 'unavailable' ? new StoreUnavailable(reason, error) : new Error(error);
+  return reason === null || reason === 'unreadable' ? new Error(error) : new StoreUnavailable(reason, error);
 }

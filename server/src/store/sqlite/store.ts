@@ -87,8 +87,12 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
         canWait && offer.isCaughtUp(now)
           ? committer.callSometime('settle', settlements, now, estate)
           : committer.call('settle', settlements, now, estate);
-      const { results, dueAt, claims } = await settling;
-      offer.inherit(claims);
+      const written = async () => {
+        const reply = await settling;
+        offer.inherit(reply.claims);
+        return reply;
+      };
+      const { results, dueAt } = await (estate ? offer.leasing(estate, written) : written());
       noteDue(dueAt);
       noteJournal();
       return results;
@@ -110,7 +114,14 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     // A file belongs to one process: there is no other node to tell of.
     listNodes: async () => [{ ...about, id: node, startedAt, aliveUntil, isAlive: aliveUntil > clock.now() }],
     orphanedClaims: (id) => call('orphanedClaims', id, clock.monotonicMs()),
-    claimAlone: (now) => call('claimAlone', offer.heir(), now),
+    async strayClaims(limit) {
+      const leases = await call('leasesOf', node, limit);
+      return leases.filter((lease) => !offer.keeps(lease));
+    },
+    claimAlone(now) {
+      const heir = offer.heir();
+      return offer.leasing(heir, () => call('claimAlone', heir, now));
+    },
     recovery: () => call('recovery'),
     onWork: (listener) => offer.onWork(listener),
     onJournal(listener) {

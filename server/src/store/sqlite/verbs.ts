@@ -10,7 +10,7 @@ import * as accounts from './accounts.ts';
 import { ActivityCounts, activity, foldActivity } from './activity.ts';
 import { claimAlone, recovery, releaseHeld } from './alone.ts';
 import type { Books } from './books.ts';
-import { type ClaimCommand, Claimer, orphanedClaims, release } from './claim.ts';
+import { type ClaimCommand, Claimer, leasesOf, orphanedClaims, release } from './claim.ts';
 import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
 import { brokenText, SQLITE, sqliteCode } from './errors.ts';
@@ -65,6 +65,7 @@ export function createVerbs(database: Database) {
     scheduleTimes: on(time.scheduleTimes),
     moveSchedules: on(time.moveSchedules),
     orphanedClaims: (node: string, aliveAt: number): Claim[] => orphanedClaims(database, node, aliveAt),
+    leasesOf: on(leasesOf),
     claimAlone: writing(claimAlone),
     recovery: on(recovery),
     releaseHeld: writing(releaseHeld),
@@ -158,10 +159,13 @@ export interface Command {
   readonly args: readonly unknown[];
 }
 
-/** Why a command failed, where that is known: what it needs is full, its thread is away, or its file cannot be read. */
-export type FailureReason = 'full' | 'unavailable' | 'unreadable';
+/**
+ * Why a command failed, where that is known: what it needs is full, its thread is away, its file cannot be read, or its
+ * answer was lost.
+ */
+export type FailureReason = 'full' | 'unavailable' | 'unreadable' | 'doubtful';
 
-/** This command changed nothing; the others of its batch are not concerned. */
+/** This command changed nothing, unless it is doubtful; the others of its batch are not concerned. */
 export interface FailedReply {
   readonly error: string;
   readonly reason: FailureReason | null;

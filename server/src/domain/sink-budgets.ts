@@ -1,0 +1,24 @@
+// The rows of the table of budgets that are about the sink of `dev`. The table is budgets.ts.
+
+import { KIB } from './budget.ts';
+
+export const SINK_BUDGETS = {
+  sinkRequests: {
+    what: 'Requests that the sink of `dev` keeps to be looked at',
+    unit: 'requests',
+    node: 200,
+    beyond: 'the oldest is forgotten',
+  },
+  sinkBodyBytes: {
+    what: 'Body of a request that the sink keeps',
+    unit: 'bytes',
+    each: 64 * KIB,
+    beyond: 'the rest is not kept',
+  },
+  sinkCounts: {
+    what: 'Messages whose tries `/dev/sink/fail` counts',
+    unit: 'messages',
+    node: 1000,
+    beyond: 'the oldest is forgotten',
+  },
+};
