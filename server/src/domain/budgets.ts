@@ -67,6 +67,7 @@ export const BUDGETS = budgets({
     beyond:
       '429 `share_used` for the account, 503 `overloaded` when the node is full; a body that brings less than 16 KiB in 10 seconds is cut off with 408 `body_too_slow`',
   },
+  bodyPieces: { what: 'Pieces of a few bytes of a body', unit: 'pieces', each: 2048, beyond: '413 `body_in_pieces`' },
   plannedMessages: {
     what: 'Messages that one request makes: elements of a batch, one for each endpoint of a topic',
     unit: 'messages',

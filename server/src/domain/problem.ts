@@ -39,6 +39,7 @@ export const PROBLEMS = {
   not_held: [409, 'Only a held message can be released, and this one is not.'],
   queue_not_empty: [409, 'The queue has messages that have not ended; cancel them first, or say force=true.'],
   limit_exceeded: [412, "The request is over one of the limits of the account's tier."],
+  body_in_pieces: [413, 'The body came in too many short pieces. Send it in larger chunks.'],
   request_too_large: [413, 'The request as a whole is over the hard limit of the server.'],
   unsupported_encoding: [415, 'The request body is compressed; bodies are passed on as they are and never unpacked.'],
   misdirected: [421, 'In development: the request is for a host name that this server does not answer to.'],

@@ -2,8 +2,10 @@
 // is announced is taken from the budget before any of it is read; who sends next to nothing is cut off.
 
 import type { IncomingMessage } from 'node:http';
+import { eachMax } from '../domain/budgets.ts';
 import type { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
+import { CountedRequest } from './counted-request.ts';
 import { ApiError, poolError } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 
@@ -110,6 +112,7 @@ export class BodyReader {
         upload.bytes += chunk.length;
         try {
           if (upload.bytes > limit.bytesMax) throw limit.error();
+          if (request instanceof CountedRequest && request.isInPieces) throw inPieces();
           hold(Math.max(0, upload.bytes - held));
           take(chunk);
         } catch (error) {
@@ -168,6 +171,11 @@ function tooSlow(): ApiError {
     'body_too_slow',
     `the body came too slowly: less than ${WINDOW_BYTES_MIN} bytes in ${WINDOW_MS / 1000} seconds`,
   );
+}
+
+function inPieces(): ApiError {
+  const max = eachMax('bodyPieces');
+  return new ApiError('body_in_pieces', `the body came in more than ${max} pieces of a few bytes; send larger chunks`);
 }
 
 function refuseEncoding(request: IncomingMessage): void {

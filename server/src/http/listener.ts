@@ -9,6 +9,7 @@ import type { Api } from './api.ts';
 import { internalProblem } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
 import type { Console } from './console.ts';
+import { CountedRequest } from './counted-request.ts';
 import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { OwnHosts } from './own-hosts.ts';
 import type { PublishLane } from './publish-lane.ts';
@@ -62,6 +63,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   };
   const server = createServer(
     {
+      IncomingMessage: CountedRequest,
       maxHeaderSize: eachMax('headBytes'),
       headersTimeout: times.headMs,
       requestTimeout: times.requestMs,
@@ -138,8 +140,8 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
     response.writeHead(status, { ...headers, ...length }).write(text);
     connections.destroyAfter(request.socket, times.refusedMs);
-    // Whoever sends next to nothing would not stop for long.
-    if (problem.code === 'body_too_slow') return void response.end();
+    // Whoever sends next to nothing would not stop for long; and to read on in short pieces is what was refused.
+    if (problem.code === 'body_too_slow' || problem.code === 'body_in_pieces') return void response.end();
     let discardedBytes = 0;
     // Closed at once, the connection would be reset before the answer is read.
     request.on('data', (chunk: Buffer) => {

@@ -204,6 +204,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
 /** Not to be had by asking; each is shown elsewhere, or would be a fault. */
 const NOT_PROVOKED: readonly ProblemCode[] = [
   'share_used', // in ../isolation/
+  'body_in_pieces', // in ../isolation/uploads.test.ts
   'body_too_slow', // in ../isolation/uploads.test.ts
   'topic_empty', // a topic goes with its last endpoint
   'message_held', // takes three crashes

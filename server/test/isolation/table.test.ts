@@ -21,6 +21,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   dueFlowKeys: 'store/flow-key-rows.test.ts',
   inFlightBytes: 'isolation/bytes-in-flight.test.ts',
   uploads: 'isolation/uploads.test.ts',
+  bodyPieces: 'isolation/uploads.test.ts',
   plannedMessages: 'isolation/request-size.test.ts',
   plannedBytes: 'isolation/request-size.test.ts',
   inboxMessages: 'isolation/inbox.test.ts',

@@ -5,11 +5,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { nodeMax } from '../../src/domain/budgets.ts';
+import { eachMax, nodeMax } from '../../src/domain/budgets.ts';
 import { shareRoom } from '../../src/domain/pool.ts';
 import { sharedRider } from '../http/harness.ts';
 import { type Cleanup, startReceiver } from '../http/receiver.ts';
 import { waitFor } from '../http/wait.ts';
+import { pour } from './raw-receiver.ts';
 
 const MIB = 1024 * 1024;
 const SHARE = shareRoom(nodeMax('uploads'), 0, 0);
@@ -70,6 +71,51 @@ test('a body that is announced as larger than any memory is refused before any o
     socket.destroy();
   }
   assert.match((await shared().call('GET', '/metrics')).text, /^postrider_faults_total 0$/m);
+});
+
+test('a body in chunks of one byte is refused, and whoever goes on is cut off; others publish meanwhile', async (t) => {
+  const rider = shared();
+  const [{ token }, other] = [await rider.account('in-pieces'), await rider.account('beside-pieces')];
+  const receiver = await startReceiver(t);
+  const { hostname, port } = new URL(rider.url);
+  const chunks = (count: number) => '1\r\n \r\n'.repeat(count);
+  const start = (path: string, as: string) => {
+    const socket: Socket & { answer?: string } = connect({ port: Number(port), host: hostname, noDelay: true });
+    t.after(() => void socket.destroy());
+    socket.on('error', () => {});
+    socket.on('data', (text) => {
+      socket.answer = (socket.answer ?? '') + text;
+    });
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${as}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
+    return socket;
+  };
+  // One after the other: the server answers between two of them.
+  for (const path of ['/v2/publish/http://127.0.0.1:9/', '/v2/batch', '/v2/queues']) {
+    const socket = start(path, token);
+    socket.write(chunks(eachMax('bodyPieces')));
+    await waitFor('the chunks to be read', async () => (await used()) === eachMax('bodyPieces'));
+    socket.write(chunks(1));
+    await waitFor('the refusal', () => socket.answer?.includes('\r\n\r\n'));
+    assert.match(socket.answer!, /^HTTP\/1\.1 413 /);
+    assert.match(socket.answer!, /"code":"body_in_pieces"/);
+    socket.destroy();
+  }
+  // All at once, with a token and without: what the server reads of it is little.
+  const floods = [token, 'unknown'].flatMap((as) =>
+    ['/v2/publish/http://127.0.0.1:9/', '/v2/batch', '/v2/queues', '/v2/nothing'].map((path) => start(path, as)),
+  );
+  const closed = Promise.all(floods.map((socket) => new Promise((close) => socket.once('close', close))));
+  for (const socket of floods) pour(socket, chunks(1000));
+  const id = await rider.published(receiver.url, { token: other.token });
+  assert.equal((await rider.ended(id, other.token)).state, 'DELIVERED');
+  await closed;
+  // A body in pieces that are not that short is taken.
+  const whole = start('/v2/queues', token);
+  whole.write(`c\r\n{"queueName"\r\n2\r\n:"\r\n${'8\r\nqqqqqqqq\r\n'.repeat(16)}2\r\n"}\r\n0\r\n\r\n`);
+  await waitFor('the answer', () => whole.answer?.includes('\r\n\r\n'));
+  assert.match(whole.answer!, /^HTTP\/1\.1 200 /);
 });
 
 test('bodies of management calls count too', async (t) => {
