@@ -77,8 +77,11 @@ function pooledRandom(): Random {
         randomFillSync(pool);
         used = 0;
       }
-      const piece = Uint8Array.prototype.slice.call(pool, used, used + length);
-      pool.fill(0, used, used + length); // what was handed out is a secret of its holder
+      const piece = new Uint8Array(length);
+      for (let at = 0; at < length; at += 1) {
+        piece[at] = pool[used + at]!;
+        pool[used + at] = 0; // what was handed out is a secret of its holder
+      }
       used += length;
       return piece;
     },

@@ -12,7 +12,7 @@ import { type World, withinMs } from '../world.ts';
 import { CrashRecovery, type Ended } from './crash-recovery.ts';
 import { type EngineLimits, InFlight } from './in-flight.ts';
 import { Loop, STORE_PAUSE_MS } from './loop.ts';
-import { type RequestStyle, sendJob } from './request.ts';
+import { jobMaker, type RequestStyle } from './request.ts';
 import type { Sender, SendReport } from './sender.ts';
 import { type Heartbeat, Trust } from './trust.ts';
 
@@ -62,6 +62,7 @@ const LAST_BEAT_MS_MAX = 1_000;
 export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
+  readonly #jobOf: ReturnType<typeof jobMaker>;
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
   readonly #heart: Loop | null;
@@ -83,6 +84,7 @@ export class Engine {
     const { heartbeat, world, store, sender } = options;
     this.#options = options;
     this.#inFlight = new InFlight(options.limits);
+    this.#jobOf = jobMaker(options.style);
     this.#trust = new Trust(world.clock, heartbeat?.goodForMs ?? Number.POSITIVE_INFINITY);
     if (!heartbeat) this.#trust.renew(world.clock.monotonicMs());
     this.#heart = heartbeat && this.#loop('heartbeat', () => this.#beat(heartbeat));
@@ -202,9 +204,9 @@ export class Engine {
 
   #start(claims: readonly Claim[]): void {
     if (claims.length === 0) return;
-    const { sender, style } = this.#options;
+    const { sender } = this.#options;
     for (const claim of claims) this.#inFlight.add(claim);
-    sender.send(claims.map((claim) => sendJob(claim, style)));
+    sender.send(claims.map(this.#jobOf));
   }
 
   /** Answers whether the others may go on at once. */
@@ -270,9 +272,9 @@ export class Engine {
       else ended.push([claim, { outcome, startedAt, endedAt }]);
     }
     // Whatever goes wrong, no slot is kept for what has ended.
-    const given = this.#release(unsent).finally(() => this.#leave(unsent, 0));
+    const given = unsent.length === 0 ? null : this.#release(unsent).finally(() => this.#leave(unsent, 0));
     try {
-      await Promise.all([this.#settleSome(ended), given]);
+      await (given ? Promise.all([this.#settleSome(ended), given]) : this.#settleSome(ended));
     } finally {
       if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
       this.#wake();

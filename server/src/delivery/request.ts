@@ -5,40 +5,52 @@ import { isNamed } from '../domain/headers.ts';
 import type { Claim, HeaderList } from '../domain/message.ts';
 import type { SendJob } from './sender.ts';
 
+type Header = HeaderList[number];
+
 export interface RequestStyle {
   readonly headerPrefix: string;
   readonly userAgent: string;
 }
 
-export function sendJob(claim: Claim, style: RequestStyle): SendJob {
-  const { message } = claim;
-  return {
-    lease: claim.lease,
-    messageId: message.id,
-    accountId: message.accountId,
-    url: message.url,
-    method: message.method,
-    headers: requestHeaders(claim, style),
-    body: message.body,
-    timeoutMs: message.timeoutMs,
-    signingKey: claim.signingKey,
+/** For all claims of a node: names are put together once, and not for every message. */
+export function jobMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => SendJob {
+  const names = {
+    messageId: `${headerPrefix}Message-Id`,
+    retried: `${headerPrefix}Retried`,
+    topicName: `${headerPrefix}Topic-Name`,
+    scheduleId: `${headerPrefix}Schedule-Id`,
+    queueName: `${headerPrefix}Queue-Name`,
+    callerIp: `${headerPrefix}Caller-Ip`,
+    hops: `${headerPrefix}Hops`,
+    descendantsLeft: `${headerPrefix}Descendants-Left`,
   };
-}
-
-function requestHeaders({ message }: Claim, { headerPrefix, userAgent }: RequestStyle): HeaderList {
-  const headers: (readonly [string, string])[] = [...message.headers];
-  const own = (name: string, value: string | null) => {
-    if (value !== null) headers.push([headerPrefix + name, value]);
+  const ownAgent: Header = ['User-Agent', userAgent];
+  return (claim) => {
+    const { message } = claim;
+    const headers: Header[] = [];
+    let hasAgent = false;
+    for (const header of message.headers) {
+      headers.push(header);
+      hasAgent ||= isNamed(header[0], 'user-agent');
+    }
+    if (!hasAgent) headers.push(ownAgent);
+    headers.push([names.messageId, message.id], [names.retried, String(message.retried)]);
+    if (message.topicName !== null) headers.push([names.topicName, message.topicName]);
+    if (message.scheduleId !== null) headers.push([names.scheduleId, message.scheduleId]);
+    if (message.queueName !== null) headers.push([names.queueName, message.queueName]);
+    if (message.callerIp !== null) headers.push([names.callerIp, message.callerIp]);
+    // Read again when this very request reaches a call of ours that makes messages.
+    headers.push([names.hops, String(message.hops + 1)], [names.descendantsLeft, String(handedOn(message))]);
+    return {
+      lease: claim.lease,
+      messageId: message.id,
+      accountId: message.accountId,
+      url: message.url,
+      method: message.method,
+      headers,
+      body: message.body,
+      timeoutMs: message.timeoutMs,
+      signingKey: claim.signingKey,
+    };
   };
-  if (!headers.some(([name]) => isNamed(name, 'user-agent'))) headers.push(['User-Agent', userAgent]);
-  own('Message-Id', message.id);
-  own('Retried', String(message.retried));
-  own('Topic-Name', message.topicName);
-  own('Schedule-Id', message.scheduleId);
-  own('Queue-Name', message.queueName);
-  own('Caller-Ip', message.callerIp);
-  // Read again when this very request reaches a call of ours that makes messages.
-  own('Hops', String(message.hops + 1));
-  own('Descendants-Left', String(handedOn(message)));
-  return headers;
 }

@@ -2,7 +2,6 @@
 // It is given the key and the time; it keeps neither.
 
 import { createHmac, hash } from 'node:crypto';
-import type { HeaderList } from '../domain/message.ts';
 
 const JWT_LIFETIME_S = 300;
 const JWT_HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
@@ -33,22 +32,16 @@ export function signJwt(input: {
 
 /**
  * Standard Webhooks, symmetric. The secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account
- * has one key and not two; libraries that want it in base64 are given `whsec_` + base64(key).
+ * has one key and not two; libraries that want it in base64 are given `whsec_` + base64(key). Puts a name, its value, and so on.
  */
-export function standardWebhookHeaders(input: {
-  readonly key: string;
-  readonly messageId: string;
-  readonly body: Uint8Array;
-  readonly nowMs: number;
-}): HeaderList {
+export function putStandardWebhookHeaders(
+  headers: string[],
+  input: { readonly key: string; readonly messageId: string; readonly body: Uint8Array; readonly nowMs: number },
+): void {
   const timestamp = String(Math.floor(input.nowMs / 1_000));
   const mac = createHmac('sha256', input.key)
     .update(`${input.messageId}.${timestamp}.`)
     .update(input.body)
     .digest('base64');
-  return [
-    ['webhook-id', input.messageId],
-    ['webhook-timestamp', timestamp],
-    ['webhook-signature', `v1,${mac}`],
-  ];
+  headers.push('webhook-id', input.messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`);
 }

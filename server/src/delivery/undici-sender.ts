@@ -11,7 +11,7 @@ import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
 import { Lookups } from './lookups.ts';
 import type { Sender, SendJob, SendReport } from './sender.ts';
-import { signJwt, standardWebhookHeaders } from './sign.ts';
+import { putStandardWebhookHeaders, signJwt } from './sign.ts';
 import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
@@ -60,14 +60,13 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   }
 
   function start(job: SendJob): void {
-    const startedAt = clock.now();
     if (isClosed) {
-      report(job.lease, startedAt, 'unsent');
+      report(job.lease, clock.now(), 'unsent');
       return;
     }
     const target = parseTargetUrl(job.url);
     if ('problem' in target) {
-      report(job.lease, startedAt, { kind: 'refusedByPolicy', reason: target.problem });
+      report(job.lease, clock.now(), { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
     if (connections.hasIdle(target)) begin(job, target);
@@ -91,7 +90,7 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   function begin(job: SendJob, target: TargetUrl): void {
     const startedAt = clock.now();
     const { lease, accountId, method, body, timeoutMs } = job;
-    const headers = ['Host', target.hostHeader, ...job.headers.flat(), ...signatures(job, clock.machineNow())];
+    const headers = allHeaders(job, target);
     // None of these may see the job: they stay until the end, and its body need not.
     const onEnd = (outcome: SendReport['outcome']) => {
       running.delete(attempt);
@@ -102,10 +101,15 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     attempt.start({ accountId, target, method, headers, body, timeoutMs });
   }
 
-  function signatures({ signingKey: key, messageId, url, body }: SendJob, nowMs: number): string[] {
+  /** One list from the first to the last, and no list besides: this is done for every attempt. */
+  function allHeaders({ signingKey: key, messageId, url, body, headers }: SendJob, target: TargetUrl): string[] {
+    const all = ['Host', target.hostHeader];
+    for (const header of headers) all.push(header[0], header[1]);
+    const nowMs = clock.machineNow();
     const jti = `jwt_${Buffer.from(world.random.bytes(16)).toString('base64url')}`;
-    const jwt = signJwt({ key, issuer, url, body, nowMs, jti });
-    return [signatureName, jwt, ...standardWebhookHeaders({ key, messageId, body, nowMs }).flat()];
+    all.push(signatureName, signJwt({ key, issuer, url, body, nowMs, jti }));
+    putStandardWebhookHeaders(all, { key, messageId, body, nowMs });
+    return all;
   }
 
   return {

@@ -18,9 +18,8 @@ export interface Descent {
 export const NO_DESCENT: Descent = { hops: 0, left: null };
 
 /** The stricter of both: what a request brings of its own can only lower what led to it. */
-export function stricter(one: Descent, other: Descent): Descent {
-  const left = one.left === null || other.left === null ? (one.left ?? other.left) : Math.min(one.left, other.left);
-  return { hops: Math.max(one.hops, other.hops), left };
+export function fewerLeft(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 /** What each of so many messages has left; they themselves count. */

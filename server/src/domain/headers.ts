@@ -84,10 +84,16 @@ export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimit
 }
 
 /** The same for the list that is delivered in the end: it is judged whole, whichever way each of them came. */
-export function deliveredHeadersProblem(headers: HeaderList, { countMax, bytesMax }: HeaderLimits): string | null {
+export function deliveredHeadersProblem(
+  contentType: string | null,
+  forward: HeaderList,
+  { countMax, bytesMax }: HeaderLimits,
+): string | null {
+  const isAdded = isContentTypeAdded(contentType, forward);
+  const count = forward.length + (isAdded ? 1 : 0);
   const most = countMax + HEADERS_BESIDE_MAX;
-  if (headers.length > most) return `the delivery would have ${headers.length} headers; at most ${most} are taken`;
-  const bytes = headerBytes(headers);
+  if (count > most) return `the delivery would have ${count} headers; at most ${most} are taken`;
+  const bytes = headerBytes(forward) + (isAdded ? 'Content-Type'.length + contentType!.length : 0);
   if (bytes > bytesMax) {
     return `the headers of the delivery have ${bytes} bytes together; at most ${bytesMax} are taken`;
   }
@@ -97,14 +103,21 @@ export function deliveredHeadersProblem(headers: HeaderList, { countMax, bytesMa
 /** A character is a byte, since values are Latin-1. */
 export function headerBytes(headers: HeaderList): number {
   let bytes = 0;
-  for (const [name, value] of headers) bytes += name.length + value.length;
+  // Not taken apart: for each of them that would be an object more.
+  for (const header of headers) bytes += header[0].length + header[1].length;
   return bytes;
 }
 
 /** A forwarded Content-Type is the more deliberate of the two, and a request carries only one. */
 export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
-  if (contentType === null || forward.some(([name]) => isNamed(name, 'content-type'))) return forward;
-  return [['Content-Type', contentType], ...forward];
+  if (!isContentTypeAdded(contentType, forward)) return forward;
+  return [['Content-Type', contentType!], ...forward];
+}
+
+function isContentTypeAdded(contentType: string | null, forward: HeaderList): boolean {
+  if (contentType === null) return false;
+  for (const header of forward) if (isNamed(header[0], 'content-type')) return false;
+  return true;
 }
 
 /** Looks at the length first: most names differ in it, and no other text need be made of them. */

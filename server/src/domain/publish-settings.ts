@@ -4,7 +4,6 @@
 import { eachMax } from './budgets.ts';
 import { type Descent, NO_DESCENT } from './descent.ts';
 import {
-  deliveredHeaders,
   deliveredHeadersProblem,
   forwardedHeadersProblem,
   forwardHeaderProblem,
@@ -107,7 +106,8 @@ export function parsePublishSettings(
       orderKey: reader.own('Order-Key', parseOrderKey),
       deduplication: reader.deduplication(),
       redaction: reader.own('Redact-Fields', parseRedactFields),
-      ...reader.descent(),
+      hops: reader.hops(),
+      descendantsLeft: reader.descendantsLeft(),
       cron: reader.own('Cron', asText),
       unknownNames: reader.unknownNames(),
     };
@@ -123,8 +123,8 @@ export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent |
   const own = headers.filter(([name]) => names.includes(name.toLowerCase()));
   if (own.length === 0) return NO_DESCENT;
   try {
-    const { hops, descendantsLeft } = new HeaderReader(own, rules).descent();
-    return { hops, left: descendantsLeft };
+    const reader = new HeaderReader(own, rules);
+    return { hops: reader.hops(), left: reader.descendantsLeft() };
   } catch (error) {
     if (error instanceof Refused) return error.refusal;
     throw error;
@@ -184,7 +184,9 @@ class HeaderReader {
     this.#rules = rules;
     this.#headers = headers;
     const prefix = rules.headerPrefix.toLowerCase();
-    for (const [name, value] of headers) {
+    for (const header of headers) {
+      const name = header[0];
+      const value = header[1];
       const trimmed = value.trim();
       // Spec 4.1: a header that is left empty counts as absent.
       if (trimmed === '') continue;
@@ -265,12 +267,12 @@ class HeaderReader {
     return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
   }
 
-  /** What led to this: each delivery of ours says it. */
-  descent(): { readonly hops: number; readonly descendantsLeft: number | null } {
-    return { hops: this.#hops(), descendantsLeft: this.own('Descendants-Left', parseCount) };
+  /** What led to this, here and in the next one: each delivery of ours says it. */
+  descendantsLeft(): number | null {
+    return this.own('Descendants-Left', parseCount);
   }
 
-  #hops(): number {
+  hops(): number {
     const hops = this.own('Hops', parseCount) ?? 0;
     if (hops > this.#rules.hopsMax) {
       throw new Refused(
@@ -299,7 +301,7 @@ class HeaderReader {
   /** The check on what is delivered in the end, whichever way the headers came. */
   requireDeliverable(contentType: string | null, forward: HeaderList): void {
     if (contentType === null && forward.length === 0) return;
-    const wrong = deliveredHeadersProblem(deliveredHeaders(contentType, forward), headerLimits(this.#rules));
+    const wrong = deliveredHeadersProblem(contentType, forward, headerLimits(this.#rules));
     if (wrong !== null) throw new Refused('bad_forward_header', wrong);
   }
 

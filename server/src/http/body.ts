@@ -19,12 +19,73 @@ export interface BodyLimit {
 const WINDOW_MS = 10_000;
 const WINDOW_BYTES_MIN = 16 * 1024;
 
-/** What a caller is sending now. */
-interface Upload {
-  bytes: number;
+/** What a caller is sending now. One object for each: a function for every step would cost several times as much. */
+class Upload {
+  readonly #pool: Pool;
+  readonly #accountId: string;
+  readonly #limit: BodyLimit;
+  readonly #take: (piece: Uint8Array) => void;
+  readonly #onEnd: (release: () => void) => void;
+  readonly #onFailure: (error: unknown) => void;
+  /** Taken from the pool. */
+  #held = 0;
+  bytes = 0;
   /** What it had brought when it was last looked at; null before. */
-  lookedAt: number | null;
-  readonly cutOff: () => void;
+  lookedAt: number | null = null;
+  isSettled = false;
+
+  constructor(
+    pool: Pool,
+    accountId: string,
+    limit: BodyLimit,
+    take: (piece: Uint8Array) => void,
+    onEnd: (release: () => void) => void,
+    onFailure: (error: unknown) => void,
+  ) {
+    this.#pool = pool;
+    this.#accountId = accountId;
+    this.#limit = limit;
+    this.#take = take;
+    this.#onEnd = onEnd;
+    this.#onFailure = onFailure;
+  }
+
+  hold(bytes: number): void {
+    const why = bytes > 0 ? this.#pool.take(this.#accountId, bytes) : null;
+    if (why) throw poolError(why, 'as many bytes of requests under way');
+    this.#held += bytes;
+  }
+
+  add(chunk: Buffer, isInPieces: boolean): void {
+    if (this.isSettled) return;
+    this.bytes += chunk.length;
+    try {
+      if (this.bytes > this.#limit.bytesMax) throw this.#limit.error();
+      if (isInPieces) throw inPieces();
+      this.hold(Math.max(0, this.bytes - this.#held));
+      this.#take(chunk);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  end(): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.#onEnd(() => this.#release());
+  }
+
+  fail(error: unknown): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.#release();
+    this.#onFailure(error);
+  }
+
+  #release(): void {
+    if (this.#held > 0) this.#pool.give(this.#accountId, this.#held);
+    this.#held = 0;
+  }
 }
 
 export class BodyReader {
@@ -83,48 +144,18 @@ export class BodyReader {
       if (announced !== null && announced > limit.bytesMax) throw limit.error();
       // It may have been closed while the token was looked up; then there is no event left to come.
       if (request.destroyed) throw brokenOff();
-      let held = 0;
-      const hold = (bytes: number) => {
-        const why = bytes > 0 ? this.#pool.take(accountId, bytes) : null;
-        if (why) throw poolError(why, 'as many bytes of requests under way');
-        held += bytes;
-      };
-      const release = () => {
-        if (held > 0) this.#pool.give(accountId, held);
-        held = 0;
-      };
-      hold(announced ?? 0);
-      let isSettled = false;
-      const settle = (end: () => void) => {
-        isSettled = true;
-        this.#uploads.delete(upload);
-        end();
-      };
-      const fail = (error: unknown) =>
-        settle(() => {
-          release();
-          reject(error);
-        });
-      const upload: Upload = { bytes: 0, lookedAt: null, cutOff: () => fail(tooSlow()) };
+      const upload = new Upload(this.#pool, accountId, limit, take, resolve, reject);
+      upload.hold(announced ?? 0);
       this.#watch(upload);
-      request.on('data', (chunk: Buffer) => {
-        if (isSettled) return;
-        upload.bytes += chunk.length;
-        try {
-          if (upload.bytes > limit.bytesMax) throw limit.error();
-          if (request instanceof CountedRequest && request.isInPieces) throw inPieces();
-          hold(Math.max(0, upload.bytes - held));
-          take(chunk);
-        } catch (error) {
-          fail(error);
-        }
-      });
+      request.on('data', (chunk: Buffer) => upload.add(chunk, request instanceof CountedRequest && request.isInPieces));
       request.on('end', () => {
-        if (!isSettled) settle(() => resolve(release));
+        this.#uploads.delete(upload);
+        upload.end();
       });
       // Comes after every request, once it is answered; before the end, the caller went away. So does an error.
       const onClose = () => {
-        if (!isSettled) fail(brokenOff());
+        this.#uploads.delete(upload);
+        if (!upload.isSettled) upload.fail(brokenOff());
       };
       request.on('close', onClose);
       request.on('error', onClose);
@@ -145,7 +176,8 @@ export class BodyReader {
   #look(): void {
     this.#cancelLook = null;
     for (const upload of [...this.#uploads]) {
-      if (upload.lookedAt !== null && upload.bytes - upload.lookedAt < WINDOW_BYTES_MIN) upload.cutOff();
+      if (upload.isSettled) this.#uploads.delete(upload);
+      else if (upload.lookedAt !== null && upload.bytes - upload.lookedAt < WINDOW_BYTES_MIN) upload.fail(tooSlow());
       else upload.lookedAt = upload.bytes;
     }
     if (this.#uploads.size > 0) this.#lookLater();

@@ -3,12 +3,12 @@
 
 import { createHash } from 'node:crypto';
 import type { Account } from '../domain/account.ts';
-import { type Descent, shareOut, stricter } from '../domain/descent.ts';
+import { type Descent, fewerLeft, shareOut } from '../domain/descent.ts';
 import { parseDestination } from '../domain/destination.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
 import { type Problem, problem } from '../domain/problem.ts';
-import { makeMessages, messageCount, type PublishRequest, requestProblem } from '../domain/publish.ts';
+import { makeMessages, messageCount, type PlanTime, type PublishRequest, requestProblem } from '../domain/publish.ts';
 import {
   cronProblem,
   type HeaderRules,
@@ -19,7 +19,7 @@ import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-si
 import type { Tiers } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Store } from '../store/store.ts';
-import type { World } from '../world.ts';
+import type { Clock, World } from '../world.ts';
 
 export interface Publication {
   readonly destination: string;
@@ -66,7 +66,7 @@ export class Publications {
 
   /** All that one publication makes. */
   async plan(publication: Publication, account: Publisher): Promise<Planned> {
-    const draft = await this.read(publication, account, new Map());
+    const draft = await this.read(publication, account);
     if ('problem' in draft) return draft;
     const tooMuch = this.sizeProblem([draft]);
     if (tooMuch) return tooMuch;
@@ -79,7 +79,7 @@ export class Publications {
    * Makes no message yet, so that all a request would make can be counted before. At once for a URL, of which nothing has
    * to be looked up; a promise for a topic.
    */
-  read(publication: Publication, account: Publisher, topics: NamedTopics): Draft | Promise<Draft> {
+  read(publication: Publication, account: Publisher, topics: NamedTopics | null = null): Draft | Promise<Draft> {
     const destination = parseDestination(publication.destination);
     if ('problem' in destination) return problem('bad_destination', `destination: ${destination.problem}`);
     if (destination.kind === 'topic') return this.#readForTopic(publication, account, destination.nameOrId, topics);
@@ -97,7 +97,7 @@ export class Publications {
     let left: number | null = null;
     for (const draft of drafts) {
       count += messageCount(draft);
-      left = stricter({ hops: 0, left }, { hops: 0, left: draft.descendantsLeft }).left;
+      left = fewerLeft(left, draft.descendantsLeft);
     }
     return shareOut(left, count);
   }
@@ -107,7 +107,7 @@ export class Publications {
     return makeMessages(
       draft,
       { accountId: account.id, tier: tiers[account.tier] },
-      { now: world.clock.now(), wallNow: world.clock.wallNow(), newId, deduplicationWindowMs, sha256 },
+      { ...timeFor(draft, world.clock), newId, deduplicationWindowMs, sha256 },
       descendantsLeft,
     );
   }
@@ -116,10 +116,10 @@ export class Publications {
     publication: Publication,
     account: Publisher,
     nameOrId: string,
-    topics: NamedTopics,
+    topics: NamedTopics | null,
   ): Promise<Draft> {
-    const asked = topics.get(nameOrId) ?? this.#options.store.getTopic(account.id, nameOrId);
-    topics.set(nameOrId, asked);
+    const asked = topics?.get(nameOrId) ?? this.#options.store.getTopic(account.id, nameOrId);
+    topics?.set(nameOrId, asked);
     const topic = await asked;
     if (!topic) {
       return problem(
@@ -144,13 +144,37 @@ export class Publications {
     const { queueName, body, callerIp, scheduleId } = publication;
     const misplaced = scheduleId === null ? cronProblem(settings, rules) : null;
     if (misplaced) return misplaced;
-    const { hops, left } = stricter({ hops: settings.hops, left: settings.descendantsLeft }, publication.descent);
-    const led = { hops, descendantsLeft: left };
-    const draft = { ...settings, ...led, destination, queueName, body, callerIp, scheduleId };
-    return (
-      requestProblem(draft, tiers[account.tier], { now: world.clock.now(), wallNow: world.clock.wallNow() }) ?? draft
-    );
+    const { descent } = publication;
+    // Written out: spread from parts, it would cost several times as much.
+    const draft: ReadPublication = {
+      destination,
+      queueName,
+      contentType: settings.contentType,
+      settings: settings.settings,
+      notBefore: settings.notBefore,
+      callback: settings.callback,
+      failureCallback: settings.failureCallback,
+      labels: settings.labels,
+      flow: settings.flow,
+      orderKey: settings.orderKey,
+      deduplication: settings.deduplication,
+      redaction: settings.redaction,
+      body,
+      callerIp,
+      // What a request brings of its own can only lower what led to it.
+      hops: Math.max(settings.hops, descent.hops),
+      descendantsLeft: fewerLeft(settings.descendantsLeft, descent.left),
+      scheduleId,
+      unknownNames: settings.unknownNames,
+    };
+    return requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock)) ?? draft;
   }
+}
+
+/** The wall clock is asked only for what is named by the calendar. */
+function timeFor({ notBefore }: PublishRequest, clock: Clock): PlanTime {
+  const now = clock.now();
+  return { now, wallNow: notBefore === null ? now : clock.wallNow() };
 }
 
 /** What the caller gave, and of the others those it did not give. */

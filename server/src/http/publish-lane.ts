@@ -58,6 +58,8 @@ export interface PublishLaneOptions {
 /** Of a batch without a good element, so many are told why. */
 const REASONS_MAX = 10;
 
+const JSON_HEADERS = ['Content-Type', 'application/json', ...Object.entries(ANSWER_HEADERS).flat()];
+
 type Slot = readonly NewMessage[] | ApiError;
 
 interface Result {
@@ -125,7 +127,7 @@ export class PublishLane {
         sendJson(response, 201, { scheduleId });
         return;
       }
-      const reading = publications.read(publication, principal.account, new Map());
+      const reading = publications.read(publication, principal.account);
       const draft = reading instanceof Promise ? await reading : reading;
       if ('problem' in draft) throw apiError(draft);
       const wrong = this.#misspelt(draft) ?? publications.sizeProblem([draft]);
@@ -292,10 +294,7 @@ function requestTooLarge(bytesMax: number): ApiError {
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  response.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(text),
-    ...ANSWER_HEADERS,
-  });
+  // As a list: an object of them is made into one anyway.
+  response.writeHead(status, [...JSON_HEADERS, 'Content-Length', String(Buffer.byteLength(text))]);
   response.end(text);
 }

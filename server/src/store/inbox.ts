@@ -19,8 +19,18 @@ export class Inbox {
 
   /** Counts these until they are written, or refuses them. All are of one account. */
   async hold<T>(messages: readonly NewMessage[], write: () => Promise<T>): Promise<T> {
+    const bytes = this.take(messages);
+    try {
+      return await write();
+    } finally {
+      this.give(messages, bytes);
+    }
+  }
+
+  /** The same in two steps, for what is done for every message; the answer is to be given back with them. */
+  take(messages: readonly NewMessage[]): number {
     const accountId = messages[0]?.accountId;
-    if (accountId === undefined) return write();
+    if (accountId === undefined) return 0;
     const bytes = waitingBytes(messages);
     const noPlace = this.messages.take(accountId, messages.length);
     if (noPlace) throw refusal(noPlace);
@@ -29,12 +39,14 @@ export class Inbox {
       this.messages.give(accountId, messages.length);
       throw refusal(noMemory);
     }
-    try {
-      return await write();
-    } finally {
-      this.messages.give(accountId, messages.length);
-      this.bytes.give(accountId, bytes);
-    }
+    return bytes;
+  }
+
+  give(messages: readonly NewMessage[], bytes: number): void {
+    const accountId = messages[0]?.accountId;
+    if (accountId === undefined) return;
+    this.messages.give(accountId, messages.length);
+    this.bytes.give(accountId, bytes);
   }
 }
 

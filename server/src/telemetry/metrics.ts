@@ -2,7 +2,7 @@
 // and gauges need no dependency. Nothing here tells one account from another.
 
 import type { EngineEvent } from '../delivery/engine.ts';
-import type { MessageKind } from '../domain/message.ts';
+import type { Attempt, MessageKind } from '../domain/message.ts';
 import { afterCancel } from '../domain/settle.ts';
 import type { AcceptAnswer, Store } from '../store/store.ts';
 import type { HeardTime } from '../store/time-store.ts';
@@ -156,7 +156,8 @@ export function countingStore(
       }
       noteWrite(null);
       if (answer.isOverQuota) return answer;
-      const duplicates = answer.duplicates.filter((id) => id !== null).length;
+      let duplicates = 0;
+      for (const id of answer.duplicates) if (id !== null) duplicates += 1;
       // Of one request: all of one kind.
       accepted(messages[0]?.kind ?? 'publish', messages.length - duplicates);
       return answer;
@@ -205,6 +206,19 @@ export function showClock(metrics: Metrics, clock: ShownClock): void {
   );
 }
 
+/** As they are written, by outcome and by class of status; made once for each of the few that there are. */
+const ATTEMPT_LABELS = new Map<Attempt['outcome'], Map<number, string>>();
+
+function attemptLabels(outcome: Attempt['outcome'], status: number | null): string {
+  const group = status === null ? 0 : Math.floor(status / 100);
+  const known = ATTEMPT_LABELS.get(outcome)?.get(group);
+  if (known !== undefined) return known;
+  const labels = `outcome="${outcome}",status="${status === null ? 'none' : `${group}xx`}"`;
+  const groups = ATTEMPT_LABELS.get(outcome) ?? new Map<number, string>();
+  ATTEMPT_LABELS.set(outcome, groups.set(group, labels));
+  return labels;
+}
+
 /** Counts attempts, ends and callbacks as the engine reports them. */
 export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounters): (event: EngineEvent) => void {
   const attempts = metrics.counter(
@@ -228,8 +242,7 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     if (event.kind === 'trouble') return trouble(`during="${event.during}"`);
     if (event.kind === 'strays') return strays(undefined, event.count);
     const { attempt, next } = event.settlement;
-    const status = attempt.status === null ? 'none' : `${Math.floor(attempt.status / 100)}xx`;
-    attempts(`outcome="${attempt.outcome}",status="${status}"`);
+    attempts(attemptLabels(attempt.outcome, attempt.status));
     // Nobody knows when a crash cut an attempt off, only when that was found.
     if (attempt.outcome !== 'interrupted') seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
     if (event.result === 'lost') return;

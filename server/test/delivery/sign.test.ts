@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
-import { signJwt, standardWebhookHeaders } from '../../src/delivery/sign.ts';
+import { putStandardWebhookHeaders, signJwt } from '../../src/delivery/sign.ts';
 
 const NOW_MS = 1_800_000_000_999;
 const KEY = 'sig_7Kgfjk-ünïcode';
@@ -52,7 +52,9 @@ test('the JWT does not verify with another key, before its time or after it', as
 });
 
 test('the Standard Webhooks signature is over id, timestamp and the raw body', async () => {
-  const headers = new Map(standardWebhookHeaders({ key: KEY, messageId: 'msg_1', body: ALL_BYTES, nowMs: NOW_MS }));
+  const list: string[] = [];
+  putStandardWebhookHeaders(list, { key: KEY, messageId: 'msg_1', body: ALL_BYTES, nowMs: NOW_MS });
+  const headers = new Map(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1]!]] : [])));
   assert.deepEqual([...headers.keys()], ['webhook-id', 'webhook-timestamp', 'webhook-signature']);
   assert.equal(headers.get('webhook-id'), 'msg_1');
   assert.equal(headers.get('webhook-timestamp'), '1800000000');

@@ -98,10 +98,13 @@ test('number and size of the forwarded headers are limited', () => {
 test('the delivered list is judged whole: three more than may be forwarded, and no more bytes', () => {
   const limits = { countMax: FORWARD_HEADERS_MAX, bytesMax: FORWARD_HEADER_BYTES_MAX };
   const most = Array.from({ length: 67 }, () => ['X-A', 'b'] as const);
-  assert.equal(deliveredHeadersProblem(most, limits), null);
-  assert.match(deliveredHeadersProblem([...most, ['X-A', 'b']], limits) ?? '', /68 headers; at most 67/);
-  assert.equal(deliveredHeadersProblem([['abcd', 'é'.repeat(16_380)]], limits), null);
-  assert.match(deliveredHeadersProblem([['abcde', 'é'.repeat(16_380)]], limits) ?? '', /16385 bytes .* at most 16384/);
+  assert.equal(deliveredHeadersProblem(null, most, limits), null);
+  assert.match(deliveredHeadersProblem(null, [...most, ['X-A', 'b']], limits) ?? '', /68 headers; at most 67/);
+  assert.equal(deliveredHeadersProblem(null, [['abcd', 'é'.repeat(16_380)]], limits), null);
+  assert.match(
+    deliveredHeadersProblem(null, [['abcde', 'é'.repeat(16_380)]], limits) ?? '',
+    /16385 bytes .* at most 16384/,
+  );
 });
 
 test('names are shown with each part starting in upper case', () => {

@@ -293,7 +293,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
     if (planned.topicName !== null)
       throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
     const changed = withChanges(same, planned, settings);
-    const wrong = deliveredHeadersProblem(changed.headers, headerLimits(rules));
+    const wrong = deliveredHeadersProblem(null, changed.headers, headerLimits(rules));
     if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
     return changed;
   }

@@ -57,6 +57,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     now: number,
     dayMax: number | null = null,
   ): Promise<AcceptAnswer> {
+    const bytes = inbox.take(messages);
     // Under a quota nothing is leased in advance: all of it may be refused.
     const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
@@ -65,6 +66,8 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     } catch (error) {
       offer.drop(leases);
       throw error;
+    } finally {
+      inbox.give(messages, bytes);
     }
     offer.confirm(messages, leases, reply.accounts, now);
     noteDue(reply.dueAt);
@@ -73,7 +76,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   }
 
   return {
-    accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
+    accept,
     claimDue: (request) =>
       offer.claimDue(request, async (limits, leasePrefix) => {
         const reply = await call('claim', { ...request, limits, leasePrefix });

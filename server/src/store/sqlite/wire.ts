@@ -288,9 +288,9 @@ function takeMessage(from: Unpacking): NewMessage {
 
 function putHeaders(to: Packing, headers: HeaderList): void {
   to.put(headers.length);
-  for (const [name, value] of headers) {
-    to.put(name);
-    to.put(value);
+  for (const header of headers) {
+    to.put(header[0]);
+    to.put(header[1]);
   }
 }
 
