@@ -115,7 +115,13 @@ test('5 authentication: a token without the scope is refused with 403, which nam
   }
   const publisher = await rider.tokenFor(accountId, ['publish']);
   for (const answer of await callBoth(rider, `Bearer ${publisher.token}`)) assert.equal(answer.status, 201);
-  refusal(await rider.call('GET', '/v2/keys', { token: publisher.token }), 403, 'forbidden');
+  // Whoever knows a key can sign as the service does: to read is not enough.
+  for (const scope of ['publish', 'read'] as const) {
+    const { token } = await rider.tokenFor(accountId, [scope]);
+    const error = refusal(await rider.call('GET', '/v2/keys', { token }), 403, 'forbidden');
+    assert.match(error, /needs a token with the scope "manage"/);
+    refusal(await rider.call('POST', '/v2/keys/rotate', { token }), 403, 'forbidden');
+  }
 });
 
 test('5 authentication: a token is shown once, when it is made', async (t) => {
