@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import { BUDGETS } from '../../src/domain/budgets.ts';
 import { EVENT_BODY_BYTES_MAX } from '../../src/domain/event.ts';
-import { type Rider, sharedRider } from '../http/harness.ts';
+import { type Rider, refusal, sharedRider } from '../http/harness.ts';
 import { startReceiver } from '../http/receiver.ts';
 import { waitFor } from '../http/wait.ts';
 
@@ -101,6 +101,28 @@ suite('a page', () => {
       assert.equal(own.filter(({ state }) => state === 'ERROR').length, RETRIES[n]! + 1);
       assert.ok(own.every(({ isBodyCut = false }) => isBodyCut === n > 0));
     }
+  });
+
+  test('of the events of named messages is refused when they have more events than are put in order', async (t) => {
+    const { store } = rider.postrider;
+    const { getMessage } = store;
+    t.after(() => void Object.assign(store, { getMessage }));
+    let asked = 0;
+    // Each of the messages is one that was tried a thousand times.
+    Object.assign(store, {
+      getMessage: async (...args: Parameters<typeof getMessage>) => {
+        asked += 1;
+        const stored = await getMessage(args[0], tried, args[2]);
+        const attempts = Array.from({ length: 1000 }, () => stored!.attempts).flat();
+        return { ...stored!, attempts: attempts.map((attempt, index) => ({ ...attempt, number: index + 1 })) };
+      },
+    });
+    const [first] = (await rider.manage<Page>('GET', '/v2/dlq?order=earliestFirst')).messages!;
+    const tried = first!.messageId;
+    const ids = Array.from({ length: 1000 }, (_, index) => `messageIds=msg_${index}`);
+    const answer = await rider.call('GET', `/v2/events?${ids.join('&')}`);
+    assert.match(refusal(answer, 400, 'bad_filter'), /more than 20000 events together/);
+    assert.ok(asked < 20, `${asked} messages were read`);
   });
 
   test('of messages is without bodies; the message itself shows its body whole', async () => {

@@ -36,6 +36,8 @@ import { viewsFor } from '../qstash-view.ts';
 
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;
+/** All events of the messages that are named are put in order before a page is cut from them. */
+const LOOKED_AT_MAX = 20_000;
 
 export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams, access: AccessWatch): void {
   const { store, isForQstashClients } = context;
@@ -125,6 +127,10 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
     for (const id of new Set(ids)) {
       const stored = await store.getMessage(principal.account.id, id, 'outline');
       if (stored) events.push(...(await eventsOf(principal, stored)));
+      if (events.length > LOOKED_AT_MAX) {
+        const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events together; name fewer at once`;
+        throw new ApiError('bad_filter', text);
+      }
     }
     const matcher = new Matcher(filter.messages);
     const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
