@@ -88,8 +88,8 @@ export async function renderPostgresSchema(client: pg.ClientBase): Promise<strin
     parts.push(`CREATE TABLE ${name} (\n${lines.join(',\n')}\n${end};\n${stored.join('')}${indexes.join('')}`);
   }
   if (foreign.length > 0) parts.push(foreign.join(''));
-  const [version] = await all<{ version: number }>('SELECT version FROM schema_version');
-  parts.push(`INSERT INTO schema_version (version) VALUES (${version!.version});\n`);
+  const [row] = await all<{ version: number; reader_min: number }>('SELECT version, reader_min FROM schema_version');
+  parts.push(`INSERT INTO schema_version (version, reader_min) VALUES (${row!.version}, ${row!.reader_min});\n`);
   return parts.join('\n');
 }
 

@@ -127,9 +127,12 @@ export interface StartOptions {
   readonly log?: Log;
   /** The store is gone for good: there is nothing left to do but end the process. */
   readonly onBroken?: (error: Error) => void;
+  /** Another program is about to change the store so that this one cannot serve it any more: it is to be closed. */
+  readonly onOutdated?: (why: string) => void;
 }
 
 export async function startPostrider(config: Config, options: StartOptions = {}): Promise<Postrider> {
+  const { onBroken, onOutdated } = options;
   const machine = options.world ?? systemWorld();
   const log = options.log ?? createLog(config.logLevel);
   const clock = new ServiceClock({
@@ -160,7 +163,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const disk = diskWatch(config.store === null ? config.data : null, config.minFreeDiskBytes);
   const store = countingStore(
-    await openStore(config, { node, about, world, log, inbox, onBroken: options.onBroken }),
+    await openStore(config, { node, about, world, log, inbox, onBroken, onOutdated }),
     messages,
     disk.noteWrite,
   );

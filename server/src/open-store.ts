@@ -31,6 +31,8 @@ export interface OpenStoreOptions {
   readonly inbox: Inbox;
   /** The store is gone for good: there is nothing left to do but end the process. */
   readonly onBroken?: ((error: Error) => void) | undefined;
+  /** A newer program is about to change the store so that this one cannot serve it any more. */
+  readonly onOutdated?: ((why: string) => void) | undefined;
 }
 
 /** The reader of a file is one thread: it does one thing after the other. */
@@ -46,7 +48,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
 }
 
 async function openAdapter(config: Config, options: OpenStoreOptions): Promise<Store> {
-  const { node, about, world, log, inbox, onBroken } = options;
+  const { node, about, world, log, inbox, onBroken, onOutdated } = options;
   // A disk or a database answers in real time, whatever time a test has for the messages.
   const timers = systemWorld().clock;
   if (config.store !== null) {
@@ -57,6 +59,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
       log: (level, fields, text) => log[level](fields, text),
       inbox,
       about,
+      onOutdated,
     });
   }
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);

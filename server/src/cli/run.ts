@@ -1,7 +1,7 @@
 // Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
 
 import type { Config } from '../config.ts';
-import { type Farewell, type Postrider, startPostrider, storePlace, VERSION } from '../main.ts';
+import { type Farewell, type Postrider, type StartOptions, startPostrider, storePlace, VERSION } from '../main.ts';
 import { systemWorld } from '../world.ts';
 import { greeting } from './greeting.ts';
 
@@ -11,16 +11,22 @@ const PORT_MAX = 65_535;
 
 /** The exit code of a node that could not tell its store how its attempts ended. */
 const STORE_AWAY = 3;
+/** Of a node that a newer program has sent away. */
+const OUTDATED = 4;
 
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
   const startedMs = world.clock.monotonicMs();
   let postrider: Postrider;
+  const outdated = Promise.withResolvers<string>();
   try {
-    postrider = await start(config, (error) => {
-      // A file that cannot be written any more is not tried again: whoever restarts us starts from what is on disk.
-      process.stderr.write(`postrider stops: ${error.message}\n`);
-      process.exit(1);
+    postrider = await start(config, {
+      onBroken: (error) => {
+        // A file that cannot be written any more is not tried again: whoever restarts us starts from what is on disk.
+        process.stderr.write(`postrider stops: ${error.message}\n`);
+        process.exit(1);
+      },
+      onOutdated: outdated.resolve,
     });
   } catch (error) {
     process.stderr.write(`postrider ${config.command} cannot start: ${startProblem(error, config)}\n`);
@@ -39,10 +45,11 @@ export async function run(config: Config): Promise<number> {
         'token. It answers to addresses, to localhost, to the name of this machine and to --allow-host.\n',
     );
   }
-  await firstSignal();
-  if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
+  const why = await Promise.race([firstSignal(), outdated.promise]);
+  if (why !== undefined) process.stderr.write(`postrider stops: ${why}\n`);
+  else if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
   const farewell = await postrider.close();
-  if (farewell.left === 0 && farewell.isStoreClosed) return 0;
+  if (farewell.left === 0 && farewell.isStoreClosed) return why === undefined ? 0 : OUTDATED;
   process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
   // What still waits for the store would keep the process.
   process.exit(STORE_AWAY);
@@ -64,10 +71,10 @@ function survive({ onFault }: Postrider): void {
 }
 
 /** In dev, a busy port is no reason to stop: the next free one is taken, and said. */
-async function start(config: Config, onBroken: (error: Error) => void): Promise<Postrider> {
+async function start(config: Config, told: StartOptions): Promise<Postrider> {
   for (let port = config.port; ; port += 1) {
     try {
-      return await startPostrider({ ...config, port }, { onBroken });
+      return await startPostrider({ ...config, port }, told);
     } catch (error) {
       const isBusy = (error as { code?: string }).code === 'EADDRINUSE';
       const isLast = port >= Math.min(config.port + PORTS_TRIED, PORT_MAX);

@@ -20,9 +20,16 @@ export function readMigrations(folder: URL): Migration[] {
   });
 }
 
-/** Those still to be applied. A store that a newer program has written is refused: we would not understand it. */
-export function pendingMigrations(all: readonly Migration[], storeVersion: number): readonly Migration[] {
-  if (storeVersion > all.length) {
+/**
+ * Those still to be applied. A store that a newer program has written is refused, unless it says that programs which know
+ * the migrations up to `readerMin` can work with it.
+ */
+export function pendingMigrations(
+  all: readonly Migration[],
+  storeVersion: number,
+  readerMin = storeVersion,
+): readonly Migration[] {
+  if (storeVersion > all.length && readerMin > all.length) {
     throw new Error(
       `The store has schema version ${storeVersion}, but this program only knows versions up to ${all.length}. ` +
         'It was written by a newer postrider: run that one, or restore a backup made before the upgrade.',

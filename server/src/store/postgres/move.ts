@@ -13,8 +13,9 @@ import {
 } from '../move.ts';
 import type { Database, Value } from './database.ts';
 import { compared } from './move-check.ts';
-import { hasUnfinishedMove, openForMove, shown, underSchemaLock } from './open.ts';
+import { hasUnfinishedMove, openForMove, shown } from './open.ts';
 import type { Note } from './pool.ts';
+import { inTransaction, underSchemaLock } from './schema-upgrade.ts';
 import { storable } from './storable.ts';
 
 /** Who moves holds this lock in its session: a process that was killed may still have a statement under way. */
@@ -41,7 +42,8 @@ export async function openMoveTarget(options: {
   }
   const columnsOf = new Map<MovedTable, Promise<Column[]>>();
   return {
-    begin: (identity) => underSchemaLock(database, () => begin(database, identity, shown(options.url))),
+    begin: (identity) =>
+      inSchemaTransaction(database, options.timers, () => begin(database, identity, shown(options.url))),
     async write(table, rows, at) {
       let columns = columnsOf.get(table);
       if (!columns) {
@@ -59,7 +61,7 @@ export async function openMoveTarget(options: {
       const row = await database.get<{ n: number }>('SELECT sum(replaced)::bigint AS n FROM store_move');
       return row!.n;
     },
-    finish: (highestSeq) => finish(database, highestSeq),
+    finish: (highestSeq) => finish(database, options.timers, highestSeq),
     close,
   };
 }
@@ -216,11 +218,15 @@ function asStored(table: MovedTable, row: Row): Row {
   return held === text ? row : { ...row, [column]: held };
 }
 
-async function finish(database: Database, highestSeq: number): Promise<void> {
+async function finish(database: Database, timers: Clock, highestSeq: number): Promise<void> {
   // Who starts on it plans its first claims by what the tables hold.
   await database.exec(`ANALYZE ${MOVED_TABLES.join(', ')}`);
-  await underSchemaLock(database, async () => {
+  await inSchemaTransaction(database, timers, async () => {
     if (highestSeq > 0) await database.get("SELECT setval('message_seq', $1)", highestSeq);
     await database.exec('DROP TABLE store_move');
   });
+}
+
+function inSchemaTransaction<T>(database: Database, timers: Clock, work: () => Promise<T>): Promise<T> {
+  return underSchemaLock(database, timers, () => inTransaction(database, work));
 }

@@ -5,21 +5,19 @@ import pg from 'pg';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
 import type { Inbox } from '../inbox.ts';
-import { pendingMigrations, readMigrations } from '../migrate.ts';
 import type { Store } from '../store.ts';
 import { clientConfig, NoAnswer, setUp } from './connection.ts';
 import { Database } from './database.ts';
 import { requireOwnSessions } from './own-session.ts';
 import { type Note, Pool } from './pool.ts';
+import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
 import { createPostgresStore, type PostgresStore } from './store.ts';
 
-const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const VERSION_MIN = 14;
 /** A database that is just starting is waited for this long. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
 const START_NAME = 'postrider start';
-const MIGRATION_LOCK_MS_MAX = 10_000;
 
 export interface OpenOptions {
   readonly url: string;
@@ -33,13 +31,17 @@ export interface OpenOptions {
   readonly isBeside?: boolean;
   /** See PostgresStoreOptions. */
   readonly inbox?: Inbox;
+  /** Another version of the schema, for tests. */
+  readonly migrations?: URL;
+  /** The schema has become one that only newer programs can serve: the node is to stop in good order. */
+  readonly onOutdated?: ((why: string) => void) | undefined;
   /** What people want to know of this node: its role, version and address. */
   readonly about?: NodeAbout;
 }
 
 export async function openPostgresStore(options: OpenOptions): Promise<Store> {
   const { url, node, timers, log, about = { role: 'all', version: '', address: '' } } = options;
-  const { channel } = await prepare(options);
+  const { channel, known } = await prepare(options);
   let opened: PostgresStore | null = null;
   const pool = new Pool({
     url,
@@ -55,6 +57,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     timers,
     node,
     about,
+    schema: { known, onOutdated: options.onOutdated ?? (() => {}) },
     ...(knownForMs !== undefined && { knownForMs }),
     ...(options.inbox && { inbox: options.inbox }),
   });
@@ -63,18 +66,21 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
 }
 
 /** On a connection of its own: looks whether the server may be trusted, and migrates. */
-async function prepare(options: OpenOptions): Promise<{ channel: string }> {
+async function prepare(options: OpenOptions): Promise<{ channel: string; known: number }> {
   const client = await connect(options.url, options.timers);
   try {
     await requireSessions(client, options);
     const database = new Database(client);
     await requireDurability(database, options.log);
-    await underSchemaLock(database, async () => {
-      await (options.isBeside ? requireUpToDate(database) : migrate(database));
+    const known = await underSchemaLock(database, options.timers, async () => {
+      const version = await (options.isBeside
+        ? requireUpToDate(database, options.migrations)
+        : bringUpToDate(database, options));
       await requireNoMove(database);
+      return version;
     });
     const row = await database.get<{ schema: string }>('SELECT current_schema() AS schema');
-    return { channel: `postrider ${row!.schema}` };
+    return { channel: `postrider ${row!.schema}`, known };
   } finally {
     await client.end().catch(() => {});
   }
@@ -88,7 +94,7 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
     await requireSessions(client, options);
     const database = new Database(client);
     await requireDurability(database, options.log);
-    await underSchemaLock(database, () => migrate(database));
+    await underSchemaLock(database, options.timers, () => bringUpToDate(database, options));
     return { database, close };
   } catch (error) {
     await close();
@@ -167,51 +173,6 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
   }
 }
 
-/** In one transaction, while nobody else does the same: however many nodes start at once, one of them migrates. */
-export async function underSchemaLock<T>(database: Database, work: () => Promise<T>): Promise<T> {
-  await database.exec('BEGIN');
-  try {
-    // A migration of a large table takes its time, and the others wait for it as long as it takes.
-    await database.exec('SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0');
-    await database.exec(
-      "SELECT pg_advisory_xact_lock(hashtextextended('postrider schema ' || current_schema(), 8411))",
-    );
-    // But it does not stand in line for a table that others work with, where all who come later would stand behind it.
-    await database.exec(`SET LOCAL lock_timeout = ${MIGRATION_LOCK_MS_MAX}`);
-    const result = await work();
-    await database.exec('COMMIT');
-    return result;
-  } catch (error) {
-    await database.exec('ROLLBACK').catch(() => {});
-    throw error;
-  }
-}
-
-/** The migrations and the version number commit together. The statements of a file are sent as one. */
-async function migrate(database: Database): Promise<void> {
-  const migrations = readMigrations(MIGRATIONS);
-  await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
-  const row = await database.get<{ version: number }>('SELECT version FROM schema_version');
-  const pending = pendingMigrations(migrations, row?.version ?? 0);
-  for (const { name, sql } of pending) {
-    await database.exec(sql).catch((error: Error) => {
-      throw new Error(`migration ${name}: ${error.message}`, { cause: error });
-    });
-  }
-  if (!row) await database.run('INSERT INTO schema_version (version) VALUES ($1)', migrations.length);
-  else if (pending.length > 0) await database.run('UPDATE schema_version SET version = $1', migrations.length);
-}
-
-async function requireUpToDate(database: Database): Promise<void> {
-  const isThere = await hasTable(database, 'schema_version');
-  const row = isThere ? await database.get<{ version: number }>('SELECT version FROM schema_version') : undefined;
-  if (!row) throw new Error('there is no store in this database');
-  if (pendingMigrations(readMigrations(MIGRATIONS), row.version).length === 0) return;
-  throw new Error(
-    'the store in this database was written by an older postrider: start this one on it once, so that it is brought up to date',
-  );
-}
-
 /** Half of what was elsewhere is no store to deliver from. */
 async function requireNoMove(database: Database): Promise<void> {
   if (await hasUnfinishedMove(database)) {
@@ -222,12 +183,4 @@ async function requireNoMove(database: Database): Promise<void> {
 /** The table is made when a move begins and dropped when it is finished: move.ts. */
 export function hasUnfinishedMove(database: Database): Promise<boolean> {
   return hasTable(database, 'store_move');
-}
-
-async function hasTable(database: Database, name: string): Promise<boolean> {
-  const row = await database.get<{ is: boolean }>(
-    "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1::text) IS NOT NULL AS is",
-    name,
-  );
-  return row!.is;
 }

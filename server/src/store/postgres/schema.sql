@@ -224,10 +224,11 @@ CREATE INDEX messages_ready ON messages USING btree (account_id, host, due_at, s
 CREATE INDEX messages_within_flow_key ON messages USING btree (account_id, flow_key, state) WHERE (holds_slot AND (flow_key IS NOT NULL));
 
 CREATE TABLE nodes (
-  id          text COLLATE "C" NOT NULL,
-  alive_until timestamp with time zone NOT NULL,
-  started_at  timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
-  about       text COLLATE "C" NOT NULL,
+  id             text COLLATE "C" NOT NULL,
+  alive_until    timestamp with time zone NOT NULL,
+  started_at     timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  about          text COLLATE "C" NOT NULL,
+  schema_version integer,
   CONSTRAINT nodes_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 50);
 
@@ -264,7 +265,8 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_due ON schedules USING btree (next_at, account_id, id) WHERE (next_at IS NOT NULL);
 
 CREATE TABLE schema_version (
-  version integer NOT NULL
+  version    integer NOT NULL,
+  reader_min integer NOT NULL DEFAULT 0
 );
 
 CREATE TABLE sessions (
@@ -316,4 +318,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version) VALUES (13);
+INSERT INTO schema_version (version, reader_min) VALUES (14, 0);

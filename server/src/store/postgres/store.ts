@@ -34,6 +34,7 @@ import { numberVerbs } from './number-verbs.ts';
 import type { Pool } from './pool.ts';
 import * as queues from './queues.ts';
 import { scheduleVerbs } from './schedule-verbs.ts';
+import { whyOutdated } from './schema-upgrade.ts';
 import * as search from './search.ts';
 import { cancel, deliverNow, isPlain, type SettleReply, settle } from './settle.ts';
 import * as time from './time.ts';
@@ -69,6 +70,8 @@ export interface PostgresStoreOptions {
   readonly inbox?: Inbox;
   /** What people want to know of this node. */
   readonly about: NodeAbout;
+  /** Which version of the schema this program knows; told once when that is not enough any more. */
+  readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
 
 /** The store, and the ends of the wires that the pool holds. */
@@ -234,7 +237,15 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     },
     async heartbeat(id, ttlMs, kept = null) {
       const startedAtMs = timers.monotonicMs();
-      const heard = await told(pool.beat((database) => time.beat(database, id, ttlMs, about, kept)));
+      const { known, onOutdated } = options.schema;
+      const heard = await told(
+        pool.beat(async (database) => {
+          const now = await time.beat(database, id, ttlMs, { ...about, known }, kept);
+          const why = await whyOutdated(database, known);
+          if (why !== null) onOutdated(why);
+          return now;
+        }),
+      );
       aliveUntilMs = startedAtMs + ttlMs - ALIVE_MARGIN_MS;
       return heard;
     },

@@ -24,14 +24,14 @@ export async function beat(
   database: Database,
   node: string,
   ttlMs: number,
-  about: NodeAbout,
+  { known, ...about }: NodeAbout & { readonly known: number },
   time: KeptTime | null,
 ): Promise<HeardTime> {
   // What is read is what was there before.
   const row = await database.get<HeardRow>(
     `WITH node AS (
-         INSERT INTO nodes AS n (id, alive_until, about)
-           VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3)
+         INSERT INTO nodes AS n (id, alive_until, about, schema_version)
+           VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $8)
            ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until),
        kept AS (
          INSERT INTO clock (only_row, wall_at, trusted_at, order_at, doubted_ms)
@@ -46,6 +46,7 @@ export async function beat(
     time?.trustedAt ?? null,
     time?.orderAt ?? null,
     time?.doubtedMs ?? null,
+    known,
   );
   return toHeardTime(row!);
 }

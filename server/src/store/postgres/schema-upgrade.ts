@@ -1,0 +1,231 @@
+// Brings the schema up to date, one node at a time, while nodes of the version before go on working. Indexes are built
+// beside the traffic; what older nodes cannot bear waits until they have stopped.
+
+import type { Clock } from '../../world.ts';
+import { type Migration, pendingMigrations, readMigrations } from '../migrate.ts';
+import type { Database } from './database.ts';
+import type { Note } from './pool.ts';
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url);
+const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
+const LOCK_POLL_MS = 200;
+/** Who waits for a table makes all who come later wait as well: less than a writer waits (lock_timeout), then again. */
+const TABLE_LOCK_MS_MAX = 500;
+const TABLE_LOCK_PAUSE_MS = 500;
+const TABLE_LOCK_TRIES_MAX = 60;
+const LOCK_NOT_AVAILABLE = '55P03';
+/** A node that is told to stop drains first. */
+const GONE_MS_MAX = 120_000;
+const GONE_POLL_MS = 500;
+
+export interface UpgradeOptions {
+  readonly timers: Clock;
+  readonly log: Note;
+  /** Of another version of the program, for tests. */
+  readonly migrations?: URL | undefined;
+}
+
+interface SchemaRow {
+  readonly version: number;
+  /** Not there before 0014. */
+  readonly reader_min?: number;
+}
+
+/** Answers which version of the schema this program knows. */
+export async function bringUpToDate(database: Database, options: UpgradeOptions): Promise<number> {
+  const migrations = readMigrations(options.migrations ?? MIGRATIONS);
+  await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
+  const row = await schemaRow(database);
+  if (!row) await makeSchema(database, migrations);
+  else await applyPending(database, pendingMigrations(migrations, row.version, row.reader_min), options);
+  return migrations.length;
+}
+
+/** For a command beside the service: the schema is left as it is. */
+export async function requireUpToDate(database: Database, given?: URL): Promise<number> {
+  const migrations = readMigrations(given ?? MIGRATIONS);
+  const row = (await hasTable(database, 'schema_version')) ? await schemaRow(database) : undefined;
+  if (!row) throw new Error('there is no store in this database');
+  if (pendingMigrations(migrations, row.version, row.reader_min).length === 0) return migrations.length;
+  throw new Error(
+    'the store in this database was written by an older postrider: start this one on it once, so that it is brought up to date',
+  );
+}
+
+/** Why a program that knows the schema up to `known` must stop; null while it may go on. */
+export async function whyOutdated(database: Database, known: number): Promise<string | null> {
+  const row = await database.get<{ reader_min: number }>('SELECT reader_min FROM schema_version');
+  if (!row || row.reader_min <= known) return null;
+  return (
+    `the database is being brought to a schema that needs a newer postrider (this one knows version ${known} of it, ` +
+    `${row.reader_min} is needed). It stops, so that it fails nothing: start the newer one in its place.`
+  );
+}
+
+/**
+ * While nobody else does the same: however many nodes start at once, one of them migrates. It is asked for again and
+ * again: whoever waited inside a statement would be waited for by the building of an index, which waits for every
+ * statement that began before it.
+ */
+export async function underSchemaLock<T>(database: Database, timers: Clock, work: () => Promise<T>): Promise<T> {
+  const before = await database.get<{ statement: string; lock: string }>(
+    "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
+  );
+  // A migration of a large table takes its time.
+  await setTimeouts(database, '0', '0');
+  for (;;) {
+    const row = await database.get<{ is: boolean }>(`SELECT pg_try_advisory_lock(${LOCK}) AS is`);
+    if (row!.is) break;
+    await pause(timers, LOCK_POLL_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    // On a connection that is lost the lock is gone as well.
+    await database.exec(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => {});
+    await setTimeouts(database, before!.statement, before!.lock).catch(() => {});
+  }
+}
+
+async function setTimeouts(database: Database, statement: string, lock: string): Promise<void> {
+  const sql = "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)";
+  await database.get(sql, statement, lock);
+}
+
+/** Commits what `work` did, or nothing. */
+export async function inTransaction<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  await database.exec('BEGIN');
+  try {
+    const result = await work();
+    await database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    await database.exec('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+export async function hasTable(database: Database, name: string): Promise<boolean> {
+  const row = await database.get<{ is: boolean }>(
+    "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1::text) IS NOT NULL AS is",
+    name,
+  );
+  return row!.is;
+}
+
+async function schemaRow(database: Database): Promise<SchemaRow | undefined> {
+  const found = await database.get<{ row: SchemaRow }>('SELECT to_jsonb(s) AS row FROM schema_version s');
+  return found?.row;
+}
+
+/** Where nobody works yet, all in one transaction. */
+function makeSchema(database: Database, migrations: readonly Migration[]): Promise<void> {
+  return inTransaction(database, async () => {
+    for (const migration of migrations) await run(database, migration, migration.sql.replaceAll(' CONCURRENTLY', ''));
+    const readerMin = Math.max(...migrations.map(readerMinOf));
+    const sql = 'INSERT INTO schema_version (version, reader_min) VALUES ($1, $2)';
+    await database.run(sql, migrations.length, readerMin);
+  });
+}
+
+/** Each with its number, in a transaction of its own; or, for indexes, one after the other beside the traffic. */
+async function applyPending(
+  database: Database,
+  pending: readonly Migration[],
+  { timers, log }: UpgradeOptions,
+): Promise<void> {
+  for (const migration of pending) {
+    const readerMin = readerMinOf(migration);
+    if (readerMin > 0) await sendOlderAway(database, readerMin, timers, log);
+    log('info', {}, `bringing the schema up to date: ${migration.name}`);
+    if (isConcurrent(migration)) await buildIndexes(database, migration);
+    else await changeTables(database, migration, timers);
+  }
+}
+
+function isConcurrent({ sql }: Migration): boolean {
+  return /\bCONCURRENTLY\b/.test(withoutComments(sql));
+}
+
+/** `-- readers: 20` says that a program needs to know migration 20 to work with what this one makes. */
+function readerMinOf({ sql }: Migration): number {
+  return Number(/^-- readers: (\d+)$/m.exec(sql)?.[1] ?? 0);
+}
+
+async function changeTables(database: Database, migration: Migration, timers: Clock): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await inTransaction(database, async () => {
+        await database.exec(`SET LOCAL lock_timeout = ${TABLE_LOCK_MS_MAX}`);
+        await run(database, migration, migration.sql);
+        await noteVersion(database, migration);
+      });
+    } catch (error) {
+      const { code } = ((error as Error).cause ?? error) as { code?: string };
+      if (code !== LOCK_NOT_AVAILABLE || tries === TABLE_LOCK_TRIES_MAX) throw error;
+      await pause(timers, TABLE_LOCK_PAUSE_MS);
+    }
+  }
+}
+
+/** What a crash left half-built is dropped and built again; what is there already is left alone. */
+async function buildIndexes(database: Database, migration: Migration): Promise<void> {
+  for (const statement of statementsOf(migration.sql)) {
+    const name = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) /.exec(statement)?.[1];
+    if (name !== undefined) {
+      const row = await database.get<{ is_valid: boolean }>(
+        `SELECT indisvalid AS is_valid FROM pg_index
+           WHERE indexrelid = to_regclass(quote_ident(current_schema()) || '.' || $1::text)`,
+        name,
+      );
+      if (row?.is_valid) continue;
+      if (row) await run(database, migration, `DROP INDEX CONCURRENTLY ${name}`);
+    }
+    await run(database, migration, statement);
+  }
+  await noteVersion(database, migration);
+}
+
+async function noteVersion(database: Database, { version }: Migration): Promise<void> {
+  await database.run('UPDATE schema_version SET version = $1', version);
+}
+
+async function run(database: Database, { name }: Migration, sql: string): Promise<void> {
+  await database.exec(sql).catch((error: Error) => {
+    throw new Error(`migration ${name}: ${error.message}`, { cause: error });
+  });
+}
+
+/** From now on older nodes stop and none starts; waits until the last of them is gone. */
+async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: Note): Promise<void> {
+  await database.run('UPDATE schema_version SET reader_min = greatest(reader_min, $1)', readerMin);
+  const endsAtMs = timers.monotonicMs() + GONE_MS_MAX;
+  for (let isTold = false; ; isTold = true) {
+    const older = await database.all<{ id: string }>(
+      `SELECT id FROM nodes WHERE alive_until > clock_timestamp() AND coalesce(schema_version, 0) < $1 ORDER BY id LIMIT 10`,
+      readerMin,
+    );
+    if (older.length === 0) return;
+    const ids = older.map(({ id }) => id).join(', ');
+    if (timers.monotonicMs() > endsAtMs) {
+      throw new Error(`nodes of an older version still run, and the next change of the schema cannot be made: ${ids}`);
+    }
+    if (!isTold) log('info', {}, `waiting for nodes of an older version to stop: ${ids}`);
+    await pause(timers, GONE_POLL_MS);
+  }
+}
+
+export function statementsOf(sql: string): string[] {
+  return withoutComments(sql)
+    .split(';')
+    .map((statement) => statement.replace(/\s+/g, ' ').trim())
+    .filter((statement) => statement !== '');
+}
+
+function withoutComments(sql: string): string {
+  return sql.replace(/--.*$/gm, '');
+}
+
+function pause(timers: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void timers.after(ms, resolve));
+}

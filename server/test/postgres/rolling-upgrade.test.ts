@@ -1,0 +1,101 @@
+// Two versions over one database: the program as it is, and a next version that is made here by adding migrations.
+
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import { systemWorld } from '../../src/world.ts';
+import { type Node, Nodes } from '../cluster/nodes.ts';
+import { startProcess } from '../http/process.ts';
+import { type Cleanup, startReceiver } from '../http/receiver.ts';
+import { waitFor } from '../http/wait.ts';
+import { sharedServer } from './server.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../src/store/postgres/migrations/', import.meta.url));
+const NOW = readdirSync(MIGRATIONS).length;
+const PUBLISHERS = 3;
+const ROWS = 20_000;
+
+/** The migrations of a later version. */
+function nextVersion(t: Cleanup, ...added: string[]): URL {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-migrations-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  cpSync(MIGRATIONS, folder, { recursive: true });
+  for (const [index, sql] of added.entries()) {
+    writeFileSync(join(folder, `${String(NOW + index + 1).padStart(4, '0')}-next.sql`), sql);
+  }
+  return pathToFileURL(`${folder}/`);
+}
+
+/** Publishes until it is told to stop; answers how often each status came. */
+function publish(node: Node, url: string): () => Promise<Map<number, number>> {
+  const statuses = new Map<number, number>();
+  let isOver = false;
+  const publishers = Array.from({ length: PUBLISHERS }, async () => {
+    while (!isOver) {
+      const { status } = await node.call('POST', `/v2/publish/${url}`);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  });
+  return async () => {
+    isOver = true;
+    await Promise.all(publishers);
+    return statuses;
+  };
+}
+
+test('a newer version changes the schema beside nodes of this one: no write is refused, all that was accepted ends, and only what this one cannot serve stops it', async (t) => {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const url = server.url(name);
+  const nodes = new Nodes(t, url);
+  const [old] = (await nodes.start(1)) as [Node];
+  const receiver = await startReceiver(t);
+  await old.published(receiver.url);
+  await waitFor('the first to end', async () => (await nodes.tables.countOpen()) === 0);
+  await nodes.tables.query(
+    `INSERT INTO messages SELECT (jsonb_populate_record(m, jsonb_build_object('seq', nextval('message_seq'), 'id', m.id || n))).*
+       FROM messages m, generate_series(1, ${ROWS}) n`,
+  );
+  // As a start that was killed leaves it.
+  await assert.rejects(nodes.tables.query('CREATE UNIQUE INDEX CONCURRENTLY messages_next ON messages (kind)'));
+  const start = (migrations: URL, node: string) =>
+    openPostgresStore({ url, node, migrations, timers: systemWorld().clock, log: () => {} });
+
+  const column = "ALTER TABLE messages ADD COLUMN next text NOT NULL DEFAULT 'none';";
+  const index = 'CREATE INDEX CONCURRENTLY messages_next ON messages (account_id, next, seq);';
+  const next = nextVersion(t, column, index);
+  const stop = publish(old, receiver.url);
+  const newer = await Promise.all([start(next, 'nod_next_a'), start(next, 'nod_next_b')]);
+  const statuses = await stop();
+  assert.deepEqual([...statuses.keys()], [201], `answers: ${JSON.stringify([...statuses])}`);
+  await waitFor('all to end', async () => (await nodes.tables.countOpen()) === 0);
+  const [built] = await nodes.tables.query<{ indisvalid: boolean }>(
+    "SELECT indisvalid FROM pg_index WHERE indexrelid = 'messages_next'::regclass",
+  );
+  assert.equal(built!.indisvalid, true);
+  for (const store of newer) await store.close();
+
+  // One of this version still starts: nothing that it needs has changed.
+  const [again] = (await nodes.start(1)) as [Node];
+  await again.published(receiver.url);
+
+  const breaking = nextVersion(t, column, index, `-- readers: ${NOW + 3}\nALTER TABLE messages DROP COLUMN next;`);
+  const newest = await start(breaking, 'nod_newest');
+  for (const { process } of [old, again]) {
+    assert.equal(await process.exit, 4, process.stderr);
+    assert.match(process.stderr, /postrider stops: the database is being brought to a schema that needs a newer/);
+  }
+  assert.equal(await nodes.tables.countOpen(), 0);
+  await newest.close();
+  const refused = startProcess(t, ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--store', url]);
+  assert.equal(await refused.exit, 1);
+  assert.match(
+    refused.stderr,
+    new RegExp(`schema version ${NOW + 3}, but this program only knows versions up to ${NOW}`),
+  );
+});
