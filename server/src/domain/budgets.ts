@@ -310,7 +310,7 @@ export const BUDGETS = budgets({
   acceptedAtOnce: {
     what: 'New connections that are taken in one turn of the loop, where the system lets sockets share a port',
     unit: 'connections',
-    each: 16,
+    each: 64,
     beyond: 'the others follow in the next turn',
   },
   connections: {
