@@ -85,6 +85,25 @@ test('verbs of all kinds are run in the order they were asked', async (t) => {
   assert.deepEqual(executor.batches, [['accept', 'getMessage', 'cancel', 'counts']]);
 });
 
+test('of what one account changes at once, a piece goes into each transaction, in order; others do not wait for the rest', async (t) => {
+  const { store, executor } = await openWatched(t);
+  const flips = Array.from({ length: 20 }, (_, n) => store.saveQueue(ACCOUNT, 'q', { parallelism: n + 1 }, NOW));
+  const pins = Array.from({ length: 20 }, () => store.resetFlowRate(ACCOUNT, 'k', NOW));
+  const others = [store.saveQueue('acc_other', 'q', {}, NOW), store.accept([message()], NOW)];
+  await Promise.all(others);
+  assert.deepEqual(executor.batches[0], ['saveQueue', 'saveQueue', 'saveQueue', 'accept']);
+  await Promise.all(pins);
+  assert.deepEqual(
+    (await Promise.all(flips)).map(({ parallelism }) => parallelism),
+    Array.from({ length: 20 }, (_, n) => n + 1),
+  );
+  assert.ok(executor.batches.slice(1).every((batch) => batch.length <= 5));
+  // What changes a single message costs little: many of them go together.
+  executor.batches.length = 0;
+  await Promise.all(messages(300).map(({ id }) => store.cancel(ACCOUNT, [id], NOW, NOW + 1)));
+  assert.equal(executor.batches.length, 1);
+});
+
 test('a command that fails takes none of its batch with it', async (t) => {
   const { store, executor } = await openWatched(t);
   const existing = message();

@@ -2,6 +2,9 @@
 // fsync, and answers each when its batch is on disk. What can wait does so for a moment, until something comes that
 // cannot.
 
+import { eachMax } from '../../domain/budgets.ts';
+import type { NewMessage } from '../../domain/message.ts';
+import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
 import { waitingBytes } from '../inbox.ts';
 import { StoreUnavailable } from '../store.ts';
@@ -21,6 +24,14 @@ const BATCH_MESSAGES_MAX = 2000;
 const BATCH_BYTES_MAX = 32 * 1024 * 1024;
 const SMALL_MESSAGES_MAX = 100;
 const SMALL_BYTES_MAX = 256 * 1024;
+
+/**
+ * So many messages one account may have changed in one transaction by calls of people: whatever it asks at once, others wait
+ * for one piece of it. The first call goes whole.
+ */
+const PIECE_MESSAGES_MAX = 1000;
+/** Of a flow key, what it has let through is judged again. */
+const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
 
 interface Waiting {
   readonly command: Command;
@@ -115,7 +126,17 @@ export class Committer {
     let room = { messages: BATCH_MESSAGES_MAX, bytes: BATCH_BYTES_MAX };
     /** Accounts that have something left: what they asked later stays behind it. */
     const behind = new Set<string>();
+    const changed = new Map<string, number>();
     return waiting.filter((each, index) => {
+      const change = changeOf(each.command);
+      if (change !== null) {
+        const before = changed.get(change.accountId) ?? 0;
+        // What does not fit keeps all that the account changes later behind it.
+        const fits = before === 0 || before + change.messages <= PIECE_MESSAGES_MAX;
+        changed.set(change.accountId, fits ? before + change.messages : Number.POSITIVE_INFINITY);
+        if (!fits) this.#waiting.push(each);
+        return fits;
+      }
       const size = acceptSize(each.command);
       if (size === null) return true;
       const fits = size.messages <= room.messages && size.bytes <= room.bytes;
@@ -136,6 +157,27 @@ export class Committer {
     }
     this.#waiting = [];
     this.#onBroken(error);
+  }
+}
+
+/** How many messages a call of a person may change, and whose. Null for what changes none, or is the engine's own. */
+function changeOf({ verb, args }: Command): { readonly accountId: string; readonly messages: number } | null {
+  switch (verb) {
+    case 'cancel':
+    case 'deleteDeadLetters':
+      return { accountId: args[0] as string, messages: (args[1] as readonly string[]).length };
+    case 'retryDeadLetters': {
+      const retries = args[0] as readonly { readonly message: NewMessage }[];
+      return { accountId: retries[0]?.message.accountId ?? '', messages: retries.length };
+    }
+    case 'saveQueue':
+      return { accountId: args[0] as string, messages: QUEUE_PARALLELISM_MAX / 2 };
+    case 'pauseFlowKey':
+    case 'pinFlowKey':
+    case 'resetFlowRate':
+      return { accountId: args[0] as string, messages: FLOW_KEY_MESSAGES };
+    default:
+      return null;
   }
 }
 
