@@ -1,6 +1,7 @@
 // Limits by key: how many deliveries of a flow-control key may be under way, and how many may start in a period. It
 // keeps no state of its own: the store holds it, asks here what may start, and writes back what did.
 
+import { CLOCK_STEP_MS_MAX } from './clock.ts';
 import { parseDurationMs } from './duration.ts';
 import { NEVER_AT } from './recovery.ts';
 
@@ -134,12 +135,14 @@ export function started(state: FlowState, count: number, now: number): FlowState
 }
 
 /**
- * A clock that was put back opens no new window. By more than a period, it moves the window back too, its count kept:
- * otherwise a clock that was once a year ahead would hold the key for a year.
+ * A clock that is behind the one that opened the window opens no other, and leaves the window where it is: of two nodes
+ * whose clocks differ, the one that is ahead would open the next at once, and the rate would be nobody's. By more than
+ * clocks may differ, it moves the window back, its count kept: otherwise a clock that was once a year ahead would hold
+ * the key for a year.
  */
 function inWindow(state: FlowState, periodMs: number, now: number): FlowState {
   if (now >= state.windowStartAt + periodMs) return { ...state, windowStartAt: now, windowCount: state.unstarted };
-  if (now < state.windowStartAt - periodMs) return { ...state, windowStartAt: now };
+  if (now < state.windowStartAt - Math.max(periodMs, CLOCK_STEP_MS_MAX)) return { ...state, windowStartAt: now };
   return state;
 }
 

@@ -196,6 +196,31 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW + 6 * SECOND)).length, 2);
     });
 
+    test('it holds when the clock of one node is ahead of the others’', async ({ a, b }) => {
+      const startedAt: number[] = [];
+      for (let passedMs = 0; passedMs < 6 * SECOND; passedMs += 100) {
+        for (const [node, aheadMs] of [
+          [a, 0],
+          [b, 1500],
+        ] as const) {
+          const now = NOW + passedMs + aheadMs;
+          await node.store.accept(many(2, { rate: 5 }, { createdAt: now, dueAt: now }), now);
+          const claims = await node.claims(now);
+          for (const _ of claims) startedAt.push(passedMs);
+          await node.store.settle(
+            claims.map((claim) => settlementOf(claim, OK, now)),
+            now,
+          );
+        }
+      }
+      const inSecond = (from: number) => startedAt.filter((at) => at >= from && at < from + SECOND).length;
+      // The first window may be opened twice, once by each clock.
+      assert.ok(startedAt.length <= 7 * 5, `${startedAt.length} started in 6 s`);
+      assert.ok(startedAt.length >= 5 * 5, `${startedAt.length} started in 6 s`);
+      for (let from = SECOND; from < 5 * SECOND; from += 100)
+        assert.ok(inSecond(from) <= 10, `${inSecond(from)} at ${from}`);
+    });
+
     test('rate and parallelism hold together', async ({ a }) => {
       await a.store.accept(many(6, { rate: 3, parallelism: 2, periodMs: 10 * SECOND }), NOW);
       const claims = await a.claims(NOW);
