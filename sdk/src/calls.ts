@@ -94,7 +94,7 @@ export const calls = {
   whyNotDelivered: (id: string) => call<wire.Why>('GET', `/v2/messages/${part(id)}/why`),
   listMessages: (filter: Filter & Page = {}) => call<wire.MessagePage>('GET', `/v2/messages${query(filter)}`),
   countMessages: (filter: Filter = {}) => call<wire.StateCounts>('GET', `/v2/messages/counts${query(filter)}`),
-  cancelMessage: (id: string) => call<{ cancelled: number }>('DELETE', `/v2/messages/${part(id)}`),
+  cancelMessage: (id: string) => call<wire.Cancelled>('DELETE', `/v2/messages/${part(id)}`),
   releaseMessage: (id: string) => call<{ released: number }>('POST', `/v2/messages/${part(id)}/release`),
   deliverNow: (id: string) => call<{ messageId: string }>('POST', `/v2/messages/${part(id)}/retry`),
 

@@ -2,8 +2,16 @@
 
 export type HeaderMap = Readonly<Record<string, readonly string[]>>;
 export type Scope = 'publish' | 'read' | 'manage' | 'admin';
-export type MessageState = 'CREATED' | 'ACTIVE' | 'RETRY' | 'HELD' | 'DELIVERED' | 'FAILED' | 'CANCELLED';
-export type EventState = MessageState | 'ERROR' | 'RELEASED' | 'CANCEL_REQUESTED';
+export type MessageState =
+  | 'CREATED'
+  | 'ACTIVE'
+  | 'RETRY'
+  | 'HELD'
+  | 'CANCEL_REQUESTED'
+  | 'DELIVERED'
+  | 'FAILED'
+  | 'CANCELLED';
+export type EventState = MessageState | 'ERROR' | 'RELEASED';
 
 export interface Published {
   readonly messageId: string;
@@ -222,6 +230,14 @@ export interface FlowKey {
   readonly isPaused: boolean;
   readonly isPinnedParallelism: boolean;
   readonly isPinnedRate: boolean;
+}
+
+/** What a cancel answers. With `requested`, a node has claimed so many of them and has not confirmed that none starts. */
+export interface Cancelled {
+  readonly cancelled: number;
+  readonly requested?: number;
+  readonly state?: 'CANCEL_REQUESTED';
+  readonly detail?: string;
 }
 
 export type JobAction = 'cancel' | 'retry' | 'delete';

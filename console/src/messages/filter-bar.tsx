@@ -106,6 +106,9 @@ function countOf(state: MessageState, overview: Overview): string | undefined {
       return text(held);
     case 'FAILED':
       return text(failed);
+    case 'CANCEL_REQUESTED':
+      // Counted among those in flight.
+      return undefined;
     case 'CANCELLED':
       return text(cancelled);
     case 'DELIVERED':

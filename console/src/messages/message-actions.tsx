@@ -37,7 +37,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           <p>What crashes did to it before no longer counts: it is held again after three more.</p>
         </ConfirmButton>
       )}
-      {isOpen(message) && state !== 'ACTIVE' && state !== 'HELD' && (
+      {(state === 'CREATED' || state === 'RETRY') && (
         <ActionButton
           call={calls.deliverNow(messageId)}
           icon="send"
@@ -49,7 +49,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           Deliver now
         </ActionButton>
       )}
-      {isOpen(message) && (
+      {isOpen(message) && state !== 'CANCEL_REQUESTED' && (
         <ConfirmButton
           title="Cancel this message?"
           verb="Cancel it"

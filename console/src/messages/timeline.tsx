@@ -151,6 +151,13 @@ function Now({ message }: { readonly message: MessageWithAttempts }) {
   if (message.state === 'ACTIVE') {
     return <Entry dot={`${dot} breathe`} title={`Attempt ${message.attempts.length + 1} is under way`} />;
   }
+  if (message.state === 'CANCEL_REQUESTED') {
+    return (
+      <Entry dot={`${dot} breathe`} title="Being cancelled">
+        Attempt {message.attempts.length + 1} was claimed before. No other follows it.
+      </Entry>
+    );
+  }
   if (message.state === 'HELD') {
     const at = message.heldAt !== undefined && { at: message.heldAt };
     return (

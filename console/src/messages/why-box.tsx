@@ -16,6 +16,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['interrupted', 'Cut off by crashes of the server'],
   ['held', 'Held until you decide'],
   ['active', 'Being delivered right now'],
+  ['cancelRequested', 'Being cancelled'],
   ['waitingForSlot', 'Waiting for a free slot'],
   ['draining', 'The node is shutting down'],
   ['ended', 'It has ended'],

@@ -9,6 +9,12 @@ export const STATES: Readonly<
   ACTIVE: { label: 'In flight', text: 'text-active', dot: 'bg-active', soft: 'bg-active-soft' },
   RETRY: { label: 'Retrying', text: 'text-retrying', dot: 'bg-retrying', soft: 'bg-retrying-soft' },
   HELD: { label: 'Held', text: 'text-held', dot: 'bg-held', soft: 'bg-held-soft' },
+  CANCEL_REQUESTED: {
+    label: 'Being cancelled',
+    text: 'text-cancelled',
+    dot: 'bg-cancelled',
+    soft: 'bg-cancelled-soft',
+  },
   DELIVERED: { label: 'Delivered', text: 'text-delivered', dot: 'bg-delivered', soft: 'bg-delivered-soft' },
   FAILED: { label: 'Failed', text: 'text-failed', dot: 'bg-failed', soft: 'bg-failed-soft' },
   CANCELLED: { label: 'Cancelled', text: 'text-cancelled', dot: 'bg-cancelled', soft: 'bg-cancelled-soft' },
@@ -16,7 +22,7 @@ export const STATES: Readonly<
 
 export const STATE_NAMES = Object.keys(STATES) as readonly MessageState[];
 
-const OPEN: readonly MessageState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD'];
+const OPEN: readonly MessageState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'CANCEL_REQUESTED'];
 
 export function isOpen(message: Pick<Message, 'state'>): boolean {
   return OPEN.includes(message.state);
@@ -28,7 +34,9 @@ export function StateLabel({ state, isSoft = false }: { readonly state: MessageS
     <span
       className={`inline-flex items-center gap-1.5 text-xs font-medium whitespace-nowrap ${text} ${isSoft ? `${soft} h-6 rounded-full px-2.5` : ''}`}
     >
-      <span className={`size-2 shrink-0 rounded-full ${dot} ${state === 'ACTIVE' ? 'breathe' : ''}`} />
+      <span
+        className={`size-2 shrink-0 rounded-full ${dot} ${state === 'ACTIVE' || state === 'CANCEL_REQUESTED' ? 'breathe' : ''}`}
+      />
       {label}
     </span>
   );

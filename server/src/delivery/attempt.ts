@@ -105,9 +105,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#end(this.#isSent ? { kind: 'interrupted', reason, cause: 'drain' } : 'unsent');
   }
 
-  /** Ends it now, unless it is on the wire. */
-  dropUnsent(): void {
-    if (!this.#isSent) this.#end('unsent');
+  /** Ends it now, unless it is on the wire; answers whether it did. */
+  dropUnsent(): boolean {
+    if (this.#isSent || this.#isOver) return false;
+    this.#end('unsent');
+    return true;
   }
 
   /** The moment before the first byte is written. */

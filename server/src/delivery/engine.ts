@@ -2,58 +2,25 @@
 // it sleeps until the next known deadline or until it is woken. Only the heartbeat may keep a claim waiting; schedules and
 // upkeep run beside it, each in a loop of its own. It decides nothing about messages (domain/settle.ts does).
 
-import type { NewId } from '../domain/id.ts';
-import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
+import type { Claim } from '../domain/message.ts';
 import { decideSafely, isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
-import type { Tiers } from '../domain/tier.ts';
-import type { ClaimAnswer, Store } from '../store/store.ts';
-import { type World, withinMs } from '../world.ts';
+import type { ClaimAnswer } from '../store/store.ts';
+import { withinMs } from '../world.ts';
+import { Cancels } from './cancels.ts';
 import { CrashRecovery, type Ended } from './crash-recovery.ts';
-import { type EngineLimits, InFlight } from './in-flight.ts';
+import type { EngineOptions } from './engine-options.ts';
+import { InFlight } from './in-flight.ts';
 import { Loop, STORE_PAUSE_MS } from './loop.ts';
-import { jobMaker, type RequestStyle } from './request.ts';
-import type { Sender, SendReport } from './sender.ts';
+import { jobMaker } from './request.ts';
+import type { SendReport } from './sender.ts';
 import { type Heartbeat, Trust } from './trust.ts';
+import { STILL_MS_MAX, WirePulse } from './wire-pulse.ts';
+
+export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
 
 /** Bodies of messages that are settled together; one that is larger is settled alone. */
 const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
-
-/** A task that runs beside the claims, a piece at a time; answers in how many milliseconds it wants to run again. */
-export interface Upkeep {
-  readonly name: string;
-  run(now: number): Promise<number>;
-}
-
-/** What an observer may log or count: one event for every attempt that ended, and what went wrong in the engine. */
-export type EngineEvent =
-  | {
-      readonly kind: 'attempt';
-      readonly claim: Claim;
-      readonly outcome: Outcome;
-      readonly settlement: Settlement;
-      readonly result: SettleResult;
-    }
-  /** Claims that this node did not know of were given back. */
-  | { readonly kind: 'strays'; readonly count: number }
-  | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
-
-export interface EngineOptions {
-  readonly node: string;
-  readonly store: Store;
-  readonly sender: Sender;
-  readonly world: World;
-  readonly newId: NewId;
-  readonly tiers: Tiers;
-  readonly style: RequestStyle;
-  readonly limits: EngineLimits;
-  /** Without one, the claims of this node are its own for ever. */
-  readonly heartbeat: Heartbeat | null;
-  readonly upkeep: (recovery: CrashRecovery, isUnderWay: (lease: string) => boolean) => readonly Upkeep[];
-  /** Makes the messages of some of the schedules that are due; answers when to come again, or null: when there is one. */
-  readonly fireSchedules: (wallNow: number) => Promise<number | null>;
-  readonly observe: (event: EngineEvent) => void;
-}
 
 /** For a store that does not answer: a drain must end, and what is not settled is found after the next start. */
 const LAST_SETTLING_MS_MAX = 5_000;
@@ -65,6 +32,8 @@ export class Engine {
   readonly #jobOf: ReturnType<typeof jobMaker>;
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
+  readonly #cancels: Cancels;
+  readonly #wire: WirePulse | null;
   readonly #heart: Loop | null;
   readonly #claims: Loop;
   readonly #schedules: Loop;
@@ -101,6 +70,9 @@ export class Engine {
     this.#upkeep = options
       .upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined)
       .map((task) => this.#loop(task.name, () => task.run(world.clock.now())));
+    this.#wire = heartbeat && new WirePulse(world.clock, sender, () => this.#inFlight.count > 0 && !this.#isOver);
+    this.#cancels = new Cancels({ store, drop: (leases) => this.#drop(leases) });
+    store.onCancel(() => this.#cancels.look());
     store.onWork(() => this.#wake());
     // It has observed its trouble.
     sender.onReports((reports) => void this.#settleReports(reports).catch(() => {}));
@@ -145,8 +117,7 @@ export class Engine {
   }
 
   #loop(during: string, run: () => Promise<number>): Loop {
-    const { world, observe } = this.#options;
-    return new Loop(world.clock, run, (error) => observe({ kind: 'trouble', during, error }));
+    return new Loop(this.#options.world.clock, run, (error) => this.#trouble(during, error));
   }
 
   #loops(): Loop[] {
@@ -158,7 +129,9 @@ export class Engine {
     const startedAtMs = clock.monotonicMs();
     const againMs = await heartbeat.run();
     this.#trust.renew(startedAtMs);
-    this.#options.sender.mayStartUntil(startedAtMs + heartbeat.wireForMs);
+    this.#wire?.allowUntil(startedAtMs + heartbeat.wireForMs);
+    // Whoever has cancelled what we hold says so, but that may be missed.
+    if (this.#inFlight.count > 0) void this.#cancels.look().catch((error) => this.#trouble('cancelling', error));
     // Also when it was trusted all the time: a hint that there is something to claim may have been missed.
     this.#claims.wake();
     return Math.max(0, startedAtMs + againMs - clock.monotonicMs());
@@ -204,9 +177,48 @@ export class Engine {
 
   #start(claims: readonly Claim[]): void {
     if (claims.length === 0) return;
-    const { sender } = this.#options;
     for (const claim of claims) this.#inFlight.add(claim);
-    sender.send(claims.map(this.#jobOf));
+    if (!claims.some((claim) => this.#isOld(claim))) this.#send(claims);
+    else this.#startOld(claims).catch((error) => this.#trouble('claiming', error));
+  }
+
+  /** It took long to get here: the database is slow, or this process stood still. It may be cancelled meanwhile. */
+  #isOld({ message: { claimedAt } }: Claim): boolean {
+    return claimedAt !== null && claimedAt < this.#options.world.clock.now() - STILL_MS_MAX;
+  }
+
+  async #startOld(claims: readonly Claim[]): Promise<void> {
+    let isKnown = false;
+    try {
+      await this.#cancels.look();
+      isKnown = this.#isTrusted;
+    } finally {
+      if (isKnown) this.#send(claims);
+      else await this.#giveBack(claims);
+    }
+  }
+
+  #send(claims: readonly Claim[]): void {
+    const live = this.#cancels.without(claims);
+    const gone = live.length === claims.length ? [] : claims.filter((claim) => !live.includes(claim));
+    if (gone.length > 0) this.#giveBack(gone).catch((error) => this.#trouble('releasing', error));
+    this.#wire?.start();
+    if (live.length > 0) this.#options.sender.send(live.map(this.#jobOf));
+  }
+
+  async #drop(leases: readonly string[]): Promise<void> {
+    await this.#giveBack(this.#options.sender.drop(leases).flatMap((lease) => this.#inFlight.get(lease) ?? []));
+  }
+
+  /** They have not started. Whatever goes wrong, no slot is kept for them. */
+  async #giveBack(claims: readonly Claim[]): Promise<void> {
+    if (claims.length === 0) return;
+    try {
+      await this.#release(claims);
+    } finally {
+      this.#leave(claims, 0);
+      this.#noteRoom();
+    }
   }
 
   /** Answers whether the others may go on at once. */
@@ -231,7 +243,7 @@ export class Engine {
     if (!this.#isClaiming || this.#isHandingOut) return;
     this.#isHandingOut = true;
     this.#options.world.clock.soon(() => {
-      this.#handOut().catch((error) => this.#options.observe({ kind: 'trouble', during: 'claiming', error }));
+      this.#handOut().catch((error) => this.#trouble('claiming', error));
     });
   }
 
@@ -271,14 +283,21 @@ export class Engine {
       if (outcome === 'unsent') unsent.push(claim);
       else ended.push([claim, { outcome, startedAt, endedAt }]);
     }
-    // Whatever goes wrong, no slot is kept for what has ended.
-    const given = unsent.length === 0 ? null : this.#release(unsent).finally(() => this.#leave(unsent, 0));
     try {
-      await (given ? Promise.all([this.#settleSome(ended), given]) : this.#settleSome(ended));
+      if (unsent.length === 0) await this.#settleSome(ended);
+      else await Promise.all([this.#settleSome(ended), this.#giveBack(unsent)]);
     } finally {
-      if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
-      this.#wake();
+      this.#noteRoom();
     }
+  }
+
+  #noteRoom(): void {
+    if (this.#inFlight.count === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+    this.#wake();
+  }
+
+  #trouble(during: string, error: unknown): void {
+    this.#options.observe({ kind: 'trouble', during, error });
   }
 
   /** `known`: how many of them ended with a known result. */
@@ -320,7 +339,7 @@ export class Engine {
   async #settle(ended: readonly (readonly [Claim, Ended])[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, tiers, newId, style, observe } = this.#options;
-    const onFault = (error: unknown) => observe({ kind: 'trouble', during: 'settling', error });
+    const onFault = (error: unknown) => this.#trouble('settling', error);
     const settlements = ended.map(([claim, end]) => {
       const { retentionMs, retriesDefault, retryDelayMsMin } = tiers[claim.tier];
       const retryFloor = { afterRetries: retriesDefault, ms: retryDelayMsMin };
@@ -367,7 +386,7 @@ export class Engine {
       try {
         return await ask();
       } catch (error) {
-        this.#options.observe({ kind: 'trouble', during, error });
+        this.#trouble(during, error);
         // Nobody answers any more: whoever looks after this node finds what it left.
         if (this.#isOver) throw error;
         await new Promise<void>((resolve) => this.#options.world.clock.after(STORE_PAUSE_MS, resolve));

@@ -44,6 +44,11 @@ export interface Sender {
    * not when it is extended later: it is reported as `unsent`. Without a call, there is no end.
    */
   mayStartUntil(untilMs: number): void;
+  /**
+   * Sees to it that none of these starts any more, and answers those of which not a byte was written: they are not reported.
+   * The others are on the wire, or have ended.
+   */
+  drop(leases: readonly string[]): readonly string[];
   /** Cuts off what is still running (reported as `interrupted`) and closes every connection. */
   close(): Promise<void>;
 }

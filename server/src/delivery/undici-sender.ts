@@ -39,13 +39,15 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
   const wire = new WireWindow(clock);
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax });
   const answers = new Pool(nodeMax('answers'));
-  const running = new Set<Attempt>();
-  /** Not begun: what is called is reported as unsent. */
-  const waiting = new Set<() => void>();
+  const running = new Map<string, Attempt>();
+  /** Not begun; what is called takes it back. */
+  const waiting = new Map<string, () => void>();
   let listener: (reports: readonly SendReport[]) => void = () => {};
   let onWritten: (leases: readonly string[]) => void = () => {};
   let ended: SendReport[] = [];
   let isClosed = false;
+  /** It is taken back, and not reported. */
+  let dropping: string | null = null;
 
   function report(lease: string, startedAt: number, outcome: SendReport['outcome']): void {
     ended.push({ lease, startedAt, endedAt: clock.now(), outcome });
@@ -75,16 +77,13 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
 
   /** Before its name can be looked up the attempt has not begun: no deadline runs, and nothing is signed. */
   function beginWithLookup(job: SendJob, target: TargetUrl): void {
-    const giveBack = () => {
-      takeBack();
-      waiting.delete(giveBack);
-      report(job.lease, clock.now(), 'unsent');
-    };
-    waiting.add(giveBack);
+    let hasBegun = false;
     const takeBack = lookups.whenFree(job.accountId, target.hostname, () => {
-      waiting.delete(giveBack);
+      hasBegun = true;
+      waiting.delete(job.lease);
       begin(job, target);
     });
+    if (!hasBegun) waiting.set(job.lease, takeBack);
   }
 
   function begin(job: SendJob, target: TargetUrl): void {
@@ -93,12 +92,33 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     const headers = allHeaders(job, target);
     // None of these may see the job: they stay until the end, and its body need not.
     const onEnd = (outcome: SendReport['outcome']) => {
-      running.delete(attempt);
-      report(lease, startedAt, outcome);
+      running.delete(lease);
+      if (lease !== dropping) report(lease, startedAt, outcome);
     };
     const attempt = new Attempt({ clock, connections, wire, answers }, onEnd, () => onWritten([lease]));
-    running.add(attempt);
+    running.set(lease, attempt);
     attempt.start({ accountId, target, method, headers, body, timeoutMs });
+  }
+
+  function giveBackWaiting(): void {
+    for (const [lease, takeBack] of [...waiting]) {
+      takeBack();
+      waiting.delete(lease);
+      report(lease, clock.now(), 'unsent');
+    }
+  }
+
+  /** Answers whether not a byte of it was written. */
+  function drop(lease: string): boolean {
+    const takeBack = waiting.get(lease);
+    if (takeBack) {
+      takeBack();
+      return waiting.delete(lease);
+    }
+    dropping = lease;
+    const isUnsent = running.get(lease)?.dropUnsent() ?? false;
+    dropping = null;
+    return isUnsent;
   }
 
   /** One list from the first to the last, and no list besides: this is done for every attempt. */
@@ -125,13 +145,14 @@ export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
     },
     mayStartUntil(untilMs) {
       if (!wire.extend(untilMs)) return;
-      for (const giveBack of [...waiting]) giveBack();
-      for (const attempt of running) attempt.dropUnsent();
+      giveBackWaiting();
+      for (const attempt of running.values()) attempt.dropUnsent();
     },
+    drop: (leases) => leases.filter(drop),
     async close() {
       isClosed = true;
-      for (const giveBack of [...waiting]) giveBack();
-      for (const attempt of running) attempt.interrupt('cut off: this server is shutting down');
+      giveBackWaiting();
+      for (const attempt of running.values()) attempt.interrupt('cut off: this server is shutting down');
       await connections.close();
       handOver();
     },

@@ -50,6 +50,8 @@ export type Step =
   /** It ended. */
   | { readonly kind: 'attempt'; readonly attempt: Attempt }
   | { readonly kind: 'released'; readonly at: number }
+  /** To be cancelled, while an attempt was claimed. */
+  | { readonly kind: 'cancelRequested'; readonly at: number }
   | { readonly kind: 'cancelled' };
 
 /** The most that are told of one step. */
@@ -80,12 +82,13 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
       }));
     case 'released':
       return [released(message, step.at)];
+    case 'cancelRequested':
+      return [cancelRequested(message, step.at)];
     case 'cancelled': {
       const at = message.endedAt ?? message.createdAt;
-      return [
-        { at, state: 'CANCEL_REQUESTED', message, attempt: null },
-        { at, state: 'CANCELLED', message, attempt: null },
-      ];
+      const cancelled: MessageEvent = { at, state: 'CANCELLED', message, attempt: null };
+      // Where it had to wait for an attempt, that it was asked for is a step of its own.
+      return message.cancelRequestedAt === undefined ? [cancelRequested(message, at), cancelled] : [cancelled];
     }
   }
 }
@@ -98,12 +101,22 @@ function released(message: Message, at: number): MessageEvent {
   return { at, state: 'RELEASED', message, attempt: null };
 }
 
+function cancelRequested(message: Message, at: number): MessageEvent {
+  return { at, state: 'CANCEL_REQUESTED', message, attempt: null };
+}
+
 /** One that was under way when its message was cancelled leads nowhere: it is told how it went, and no more. */
 function endsOf(message: Message, attempt: Attempt): EventState[] {
   const ends = attemptEnds(attempt);
-  if (message.state !== 'cancelled' || attempt.nextAt !== null) return ends;
-  const wasHeld = attempt.outcome === 'interrupted' && attempt.endedAt <= (message.endedAt ?? 0);
-  return wasHeld ? ends : ends.slice(0, 1);
+  return wasUnderWay(message, attempt) ? ends.slice(0, 1) : ends;
+}
+
+/** Whether its message was to be cancelled while it was made. Nothing follows such an attempt. */
+function wasUnderWay(message: Message, attempt: Attempt): boolean {
+  const { state, cancelRequestedAt, attempts } = message;
+  return (
+    state === 'cancelled' && cancelRequestedAt !== undefined && attempt.nextAt === null && attempt.number === attempts
+  );
 }
 
 /** The states that the end of an attempt leads through. */
@@ -117,14 +130,11 @@ export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextA
 }
 
 /** What a message and its attempts do not tell of: see `needsJournal`. */
-export const JOURNAL_ONLY: readonly EventState[] = ['ACTIVE', 'RELEASED'];
+export const JOURNAL_ONLY: readonly EventState[] = ['RELEASED'];
 
-/**
- * Whether its journal may have more: the release of a message that was held, and the start of an attempt that was under
- * way when its message was cancelled.
- */
-export function needsJournal({ state }: Message, attempts: readonly Attempt[]): boolean {
-  return state === 'cancelled' || attempts.some(isHolding);
+/** Whether its journal may have more: the release of a message that was held. */
+export function needsJournal(attempts: readonly Attempt[]): boolean {
+  return attempts.some(isHolding);
 }
 
 /** All events of one message so far, oldest first; `journal` has those of its journal that `needsJournal` asks for. */
@@ -134,21 +144,22 @@ export function messageEvents(
   journal: readonly MessageEvent[] = [],
 ): MessageEvent[] {
   const events = stepEvents(message, { kind: 'accepted', isStarted: false });
-  const releases = journal.filter(({ state }) => state === 'RELEASED');
-  const ends = message.state === 'cancelled' ? stepEvents(message, { kind: 'cancelled' }) : [];
+  const releases = [...journal];
+  const { cancelRequestedAt } = message;
+  const requests =
+    cancelRequestedAt === undefined ? [] : stepEvents(message, { kind: 'cancelRequested', at: cancelRequestedAt });
   for (const attempt of attempts) {
     events.push({ at: attempt.startedAt, state: 'ACTIVE', message, attempt });
-    // It was under way when its message was cancelled, and ended behind that.
-    if (attempt.nextAt === null && !isHolding(attempt)) events.push(...ends.splice(0));
+    if (wasUnderWay(message, attempt)) events.push(...requests.splice(0));
     events.push(...stepEvents(message, { kind: 'attempt', attempt }));
     if (isHolding(attempt)) events.push(...releases.splice(0, 1).map(({ at }) => released(message, at)));
   }
   events.push(...releases.map(({ at }) => released(message, at)));
-  const number = message.attempts + 1;
-  const start = journal.find(({ attemptNumber }) => attemptNumber === number);
-  if (message.state === 'claimed') events.push(started(message, number, message.claimedAt ?? message.createdAt));
-  else if (start) events.push(started(message, number, start.at));
-  return [...events, ...ends];
+  if (message.state === 'claimed')
+    events.push(started(message, message.attempts + 1, message.claimedAt ?? message.createdAt));
+  events.push(...requests);
+  if (message.state === 'cancelled') events.push(...stepEvents(message, { kind: 'cancelled' }));
+  return events;
 }
 
 function isHolding(attempt: Attempt): boolean {

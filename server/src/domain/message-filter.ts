@@ -5,11 +5,20 @@ import { parseTargetUrl } from './destination.ts';
 import type { Message } from './message.ts';
 
 /** The states a user sees; `pending` is told apart by whether anything was tried yet. */
-export const SHOWN_STATES = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'DELIVERED', 'FAILED', 'CANCELLED'] as const;
+export const SHOWN_STATES = [
+  'CREATED',
+  'ACTIVE',
+  'RETRY',
+  'HELD',
+  'CANCEL_REQUESTED',
+  'DELIVERED',
+  'FAILED',
+  'CANCELLED',
+] as const;
 export type ShownState = (typeof SHOWN_STATES)[number];
 
 /** Of what has not ended. */
-export const OPEN_STATES: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD'];
+export const OPEN_STATES: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'CANCEL_REQUESTED'];
 
 export interface MessageFilter {
   readonly messageIds?: readonly string[];
@@ -50,12 +59,13 @@ export class StateTally {
     ACTIVE: 0,
     RETRY: 0,
     HELD: 0,
+    CANCEL_REQUESTED: 0,
     DELIVERED: 0,
     FAILED: 0,
     CANCELLED: 0,
   };
 
-  add(message: Pick<Message, 'state' | 'attempts'>): void {
+  add(message: Shown): void {
     this.count += 1;
     this.states[shownState(message)] += 1;
   }
@@ -80,12 +90,15 @@ export interface Counted {
   readonly isCut: boolean;
 }
 
-export function shownState(message: Pick<Message, 'state' | 'attempts'>): ShownState {
+/** What tells which state is shown. */
+export type Shown = Pick<Message, 'state' | 'attempts' | 'cancelRequestedAt'>;
+
+export function shownState(message: Shown): ShownState {
   switch (message.state) {
     case 'pending':
       return message.attempts === 0 ? 'CREATED' : 'RETRY';
     case 'claimed':
-      return 'ACTIVE';
+      return message.cancelRequestedAt === undefined ? 'ACTIVE' : 'CANCEL_REQUESTED';
     case 'held':
       return 'HELD';
     case 'delivered':

@@ -98,6 +98,8 @@ export interface Message extends NewMessage {
   readonly heldAt: number | null;
   /** When the attempt under way was claimed. */
   readonly claimedAt: number | null;
+  /** Since when it is to be cancelled, where an attempt of it was claimed then: it ends with that claim. */
+  readonly cancelRequestedAt?: number;
   /** Why it failed, in words. */
   readonly failure: string | null;
   /** Status of the last answer. */
@@ -152,8 +154,8 @@ export interface Attempt {
 }
 
 /**
- * What became of a settlement. `cancelled`: the message was cancelled while the attempt was under way, so that the attempt
- * is recorded and reported, and nothing else. `lost`: the lease is gone, and nothing is written.
+ * What became of a settlement. `cancelled`: the message was to be cancelled while the attempt was under way, so that the
+ * attempt is recorded and reported, and the message ends as cancelled. `lost`: the lease is gone, and nothing is written.
  */
 export type SettleResult = 'settled' | 'cancelled' | 'lost';
 

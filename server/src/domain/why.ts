@@ -35,6 +35,7 @@ export interface Why {
   readonly reason:
     | 'ended'
     | 'active'
+    | 'cancelRequested'
     | 'held'
     | 'queuePaused'
     | 'behind'
@@ -60,6 +61,12 @@ export function whyNotDelivered(input: WhyInput): Why {
   if (message.endedAt !== null) {
     const how = message.failure === null ? message.state : `failed: ${message.failure}`;
     return { reason: 'ended', text: `it has ended: ${how}` };
+  }
+  if (message.cancelRequestedAt !== undefined) {
+    return {
+      reason: 'cancelRequested',
+      text: `it is to be cancelled; attempt ${message.attempts + 1} was claimed before, and no other follows it`,
+    };
   }
   if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is under way` };
   if (message.state === 'held') return { reason: 'held', text: `it is held: ${heldReason(message)}` };

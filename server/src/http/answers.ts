@@ -108,7 +108,19 @@ export const DeadLetterAnswer = open({
 });
 export const DeadLettersAnswer = open({ messages: Type.Array(DeadLetterAnswer), cursor: Cursor });
 export const DeletedAnswer = open({ deleted: Type.Integer(), cursor: Cursor });
-export const CancelledAnswer = open({ cancelled: Type.Integer() });
+/** With 202: a node that has claimed some of them has not confirmed in time. */
+const unconfirmedFields = {
+  requested: optional(
+    Type.Integer({ description: 'How many of them are claimed by a node that has not confirmed that none starts.' }),
+  ),
+  state: optional(Type.Literal('CANCEL_REQUESTED')),
+  detail: optional(Type.String({ description: 'What becomes of those.' })),
+};
+export const CancelledAnswer = open({
+  cancelled: Type.Integer({ description: 'Ended as cancelled, or on the way there.' }),
+  ...unconfirmedFields,
+});
+export const QueueDeletedAnswer = open(unconfirmedFields);
 export const ReleasedAnswer = open({ released: Type.Integer() });
 export const MessageIdAnswer = open({ messageId: Type.String() });
 export const RetriedAnswer = open({ responses: Type.Array(MessageIdAnswer), cursor: Cursor });

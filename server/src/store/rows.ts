@@ -86,6 +86,8 @@ export interface MessageRow {
   ready_at: number | null;
   retried_at: number | null;
   retried_as: string | null;
+  /** Since when it is to be cancelled, where it was claimed then. */
+  cancel_requested_at: number | null;
   /** Where it was read for people: whether the last attempt was the retry decided last. */
   has_begun_retry?: Flag | null;
 }
@@ -139,6 +141,7 @@ export function toMessage(row: MessageRow): Message {
     claimedAt: row.claimed_at,
     failure: row.failure,
     lastStatus: row.last_status,
+    ...(row.cancel_requested_at !== null && { cancelRequestedAt: row.cancel_requested_at }),
     ...(row.retried_as !== null && { retriedAs: row.retried_as, retriedAt: row.retried_at! }),
   };
 }
@@ -332,6 +335,7 @@ export const CANCELLED = -1;
 export const RELEASED = -2;
 /** Accepted, and its first attempt started in the same transaction: one row tells both, so that a start costs none. */
 export const ACCEPTED_STARTED = -3;
+export const CANCEL_REQUESTED = -4;
 
 /** All steps below it are starts of attempts. */
 export const BEFORE_STARTS = -1000;
@@ -356,6 +360,7 @@ export function bareStep({
   if (step === ACCEPTED || step === ACCEPTED_STARTED) return { kind: 'accepted', isStarted: step === ACCEPTED_STARTED };
   if (step === CANCELLED) return { kind: 'cancelled' };
   if (step === RELEASED) return { kind: 'released', at };
+  if (step === CANCEL_REQUESTED) return { kind: 'cancelRequested', at };
   const number = startedBy(step);
   return number === null ? null : { kind: 'started', number, at };
 }

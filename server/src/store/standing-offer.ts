@@ -164,11 +164,18 @@ export class StandingOffer {
     for (const lease of leases) if (lease !== null) this.#promised.delete(lease);
   }
 
-  /** What was promised and is cancelled must never start; and one of them may be what the clock was waiting for. */
-  forgetCancelled(messageIds: readonly string[]): void {
-    const gone = new Set(messageIds);
-    for (const [lease, { message }] of this.#promised) if (gone.has(message.id)) this.#promised.delete(lease);
+  /**
+   * What was promised and is to be cancelled is never handed out: by message its lease, to be given back. And one of those
+   * cancelled may be what the clock was waiting for.
+   */
+  forgetCancelled(messageIds: readonly string[]): Map<string, string> {
     this.#databaseDueAt = LOOK_AT_ONCE;
+    const leases = new Map<string, string>();
+    if (this.#promised.size === 0 || messageIds.length === 0) return leases;
+    const gone = new Set(messageIds);
+    for (const [lease, { message }] of this.#promised) if (gone.has(message.id)) leases.set(message.id, lease);
+    this.drop([...leases.values()]);
+    return leases;
   }
 
   /**

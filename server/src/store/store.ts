@@ -15,6 +15,7 @@ import type { ClaimLimits } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Ahead } from '../domain/why.ts';
+import type { CancelStore } from './cancel-store.ts';
 import type { ListStore } from './list-store.ts';
 import type { NumbersStore } from './numbers-store.ts';
 import type { RecoveryStore } from './recovery-store.ts';
@@ -164,7 +165,7 @@ export interface SettleOptions {
   readonly canWait?: boolean;
 }
 
-export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore {
+export interface Store extends CancelStore, RecoveryStore, TimeStore, NumbersStore, ListStore {
   // ——— in ———
 
   /**
@@ -186,7 +187,10 @@ export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore
   /** Writes attempt, next state and follow-ups together if the lease still stands; see `SettleResult` for the rest. */
   settle(settlements: readonly Settlement[], now: number, options?: SettleOptions): Promise<readonly SettleResult[]>;
 
-  /** Gives back claims whose attempt never started: they are pending again, as if never claimed. */
+  /**
+   * Gives back claims whose attempt never started: they are pending again, as if never claimed. Those that are to be
+   * cancelled have ended with that.
+   */
   release(leases: readonly string[], now: number): Promise<void>;
 
   /** The nodes that are alive, and those that were a while ago. */
@@ -202,9 +206,6 @@ export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore
 
   /** With its body and the answers to its attempts, the last ones if those are large; an outline is without. */
   getMessage(accountId: string, messageId: string, detail?: MessageDetail): Promise<StoredMessage | null>;
-
-  /** Ends open messages as cancelled and answers which ones it ended. No attempt starts any more. */
-  cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<readonly string[]>;
 
   /** Makes a message that waits for the clock due now. */
   deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'>;
@@ -257,7 +258,7 @@ export interface Store extends RecoveryStore, TimeStore, NumbersStore, ListStore
   /** Its lag is counted up to a budget, and says when it is cut there. */
   getQueue(accountId: string, name: string): Promise<Queue | null>;
 
-  /** Deletes a queue without open messages. Answers its lag (0: deleted), or null when there is no such queue. */
+  /** Deletes a queue without open messages but those that are to be cancelled. Answers its lag (0: deleted), or null when there is no such queue. */
   deleteQueue(accountId: string, name: string): Promise<number | null>;
 
   // ——— flow keys ———

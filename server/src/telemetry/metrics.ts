@@ -182,9 +182,9 @@ export function countingStore(
       return done;
     },
     async cancel(accountId, messageIds, now, expiresAt) {
-      const cancelled = await store.cancel(accountId, messageIds, now, expiresAt);
-      ended('cancelled', cancelled.length);
-      return cancelled;
+      const answer = await store.cancel(accountId, messageIds, now, expiresAt);
+      ended('cancelled', answer.cancelled.length + answer.requested.length);
+      return answer;
     },
   };
 }

@@ -38,7 +38,14 @@ test('DELETE /v2/messages/{id}: no attempt starts after the answer, also of one 
   };
   const active = await rider.published(under.url, { headers });
   await under.received(1);
-  await rider.manage('DELETE', `/v2/messages/${active}`);
+  const cancelling = () => rider.manage('DELETE', `/v2/messages/${active}`);
+  assert.deepEqual(await cancelling(), { cancelled: 1 }, 'its node has confirmed that no attempt starts');
+  assert.deepEqual(await cancelling(), { cancelled: 1 }, 'once more, while it has not ended');
+  assert.equal((await rider.message(active)).state, 'CANCEL_REQUESTED');
+  const why = await rider.manage<{ reason: string }>('GET', `/v2/messages/${active}/why`);
+  assert.equal(why.reason, 'cancelRequested');
+  const found = await rider.manage<{ messages: unknown[] }>('GET', '/v2/messages?state=CANCEL_REQUESTED');
+  assert.equal(found.messages.length, 1);
   await rider.advance(3_600_000);
   assert.equal(under.arrivals.length, 1);
   const [report] = await back.received(1);

@@ -117,19 +117,16 @@ test('GET /v2/events: of a message by its id the same as in the list of all, als
   const messageId = await rider.published(receiver.url, { headers: { 'Service-Timeout': '5s' } });
   await receiver.received(1);
   await rider.manage('DELETE', `/v2/messages/${messageId}`);
-  const [active, cancelled] = [
-    ['CREATED', 'ACTIVE'],
-    ['CANCEL_REQUESTED', 'CANCELLED'],
-  ];
+  const requested = ['CREATED', 'ACTIVE', 'CANCEL_REQUESTED'];
   const same = async (states: readonly string[]) => {
     const all = await list(rider, 'order=earliestFirst');
     assert.deepEqual(statesOf(all), states);
     assert.deepEqual((await list(rider, `messageId=${messageId}&order=earliestFirst`)).events, all.events);
   };
-  await same([...active!, ...cancelled!]);
+  await same(requested);
   await rider.advance(5000);
   await rider.attempted(messageId, 1);
-  await same([...active!, ...cancelled!, 'ERROR']);
+  await same([...requested, 'ERROR', 'CANCELLED']);
 });
 
 for (const which of ['', 'messageIds']) {

@@ -120,7 +120,7 @@ test('GET /v2/messages/counts: how many match a filter, by state', async (t) => 
   }
   const dead = { 'Service-Label': 'red', 'Service-Retries': '0' };
   await rider.ended(await rider.published('http://127.0.0.1:1/', { headers: dead }));
-  const none = { CREATED: 0, ACTIVE: 0, RETRY: 0, HELD: 0, DELIVERED: 0, FAILED: 0, CANCELLED: 0 };
+  const none = { CREATED: 0, ACTIVE: 0, RETRY: 0, HELD: 0, CANCEL_REQUESTED: 0, DELIVERED: 0, FAILED: 0, CANCELLED: 0 };
   const counted = (query: string) => rider.manage('GET', `/v2/messages/counts${query}`);
   assert.deepEqual(await counted('?label=red'), { states: { ...none, CREATED: 2, FAILED: 1 } });
   assert.deepEqual(await counted(''), { states: { ...none, CREATED: 3, FAILED: 1 } });

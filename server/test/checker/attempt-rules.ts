@@ -38,7 +38,7 @@ export function* ends({ history, cancels, cutOffs, drains }: Evidence): Iterable
       yield `${id} failed after ${attempts.length} attempts (${last?.status ?? last?.outcome}), though it may be tried again`;
     }
     const asked = cancels.get(id) ?? [];
-    const isAcked = asked.some(({ outcome }) => outcome === 'cancelled');
+    const isAcked = asked.some(({ outcome }) => outcome === 'cancelled' || outcome === 'requested');
     if (isAcked && state !== 'cancelled') yield `${id} was answered to be cancelled, but is ${state}`;
     if (state === 'cancelled' && asked.every(({ outcome }) => outcome === 'notCancelled')) {
       yield `${id} is cancelled, but no cancel did it`;
@@ -101,7 +101,7 @@ export function* attemptGaps(evidence: Evidence): Iterable<string> {
       if (!next) continue;
       const waitMs = isCutOff ? leastPauseMs(crashes) : leastWaitMs(evidence, message, failures);
       const gapMs = next.startedAt - attempt.endedAt;
-      if (gapMs + CLAIM_MS_MAX < waitMs) {
+      if (gapMs + CLAIM_MS_MAX + (history.clocksApartMsMax ?? 0) < waitMs) {
         yield `${message.id}: attempt ${next.number} started ${gapMs} ms after the one before, not ${waitMs} ms`;
       }
       if (!isCutOff) failures += 1;
@@ -122,7 +122,7 @@ export function* arrivalGaps(evidence: Evidence): Iterable<string> {
       if (!earlier || later.retried <= earlier.retried) continue;
       if (jumps.some(({ at }) => at >= earlier.at && at <= later.at)) continue;
       // One that was given up may have arrived after that.
-      const lateMs = hasTimedOut(message) ? history.lateMsMax : 0;
+      const lateMs = (hasTimedOut(message) ? history.lateMsMax : 0) + (history.clocksApartMsMax ?? 0);
       const waitMs = leastWaitMs(evidence, message, later.retried - 1) - lateMs;
       const gapMs = later.at - earlier.at;
       if (gapMs < waitMs) {
@@ -186,7 +186,7 @@ export function* startsAfterCancel({ history, arrivals, cutOffs }: Evidence): It
     const times = cutOffs.get(messageId) ?? 0;
     if (late.length > 1 + times) yield `${messageId} arrived ${late.length} times after its cancel was answered`;
     const lateMs = Math.max(0, ...late.map(({ at }) => at - endedAt));
-    if (times === 0 && lateMs > history.arrivalMsMax) {
+    if (lateMs > history.arrivalMsMax) {
       yield `${messageId} arrived ${lateMs} ms after its cancel was answered: it started after it`;
     }
   }

@@ -37,7 +37,8 @@ export interface Publish {
 
 export interface Cancel {
   readonly messageId: string;
-  readonly outcome: 'cancelled' | 'notCancelled' | 'unknown';
+  /** `requested`: a node that had claimed it has not confirmed in time. */
+  readonly outcome: 'cancelled' | 'requested' | 'notCancelled' | 'unknown';
   readonly endedAt: number;
 }
 
@@ -110,6 +111,8 @@ export interface History {
   readonly arrivalMsMax: number;
   /** How long a request may still be on its way when its sender has given it up, and has closed its connection. */
   readonly lateMsMax: number;
+  /** How far the clocks of the nodes were apart at most: what one wrote as later may be due for another; 0 unless given. */
+  readonly clocksApartMsMax?: number;
   /** The messages that a person has released while they were held. */
   readonly released: readonly string[];
 }

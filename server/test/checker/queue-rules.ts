@@ -40,16 +40,13 @@ export function* overtaken(evidence: Evidence): Iterable<string> {
   }
 }
 
-/**
- * The arrivals of each queue that takes one at a time. Cancelled messages are left out: what was under way when the
- * cancel came may arrive after the next has started.
- */
+/** The arrivals of each queue that takes one at a time, those of cancelled messages among them. */
 function serialArrivals(evidence: Evidence): Map<string, Arrival[]> {
   const { history, stored } = evidence;
   const serial = new Set(history.serialQueues);
   const judged = history.arrivals.filter(({ messageId }) => {
     const message = stored.get(messageId);
-    return message !== undefined && serial.has(message.queue ?? '') && message.state !== 'cancelled';
+    return message !== undefined && serial.has(message.queue ?? '');
   });
   const byQueue = Map.groupBy(judged, ({ messageId }) => stored.get(messageId)!.queue!);
   return new Map([...byQueue].map(([queue, arrivals]) => [queue, withoutLate(evidence, arrivals)]));

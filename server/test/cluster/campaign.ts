@@ -9,6 +9,7 @@ import { Chance } from '../simulation/chance.ts';
 import { Cluster, type ClusterNode, type Takeover } from './cluster.ts';
 import {
   blackhole,
+  cancelFrozen,
   cut,
   type Fault,
   type FaultRecord,
@@ -28,6 +29,7 @@ const SHORT_FAULTS: readonly Fault[] = [
   ...[cut, cut, cut],
   ...[terminateSessions, terminateSessions, terminateSessions],
   ...[rollingRestart, rollingRestart],
+  ...[cancelFrozen, cancelFrozen, cancelFrozen],
 ];
 /** The work of a node that is killed goes on within half a minute, which nobody should have to wait for at the end. */
 const LAST_WITHOUT_KILL = 6;

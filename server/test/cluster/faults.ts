@@ -4,6 +4,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
+import type { Cancel } from '../checker/history.ts';
 import { stopInGoodOrder, until } from '../crash/trial.ts';
 import type { Chance } from '../simulation/chance.ts';
 import type { Cluster, ClusterNode } from './cluster.ts';
@@ -68,6 +69,47 @@ export const freeze: Fault = async (cluster, node, chance) => {
   await takeover;
   return { name: `freeze ${node.name} ${forMs} ms`, inFlight: cutOff.length + late };
 };
+
+/** So many of what a node holds are cancelled while it stands still: the rest shows that its work goes on. */
+const CANCELLED_AT_ONCE = 12;
+
+/**
+ * SIGSTOP for less than its lease, with claims in hand that others cancel meanwhile. What was answered with 200 does not start
+ * when it wakes, and the next of a queue does not come before it.
+ */
+export const cancelFrozen: Fault = async (cluster, node, chance) => {
+  const forMs = chance.between(SHORT_MS.least, SHORT_MS.most);
+  const { trial, tables } = cluster;
+  node.server.freeze();
+  const thaw = wait(forMs).then(() => node.server.thaw());
+  const others = cluster.freeNodes.flatMap(({ target }) => target ?? []);
+  const claims = others.length === 0 ? [] : await tables.claims([node.id]);
+  const cancel = async ({ messageId }: NodeClaim) => {
+    const { api, token } = chance.pick(others);
+    const headers = { Authorization: `Bearer ${token}` };
+    let outcome: Cancel['outcome'] = 'unknown';
+    try {
+      const { status } = await fetch(`${api}/v2/messages/${messageId}`, { method: 'DELETE', headers });
+      outcome = OUTCOMES.get(status) ?? 'unknown';
+    } catch {
+      // The node that was asked is gone; nobody knows.
+    }
+    trial.cancels.push({ messageId, outcome, endedAt: Date.now() });
+    return outcome;
+  };
+  const outcomes = await Promise.all(claims.slice(0, CANCELLED_AT_ONCE).map(cancel));
+  await thaw;
+  const count = (outcome: Cancel['outcome']) => outcomes.filter((each) => each === outcome).length;
+  await beaten(cluster, [node]);
+  const told = `${count('cancelled')} cancelled, ${count('requested')} requested`;
+  return { name: `freeze ${node.name} ${forMs} ms, ${told}`, inFlight: 0 };
+};
+
+const OUTCOMES: ReadonlyMap<number, Cancel['outcome']> = new Map([
+  [200, 'cancelled'],
+  [202, 'requested'],
+  [404, 'notCancelled'],
+]);
 
 /** The database crashes and starts again. Nobody gets in before it was looked at. */
 export const restartPostgres: Fault = async (cluster, node, chance) => {

@@ -46,26 +46,32 @@ export class Nodes {
   readonly tables: StoreTables;
   readonly #t: Cleanup;
   readonly #url: string;
+  readonly #env: Readonly<Record<string, string>>;
   #token: string | null = null;
 
-  constructor(t: Cleanup, url: string) {
+  constructor(t: Cleanup, url: string, env: Readonly<Record<string, string>> = {}) {
     this.#t = t;
+    this.#env = env;
     this.#url = url;
     this.tables = new StoreTables(url);
   }
 
-  static async onNewDatabase(t: Cleanup): Promise<Nodes> {
+  static async onNewDatabase(t: Cleanup, env: Readonly<Record<string, string>> = {}): Promise<Nodes> {
     const server = await sharedServer();
     const name = await server.createDatabase();
     t.after(() => server.dropDatabase(name));
-    return new Nodes(t, server.url(name));
+    return new Nodes(t, server.url(name), env);
   }
 
   /** One after the other: the first one is told the token. */
   async start(count: number, ...flags: string[]): Promise<Node[]> {
     const nodes: Node[] = [];
     for (let number = 0; number < count; number += 1) {
-      const started = startProcess(this.#t, [...SERVE, '--log-level', 'error', '--store', this.#url, ...flags]);
+      const started = startProcess(
+        this.#t,
+        [...SERVE, '--log-level', 'error', '--store', this.#url, ...flags],
+        this.#env,
+      );
       const { api, token } = await started.ready();
       this.#token ??= token ?? null;
       nodes.push(new Node(started, api, this.#token!));

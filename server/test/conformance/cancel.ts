@@ -1,32 +1,46 @@
-// Cancelling, and what an account can see and touch of another: nothing.
+// Cancelling, what becomes of what a node has claimed, and what an account can see and touch of another: nothing.
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { ACCOUNT, ERROR, message, NOW, OK, OTHER_ACCOUNT, queued, RETENTION, SECOND, settlementOf } from './given.ts';
-import { type HarnessFactory, storeTests } from './harness.ts';
+import {
+  ACCOUNT,
+  ERROR,
+  INTERRUPTED,
+  message,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  queued,
+  RETENTION,
+  SECOND,
+  settlementOf,
+} from './given.ts';
+import { type HarnessFactory, type Node, storeTests } from './harness.ts';
+
+const NOTHING = { cancelled: [], requested: [], awaited: [] };
 
 export function cancelConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
   const EXPIRES = NOW + RETENTION;
+  const cancel = (node: Node, ids: readonly string[], at = NOW) => node.store.cancel(ACCOUNT, ids, at, EXPIRES);
 
   describe('cancel', () => {
-    test('ends open messages of every kind and answers which', async ({ a }) => {
-      const [ready, delayed, waiting, head, claimed, retrying] = [
+    test('ends open messages of every kind that nobody has claimed, and answers which', async ({ a }) => {
+      const [ready, delayed, waiting, head, retrying] = [
         message(),
         message({ dueAt: NOW + SECOND }),
         queued(),
         queued(),
-        message({ host: 'b:80' }),
         message({ host: 'c:80' }),
       ] as const;
-      await a.store.accept([claimed, retrying], NOW);
-      const claims = await a.claims(NOW);
-      const failing = claims.find((claim) => claim.message.id === retrying.id)!;
-      await a.store.settle([settlementOf(failing, ERROR, NOW)], NOW);
+      await a.store.accept([retrying], NOW);
+      await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
       await a.store.accept([ready, delayed, head, waiting], NOW);
-      const all = [ready, delayed, waiting, head, claimed, retrying];
+      const all = [ready, delayed, waiting, head, retrying];
       const ids = all.map(({ id }) => id);
-      assert.deepEqual((await a.store.cancel(ACCOUNT, ids, NOW + 2, EXPIRES)).toSorted(), ids.toSorted());
+      const { cancelled, requested, awaited } = await cancel(a, ids, NOW + 2);
+      assert.deepEqual(cancelled.toSorted(), ids.toSorted());
+      assert.deepEqual([requested, awaited], [[], []]);
       for (const each of all) {
         const stored = (await a.store.getMessage(ACCOUNT, each.id))!.message;
         assert.equal(stored.state, 'cancelled');
@@ -42,8 +56,8 @@ export function cancelConformance(factory: HarnessFactory): void {
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
       await a.store.accept([open], NOW);
       const ids = [open.id, ended.id, 'msg_unknown', open.id];
-      assert.deepEqual(await a.store.cancel(ACCOUNT, ids, NOW, EXPIRES), [open.id]);
-      assert.deepEqual(await a.store.cancel(ACCOUNT, ids, NOW, EXPIRES), []);
+      assert.deepEqual(await cancel(a, ids), { ...NOTHING, cancelled: [open.id] });
+      assert.deepEqual(await cancel(a, ids), NOTHING);
       assert.equal(await a.stateOf(ended), 'delivered');
     });
 
@@ -51,12 +65,130 @@ export function cancelConformance(factory: HarnessFactory): void {
       const mine = message();
       await a.store.accept([mine], NOW);
       assert.equal(await a.store.getMessage(OTHER_ACCOUNT, mine.id), null);
-      assert.deepEqual(await a.store.cancel(OTHER_ACCOUNT, [mine.id], NOW, EXPIRES), []);
+      assert.deepEqual(await a.store.cancel(OTHER_ACCOUNT, [mine.id], NOW, EXPIRES), NOTHING);
       assert.equal(await a.stateOf(mine), 'pending');
     });
 
     test('an id that nobody has is null', async ({ a }) => {
       assert.equal(await a.store.getMessage(ACCOUNT, 'msg_unknown'), null);
+    });
+  });
+
+  describe('cancel of what a node has claimed', () => {
+    test('it is requested, and keeps its claim and its place until the claim is settled', async ({ a, b }) => {
+      const [head, next] = [queued(), queued()] as const;
+      await a.store.accept([head, next], NOW);
+      const claim = await a.claimOne(NOW);
+      assert.deepEqual(await cancel(b, [head.id], NOW + 1), { ...NOTHING, requested: [head.id] });
+      assert.deepEqual(await cancel(a, [head.id], NOW + 2), { ...NOTHING, awaited: [head.id] });
+      const requested = (await b.store.getMessage(ACCOUNT, head.id))!.message;
+      assert.deepEqual([requested.state, requested.cancelRequestedAt, requested.endedAt], ['claimed', NOW + 1, null]);
+      assert.deepEqual(await b.claimedIds(NOW + 2), [], 'the next of its queue waits');
+      assert.deepEqual([await a.store.cancelledClaims(), await b.store.cancelledClaims()], [[claim.lease], []]);
+      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW + 3)], NOW + 3), ['cancelled']);
+      const ended = (await b.store.getMessage(ACCOUNT, head.id))!;
+      assert.deepEqual([ended.message.state, ended.message.endedAt], ['cancelled', NOW + 3]);
+      assert.deepEqual(
+        ended.attempts.map(({ number, status }) => [number, status]),
+        [[1, 200]],
+      );
+      assert.deepEqual(await a.store.cancelledClaims(), []);
+      assert.deepEqual(await b.claimedIds(NOW + 3), [next.id]);
+    });
+
+    test('given back, it has ended without an attempt, and the next goes on', async ({ a, b }) => {
+      for (const line of [
+        [queued(), queued()],
+        [queued({ orderKey: 'k' }), queued({ orderKey: 'k' })],
+        ['one', 'two'].map(() =>
+          message({ flow: { key: 'f', limits: { parallelism: 1, rate: null, periodMs: SECOND } } }),
+        ),
+      ]) {
+        const [head, next] = line;
+        await a.store.accept(line, NOW);
+        const claim = await a.claimOne(NOW);
+        await cancel(b, [head!.id]);
+        await a.store.release([claim.lease], NOW + 1);
+        const { message: stored, attempts } = (await b.store.getMessage(ACCOUNT, head!.id))!;
+        assert.deepEqual([stored.state, stored.endedAt, attempts.length], ['cancelled', NOW + 1, 0]);
+        const [other] = await b.claims(NOW + 1);
+        assert.equal(other?.message.id, next!.id);
+        await b.store.settle([settlementOf(other!, OK, NOW + 1)], NOW + 1);
+      }
+    });
+
+    test('taken over from a dead node, it is not tried again, and its attempt is recorded', async ({
+      a,
+      b,
+      letTimePass,
+    }) => {
+      await a.store.heartbeat(a.name, 1000);
+      const [head, next] = [queued(), queued()] as const;
+      await a.store.accept([head, next], NOW);
+      const claim = await a.claimOne(NOW);
+      await cancel(b, [head.id]);
+      await letTimePass(1001);
+      assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [head.id], 60_000), [], 'a dead node starts nothing');
+      const [orphan] = await b.store.orphanedClaims(b.name);
+      assert.equal(orphan!.lease, claim.lease);
+      assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW + 1)], NOW + 1), ['cancelled']);
+      const { message: stored, attempts } = (await b.store.getMessage(ACCOUNT, head.id))!;
+      assert.deepEqual([stored.state, attempts.map(({ outcome }) => outcome)], ['cancelled', ['interrupted']]);
+      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW + 2)], NOW + 2), ['lost']);
+      assert.deepEqual(await b.claimedIds(NOW + 2), [next.id]);
+    });
+
+    test('its events: requested, how the attempt went, cancelled', async ({ a }) => {
+      const one = message();
+      await a.store.accept([one], NOW);
+      const claim = await a.claimOne(NOW);
+      await cancel(a, [one.id], NOW + 1);
+      const page = { limit: 9, cursor: null, order: 'oldestFirst', withBodies: false } as const;
+      const told = async () => (await a.store.listEvents(ACCOUNT, { messages: {} }, page)).events;
+      const states = async () => (await told()).map(({ state, at }) => [state, at - NOW]);
+      const before = [
+        ['CREATED', 0],
+        ['ACTIVE', 0],
+        ['CANCEL_REQUESTED', 1],
+      ];
+      assert.deepEqual(await states(), before);
+      await a.store.settle([settlementOf(claim, ERROR, NOW + 5)], NOW + 5);
+      assert.deepEqual(await states(), [...before, ['ERROR', 5], ['CANCELLED', 5]]);
+    });
+
+    test('its deduplication key is free at once, and its queue can be deleted', async ({ a }) => {
+      const deduplication = { key: 'only', expiresAt: EXPIRES };
+      const first = queued({ deduplication });
+      await a.store.accept([first], NOW);
+      const claim = await a.claimOne(NOW);
+      await cancel(a, [first.id]);
+      const again = message({ deduplication });
+      assert.deepEqual((await a.store.accept([again], NOW)).duplicates, [null]);
+      assert.equal(await a.store.deleteQueue(ACCOUNT, first.queueName!), 0);
+      assert.equal(await a.store.getQueue(ACCOUNT, first.queueName!), null);
+      const other = queued();
+      await a.store.accept([other], NOW);
+      assert.deepEqual((await a.claimedIds(NOW)).toSorted(), [again.id, other.id].toSorted());
+      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['cancelled']);
+    });
+
+    test('whoever holds it is asked: confirmed when it has looked, and else not', async ({ a, b }) => {
+      for (const node of [a, b]) await node.store.heartbeat(node.name, 60_000);
+      const one = message();
+      await a.store.accept([one], NOW);
+      const claim = await a.claimOne(NOW);
+      assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 0), [], 'nothing was asked for');
+      await cancel(a, [one.id]);
+      let looks = 0;
+      a.store.onCancel(async () => {
+        looks += 1;
+      });
+      assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 60_000), []);
+      assert.equal(looks, 1);
+      a.store.onCancel(() => Promise.reject(new Error('the store is away')));
+      assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 60_000), [one.id]);
+      await a.store.release([claim.lease], NOW);
+      assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [one.id], 0), []);
     });
 
     test('of a cancel and a settlement at the same moment, one wins and both know it', async ({ a, b }) => {
@@ -64,12 +196,22 @@ export function cancelConformance(factory: HarnessFactory): void {
         const contested = message();
         await a.store.accept([contested], NOW);
         const claim = await a.claimOne(NOW);
-        const [cancelled, [result]] = await Promise.all([
-          b.store.cancel(ACCOUNT, [contested.id], NOW, EXPIRES),
+        const [{ requested }, [result]] = await Promise.all([
+          cancel(b, [contested.id]),
           a.store.settle([settlementOf(claim, OK, NOW)], NOW),
         ]);
-        assert.equal(cancelled.length === 1, result === 'cancelled');
-        assert.equal(await a.stateOf(contested), cancelled.length === 1 ? 'cancelled' : 'delivered');
+        assert.equal(requested.length === 1, result === 'cancelled');
+        assert.equal(await a.stateOf(contested), requested.length === 1 ? 'cancelled' : 'delivered');
+      }
+    });
+
+    test('of a cancel and a release at the same moment, either ends it', async ({ a, b }) => {
+      for (let round = 0; round < 10; round += 1) {
+        const contested = message();
+        await a.store.accept([contested], NOW);
+        const claim = await a.claimOne(NOW);
+        await Promise.all([cancel(b, [contested.id]), a.store.release([claim.lease], NOW)]);
+        assert.equal(await a.stateOf(contested), 'cancelled');
       }
     });
   });

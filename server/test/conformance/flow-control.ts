@@ -103,8 +103,10 @@ export function flowControlConformance(factory: HarnessFactory): void {
       const second = await a.claimOne(NOW);
       assert.equal(second.message.id, line[1]!.id);
       await a.store.cancel(ACCOUNT, [second.message.id], NOW, NOW + RETENTION);
-      const third = await a.claimOne(NOW);
+      assert.deepEqual(await a.claimedIds(NOW), []);
       assert.deepEqual(await a.store.settle([settlementOf(second, OK, NOW)], NOW), ['cancelled']);
+      const third = await a.claimOne(NOW);
+      assert.deepEqual(await a.store.settle([settlementOf(second, OK, NOW)], NOW), ['lost']);
       assert.deepEqual(await a.claimedIds(NOW), []);
       await a.store.settle([settlementOf(third, INTERRUPTED, NOW)], NOW);
       assert.equal((await flowKey(a)).active, 1);

@@ -287,7 +287,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       const [head, next] = [queued(), queued()];
       await makeHeld(a, head);
       await a.store.accept([next], NOW);
-      assert.deepEqual(await a.store.cancel(ACCOUNT, [head.id], NOW, NOW + RETENTION), [head.id]);
+      assert.deepEqual((await a.store.cancel(ACCOUNT, [head.id], NOW, NOW + RETENTION)).cancelled, [head.id]);
       assert.deepEqual(await a.claimedIds(NOW), [next.id]);
       assert.deepEqual([await a.stateOf(head), (await stored(a, head)).heldAt], ['cancelled', null]);
       assert.equal((await a.store.recovery()).held, 0);

@@ -65,6 +65,8 @@ class Play {
   now = NOW;
   readonly #nodes: readonly [Node, Node];
   readonly #open: NewMessage[] = [];
+  /** To be cancelled, while they are claimed. */
+  readonly #cancelling = new Set<string>();
   #claims: (Claim & { readonly window: number | null })[] = [];
   /** Starts by flow key and the window the key says they are in. */
   readonly #starts = new Map<string, Map<number, number>>();
@@ -94,12 +96,16 @@ class Play {
         if (!taken) return;
         const holder = this.#nodes.find(({ name }) => taken.lease.startsWith(`${name}.`))!;
         await holder.store.release([taken.lease], this.now);
+        if (this.#cancelling.delete(taken.message.id)) this.#end([taken.message.id]);
         if (taken.message.flow && taken.window !== null) this.#count(taken.message.flow.key, taken.window, -1);
         return;
       }
       case 'cancel': {
         const target = this.#open[action.which % this.#open.length];
-        if (target) this.#end(await store.cancel(ACCOUNT, [target.id], this.now, this.now + RETENTION));
+        if (!target) return;
+        const { cancelled, requested } = await store.cancel(ACCOUNT, [target.id], this.now, this.now + RETENTION);
+        this.#end(cancelled);
+        for (const id of requested) this.#cancelling.add(id);
         return;
       }
       case 'pause':
@@ -159,7 +165,8 @@ class Play {
   async settle(settled: Claim, outcome: (typeof OUTCOMES)[number]): Promise<void> {
     const settlement = settlementOf(settled, outcome, this.now);
     const [result] = await this.#nodes[0].store.settle([settlement], this.now);
-    if (result === 'settled' && settlement.next.state !== 'pending') this.#end([settled.message.id]);
+    const isOver = result === 'cancelled' || (result === 'settled' && settlement.next.state !== 'pending');
+    if (isOver) this.#end([settled.message.id]);
   }
 
   #end(ids: readonly string[]): void {

@@ -173,15 +173,14 @@ async function settleClaim(model: StoreModel, real: Real, by: number, claimed: C
   const settlement = settlementOf(claimed, outcome, model.now);
   const [result] = await real.nodes[by]!.store.settle([settlement], model.now);
   const expected = model.withLease(claimed.lease);
-  // Cancelled while it was under way, and nobody has recorded it yet: it is kept, and changes nothing else.
-  const late = model.messages.find(
-    ({ id, state, attempts }) =>
-      id === claimed.message.id && state === 'cancelled' && attempts === settlement.attempt.number - 1,
-  );
-  assert.equal(result, expected ? 'settled' : late ? 'cancelled' : 'lost');
+  assert.equal(result, !expected ? 'lost' : expected.isCancelling ? 'cancelled' : 'settled');
   const { retried, interrupted, aloneAtCrash, next } = settlement;
-  if (late) Object.assign(late, { interrupted, aloneAtCrash, attempts: late.attempts + 1 });
   if (!expected) return result;
+  if (expected.isCancelling) {
+    model.leave(expected, 'cancelled');
+    Object.assign(expected, { interrupted, aloneAtCrash, attempts: expected.attempts + 1 });
+    return result;
+  }
   model.leave(expected, next.state);
   const startsAlone = next.state === 'pending' && next.startsAlone;
   Object.assign(expected, { retried, interrupted, aloneAtCrash, attempts: expected.attempts + 1, startsAlone });
@@ -234,8 +233,9 @@ function release(by: number, which: number): Step {
       const released = takeLease(model, real, by, which);
       await real.nodes[by]!.store.release([released.lease], model.now);
       const expected = model.withLease(released.lease);
-      if (expected) model.leave(expected, 'pending');
-      if (expected && expected.interrupted >= 3) {
+      if (expected) model.leave(expected, expected.isCancelling ? 'cancelled' : 'pending');
+      if (expected?.isCancelling) real.seen.add('released to be cancelled');
+      else if (expected && expected.interrupted >= 3) {
         Object.assign(expected, { startsAlone: true, dueAt: model.now });
         real.seen.add('released suspect');
       }
@@ -254,12 +254,23 @@ function cancel(by: number, which: number): Step {
       // What is leased to a node but not handed out is cancelled there: another node could only tell it too late.
       const at = target.promisedTo ?? by;
       const { store } = real.nodes[at]!;
-      const cancelled = await store.cancel(ACCOUNT, [target.id], model.now, model.now + RETENTION);
-      assert.deepEqual(cancelled, wasOpen ? [target.id] : []);
+      const isClaimed = target.state === 'claimed' && target.promisedTo === null;
+      const { cancelled, requested, awaited } = await store.cancel(
+        ACCOUNT,
+        [target.id],
+        model.now,
+        model.now + RETENTION,
+      );
+      const kind = isClaimed ? (target.isCancelling ? 'awaited' : 'requested') : 'cancelled';
+      assert.deepEqual(
+        { cancelled, requested, awaited },
+        { cancelled: [], requested: [], awaited: [], ...(wasOpen && { [kind]: [target.id] }) },
+      );
       if (!wasOpen) return;
-      real.seen.add(`cancelled ${target.promisedTo === null ? target.state : 'promised'}`);
-      if (target.hasPlace) real.seen.add(`cancelled ${target.state} head`);
-      model.leave(target, 'cancelled');
+      real.seen.add(`${kind} ${target.promisedTo === null ? target.state : 'promised'}`);
+      if (target.hasPlace) real.seen.add(`${kind} ${target.state} head`);
+      if (isClaimed) target.isCancelling = true;
+      else model.leave(target, 'cancelled');
     },
     (model) => model.messages.length > 0,
   );
@@ -414,10 +425,13 @@ export const EVENTS = [
   'released',
   'released for nothing',
   'cancelled pending',
-  'cancelled claimed',
+  'requested claimed',
+  'awaited claimed',
+  'released to be cancelled',
+  'taken over → cancelled',
   'cancelled promised',
   'cancelled pending head',
-  'cancelled claimed head',
+  'requested claimed head',
   'more heads than places',
   'paused with pending head',
   'paused with claimed head',

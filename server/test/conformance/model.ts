@@ -20,6 +20,8 @@ export interface ModelMessage {
   interrupted: number;
   aloneAtCrash: number;
   attempts: number;
+  /** It is to be cancelled, and ends with its claim. */
+  isCancelling: boolean;
   /** Only `claimAlone` hands it out. */
   startsAlone: boolean;
 }
@@ -43,7 +45,14 @@ export class StoreModel {
 
   accept(id: string, queue: string | null, host: string, dueAt: number): ModelMessage {
     const state = { state: 'pending', hasPlace: false, lease: null, promisedTo: null } as const;
-    const counts = { retried: 0, interrupted: 0, aloneAtCrash: 0, attempts: 0, startsAlone: false };
+    const counts = {
+      retried: 0,
+      interrupted: 0,
+      aloneAtCrash: 0,
+      attempts: 0,
+      startsAlone: false,
+      isCancelling: false,
+    };
     const message = { id, queue, host, firstDueAt: dueAt, dueAt, ...state, ...counts };
     this.messages.push(message);
     if (queue !== null && !this.queues.has(queue)) this.queues.set(queue, { parallelism: 1, isPaused: false });

@@ -102,7 +102,9 @@ export function offerConformance(factory: HarnessFactory): void {
       await a.claims(NOW);
       const [kept, dropped] = [message(), message()] as const;
       await a.store.accept([kept, dropped], NOW);
-      assert.deepEqual(await a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION), [dropped.id]);
+      const { cancelled } = await a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION);
+      assert.deepEqual(cancelled, [dropped.id], 'it was never handed out, and has ended');
+      assert.equal(await a.stateOf(dropped), 'cancelled');
       assert.deepEqual(await a.claimedIds(NOW), [kept.id]);
       assert.deepEqual(await a.claimedIds(NOW), []);
     });
@@ -111,7 +113,7 @@ export function offerConformance(factory: HarnessFactory): void {
       await a.claims(NOW);
       const dropped = message();
       const cancelling = () => a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION);
-      const [, cancelled] = await Promise.all([a.store.accept([dropped], NOW), cancelling()]);
+      const [, { cancelled }] = await Promise.all([a.store.accept([dropped], NOW), cancelling()]);
       // One that came before the acceptance had nothing to cancel.
       assert.equal(await a.stateOf(dropped), cancelled.length > 0 ? 'cancelled' : 'claimed');
       if (cancelled.length === 0) await cancelling();

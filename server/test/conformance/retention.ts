@@ -24,12 +24,16 @@ export function retentionConformance(factory: HarnessFactory): void {
         [failed.id, REFUSED],
         [waiting.id, ERROR],
       ]);
-      const claims = (await a.claims(NOW)).filter((claim) => outcomes.has(claim.message.id));
+      const all = await a.claims(NOW);
+      const claims = all.filter((claim) => outcomes.has(claim.message.id));
       await a.store.settle(
         claims.map((claim) => settlementOf(claim, outcomes.get(claim.message.id)!, NOW)),
         NOW,
       );
       await a.store.cancel(ACCOUNT, [cancelled.id], NOW, NOW + RETENTION + 1);
+      // It is kept for as long as was said when it was cancelled, whenever its attempt ends.
+      const underWay = all.find((claim) => claim.message.id === cancelled.id)!;
+      await a.store.settle([settlementOf(underWay, OK, NOW + 5)], NOW + 5);
 
       assert.equal(await a.store.deleteExpired(NOW + RETENTION - 1, 10), 0);
       assert.equal(await a.store.deleteExpired(NOW + RETENTION, 10), 2);
@@ -116,6 +120,7 @@ export function retentionConformance(factory: HarnessFactory): void {
       const claims = await a.claims(NOW, { slots: 3 });
       await a.store.settle([settlementOf(claims[0]!, OK, NOW), settlementOf(claims[1]!, REFUSED, NOW)], NOW);
       await a.store.cancel(ACCOUNT, [claims[2]!.message.id], NOW, NOW + RETENTION);
+      await a.store.release([claims[2]!.lease], NOW);
       await a.claims(NOW, { slots: 1 });
       assert.deepEqual(await a.store.counts(), {
         pending: 2,

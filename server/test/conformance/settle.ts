@@ -165,7 +165,10 @@ export function settleConformance(factory: HarnessFactory): void {
         assert.deepEqual(await a.store.settle([settlement], NOW + 5), ['cancelled']);
         assert.deepEqual(await a.store.settle([settlement], NOW + 5), ['lost'], 'once');
         const stored = (await a.store.getMessage(ACCOUNT, sent.id))!;
-        assert.deepEqual([stored.message.state, stored.message.endedAt, stored.message.retried], ['cancelled', NOW, 0]);
+        assert.deepEqual(
+          [stored.message.state, stored.message.endedAt, stored.message.retried],
+          ['cancelled', NOW + 5, 0],
+        );
         assert.deepEqual(
           stored.attempts.map(({ number, outcome: how, nextAt }) => [number, how, nextAt]),
           [[1, outcome.kind, null]],
@@ -179,7 +182,7 @@ export function settleConformance(factory: HarnessFactory): void {
         const told = await a.store.listEvents(ACCOUNT, { messages: { messageIds: [sent.id] } }, made);
         assert.deepEqual(
           told.events.map(({ state }) => state),
-          ['CREATED', 'ACTIVE', 'CANCEL_REQUESTED', 'CANCELLED', outcome === OK ? 'DELIVERED' : 'ERROR'],
+          ['CREATED', 'ACTIVE', 'CANCEL_REQUESTED', outcome === OK ? 'DELIVERED' : 'ERROR', 'CANCELLED'],
         );
         await a.store.cancel(
           ACCOUNT,

@@ -1,7 +1,7 @@
 // What every test here is made of: publishers, their receiver, their servers, and the faults noted on the way.
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Fault, History, StoredMessage } from '../checker/history.ts';
+import type { Cancel, Fault, History, StoredMessage } from '../checker/history.ts';
 import { createTopic, type PublisherOptions, Publishers, SERIAL_QUEUES, type Target } from './publishers.ts';
 import { Receiver } from './receiver.ts';
 import { endServers, ServerProcess } from './server-process.ts';
@@ -11,6 +11,8 @@ const ENDING_MS_MAX = 120_000;
 const POLL_MS = 50;
 /** What a process had sent and given up is read by its receiver by then. */
 const LATE_MS_MAX = 1000;
+/** A request that was on its way when a cancel was answered is seen by then. */
+const ARRIVAL_MS_MAX = 1000;
 
 /** From the environment when a run is to be repeated, else from the clock; the caller prints it. */
 export function chooseSeed(): number {
@@ -22,6 +24,7 @@ export class Trial {
   readonly receiver: Receiver;
   readonly publishers: Publishers;
   readonly faults: Fault[] = [];
+  readonly cancels: Cancel[] = [];
   readonly #leases = new Set<string>();
   #token = '';
 
@@ -117,11 +120,11 @@ export class Trial {
     return {
       publishes: logs?.publishes ?? this.publishers.log,
       arrivals: logs?.arrivals ?? this.receiver.arrivals,
-      cancels: [],
+      cancels: this.cancels,
       stored,
       faults: this.faults,
       serialQueues: SERIAL_QUEUES,
-      arrivalMsMax: 0,
+      arrivalMsMax: ARRIVAL_MS_MAX,
       lateMsMax: LATE_MS_MAX,
       released: [],
     };

@@ -268,6 +268,21 @@ test('a request on the wire is not concerned, and as long as the time is extende
   assert.equal(received.length, 1);
 });
 
+test('one that is dropped before its first byte is never written nor reported; one on the wire goes on', async (t) => {
+  const { sender, send, outcome, received, letGo, url } = await heldSender(t);
+  let isReported = false;
+  void send({ url }).then(() => {
+    isReported = true;
+  });
+  const kept = outcome({ url });
+  assert.deepEqual(sender.drop(['lse_1', 'unknown']), ['lse_1']);
+  assert.deepEqual(sender.drop(['lse_1']), []);
+  letGo();
+  assert.equal((await kept).kind, 'answered');
+  assert.deepEqual(sender.drop(['lse_2']), []);
+  assert.deepEqual([received.length, isReported], [1, false]);
+});
+
 test('nor when the time passes while it is being made ready, on a connection used before', async (t) => {
   const received: string[] = [];
   const receiver = await startReceiver(t, (socket) =>

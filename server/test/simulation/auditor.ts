@@ -91,9 +91,9 @@ export class Auditor {
       this.#say(`released ${leases.join(', ')}`);
       model.released(leases, node);
     });
-    watch('cancel', ([, ids]: [string, readonly string[], number, number], { cancelled }) => {
+    watch('cancel', ([, ids]: [string, readonly string[], number, number], answer) => {
       this.#changed();
-      model.cancelled(ids, cancelled);
+      model.cancelled(ids, answer);
     });
     watch('claimAlone', (_args, { claim }: AloneReply) => {
       this.#checkHolders();

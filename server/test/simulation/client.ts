@@ -4,8 +4,10 @@
 import type { NewMessage } from '../../src/domain/message.ts';
 import { planMessages } from '../../src/domain/publish.ts';
 import type { Tiers } from '../../src/domain/tier.ts';
+import { CANCEL_CONFIRMED_MS_MAX } from '../../src/http/cancelling.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import type { Cancel, Publish } from '../checker/history.ts';
+import type { Happening } from './coverage.ts';
 import { type Draft, type DraftAccount, hashOf } from './draft.ts';
 import type { SimulatedNode } from './node.ts';
 
@@ -18,8 +20,8 @@ interface UnderWay {
 export class Client {
   readonly publishes: Publish[] = [];
   readonly cancels: Cancel[] = [];
-  /** By message: through which node it was cancelled, from the moment the client knew. */
-  readonly cancelledBy = new Map<string, SimulatedNode>();
+  /** Of these the client was told that they are cancelled: none of them starts from then on. */
+  readonly cancelled = new Set<string>();
   /** Released by somebody while they were held. */
   readonly released: string[] = [];
   /** Known to be accepted: what may be cancelled. */
@@ -27,19 +29,14 @@ export class Client {
   readonly #tiers: Tiers;
   readonly #nowMs: () => number;
   readonly #trace: (line: string) => void;
-  readonly #onRefused: (by: 'limit' | 'store') => void;
+  readonly #note: (happening: Happening) => void;
   readonly #underWay = new Set<UnderWay>();
 
-  constructor(
-    tiers: Tiers,
-    nowMs: () => number,
-    trace: (line: string) => void,
-    onRefused: (by: 'limit' | 'store') => void,
-  ) {
+  constructor(tiers: Tiers, nowMs: () => number, trace: (line: string) => void, note: (happening: Happening) => void) {
     this.#tiers = tiers;
     this.#nowMs = nowMs;
     this.#trace = trace;
-    this.#onRefused = onRefused;
+    this.#note = note;
   }
 
   get isIdle(): boolean {
@@ -75,7 +72,7 @@ export class Client {
     this.#follow(node, true, ask(), {
       answered: (messages) => {
         if (!messages) {
-          this.#onRefused('limit');
+          this.#note('publish refused by a limit');
           return end('refused');
         }
         for (const { id, accountId } of messages) this.accepted.push({ id, accountId });
@@ -85,7 +82,7 @@ export class Client {
         );
       },
       refused: () => {
-        this.#onRefused('store');
+        this.#note('publish refused by the store');
         end('refused');
       },
       lost: () => end('unknown'),
@@ -99,12 +96,21 @@ export class Client {
       this.cancels.push({ messageId, outcome, endedAt: this.#nowMs() });
       this.#trace(`cancel ${messageId}: ${outcome}`);
     };
-    this.#follow(node, false, node.store.cancel(accountId, [messageId], now, now + this.#tiers.free.retentionMs), {
-      answered: (cancelled) => {
-        if (cancelled.includes(messageId)) this.cancelledBy.set(messageId, node);
-        end(cancelled.includes(messageId) ? 'cancelled' : 'notCancelled');
+    const ask = async () => {
+      const { store } = node;
+      const answer = await store.cancel(accountId, [messageId], now, now + this.#tiers.free.retentionMs);
+      const claimed = [...answer.requested, ...answer.awaited];
+      if (claimed.length === 0) return answer.cancelled.length > 0 ? 'cancelled' : 'notCancelled';
+      const left = await store.confirmCancels(accountId, claimed, CANCEL_CONFIRMED_MS_MAX);
+      return left.length > 0 ? 'requested' : 'cancelled';
+    };
+    this.#follow(node, false, ask(), {
+      answered: (outcome) => {
+        if (outcome === 'cancelled') this.cancelled.add(messageId);
+        if (outcome === 'requested') this.#note('cancel requested, not confirmed');
+        end(outcome);
       },
-      refused: () => end('notCancelled'),
+      refused: () => end('unknown'),
       lost: () => end('unknown'),
     });
   }

@@ -64,8 +64,12 @@ export class Cluster {
   jumpedAtMs = Number.NEGATIVE_INFINITY;
   /** When a node last kept the time in the store. */
   keptAtMs = 0;
+  /** How far apart were what two nodes took for the time, at most. */
+  clocksApartMs = 0;
   /** Called when a node starts attempts. */
   onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void = () => {};
+  /** Called when the first byte of an attempt is written. */
+  onStart: (job: SendJob) => void = () => {};
   readonly #auditor: Auditor;
   readonly #promptness: Promptness;
   readonly #ticks: Ticks;
@@ -100,6 +104,7 @@ export class Cluster {
     this.#ticks = new Ticks(report);
     const log = {
       fate: (fate: Fate) => this.note(`fate ${fate}`),
+      started: (job: SendJob) => this.onStart(job),
       arrived: (job: SendJob) => this.#arrived(job),
       late: () => this.note('arrival of a request that was given up'),
     };
@@ -228,7 +233,9 @@ export class Cluster {
       if (now < before) this.report(`the time of ${this.nameOf(node)} went back by ${before - now} ms`);
       this.#timeOf.set(node, now);
     }
-    const now = Math.max(...running.map((node) => this.#timeOf.get(node)!));
+    const times = running.map((node) => this.#timeOf.get(node)!);
+    const now = Math.max(...times);
+    this.clocksApartMs = Math.max(this.clocksApartMs, now - Math.min(...times));
     this.#latestNow = Math.max(this.#latestNow, now);
     const aheadMs = now - this.timeline.nowMs;
     // Or a start does not know how long nothing ran.
@@ -259,7 +266,8 @@ export class Cluster {
       if ('error' in reply) this.report(`${commands[index]!.verb} failed in the store: ${reply.error}`);
     });
     if (commands.some(({ verb }) => VERBS_MAKING_WORK.has(verb))) {
-      for (const other of this.nodes) if (other !== node) other.hearOfOthers();
+      const hasCancelled = commands.some(({ verb }) => verb === 'cancel');
+      for (const other of this.nodes) if (other !== node) other.hearOfOthers(hasCancelled);
     }
     return replies;
   }

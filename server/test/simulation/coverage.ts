@@ -46,6 +46,8 @@ const EDGES = [
   'cancelled while held',
   'cancelled too late',
   'recorded after a cancel',
+  'given back to be cancelled',
+  'cancel requested, not confirmed',
   'settle lost to a takeover',
   'orphan takeover',
   'release',

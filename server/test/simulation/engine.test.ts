@@ -38,6 +38,10 @@ class NotingSender implements Sender {
 
   mayStartUntil(): void {}
 
+  drop(): readonly string[] {
+    return [];
+  }
+
   onWritten(): void {}
 
   onReports(listener: (reports: readonly SendReport[]) => void): void {

@@ -4,6 +4,7 @@
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
 import type { Claim, Message, NewMessage, Settlement, SettleResult } from '../../src/domain/message.ts';
 import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/domain/recovery.ts';
+import type { CancelAnswer } from '../../src/store/cancel-store.ts';
 import { sharedBodies } from '../../src/store/shared-bodies.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
@@ -23,6 +24,8 @@ export interface Entry {
   interrupted: number;
   aloneAtCrash: number;
   attempts: number;
+  /** It is to be cancelled, and ends with its claim. */
+  isCancelling: boolean;
   /** It may only be claimed alone. */
   startsAlone: boolean;
 }
@@ -182,7 +185,7 @@ export class Model {
       const entry = this.entries.get(settlement.messageId);
       const isHeld = entry?.state === 'claimed' && entry.lease === settlement.lease;
       const result = results[index];
-      if (!entry || isHeld !== (result === 'settled')) {
+      if (!entry || isHeld !== (result !== 'lost') || (isHeld && entry.isCancelling !== (result === 'cancelled'))) {
         this.#report(
           `the settle of ${settlement.messageId} was ${result}, but its lease ${isHeld ? 'stands' : 'is gone'}`,
         );
@@ -193,17 +196,17 @@ export class Model {
         return;
       }
       if (result === 'cancelled') {
-        this.#recordLate(entry, settlement);
+        this.#endCancelled(entry, settlement);
         return;
       }
       this.#settle(entry, settlement, node);
     });
   }
 
-  /** An attempt that was under way when its message was cancelled. */
-  #recordLate(entry: Entry, { attempt, interrupted, aloneAtCrash, followUps }: Settlement): void {
+  /** An attempt that was under way when its message was to be cancelled: it ends with it. */
+  #endCancelled(entry: Entry, { attempt, interrupted, aloneAtCrash, followUps }: Settlement): void {
     this.#note('recorded after a cancel');
-    if (entry.state !== 'cancelled') this.#report(`${entry.id} is ${entry.state}, and its attempt told as cancelled`);
+    this.#leave(entry, 'cancelled');
     if (attempt.number !== entry.attempts + 1)
       this.#report(`${entry.id}: attempt ${attempt.number} follows ${entry.attempts}`);
     this.sums.attempts += 1;
@@ -216,31 +219,46 @@ export class Model {
     for (const lease of leases) {
       const entry = this.#leases.get(lease);
       if (entry?.lease !== lease || entry.node !== node) continue;
+      if (entry.isCancelling) {
+        this.#note('given back to be cancelled');
+        this.#leave(entry, 'cancelled');
+        continue;
+      }
       this.#note('release');
       this.#leave(entry, 'pending');
       entry.startsAlone = entry.interrupted >= SUSPECT_INTERRUPTIONS;
     }
   }
 
-  cancelled(messageIds: readonly string[], cancelled: readonly string[]): void {
+  cancelled(messageIds: readonly string[], { cancelled, requested, awaited }: CancelAnswer): void {
     for (const id of messageIds) {
       const entry = this.entries.get(id);
       const isOpen = entry?.state === 'pending' || entry?.state === 'claimed' || entry?.state === 'held';
-      if (isOpen !== cancelled.includes(id))
-        this.#report(`the cancel of ${id}, which is ${entry?.state}, is answered wrongly`);
+      const isClaimed = entry?.state === 'claimed';
+      const expected = !isOpen ? null : !isClaimed ? cancelled : entry?.isCancelling ? awaited : requested;
+      const isAnswered = [cancelled, requested, awaited].every((ids) => ids.includes(id) === (ids === expected));
+      if (!isAnswered) this.#report(`the cancel of ${id}, which is ${entry?.state}, is answered wrongly`);
       if (!entry || !isOpen) {
         this.#note('cancelled too late');
         continue;
       }
       this.#note(`cancelled while ${entry.state as 'pending' | 'claimed' | 'held'}`);
-      this.#leave(entry, 'cancelled');
+      if (isClaimed) entry.isCancelling = true;
+      else this.#leave(entry, 'cancelled');
     }
   }
 
   #add(message: NewMessage): Entry {
     if (this.entries.has(message.id)) this.#report(`${message.id} was accepted twice`);
     const { id, accountId, host, queueName, retriesMax, dueAt } = message;
-    const counters = { retried: 0, interrupted: 0, aloneAtCrash: 0, attempts: 0, startsAlone: false };
+    const counters = {
+      retried: 0,
+      interrupted: 0,
+      aloneAtCrash: 0,
+      attempts: 0,
+      startsAlone: false,
+      isCancelling: false,
+    };
     const entry: Entry = {
       id,
       accountId,

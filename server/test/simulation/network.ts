@@ -54,6 +54,7 @@ const LATE_PERCENT = 30;
 
 export interface NetworkLog {
   readonly fate: (fate: Fate) => void;
+  readonly started: (job: SendJob) => void;
   readonly arrived: (job: SendJob) => void;
   /** What has just arrived had been given up by its sender. */
   readonly late: () => void;
@@ -97,6 +98,7 @@ export class SimulatedNetwork {
     this.#log.fate(fate);
     return new Exchange(job, fate, clock, this.#timeline, this.#chance, {
       isOpen: () => wire.isOpen,
+      started: () => this.#log.started(job),
       arrived: () => this.#log.arrived(job),
       late: () => this.#log.late(),
       answer: () => this.#answer(fate),
@@ -148,6 +150,7 @@ class Exchange {
     chance: Chance,
     on: {
       isOpen: () => boolean;
+      started: () => void;
       arrived: () => void;
       late: () => void;
       answer: () => Outcome;
@@ -165,6 +168,7 @@ class Exchange {
       if (fate === 'resetBefore') return this.end({ kind: 'unreachable', reason: 'the connection was refused' });
       if (!on.isOpen()) return this.end('unsent');
       this.isSent = true;
+      on.started();
       timeline.after(chance.between(0, TRANSIT_MS_MAX), () => {
         // What a process had sent when it died, or when it gave up and closed its connection, may arrive or not.
         const isGivenUp = this.#isOver;
@@ -182,6 +186,11 @@ class Exchange {
         });
       });
     });
+  }
+
+  /** It is never sent, and not reported. */
+  drop(): void {
+    this.#isOver = true;
   }
 
   end(outcome: SendReport['outcome']): void {
@@ -245,6 +254,14 @@ export class SimulatedSender implements Sender {
     for (const exchange of this.#running) {
       if (!exchange.isSent) exchange.end('unsent');
     }
+  }
+
+  drop(leases: readonly string[]): readonly string[] {
+    return leases.filter((lease) => {
+      const exchange = [...this.#running].find(({ job, isSent }) => job.lease === lease && !isSent);
+      exchange?.drop();
+      return exchange !== undefined && this.#running.delete(exchange);
+    });
   }
 
   async close(): Promise<void> {

@@ -65,7 +65,7 @@ export class SimulatedNode {
   isCutOff = false;
   isStopping = false;
   readonly #world: NodeWorld;
-  #onOthers: () => void = () => {};
+  #onOthers: (hasCancelled: boolean) => void = () => {};
   /** Asked of the store, not yet run. */
   readonly #calls = new Set<Call>();
 
@@ -137,8 +137,8 @@ export class SimulatedNode {
   }
 
   /** Another node has written something. */
-  hearOfOthers(): void {
-    this.clock.after(this.#world.chance.below(5), () => this.#onOthers());
+  hearOfOthers(hasCancelled: boolean): void {
+    this.clock.after(this.#world.chance.below(5), () => this.#onOthers(hasCancelled));
   }
 
   /** The process is gone. What it had asked of the store is run without it, or never. */

@@ -6,6 +6,7 @@ import type { Chance } from './chance.ts';
 import type { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
 import { type Drafter, HOSTS, POISON_HOST, QUEUES } from './draft.ts';
+import type { Entry } from './model.ts';
 import type { SimulatedNode } from './node.ts';
 import { ACCOUNTS } from './prepare.ts';
 import { Trouble } from './trouble.ts';
@@ -95,6 +96,8 @@ export class Script {
       release: [1, (node) => this.#release(node)],
       dismiss: [1, (node) => this.#dismiss(node)],
       cancel: [12, (node) => this.#cancel(node)],
+      cancelClaimed: [6, (node) => this.#cancelClaimed(node, this.#cluster.model.claimed)],
+      cancelFrozen: [3, (node) => this.#cancelFrozen(node)],
       pause: [3, (node) => this.#pause(node)],
       resume: [4, (node) => this.#resume(node)],
       parallelism: [2, (node) => this.#setParallelism(node)],
@@ -178,6 +181,27 @@ export class Script {
     if (accepted.length === 0) return;
     const { id, accountId } = this.#chance.pick(this.#chance.isTrue(70) ? accepted.slice(-6) : accepted);
     this.#client.cancel(node, id, accountId);
+  }
+
+  #cancelClaimed(node: SimulatedNode, claimed: Iterable<Entry>): void {
+    const entries = [...claimed];
+    if (entries.length === 0) return;
+    const { id, accountId } = this.#chance.pick(entries);
+    this.#client.cancel(node, id, accountId);
+  }
+
+  /** A node freezes with claims in hand, shorter than its lease; others cancel what it holds, before it wakes or about then. */
+  #cancelFrozen(by: SimulatedNode): void {
+    const holder = [...this.#cluster.nodes].find((node) => node !== by && node.isServing);
+    if (!holder) return;
+    const ms = this.#chance.pick([300, 1500, 2500, 6000, 12_000]);
+    this.#burst(holder);
+    this.#cluster.timeline.after(this.#chance.below(60), () => this.#trouble.freeze(holder, ms));
+    for (let i = this.#chance.between(2, 6); i > 0; i -= 1) {
+      this.#cluster.timeline.after(this.#chance.between(20, ms + 200), () => {
+        if (by.isServing) this.#cancelClaimed(by, this.#cluster.model.claimedBy(holder.id));
+      });
+    }
   }
 
   #pause(node: SimulatedNode): void {

@@ -44,13 +44,11 @@ export async function simulate(seed: number): Promise<RunResult> {
     cluster.tiers,
     () => timeline.nowMs,
     (line) => cluster.say(line),
-    (by) => cluster.note(by === 'limit' ? 'publish refused by a limit' : 'publish refused by the store'),
+    (what) => cluster.note(what),
   );
-  // A node that has answered a cancel itself starts nothing of it; another may have its claim in hand already.
-  cluster.onSend = (node, jobs) => {
-    const late = jobs.find(({ messageId }) => client.cancelledBy.get(messageId) === node);
-    if (late) cluster.report(`${late.messageId} is sent by the node that has answered its cancel`);
-    script.afterSend(node, jobs);
+  cluster.onSend = (node, jobs) => script.afterSend(node, jobs);
+  cluster.onStart = ({ messageId }) => {
+    if (client.cancelled.has(messageId)) cluster.report(`${messageId} starts, and its cancel was answered before`);
   };
   prepare(cluster);
   const script = new Script(cluster, client, chance, new Drafter(chance, () => cluster.wallNow()));
@@ -103,6 +101,7 @@ function historyOf(cluster: Cluster, client: Client): History {
     serialQueues: ACCOUNTS.flatMap(({ id }) => serial.map((name) => queueKey(id, name))),
     arrivalMsMax: ARRIVAL_MS_MAX,
     lateMsMax: TRANSIT_MS_MAX,
+    clocksApartMsMax: cluster.clocksApartMs,
     released: client.released,
   };
 }

@@ -44,9 +44,8 @@ export class Trouble {
     }
   }
 
-  freeze(node: SimulatedNode): void {
+  freeze(node: SimulatedNode, ms = this.#chance.pick([2000, 8000, 14_000, 20_000, 45_000])): void {
     if (node.clock.state !== 'running') return;
-    const ms = this.#chance.pick([2000, 8000, 14_000, 20_000, 45_000]);
     this.#cluster.note('freeze');
     this.#cluster.say(`${this.#cluster.nameOf(node)} freezes for ${ms} ms`);
     node.clock.freeze();
@@ -96,7 +95,7 @@ export class Trouble {
   #reconnect(node: SimulatedNode): void {
     node.isCutOff = false;
     // As after every connection that was lost: something may have been written that it does not know of.
-    node.hearOfOthers();
+    node.hearOfOthers(true);
     node.undisturbedSinceMs = this.#cluster.timeline.nowMs;
   }
 

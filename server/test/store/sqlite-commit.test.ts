@@ -80,7 +80,7 @@ test('verbs of all kinds are run in the order they were asked', async (t) => {
     store.counts(),
   ]);
   assert.equal(stored!.message.state, 'pending');
-  assert.deepEqual(cancelled, [one.id]);
+  assert.deepEqual(cancelled.cancelled, [one.id]);
   assert.equal(counts.cancelled, 1);
   assert.deepEqual(executor.batches, [['accept', 'getMessage', 'cancel', 'counts']]);
 });

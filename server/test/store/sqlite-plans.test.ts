@@ -157,6 +157,8 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.getMessage(ACCOUNT, called.id);
   const ids = claims.map((each) => each.message.id);
   await store.cancel(ACCOUNT, ids, NOW, NOW);
+  await store.confirmCancels(ACCOUNT, ids, 0);
+  await store.cancelledClaims();
   await useSharedBody(store, claim);
   await useFlowKeys(store, claim);
   await useOrderKeys(store);

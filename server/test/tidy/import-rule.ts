@@ -61,6 +61,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'help-page.ts': 'config',
   'near-misses.ts': 'config',
   'store/store.ts': 'store port',
+  'store/cancel-store.ts': 'store port',
   'store/recovery-store.ts': 'store port',
   'store/numbers-store.ts': 'store port',
   'store/list-store.ts': 'store port',

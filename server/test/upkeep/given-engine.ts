@@ -51,6 +51,10 @@ class AnsweringSender implements Sender {
 
   mayStartUntil(): void {}
 
+  drop(): readonly string[] {
+    return [];
+  }
+
   onWritten(): void {}
 
   onReports(listener: (reports: readonly SendReport[]) => void): void {

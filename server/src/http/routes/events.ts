@@ -148,7 +148,7 @@ export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams
   }
 
   async function eventsOf(principal: Principal, { message, attempts }: StoredMessage): Promise<MessageEvent[]> {
-    if (!needsJournal(message, attempts)) return messageEvents(message, attempts);
+    if (!needsJournal(attempts)) return messageEvents(message, attempts);
     const { events } = await store.listEvents(
       principal.account.id,
       { messages: { messageIds: [message.id] }, states: JOURNAL_ONLY },

@@ -1,6 +1,8 @@
 // Messages over the API: read, search, cancel, deliver now, and why one is not delivered yet.
 
+import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
+import type { Account } from '../../domain/account.ts';
 import { type MessageFilter, OPEN_STATES, shownState } from '../../domain/message-filter.ts';
 import { whyNotDelivered } from '../../domain/why.ts';
 import {
@@ -13,6 +15,7 @@ import {
   WhyAnswer,
 } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
+import { CancelCall, type CancelCount, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
@@ -110,12 +113,14 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     scope: 'manage',
     params: MessageId,
     summary: 'Cancel a message',
+    statuses: [200, 202],
     answer: CancelledAnswer,
-    handle: async ({ principal, params }) => {
-      const cancelled = await cancel(principal.account, [params.messageId]);
-      if (cancelled === 0)
+    handle: async ({ principal, params, reply }) => {
+      const call = cancelCall(principal.account);
+      await call.cancel([params.messageId]);
+      if (call.count === 0)
         throw new ApiError('message_not_found', `message "${params.messageId}" is unknown or has ended`);
-      return { cancelled };
+      return answerTo(await call.confirm(), reply);
     },
   });
 
@@ -126,9 +131,10 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     query: querySchema(CANCEL_NAMES),
     body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     summary: 'Cancel messages by id or by filter',
+    statuses: [200, 202],
     answer: CancelledAnswer,
     isRead: true,
-    handle: async ({ principal, query, body }) => {
+    handle: async ({ principal, query, body, reply }) => {
       const values = given(query, body, CANCEL_NAMES, context.isForQstashClients);
       const filter = parseMessageFilter(values);
       if (Object.keys(filter).length === 0 && !saysAll(values.all)) {
@@ -142,7 +148,7 @@ export function messageRoutes(api: Api, context: ApiContext): void {
         values.count === undefined || context.isForQstashClients
           ? Number.POSITIVE_INFINITY
           : parsePage({ count: values.count }, 1, 1_000_000, false).limit;
-      return { cancelled: await cancelMatching(principal.account, filter, max) };
+      return answerTo(await cancelMatching(principal.account, filter, max), reply);
     },
   });
 
@@ -183,32 +189,28 @@ export function messageRoutes(api: Api, context: ApiContext): void {
     },
   });
 
-  async function cancel(account: { id: string; tier: keyof typeof tiers }, ids: readonly string[]): Promise<number> {
-    const now = world.clock.now();
-    return (await store.cancel(account.id, ids, now, now + tiers[account.tier].retentionMs)).length;
+  function cancelCall(account: Account): CancelCall {
+    return new CancelCall({ store, clock: world.clock, tiers }, account);
   }
 
-  async function cancelMatching(
-    account: { id: string; tier: keyof typeof tiers },
-    filter: MessageFilter,
-    max: number,
-  ): Promise<number> {
-    let cancelled = 0;
+  function answerTo({ cancelled, requested }: CancelCount, reply: FastifyReply) {
+    const rest = unconfirmed(requested, reply);
+    return context.isForQstashClients ? { cancelled } : { cancelled, ...rest };
+  }
+
+  async function cancelMatching(account: Account, filter: MessageFilter, max: number): Promise<CancelCount> {
+    const call = cancelCall(account);
     for (let cursor: number | null = null; ; ) {
       const page = {
-        limit: Math.min(CANCEL_CHUNK, max - cancelled),
+        limit: Math.min(CANCEL_CHUNK, max - call.count),
         cursor,
         order: 'newestFirst',
         withBodies: false,
       } as const;
       const found = await store.searchMessages(account.id, { ...filter, states: OPEN_STATES }, page);
-      if (found.messages.length > 0)
-        cancelled += await cancel(
-          account,
-          found.messages.map(({ id }) => id),
-        );
+      if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));
       cursor = found.cursor;
-      if (cursor === null || cancelled >= max) return cancelled;
+      if (cursor === null || call.count >= max) return call.confirm();
     }
   }
 }

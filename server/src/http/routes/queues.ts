@@ -2,11 +2,13 @@
 
 import Type from 'typebox';
 import { eachMax } from '../../domain/budgets.ts';
+import { OPEN_STATES } from '../../domain/message-filter.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../domain/queue.ts';
 import type { Principal } from '../../store/store.ts';
-import { NothingAnswer, QueueAnswer } from '../answers.ts';
+import { QueueAnswer, QueueDeletedAnswer } from '../answers.ts';
 import type { Api, ApiContext } from '../api.ts';
+import { CancelCall, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import { Lags } from '../lags.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
@@ -14,6 +16,8 @@ import { arrayPage, PageQuery } from '../list-pages.ts';
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;
 const DELETE_TRIES_MAX = 10;
+/** What is to be cancelled already leaves the queue by itself. */
+const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
 export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients }: ApiContext): void {
   api.add({
@@ -82,14 +86,16 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
     params: Named,
     query: Type.Object({ force: Type.Optional(Type.String()) }, { additionalProperties: false }),
     summary: 'Delete a queue; with force=true, cancel its messages first',
-    answer: NothingAnswer,
+    statuses: [200, 202],
+    answer: QueueDeletedAnswer,
     isRead: true,
-    handle: async ({ principal, params, query }) => {
+    handle: async ({ principal, params, query, reply }) => {
       const isForced = query.force === 'true' || isForQstashClients;
+      const call = new CancelCall({ store, clock: world.clock, tiers }, principal.account);
       let open: number | null = null;
       // Others may enqueue between the cancelling and the deleting.
       for (let tries = 0; tries < (isForced ? DELETE_TRIES_MAX : 1) && open !== 0; tries += 1) {
-        if (isForced) await cancelAll(principal, params.queueName);
+        if (isForced) await cancelAll(call, principal, params.queueName);
         open = await store.deleteQueue(principal.account.id, params.queueName);
         if (open === null) break;
       }
@@ -100,7 +106,8 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
           `queue "${params.queueName}" has ${atLeast(open)} open messages; cancel them, or say force=true`,
         );
       }
-      return {};
+      const { requested } = await call.confirm();
+      return isForQstashClients ? {} : unconfirmed(requested, reply);
     },
   });
 
@@ -140,16 +147,14 @@ export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients 
     }
   }
 
-  async function cancelAll({ account }: Principal, name: string): Promise<void> {
-    const filter = { queueNames: [name], states: ['CREATED', 'ACTIVE', 'RETRY'] } as const;
+  async function cancelAll(call: CancelCall, { account }: Principal, name: string): Promise<void> {
+    const filter = { queueNames: [name], states: CANCELLABLE } as const;
     for (let cursor: number | null = null; ; ) {
       const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', withBodies: false } as const;
       const { messages, cursor: next } = await store.searchMessages(account.id, filter, page);
       if (messages.length === 0 && next === null) return;
       cursor = messages.length === 0 ? next : null;
-      const now = world.clock.now();
-      const ids = messages.map(({ id }) => id);
-      await store.cancel(account.id, ids, now, now + tiers[account.tier].retentionMs);
+      await call.cancel(messages.map(({ id }) => id));
     }
   }
 }

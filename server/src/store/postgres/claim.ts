@@ -7,13 +7,14 @@ import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
+import { CANCELLED } from '../rows.ts';
 import { type ClaimReply, earlier } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
-import { forgetStarts } from './journal.ts';
+import { forgetStarts, placeSql } from './journal.ts';
 import { type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
@@ -50,16 +51,16 @@ export class Claimer {
   readonly #promoter = new Promoter();
   readonly #pace = new LookingPace();
 
-  /** `transaction` runs work on a connection and commits it. */
+  /** `transaction` runs work on a connection and commits it. `gone`: leases that no longer stood when bodies were read. */
   async claim(
     command: ClaimCommand,
     look: () => Promise<Waiting>,
     transaction: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
     read: <T>(work: (database: Database) => Promise<T>) => Promise<T>,
-  ): Promise<ClaimReply> {
+  ): Promise<ClaimReply & { readonly gone: readonly string[] }> {
     const waiting = await look();
     if (!waiting.is_ready && !isDue(waiting, command.now))
-      return { claims: [], ...later(waiting, command.now), hasMore: false };
+      return { claims: [], ...later(waiting, command.now), hasMore: false, gone: [] };
     const { claims, isCut, after } = await transaction(async (database) => {
       await this.#promoter.makeReady(database, waiting, command.now);
       const { taken, isCut } = await this.#takeReady(database, new SlotBudget(command.limits));
@@ -68,8 +69,11 @@ export class Claimer {
     });
     const again = this.#pace.next(isCut, claims.length > 0);
     const { nextDueAt, nextScheduleAt } = later(after, command.now);
+    const whole = await read((database) => withBodies(database, claims));
+    const standing = new Set(whole.map(({ lease }) => lease));
     return {
-      claims: await read((database) => withBodies(database, claims)),
+      claims: whole,
+      gone: claims.flatMap(({ lease }) => (standing.has(lease) ? [] : [lease])),
       nextDueAt: earlier(nextDueAt, again === null ? null : command.now + again),
       nextScheduleAt,
       // What is left is mostly left for want of room; what another node holds is looked at again when it lets go.
@@ -308,19 +312,29 @@ export async function release(
   const lines = await Lines.lock(database, held);
   const stateOf = (each: Held) =>
     lines.isPaused(each) ? 'queued' : isSuspect(each) ? 'delayed' : each.flow_key === null ? 'ready' : 'queued';
-  const released = await database.all<{ account_id: string; seq: number; attempts: number }>(
-    `UPDATE messages m SET state = g.state, lease = NULL, node = NULL, claimed_at = NULL,
-         holds_slot = m.holds_slot AND m.flow_key IS NULL, alone_from_at = g.alone_from_at,
-         due_at = CASE WHEN g.alone_from_at IS NULL THEN m.due_at ELSE ${NEVER_AT} END
-       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
-         AS g (account_id, seq, lease, state, alone_from_at)
-       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
-       RETURNING m.account_id, m.seq, m.attempts`,
+  const released = await database.all<{ account_id: string; seq: number; attempts: number; is_over: boolean }>(
+    `WITH back AS
+       (UPDATE messages m SET lease = NULL, node = NULL, claimed_at = NULL,
+          state = CASE WHEN m.cancel_requested_at IS NULL THEN g.state ELSE 'cancelled' END,
+          holds_slot = m.holds_slot AND m.flow_key IS NULL AND m.cancel_requested_at IS NULL,
+          alone_from_at = CASE WHEN m.cancel_requested_at IS NULL THEN g.alone_from_at END,
+          due_at = CASE WHEN g.alone_from_at IS NULL OR m.cancel_requested_at IS NOT NULL THEN m.due_at ELSE ${NEVER_AT} END,
+          ended_at = CASE WHEN m.cancel_requested_at IS NOT NULL THEN greatest($6::bigint, m.cancel_requested_at) END,
+          expires_at = m.cancel_expires_at, cancel_expires_at = NULL
+        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+          AS g (account_id, seq, lease, state, alone_from_at)
+        WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
+        RETURNING m.account_id, m.seq, m.attempts, m.ended_at IS NOT NULL AS is_over),
+     told AS
+       (INSERT INTO journal (account_id, seq, at, message_seq, step)
+        SELECT account_id, ${placeSql('account_id', 'seq')}, $6, seq, ${CANCELLED} FROM back WHERE is_over)
+     SELECT account_id, seq, attempts, is_over FROM back`,
     held.map(({ account_id }) => account_id),
     held.map(({ seq }) => seq),
     held.map(({ lease }) => lease),
     held.map(stateOf),
     held.map((each) => (isSuspect(each) ? now : null)),
+    now,
   );
   await forgetStarts(database, released);
   const seqs = new Set(released.map(({ seq }) => seq));
@@ -333,7 +347,13 @@ export async function release(
       own.map(({ claimed_at }) => claimed_at!),
     );
   }
-  await lines.moveOn(database, [], now);
+  // Those that were to be cancelled have ended.
+  const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
+  await lines.moveOn(
+    database,
+    back.filter(({ seq }) => over.has(seq)),
+    now,
+  );
   return now;
 }
 

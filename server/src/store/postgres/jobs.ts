@@ -2,9 +2,10 @@
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
 import { type JobRow, toJob } from '../rows.ts';
+import { cancel } from './cancel.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
-import { cancel } from './settle.ts';
+
 import { sought } from './sought.ts';
 
 export const JOB =
@@ -67,6 +68,13 @@ export async function advanceJob(database: Database, accountId: string, id: stri
   );
 }
 
+export interface JobReply {
+  readonly done: number;
+  readonly dueAt: number | null;
+  /** Messages that are to be cancelled and that a node has claimed. */
+  readonly requested: readonly string[];
+}
+
 /**
  * Does the work and notes it, in one transaction: after a crash, what is done is what is counted. Steps of one job go
  * one after the other, whichever node does them. Two nodes may have found the same messages: the second finds nothing
@@ -79,25 +87,25 @@ export async function runJobStep(
   id: string,
   work: JobWork,
   step: Omit<JobStep, 'done'>,
-): Promise<{ done: number; dueAt: number | null }> {
+): Promise<JobReply> {
   const job = await database.get<Pick<JobRow, 'state'>>(
     'SELECT state FROM jobs WHERE account_id = $1 AND id = $2 FOR UPDATE',
     accountId,
     sought(id),
   );
-  if (job?.state !== 'running') return { done: 0, dueAt: null };
-  const { done, dueAt, isOverQuota = false } = await doWork(database, accountId, work, step.now);
+  if (job?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
+  const { done, dueAt, isOverQuota = false, requested = [] } = await doWork(database, accountId, work, step.now);
   // It goes on where it was when the account has a new day.
-  if (isOverQuota) return { done, dueAt };
+  if (isOverQuota) return { done, dueAt, requested };
   await advanceJob(database, accountId, id, { ...step, done });
-  return { done, dueAt };
+  return { done, dueAt, requested };
 }
 
 async function doWork(database: Database, accountId: string, work: JobWork, now: number) {
   switch (work.action) {
     case 'cancel': {
-      const { cancelled, dueAt } = await cancel(database, accountId, work.messageIds, now, work.expiresAt);
-      return { done: cancelled.length, dueAt };
+      const { cancelled, requested, dueAt } = await cancel(database, accountId, work.messageIds, now, work.expiresAt);
+      return { done: cancelled.length + requested.length, dueAt, requested };
     }
     case 'delete':
       return { done: await deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };

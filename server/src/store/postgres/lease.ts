@@ -91,13 +91,29 @@ export function toClaim(row: ClaimRow): BareClaim {
   return { lease: row.lease!, seq, body_id, message: toMessage(row), tier, signingKey };
 }
 
+/**
+ * With their bodies, which are read when the claims are on disk. By then one may be to be cancelled, or this node may have
+ * stood still for so long that another has taken it over: what no longer stands is left out.
+ */
 export async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
   if (claims.length === 0) return [];
-  const rows = claims.map(({ seq, body_id, message }) => ({ account_id: message.accountId, seq, body_id }));
-  const bodies = await readBodies(database, rows);
-  // One whose message is gone is left out: it was cancelled, and what was cancelled is deleted some time.
+  const standing = await database.all<{ seq: number; body: Uint8Array | null }>(
+    `SELECT m.seq, CASE WHEN m.body_id IS NULL THEN m.body END AS body
+       FROM messages m JOIN unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
+         ON m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
+       WHERE m.cancel_requested_at IS NULL`,
+    claims.map(({ message }) => message.accountId),
+    claims.map(({ seq }) => seq),
+    claims.map(({ lease }) => lease),
+  );
+  const own = new Map(standing.map(({ seq, body }) => [seq, body]));
+  const sharing = claims.filter(({ seq }) => own.get(seq) === null);
+  const shared = await readBodies(
+    database,
+    sharing.map(({ seq, body_id, message }) => ({ account_id: message.accountId, seq, body_id })),
+  );
   return claims.flatMap(({ seq, body_id: _, ...claim }) => {
-    const body = bodies.get(seq);
+    const body = own.get(seq) ?? shared.get(seq);
     return body ? [{ ...claim, message: { ...claim.message, body } }] : [];
   });
 }

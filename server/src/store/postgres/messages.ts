@@ -14,7 +14,7 @@ const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_d
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name,
   m.endpoint_name, m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback,
   m.source_message_id, m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure,
-  m.last_status, m.body_id, m.alone_at_crash, m.alone_from_at, m.held_at, m.ready_at, m.retried_at, m.retried_as`;
+  m.last_status, m.body_id, m.alone_at_crash, m.alone_from_at, m.held_at, m.ready_at, m.retried_at, m.retried_as, m.cancel_requested_at`;
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
 export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;

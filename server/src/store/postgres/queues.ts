@@ -378,6 +378,19 @@ export async function deleteQueue(database: Database, accountId: string, name: s
   const locked = await lockQueues(database, new Pairs([[accountId, name]]));
   if (locked.size === 0) return null;
   const { lag } = (await getQueue(database, accountId, name))!;
-  if (lag === 0) await database.run('DELETE FROM queues WHERE account_id = $1 AND name = $2', accountId, name);
-  return lag;
+  const isOpen = await database.get(
+    `SELECT 1 FROM messages WHERE ended_at IS NULL AND account_id = $1 AND queue_name = $2
+       AND cancel_requested_at IS NULL LIMIT 1`,
+    accountId,
+    name,
+  );
+  if (isOpen) return lag;
+  await database.run(
+    `UPDATE messages SET holds_slot = false, order_key = NULL
+       WHERE ended_at IS NULL AND account_id = $1 AND queue_name = $2`,
+    accountId,
+    name,
+  );
+  await database.run('DELETE FROM queues WHERE account_id = $1 AND name = $2', accountId, name);
+  return 0;
 }

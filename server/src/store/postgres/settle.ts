@@ -1,7 +1,7 @@
 // Writes the end of attempts: their record, the messages' next states and the callbacks, where the leases still stand.
-// And the ends that need no attempt: cancelled, and delivered now.
+// And what is delivered now.
 
-import { COUNTED, countedEnd } from '../../domain/activity.ts';
+import { countedEnd } from '../../domain/activity.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
@@ -16,7 +16,7 @@ import { placeSql } from './journal.ts';
 import { leaseHeads, PLAIN } from './lease.ts';
 import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
-import { sought, soughtAll } from './sought.ts';
+import { sought } from './sought.ts';
 import { storable } from './storable.ts';
 
 export interface SettleReply {
@@ -47,7 +47,7 @@ export async function settle(
   });
   const settled = settlements.filter((_, index) => isSettled[index]);
   const unsettled = settlements.filter((_, index) => !isSettled[index]).map(afterCancel);
-  const isLate = unsettled.length === 0 ? [] : await write(database, RECORD_LATE, unsettled, () => false);
+  const isLate = unsettled.length === 0 ? [] : await write(database, END_CANCELLED, unsettled, () => false);
   const late = unsettled.filter((_, index) => isLate[index]);
   let dueAt: number | null = null;
   for (const { next } of settled) {
@@ -61,7 +61,7 @@ export async function settle(
     places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
     lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
   };
-  const heads = await lines.moveOn(database, heldOfAll(settled), now, estate);
+  const heads = await lines.moveOn(database, heldOfAll([...settled, ...late]), now, estate);
   dueAt = earlier(dueAt, heads.dueAt);
   // Last: the next of a queue need not stand back for the callbacks of the one before.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);
@@ -102,20 +102,23 @@ const RECORDED = `attempted AS
        substring($2::bytea FROM body_at FOR body_length) FROM settled),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled),`;
+     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled)`;
 
-/**
- * Of messages that were cancelled while the attempt was under way. The number of the attempt tells, because whoever takes
- * one over records it.
- */
-const RECORD_LATE = `${GIVEN}
+/** Of messages that were to be cancelled while the attempt was under way: they end with it, whatever came of it. */
+const END_CANCELLED = `${GIVEN}
   settled AS
-    (UPDATE messages m SET attempts = given.number, last_status = given.status, interrupted = given.interrupted,
-       alone_at_crash = given.alone_at_crash
+    (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
+       attempts = given.number, last_status = given.status, interrupted = given.interrupted,
+       alone_at_crash = given.alone_at_crash, ended_at = greatest(given.ended_at, m.cancel_requested_at),
+       expires_at = m.cancel_expires_at, cancel_expires_at = NULL
      FROM given
-     WHERE m.account_id = given.account_id AND m.id = given.id AND m.state = 'cancelled' AND m.attempts = given.number - 1
+     WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
+       AND m.cancel_requested_at IS NOT NULL
      RETURNING given.*, m.seq),
-  ${RECORDED.replace(/,$/, '')}
+  ${RECORDED},
+  gone AS
+    (INSERT INTO journal (account_id, seq, at, message_seq, step)
+     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, ${CANCELLED} FROM settled)
   SELECT at FROM settled`;
 
 const SETTLE = `${GIVEN}
@@ -132,8 +135,9 @@ const SETTLE = `${GIVEN}
      FROM given
      -- Only a claimed message has a lease. Asking for the state too would lead through an index of claims long ended.
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
+       AND m.cancel_requested_at IS NULL
      RETURNING given.*, m.seq),
-  ${RECORDED}
+  ${RECORDED},
   happened AS
     (${countSql('SELECT account_id, ended_at AS at, counted AS kind FROM settled WHERE counted IS NOT NULL')})
   SELECT at FROM settled`;
@@ -192,7 +196,8 @@ function dueAtOf(next: Extract<Settlement['next'], { state: 'pending' | 'held' }
   return next.state === 'pending' && !next.startsAlone ? next.dueAt : NEVER_AT;
 }
 
-async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {
+/** They must not keep others from being accepted any more. */
+export async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {
   const keyed = ended.filter(({ deduplication_key }) => deduplication_key !== null);
   if (keyed.length === 0) return;
   await database.run(
@@ -202,43 +207,6 @@ async function forgetDeduplication(database: Database, ended: readonly Held[]): 
     keyed.map(({ deduplication_key }) => deduplication_key),
     keyed.map(({ id }) => id),
   );
-}
-
-export async function cancel(
-  database: Database,
-  accountId: string,
-  messageIds: readonly string[],
-  now: number,
-  expiresAt: number,
-): Promise<{ cancelled: string[]; dueAt: number | null }> {
-  const open = await database.all<Held>(
-    `SELECT ${HELD} FROM messages m WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
-    accountId,
-    soughtAll(messageIds),
-  );
-  if (open.length === 0) return { cancelled: [], dueAt: null };
-  const lines = await Lines.lock(database, open);
-  const rows = await database.all<{ id: string }>(
-    `WITH gone AS
-       (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
-          ended_at = $3, expires_at = $4, due_at = coalesce(m.alone_from_at, m.due_at), alone_from_at = NULL, held_at = NULL
-        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL RETURNING m.account_id, m.seq, m.id),
-     told AS
-       (INSERT INTO journal (account_id, seq, at, message_seq, step)
-        SELECT account_id, ${placeSql('account_id', 'array_position($2::text[], id)')}, $3, seq, ${CANCELLED}
-          FROM gone),
-     happened AS (${countSql(`SELECT account_id, $3::bigint AS at, ${COUNTED.cancelled}::smallint AS kind FROM gone`)})
-     SELECT id FROM gone`,
-    accountId,
-    open.map(({ id }) => id),
-    now,
-    expiresAt,
-  );
-  const gone = new Set(rows.map(({ id }) => id));
-  const ended = open.filter(({ id }) => gone.has(id));
-  await forgetDeduplication(database, ended);
-  const { dueAt } = await lines.moveOn(database, ended, now);
-  return { cancelled: [...new Set(messageIds)].filter((id) => gone.has(id)), dueAt };
 }
 
 /** Makes a message that waits for the clock due now. `inQueue`: its turn cannot be brought forward. */

@@ -14,6 +14,7 @@ import { type Heir, takingOver } from '../succession.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import { accountVerbs, type Rest } from './account-verbs.ts';
 import { claimAlone, recovery, releaseHeld } from './alone.ts';
+import { cancelVerbs } from './cancel-verbs.ts';
 import { Claimer, leasesOf, lookAround, orphanedClaims, release } from './claim.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
@@ -36,7 +37,7 @@ import * as queues from './queues.ts';
 import { scheduleVerbs } from './schedule-verbs.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 import * as search from './search.ts';
-import { cancel, deliverNow, isPlain, type SettleReply, settle } from './settle.ts';
+import { deliverNow, isPlain, type SettleReply, settle } from './settle.ts';
 import * as time from './time.ts';
 import * as topics from './topics.ts';
 import { whyFacts } from './why.ts';
@@ -201,6 +202,15 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   // Real time is right here: it only says which window of a flow key a start no longer counts in.
   const releaseDoubts = writing((database: Database) => doubts.release(database, node, timers.now()));
 
+  const giveBack = async (leases: readonly string[], now: number) => {
+    noteDue(await writing(release)(leases, node, now), now);
+  };
+  const say = (payload: string) => pool.notify(payload);
+  const cancels = cancelVerbs({
+    ...{ reading, writing, offer, node, timers, say, noteDue, noteJournal },
+    release: giveBack,
+  });
+
   const store: Store = {
     accept: (messages, now, dayMax) => inbox.hold(messages, () => accept(messages, now, dayMax)),
     claimDue(request) {
@@ -217,6 +227,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
           const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, claiming, read);
           lookedAtMs = nowMs;
           if (reply.claims.length > 0) noteJournal();
+          // Those that are to be cancelled end with it.
+          if (reply.gone.length > 0) await giveBack(reply.gone, request.now);
           // What we have no room for, others may.
           if (reply.hasMore) hints.work();
           return reply;
@@ -232,9 +244,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       noteJournal();
       return results;
     },
-    async release(leases, now) {
-      noteDue(await writing(release)(leases, node, now), now);
-    },
+    release: giveBack,
     async heartbeat(id, ttlMs, kept = null) {
       const startedAtMs = timers.monotonicMs();
       const { known, onOutdated } = options.schema;
@@ -269,13 +279,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       return () => journalListeners.delete(listener);
     },
     getMessage: reading(messages.getMessage),
-    async cancel(accountId, ids, now, expiresAt) {
-      const { cancelled, dueAt } = await writing(cancel)(accountId, ids, now, expiresAt);
-      offer.forgetCancelled(cancelled);
-      noteDue(dueAt, now);
-      noteJournal();
-      return cancelled;
-    },
+    ...cancels.verbs,
     async releaseHeld(accountId, ids, now) {
       const released = await writing(releaseHeld)(accountId, ids, now);
       noteDue(released.length > 0 ? now : null, now);
@@ -341,10 +345,10 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     runningJobs: reading(jobs.runningJobs),
     advanceJob: writing(jobs.advanceJob),
     async runJobStep(accountId, id, work, step) {
-      const { done, dueAt } = await writing(jobs.runJobStep)(accountId, id, work, step);
-      if (work.action === 'cancel') offer.forgetCancelled(work.messageIds);
+      const { done, dueAt, requested } = await writing(jobs.runJobStep)(accountId, id, work, step);
       noteDue(dueAt, step.now);
       noteJournal();
+      if (work.action === 'cancel') await cancels.afterJob(accountId, requested, step.now);
       return done;
     },
     stopJob: writing(jobs.stopJob),
@@ -366,11 +370,13 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   return {
     store,
     hear(payload) {
+      if (cancels.hear(payload)) return;
       const heard = hints.hear(payload);
       if (heard?.isWork) offer.lookAgain();
       if (heard?.isNews) tellListeners();
     },
     cameBack() {
+      cancels.cameBack();
       offer.lookAgain();
       tellListeners();
     },

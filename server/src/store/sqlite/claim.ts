@@ -16,6 +16,7 @@ import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
+import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { forgetStart } from './journal.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
@@ -180,7 +181,10 @@ export class Claimer {
       claims.push({ lease, message: toMessage(bodies.fill(row)), ...this.#books.accountsAtClaim.get(accountId) });
       taken += 1;
     }
-    if (taken > 0 && !cut.has(accountId)) this.#lastHosts.set(accountId, host);
+    const isTooLarge = taken === 0 && ready.length > 0;
+    if (isTooLarge || (taken > 0 && !cut.has(accountId))) this.#lastHosts.set(accountId, host);
+    // The next claim looks at the hosts behind: what is too large for now keeps nobody else waiting.
+    if (isTooLarge) cut.add(accountId);
     return taken;
   }
 }
@@ -298,38 +302,31 @@ function nextDueAt(database: Database): number | null {
   return at === NEVER_AT ? null : at;
 }
 
-type Released = Pick<
-  MessageRow,
-  'seq' | 'account_id' | 'queue_name' | 'flow_key' | 'claimed_at' | 'attempts' | 'interrupted'
->;
+type Released = Held & Pick<MessageRow, 'claimed_at' | 'attempts'>;
 
-/** Puts claims back whose attempt never started. */
-export function release(database: Database, leases: readonly string[], node: string, now: number): number | null {
+/** Puts claims back whose attempt never started; those that were to be cancelled have ended with that. */
+export function release(
+  database: Database,
+  books: Books,
+  leases: readonly string[],
+  node: string,
+  now: number,
+): number | null {
   let dueAt: number | null = null;
   const keys = new Map<string, readonly [string, string]>();
   for (const lease of leases) {
     const row = database.get<Released>(
-      `SELECT seq, account_id, queue_name, flow_key, claimed_at, attempts, interrupted FROM messages
-         WHERE state = 'claimed' AND node = ? AND lease = ?`,
+      `SELECT ${HELD}, claimed_at, attempts FROM messages WHERE state = 'claimed' AND node = ? AND lease = ?`,
       node,
       lease,
     );
     if (!row) continue;
-    const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
-    const waitsInQueue = queueName !== null && isPaused(database, accountId, queueName);
-    const startsAlone = isSuspect(row);
-    const state = waitsInQueue ? 'queued' : startsAlone ? 'delayed' : flowKey === null ? 'ready' : 'queued';
-    database.run(
-      `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
-         holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
-      state,
-      row.seq,
-    );
+    const { account_id: accountId, flow_key: flowKey } = row;
     forgetStart(database, row.seq, row.attempts + 1);
-    if (startsAlone) {
-      database.run('UPDATE messages SET due_at = ?, alone_from_at = ? WHERE seq = ?', NEVER_AT, now, row.seq);
-    }
-    if (queueName !== null) startHeads(database, accountId, queueName, now);
+    if (row.cancel_requested_at !== null) {
+      leaveCancelled(database, books, row, now);
+      if (flowKey === null) letOthersStart(database, row, now);
+    } else putBack(database, row, now);
     if (flowKey !== null) {
       uncountStart(database, accountId, flowKey, row.claimed_at!);
       keys.set(JSON.stringify([accountId, flowKey]), [accountId, flowKey]);
@@ -339,6 +336,24 @@ export function release(database: Database, leases: readonly string[], node: str
   // When all are back: they go before those that came later.
   for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
   return dueAt;
+}
+
+/** Pending again, as if never claimed. */
+function putBack(database: Database, row: Released, now: number): void {
+  const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
+  const waitsInQueue = queueName !== null && isPaused(database, accountId, queueName);
+  const startsAlone = isSuspect(row);
+  const state = waitsInQueue ? 'queued' : startsAlone ? 'delayed' : flowKey === null ? 'ready' : 'queued';
+  database.run(
+    `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
+         holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
+    state,
+    row.seq,
+  );
+  if (startsAlone) {
+    database.run('UPDATE messages SET due_at = ?, alone_from_at = ? WHERE seq = ?', NEVER_AT, now, row.seq);
+  }
+  if (queueName !== null) startHeads(database, accountId, queueName, now);
 }
 
 /** Those of a node, in any order. */

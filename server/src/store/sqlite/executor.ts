@@ -12,10 +12,11 @@ export interface Executor {
   /** Rejects only when the store is broken for good. `from` is the node whose batch this is. */
   execute(commands: readonly Command[], from: string): Promise<readonly Reply[]>;
   /**
-   * Calls `listener` after every batch that came from another node than `node` and may have made work. An executor
+   * Calls `listener` after every batch that came from another node than `node` and may have made work; with whether it has
+   * cancelled something. An executor
    * that serves a single store can do without.
    */
-  onOthers?(node: string, listener: () => void): void;
+  onOthers?(node: string, listener: (hasCancelled: boolean) => void): void;
   /** Moves what is in the write-ahead log into the database; whole, if nobody reads. The next write begins the log anew. */
   emptyLog?(): Promise<void>;
   close(): Promise<void>;
@@ -173,14 +174,15 @@ const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set([
 
 /** The stores that share an executor: each plans by what it knows to be due, so it must hear of what others write. */
 class Neighbours {
-  readonly #listeners = new Map<string, () => void>();
+  readonly #listeners = new Map<string, (hasCancelled: boolean) => void>();
 
-  add(node: string, listener: () => void): void {
+  add(node: string, listener: (hasCancelled: boolean) => void): void {
     this.#listeners.set(node, listener);
   }
 
   tell(commands: readonly Command[], from: string): void {
     if (!commands.some(({ verb }) => VERBS_MAKING_WORK.has(verb))) return;
-    for (const [node, listener] of this.#listeners) if (node !== from) listener();
+    const hasCancelled = commands.some(({ verb }) => verb === 'cancel');
+    for (const [node, listener] of this.#listeners) if (node !== from) listener(hasCancelled);
   }
 }

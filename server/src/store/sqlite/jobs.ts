@@ -4,9 +4,9 @@ import type { Job, JobStep, JobWork } from '../../domain/job.ts';
 import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-store.ts';
 import { type JobRow, toJob } from '../rows.ts';
 import type { Books } from './books.ts';
+import { cancel } from './cancel.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
-import { cancel } from './settle.ts';
 
 /** Not where so many of the account run already. */
 export function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): boolean {
@@ -78,6 +78,13 @@ export function advanceJob(database: Database, accountId: string, id: string, st
   );
 }
 
+export interface JobReply {
+  readonly done: number;
+  readonly dueAt: number | null;
+  /** Messages that are to be cancelled and that a node has claimed. */
+  readonly requested: readonly string[];
+}
+
 /** Does the work and notes it, in one transaction: after a crash, what is done is what is counted. */
 export function runJobStep(
   database: Database,
@@ -86,20 +93,21 @@ export function runJobStep(
   id: string,
   work: JobWork,
   step: Omit<JobStep, 'done'>,
-): { done: number; dueAt: number | null } {
-  if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null };
-  const { done, dueAt, isOverQuota = false } = doWork(database, books, accountId, work, step.now);
+): JobReply {
+  if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
+  const { done, dueAt, isOverQuota = false, requested = [] } = doWork(database, books, accountId, work, step.now);
   // It goes on where it was when the account has a new day.
-  if (isOverQuota) return { done, dueAt };
+  if (isOverQuota) return { done, dueAt, requested };
   advanceJob(database, accountId, id, { ...step, done });
-  return { done, dueAt };
+  return { done, dueAt, requested };
 }
 
 function doWork(database: Database, books: Books, accountId: string, work: JobWork, now: number) {
   switch (work.action) {
     case 'cancel': {
-      const { cancelled, dueAt } = cancel(database, books, accountId, work.messageIds, now, work.expiresAt);
-      return { done: cancelled.length, dueAt };
+      const { messageIds, expiresAt } = work;
+      const { cancelled, requested, dueAt } = cancel(database, books, accountId, messageIds, now, expiresAt);
+      return { done: cancelled.length + requested.length, dueAt, requested };
     }
     case 'delete':
       return { done: deleteDeadLetters(database, accountId, work.messageIds), dueAt: null };

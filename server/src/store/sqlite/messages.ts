@@ -31,7 +31,7 @@ export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_a
   m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
   m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
   m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
-  m.alone_at_crash, m.alone_from_at, m.held_at, m.ready_at, m.retried_at, m.retried_as, x'' AS body, ${HAS_BEGUN_RETRY}`;
+  m.alone_at_crash, m.alone_from_at, m.held_at, m.ready_at, m.retried_at, m.retried_as, m.cancel_requested_at, x'' AS body, ${HAS_BEGUN_RETRY}`;
 
 const INSERT_MESSAGE = `INSERT INTO messages
   (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,

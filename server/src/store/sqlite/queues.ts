@@ -238,6 +238,18 @@ function toQueue(database: Database, row: QueueRow): Queue {
 export function deleteQueue(database: Database, accountId: string, name: string): number | null {
   const queue = getQueue(database, accountId, name);
   if (!queue) return null;
-  if (queue.lag === 0) database.run('DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
-  return queue.lag;
+  const isOpen = database.get(
+    `SELECT 1 FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ? AND cancel_requested_at IS NULL
+       LIMIT 1`,
+    accountId,
+    name,
+  );
+  if (isOpen) return queue.lag;
+  database.run(
+    `UPDATE messages SET holds_slot = 0, order_key = NULL WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?`,
+    accountId,
+    name,
+  );
+  database.run('DELETE FROM queues WHERE account_id = ? AND name = ?', accountId, name);
+  return 0;
 }

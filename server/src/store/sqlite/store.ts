@@ -6,6 +6,7 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { QueueChange } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
+import { Cancelling } from '../cancelling.ts';
 import { countInPieces } from '../count-in-pieces.ts';
 import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
@@ -47,9 +48,24 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     for (const listener of journalListeners) listener();
   };
 
-  executor.onOthers?.(node, () => {
+  const giveBack = async (leases: readonly string[], now: number) => {
+    noteDue(await call('release', leases, node, now));
+  };
+  const timers = options.timers ?? clock;
+  const cancelling = new Cancelling({
+    node,
+    timers,
+    offer,
+    release: giveBack,
+    holders: (accountId, ids) => call('cancelHolders', accountId, ids, clock.monotonicMs()),
+    // Others, where there are any, have heard of it; what they give back has ended when the time is over.
+    askOthers: (_nodes, ms) => new Promise((resolve) => timers.after(ms, () => resolve([]))),
+  });
+
+  executor.onOthers?.(node, (hasCancelled) => {
     offer.lookAgain();
     noteJournal();
+    if (hasCancelled) void cancelling.look().catch(() => {});
   });
 
   async function accept(
@@ -100,9 +116,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
       noteJournal();
       return results;
     },
-    async release(leases, now) {
-      noteDue(await call('release', leases, node, now));
-    },
+    release: giveBack,
     async heartbeat(id, ttlMs, time) {
       const kept = await call('heartbeat', id, clock.monotonicMs() + ttlMs, time ?? null);
       aliveUntil = clock.now() + ttlMs;
@@ -134,12 +148,14 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     messageStates: (accountId, ids) => read('messageStates', accountId, ids),
     getMessage: (accountId, id, detail) => read('getMessage', accountId, id, detail),
     async cancel(accountId, ids, now, expiresAt) {
-      const { cancelled, dueAt } = await call('cancel', accountId, ids, now, expiresAt);
-      offer.forgetCancelled(cancelled);
+      const { dueAt, ...answer } = await call('cancel', accountId, ids, now, expiresAt);
       noteDue(dueAt);
       noteJournal();
-      return cancelled;
+      return cancelling.endPromised(answer, now);
     },
+    confirmCancels: (accountId, ids, withinMs) => cancelling.confirm(accountId, ids, withinMs),
+    onCancel: (listener) => cancelling.onCancel(listener),
+    cancelledClaims: () => call('cancelledClaims', node),
     async releaseHeld(accountId, ids, now) {
       const { released, dueAt } = await call('releaseHeld', accountId, ids, now);
       noteDue(dueAt);
@@ -232,10 +248,14 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     runningJobs: () => call('runningJobs'),
     advanceJob: (accountId, id, step) => call('advanceJob', accountId, id, step),
     async runJobStep(accountId, id, work, step) {
-      const { done, dueAt } = await call('runJobStep', accountId, id, work, step);
-      if (work.action === 'cancel') offer.forgetCancelled(work.messageIds);
+      const { done, dueAt, requested } = await call('runJobStep', accountId, id, work, step);
       noteDue(dueAt);
       noteJournal();
+      if (work.action === 'cancel') {
+        await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
+        // Nobody waits for it.
+        if (requested.length > 0) void cancelling.look().catch(() => {});
+      }
       return done;
     },
     stopJob: (accountId, id, now) => call('stopJob', accountId, id, now),

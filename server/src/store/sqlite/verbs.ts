@@ -10,6 +10,7 @@ import * as accounts from './accounts.ts';
 import { ActivityCounts, activity, foldActivity } from './activity.ts';
 import { claimAlone, recovery, releaseHeld } from './alone.ts';
 import type { Books } from './books.ts';
+import { cancel, cancelHolders, cancelledClaims } from './cancel.ts';
 import { type ClaimCommand, Claimer, leasesOf, orphanedClaims, release } from './claim.ts';
 import type { Database } from './database.ts';
 import * as deadLetters from './dead-letters.ts';
@@ -24,7 +25,7 @@ import { SaidLimits } from './said-limits.ts';
 import * as schedules from './schedules.ts';
 import * as search from './search.ts';
 import * as sessions from './sessions.ts';
-import { cancel, deliverNow, settle } from './settle.ts';
+import { deliverNow, settle } from './settle.ts';
 import * as statistics from './statistics.ts';
 import * as time from './time.ts';
 import * as topics from './topics.ts';
@@ -59,7 +60,7 @@ export function createVerbs(database: Database) {
     claim: (command: ClaimCommand) => claimer.claim(command),
     settle: (settlements: readonly Settlement[], now: number, estate: Estate | null) =>
       settle(database, books, settlements, now, estate),
-    release: (leases: readonly string[], node: string, now: number) => release(database, leases, node, now),
+    release: writing(release),
     heartbeat: on(time.heartbeat),
     storedTime: on(time.storedTime),
     scheduleTimes: on(time.scheduleTimes),
@@ -70,6 +71,8 @@ export function createVerbs(database: Database) {
     recovery: on(recovery),
     releaseHeld: writing(releaseHeld),
     cancel: writing(cancel),
+    cancelledClaims: on(cancelledClaims),
+    cancelHolders: on(cancelHolders),
     deliverNow: on(deliverNow),
     getMessage: on(messages.getMessage),
     messageStates: on(messages.messageStates),

@@ -1,0 +1,67 @@
+// Cancels messages on behalf of a caller: writes it, and waits a while for the nodes that have claimed some of them to confirm
+// that nothing of them starts any more.
+
+import type { FastifyReply } from 'fastify';
+import type { Account } from '../domain/account.ts';
+import type { Tiers } from '../domain/tier.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../world.ts';
+
+/** How long a caller waits for the nodes that have claimed what is cancelled. */
+export const CANCEL_CONFIRMED_MS_MAX = 2000;
+
+export interface CancelCount {
+  /** Ended as cancelled, or on the way there. */
+  readonly cancelled: number;
+  /** Of those, how many a node has claimed that has not confirmed: an attempt of them may still start. */
+  readonly requested: number;
+}
+
+export interface CancellingContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly tiers: Tiers;
+}
+
+/** One call of the API: what it cancels in pieces is confirmed together. */
+export class CancelCall {
+  readonly #context: CancellingContext;
+  readonly #account: Account;
+  readonly #claimed: string[] = [];
+  #cancelled = 0;
+
+  constructor(context: CancellingContext, account: Account) {
+    this.#context = context;
+    this.#account = account;
+  }
+
+  get count(): number {
+    return this.#cancelled;
+  }
+
+  async cancel(ids: readonly string[]): Promise<void> {
+    const { store, clock, tiers } = this.#context;
+    const now = clock.now();
+    const expiresAt = now + tiers[this.#account.tier].retentionMs;
+    const { cancelled, requested, awaited } = await store.cancel(this.#account.id, ids, now, expiresAt);
+    this.#cancelled += cancelled.length + requested.length + awaited.length;
+    this.#claimed.push(...requested, ...awaited);
+  }
+
+  async confirm(): Promise<CancelCount> {
+    const left =
+      this.#claimed.length === 0
+        ? []
+        : await this.#context.store.confirmCancels(this.#account.id, this.#claimed, CANCEL_CONFIRMED_MS_MAX);
+    return { cancelled: this.#cancelled, requested: left.length };
+  }
+}
+
+/** 202 where a node that has claimed some of them has not confirmed in time, and what becomes of those. */
+export function unconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>) {
+  if (requested === 0) return {};
+  reply.code(202);
+  const who = requested === 1 ? 'One message is' : `${requested} messages are`;
+  const detail = `${who} claimed by a node that has not answered. The attempt it has claimed may still start; no other does, and then the message is CANCELLED.`;
+  return { requested, state: 'CANCEL_REQUESTED' as const, detail };
+}

@@ -1,0 +1,89 @@
+// Cancels of what is claimed, for every adapter: gives back at once what was leased to this node and never handed out, and
+// asks the holders of the rest to see to it that nothing of it starts.
+
+import type { Clock } from '../world.ts';
+import type { CancelAnswer } from './cancel-store.ts';
+import type { StandingOffer } from './standing-offer.ts';
+
+/** A message that is to be cancelled, and the living node that has claimed it. */
+export interface CancelHolder {
+  readonly id: string;
+  readonly node: string;
+}
+
+export interface CancellingOptions {
+  readonly node: string;
+  /** Real time, also where the messages' time is a test's. */
+  readonly timers: Clock;
+  readonly offer: StandingOffer;
+  readonly release: (leases: readonly string[], now: number) => Promise<void>;
+  readonly holders: (accountId: string, messageIds: readonly string[]) => Promise<readonly CancelHolder[]>;
+  /** Answers which of these nodes have confirmed, when all have or the time is over. */
+  readonly askOthers: (nodes: readonly string[], withinMs: number) => Promise<readonly string[]>;
+}
+
+export class Cancelling {
+  readonly #options: CancellingOptions;
+  #look = async () => {};
+
+  constructor(options: CancellingOptions) {
+    this.#options = options;
+  }
+
+  onCancel(listener: () => Promise<void>): void {
+    this.#look = listener;
+  }
+
+  /** Resolves when nothing that this node has claimed, and that is to be cancelled by now, can start any more. */
+  look(): Promise<void> {
+    return this.#look();
+  }
+
+  /** What was never handed out is given back, and has ended with that. */
+  async endPromised({ cancelled, requested, awaited }: CancelAnswer, now: number): Promise<CancelAnswer> {
+    const { offer, release } = this.#options;
+    const promised = offer.forgetCancelled(requested);
+    if (promised.size === 0) return { cancelled, requested, awaited };
+    await release([...promised.values()], now);
+    return {
+      cancelled: [...cancelled, ...promised.keys()],
+      requested: requested.filter((id) => !promised.has(id)),
+      awaited,
+    };
+  }
+
+  async confirm(accountId: string, messageIds: readonly string[], ms: number): Promise<readonly string[]> {
+    const { node, timers, holders, askOthers } = this.#options;
+    const nodes = new Set((await holders(accountId, messageIds)).map((holder) => holder.node));
+    if (nodes.size === 0) return [];
+    const confirmed = new Set<string>();
+    const asked: Promise<void>[] = [];
+    if (nodes.has(node)) {
+      const looked = this.#look().then(
+        () => void confirmed.add(node),
+        // Who could not look has not confirmed.
+        () => {},
+      );
+      asked.push(within(timers, ms, looked));
+    }
+    const others = [...nodes].filter((each) => each !== node);
+    if (others.length > 0) {
+      asked.push(askOthers(others, ms).then((names) => names.forEach((name) => void confirmed.add(name))));
+    }
+    await Promise.all(asked);
+    if (confirmed.size === nodes.size) return [];
+    // Those that have ended meanwhile, or whose holder is gone, start no more.
+    const left = await holders(accountId, messageIds);
+    return left.filter((holder) => !confirmed.has(holder.node)).map(({ id }) => id);
+  }
+}
+
+/** Waits for work that does not fail, but no longer than `ms`. */
+async function within(timers: Clock, ms: number, work: Promise<void>): Promise<void> {
+  let cancel = () => {};
+  const timeout = new Promise<void>((resolve) => {
+    cancel = timers.after(ms, resolve);
+  });
+  await Promise.race([work, timeout]);
+  cancel();
+}

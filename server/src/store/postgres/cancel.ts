@@ -1,0 +1,97 @@
+// Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
+
+import { COUNTED } from '../../domain/activity.ts';
+import type { CancelAnswer } from '../cancel-store.ts';
+import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
+import { countSql } from './activity.ts';
+import type { Database } from './database.ts';
+import { HELD, type Held, Lines } from './held.ts';
+import { placeSql } from './journal.ts';
+import { forgetDeduplication } from './settle.ts';
+import { soughtAll } from './sought.ts';
+
+export interface CancelReply extends CancelAnswer {
+  readonly dueAt: number | null;
+}
+
+/**
+ * Ends what nobody has claimed. What somebody has keeps its claim and its place, and is marked: it ends with the claim. The
+ * writing looks at the lease again, because somebody may claim or settle it meanwhile.
+ */
+export async function cancel(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+  expiresAt: number,
+): Promise<CancelReply> {
+  const open = await database.all<Held & { cancel_requested_at: number | null }>(
+    `SELECT ${HELD}, m.cancel_requested_at FROM messages m
+       WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL`,
+    accountId,
+    soughtAll(messageIds),
+  );
+  if (open.length === 0) return { cancelled: [], requested: [], awaited: [], dueAt: null };
+  const lines = await Lines.lock(database, open);
+  const rows = await database.all<{ id: string; is_claimed: boolean }>(
+    `WITH gone AS
+       (UPDATE messages m SET state = CASE WHEN m.lease IS NULL THEN 'cancelled' ELSE m.state END,
+          holds_slot = m.holds_slot AND m.lease IS NOT NULL,
+          ended_at = CASE WHEN m.lease IS NULL THEN $3::bigint END,
+          expires_at = CASE WHEN m.lease IS NULL THEN $4::bigint END,
+          cancel_requested_at = CASE WHEN m.lease IS NOT NULL THEN $3::bigint END,
+          cancel_expires_at = CASE WHEN m.lease IS NOT NULL THEN $4::bigint END,
+          due_at = coalesce(m.alone_from_at, m.due_at), alone_from_at = NULL, held_at = NULL
+        WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.ended_at IS NULL AND m.cancel_requested_at IS NULL
+        RETURNING m.account_id, m.seq, m.id, m.lease IS NOT NULL AS is_claimed),
+     told AS
+       (INSERT INTO journal (account_id, seq, at, message_seq, step)
+        SELECT account_id, ${placeSql('account_id', 'array_position($2::text[], id)')}, $3, seq,
+            CASE WHEN is_claimed THEN ${CANCEL_REQUESTED} ELSE ${CANCELLED} END
+          FROM gone),
+     happened AS (${countSql(`SELECT account_id, $3::bigint AS at, ${COUNTED.cancelled}::smallint AS kind FROM gone`)})
+     SELECT id, is_claimed FROM gone`,
+    accountId,
+    open.map(({ id }) => id),
+    now,
+    expiresAt,
+  );
+  const isClaimed = new Map(rows.map(({ id, is_claimed }) => [id, is_claimed]));
+  await forgetDeduplication(
+    database,
+    open.filter(({ id }) => isClaimed.has(id)),
+  );
+  const ended = open.filter(({ id }) => isClaimed.get(id) === false);
+  const { dueAt } = await lines.moveOn(database, ended, now);
+  const before = new Set(open.flatMap(({ id, cancel_requested_at }) => (cancel_requested_at === null ? [] : [id])));
+  const named = [...new Set(messageIds)];
+  return {
+    cancelled: named.filter((id) => isClaimed.get(id) === false),
+    requested: named.filter((id) => isClaimed.get(id)),
+    awaited: named.filter((id) => before.has(id)),
+    dueAt,
+  };
+}
+
+/** The leases of a node whose messages are to be cancelled. */
+export async function cancelledClaims(database: Database, node: string): Promise<string[]> {
+  const rows = await database.all<{ lease: string }>(
+    `SELECT lease FROM messages WHERE state = 'claimed' AND node = $1 AND cancel_requested_at IS NOT NULL`,
+    node,
+  );
+  return rows.map(({ lease }) => lease);
+}
+
+/** Of these messages, those that are to be cancelled and whose holder may still be alive, by the database's own clock. */
+export function cancelHolders(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+): Promise<{ id: string; node: string }[]> {
+  return database.all<{ id: string; node: string }>(
+    `SELECT m.id, m.node FROM messages m JOIN nodes n ON n.id = m.node AND n.alive_until > clock_timestamp()
+       WHERE m.account_id = $1 AND m.id = ANY($2::text[]) AND m.cancel_requested_at IS NOT NULL AND m.ended_at IS NULL`,
+    accountId,
+    soughtAll(messageIds),
+  );
+}

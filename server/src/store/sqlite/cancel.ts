@@ -1,0 +1,88 @@
+// Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
+
+import { COUNTED } from '../../domain/activity.ts';
+import type { CancelAnswer } from '../cancel-store.ts';
+import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
+import { earlier } from '../standing-offer.ts';
+import type { Books } from './books.ts';
+import type { Database } from './database.ts';
+import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
+
+export interface CancelReply extends CancelAnswer {
+  readonly dueAt: number | null;
+}
+
+export function cancel(
+  database: Database,
+  books: Books,
+  accountId: string,
+  messageIds: readonly string[],
+  now: number,
+  expiresAt: number,
+): CancelReply {
+  const [cancelled, requested, awaited]: [string[], string[], string[]] = [[], [], []];
+  let dueAt: number | null = null;
+  for (const id of new Set(messageIds)) {
+    const open = database.get<Held & { lease: string | null }>(
+      `SELECT lease, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+      id,
+      accountId,
+    );
+    if (!open) continue;
+    if (open.cancel_requested_at !== null) {
+      awaited.push(id);
+      continue;
+    }
+    forgetDeduplication(database, open, id);
+    books.activity.add(accountId, COUNTED.cancelled, now);
+    if (open.lease !== null) {
+      requested.push(id);
+      books.journal.add(accountId, open.seq, CANCEL_REQUESTED, now);
+      database.run(
+        'UPDATE messages SET cancel_requested_at = ?, cancel_expires_at = ? WHERE seq = ?',
+        now,
+        expiresAt,
+        open.seq,
+      );
+      continue;
+    }
+    cancelled.push(id);
+    books.journal.add(accountId, open.seq, CANCELLED, now);
+    database.run(
+      `UPDATE messages SET state = 'cancelled', holds_slot = 0, ended_at = ?, expires_at = ?,
+         due_at = ifnull(alone_from_at, due_at), alone_from_at = NULL, held_at = NULL WHERE seq = ?`,
+      now,
+      expiresAt,
+      open.seq,
+    );
+    dueAt = earlier(dueAt, letOthersStart(database, open, now));
+  }
+  return { cancelled, requested, awaited, dueAt };
+}
+
+/** The leases of a node whose messages are to be cancelled. */
+export function cancelledClaims(database: Database, node: string): string[] {
+  const rows = database.all<{ lease: string }>(
+    "SELECT lease FROM messages WHERE state = 'claimed' AND node = ? AND cancel_requested_at IS NOT NULL",
+    node,
+  );
+  return rows.map(({ lease }) => lease);
+}
+
+/** Of these messages, those that are to be cancelled and whose holder may still be alive. */
+export function cancelHolders(
+  database: Database,
+  accountId: string,
+  messageIds: readonly string[],
+  aliveAt: number,
+): { id: string; node: string }[] {
+  return messageIds.flatMap((id) =>
+    database.all<{ id: string; node: string }>(
+      `SELECT m.id, m.node FROM messages m JOIN nodes n ON n.id = m.node AND n.alive_until > ?
+         WHERE m.id = ? AND m.account_id = ? AND m.cancel_requested_at IS NOT NULL AND m.ended_at IS NULL`,
+      aliveAt,
+      id,
+      accountId,
+    ),
+  );
+}

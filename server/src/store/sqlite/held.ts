@@ -1,0 +1,63 @@
+// A message that has not ended and the lines it stands in, for whoever is about to end it or to give it back.
+
+import { CANCELLED } from '../rows.ts';
+import type { Books } from './books.ts';
+import type { Database } from './database.ts';
+import { admitWaiting } from './flow-keys.ts';
+import { settleOrderKey, startHeads } from './queues.ts';
+
+/** A message that has not ended, and what waits for it to. */
+export interface Held {
+  readonly seq: number;
+  readonly account_id: string;
+  readonly host: string;
+  readonly queue_name: string | null;
+  readonly order_key: string | null;
+  readonly flow_key: string | null;
+  readonly deduplication_key: string | null;
+  readonly interrupted: number;
+  readonly cancel_requested_at: number | null;
+}
+
+export const HELD =
+  'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key, interrupted, cancel_requested_at';
+
+/** Whoever waited for this message's place: in its queue, for its order key, under its flow key. */
+export function letOthersStart(
+  database: Database,
+  held: Pick<Held, 'account_id' | 'queue_name' | 'order_key' | 'flow_key'>,
+  now: number,
+): number | null {
+  const { account_id: accountId, queue_name: queueName, order_key: orderKey, flow_key: flowKey } = held;
+  if (queueName !== null) {
+    if (orderKey !== null) settleOrderKey(database, accountId, queueName, orderKey);
+    return startHeads(database, accountId, queueName, now);
+  }
+  return flowKey === null ? null : admitWaiting(database, accountId, flowKey, now);
+}
+
+export function forgetDeduplication(database: Database, held: Held, messageId: string): void {
+  if (held.deduplication_key === null) return;
+  database.run(
+    'DELETE FROM deduplication WHERE account_id = ? AND key = ? AND message_id = ?',
+    held.account_id,
+    held.deduplication_key,
+    messageId,
+  );
+}
+
+/** Ends a claimed message that was to be cancelled. Whoever waits for its place is to be let go on then. */
+export function leaveCancelled(
+  database: Database,
+  { journal }: Pick<Books, 'journal'>,
+  { account_id: accountId, seq }: Pick<Held, 'account_id' | 'seq'>,
+  at: number,
+): void {
+  database.run(
+    `UPDATE messages SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0,
+       ended_at = max(?, cancel_requested_at), expires_at = cancel_expires_at, cancel_expires_at = NULL WHERE seq = ?`,
+    at,
+    seq,
+  );
+  journal.add(accountId, seq, CANCELLED, at);
+}
