@@ -185,6 +185,8 @@ export class Script {
 
   #cancelClaimed(node: SimulatedNode, claimed: Iterable<Entry>): void {
     const entries = [...claimed];
+    // What is held is claimed by nobody, and rarely there.
+    this.#dismiss(node);
     if (entries.length === 0) return;
     const { id, accountId } = this.#chance.pick(entries);
     this.#client.cancel(node, id, accountId);
