@@ -71,7 +71,12 @@ test('who asks during a look gets one of its own, shared by all who ask then, al
 test('the wire is open for a while at a time, never beyond the last sign of life, and not without attempts', () => {
   const clock = manualClock();
   let [untilMs, inFlight] = [0, 1];
-  const pulse = new WirePulse(clock, { mayStartUntil: (ms) => void (untilMs = ms) }, () => inFlight > 0);
+  const sender = {
+    mayStartUntil: (ms: number) => {
+      untilMs = ms;
+    },
+  };
+  const pulse = new WirePulse(clock, sender, () => inFlight > 0);
   pulse.allowUntil(14_000);
   pulse.start();
   pulse.start();
