@@ -75,7 +75,15 @@ test('every commit is synchronous, whatever the default of the database; and one
   for (const call of ['publish', 'enqueue/q']) {
     assert.equal((await ask(api, `/v2/${call}/${receiver.url}`, { method: 'POST', headers })).status, 201);
   }
-  await receiver.received(2);
+  const withCallback = { method: 'POST', headers: { ...headers, 'Service-Callback': receiver.url } };
+  assert.equal((await ask(api, `/v2/publish/${receiver.url}`, withCallback)).status, 201);
+  await receiver.received(4);
+  // Counted by the session that accepts, whatever a message comes from: sessions do not wait for each other's row.
+  const counted = await tables.query<{
+    shard: number;
+  }>(`SELECT shard FROM usage WHERE kind = 'callback' AND shard NOT IN
+    (SELECT pid % 16 FROM pg_stat_activity WHERE application_name = 'postrider writer' AND datname = current_database())`);
+  assert.deepEqual(counted, []);
   node.signal('SIGTERM');
   assert.equal(await node.exit, 0);
   assert.match(node.stderr, /PostgreSQL has no synchronous standby/);

@@ -21,8 +21,6 @@ export interface AcceptCommand {
   readonly now: number;
   /** Messages the account may make in a day; over it, nothing is accepted. */
   readonly dayMax: number | null;
-  /** Which of the account's counters counts them. */
-  readonly shard: number;
 }
 
 export interface AcceptReply {
@@ -109,14 +107,14 @@ async function write(
 
 /** Under the lock of its queue: the numbers of two messages are given in the order in which they stand in line. */
 function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): Placed {
-  const { node, now, shard } = command;
+  const { node, now } = command;
   const claim = lease === null ? null : { lease, node, at: now };
   const state = firstState(message, lease, now);
   const queue = message.queueName === null ? undefined : queues.get(keyOf(message.accountId, message.queueName));
-  if (!queue || message.dueAt > now) return { message, bodyOf, state, claim, shard, firstDueAt: message.dueAt };
+  if (!queue || message.dueAt > now) return { message, bodyOf, state, claim, firstDueAt: message.dueAt };
   // The clocks of two nodes may differ: who comes later stands behind all the same.
   queue.line_at = Math.max(queue.line_at, message.dueAt);
-  return { message, bodyOf, state, claim, shard, firstDueAt: queue.line_at };
+  return { message, bodyOf, state, claim, firstDueAt: queue.line_at };
 }
 
 function firstState(message: NewMessage, lease: string | null, now: number): Placed['state'] {

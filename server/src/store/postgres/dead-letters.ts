@@ -59,7 +59,7 @@ export async function retryDeadLetters(
   }
   const messages = [...dead.keys()];
   if (messages.length === 0) return { isRetried: retries.map(() => false), isOverQuota: false, dueAt: null };
-  const command = { messages, leases: [], node: '', now, dayMax, shard: 0 };
+  const command = { messages, leases: [], node: '', now, dayMax };
   const { duplicates, isOverQuota, dueAt } = await accept(database, command);
   messages.forEach((message, index) => {
     if (duplicates[index] !== null) dead.delete(message);

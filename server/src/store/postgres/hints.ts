@@ -1,10 +1,8 @@
 // Tells the other nodes that there may be work or news, and hears it from them: a hint, never the truth. What is to be
 // told within a moment is told once; a notification in every transaction would make all commits wait for each other.
 
+import { hintEveryMs } from '../../domain/hint-pace.ts';
 import type { Clock } from '../../world.ts';
-
-/** So that a busy node says a few words a second, not one for every message. */
-const GATHER_MS = 20;
 
 export class Hints {
   readonly #node: string;
@@ -13,11 +11,17 @@ export class Hints {
   #isWork = false;
   #isNews = false;
   #cancel: (() => void) | null = null;
+  #everyMs = hintEveryMs(1);
 
   constructor(node: string, timers: Clock, say: (payload: string) => void) {
     this.#node = node;
     this.#timers = timers;
     this.#say = say;
+  }
+
+  /** How many nodes are alive: the more, the less each of them says. */
+  noteNodes(nodes: number): void {
+    this.#everyMs = hintEveryMs(nodes);
   }
 
   /** There is something to claim that this node may not take itself. */
@@ -49,10 +53,10 @@ export class Hints {
     if (this.#cancel !== null) return;
     this.#speak();
     const rest = () => {
-      this.#cancel = this.#isWork || this.#isNews ? this.#timers.after(GATHER_MS, rest) : null;
+      this.#cancel = this.#isWork || this.#isNews ? this.#timers.after(this.#everyMs, rest) : null;
       this.#speak();
     };
-    this.#cancel = this.#timers.after(GATHER_MS, rest);
+    this.#cancel = this.#timers.after(this.#everyMs, rest);
   }
 
   #speak(): void {

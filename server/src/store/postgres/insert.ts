@@ -19,7 +19,6 @@ export interface Placed {
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
   /** Its place in its queue. */
   readonly firstDueAt: number;
-  readonly shard: number;
 }
 
 /** The columns that are given, but for the body, and their types. */
@@ -70,7 +69,7 @@ const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 /** `at` keeps the order in which they were given, which is the order of their numbers. */
 const given = (more = '') => `WITH given AS MATERIALIZED
     (SELECT * FROM json_to_recordset($1::json) AS r
-       (at int, shard smallint, body_at int, body_length int, ${more}${TYPED}))`;
+       (at int, body_at int, body_length int, ${more}${TYPED}))`;
 
 const WITH_OWN_BODIES = `${given()},
   made AS
@@ -91,6 +90,9 @@ const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
          FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
+/** By session, whatever a message comes from: callbacks, ticks and retries of all nodes would wait for one row otherwise. */
+const USAGE_SHARD = '(pg_backend_pid() % 16)::smallint';
+
 const TOLD = `,
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
@@ -98,8 +100,8 @@ const TOLD = `,
          CASE WHEN lease IS NULL THEN ${ACCEPTED} ELSE ${ACCEPTED_STARTED} END FROM made),
   counted AS
     (INSERT INTO usage AS u (account_id, day, kind, shard, count)
-       SELECT account_id, $3, kind, shard, count(*) FROM given GROUP BY account_id, kind, shard
-         ORDER BY account_id, kind, shard
+       SELECT account_id, $3, kind, ${USAGE_SHARD}, count(*) FROM given GROUP BY account_id, kind
+         ORDER BY account_id, kind
        ON CONFLICT (account_id, day, kind, shard) DO UPDATE SET count = u.count + excluded.count),
   happened AS (${countSql(`SELECT account_id, created_at AS at, ${COUNTED.accepted}::smallint AS kind FROM given`)})`;
 
@@ -125,7 +127,7 @@ export async function insertMessages(
   day: string,
 ): Promise<Map<string, AccountAtClaim>> {
   const bodies = new Bodies();
-  const rows = placed.map((each, at) => ({ ...toRow(each), at, shard: each.shard, ...bodies.add(each) }));
+  const rows = placed.map((each, at) => ({ ...toRow(each), at, ...bodies.add(each) }));
   const hasLabels = placed.some(({ message }) => message.labels.length > 0);
   const values = [JSON.stringify(rows), bodies.joined(), day] as const;
   const accounts = await (bodies.shared === 0

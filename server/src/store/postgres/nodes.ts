@@ -14,6 +14,15 @@ export async function leave(database: Database, node: string): Promise<void> {
   );
 }
 
+/** What a node must know of the others: how many are alive, and the oldest program that may be one of them. */
+export async function surroundings(database: Database): Promise<{ nodes: number; readerMin: number }> {
+  const row = await database.get<{ nodes: number; readerMin: number }>(
+    `SELECT (SELECT count(*) FROM nodes WHERE alive_until > clock_timestamp()) AS nodes,
+       coalesce((SELECT reader_min FROM schema_version LIMIT 1), 0) AS "readerMin"`,
+  );
+  return row!;
+}
+
 export async function listNodes(database: Database): Promise<NodeInfo[]> {
   const rows = await database.all<{ id: string; started: number; until: number; is_alive: boolean; about: string }>(
     `SELECT id, floor(extract(epoch FROM started_at) * 1000)::bigint AS started,

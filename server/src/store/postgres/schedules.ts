@@ -157,7 +157,7 @@ export async function fireSchedules(
   const taken = rows.map(({ index }) => ticks[index]!);
   const replies = await acceptAll(
     database,
-    taken.map(({ messages, dayMax = null }) => ({ messages, leases: [], node: '', now, dayMax, shard: 0 })),
+    taken.map(({ messages, dayMax = null }) => ({ messages, leases: [], node: '', now, dayMax })),
   );
   await database.run(
     `UPDATE schedules s SET next_at = g.next_at, last_at = $5, last_message_ids = g.last_message_ids

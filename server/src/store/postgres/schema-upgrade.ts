@@ -53,12 +53,11 @@ export async function requireUpToDate(database: Database, given?: URL): Promise<
 }
 
 /** Why a program that knows the schema up to `known` must stop; null while it may go on. */
-export async function whyOutdated(database: Database, known: number): Promise<string | null> {
-  const row = await database.get<{ reader_min: number }>('SELECT reader_min FROM schema_version');
-  if (!row || row.reader_min <= known) return null;
+export function whyOutdated(readerMin: number, known: number): string | null {
+  if (readerMin <= known) return null;
   return (
     `the database is being brought to a schema that needs a newer postrider (this one knows version ${known} of it, ` +
-    `${row.reader_min} is needed). It stops, so that it fails nothing: start the newer one in its place.`
+    `${readerMin} is needed). It stops, so that it fails nothing: start the newer one in its place.`
   );
 }
 

@@ -66,7 +66,7 @@ export async function settle(
   // Last: the next of a queue need not stand back for the callbacks of the one before.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
-    const command = { messages: followUps, leases: [], node: '', now, dayMax: null, shard: 0 };
+    const command = { messages: followUps, leases: [], node: '', now, dayMax: null };
     dueAt = earlier(dueAt, (await accept(database, command)).dueAt);
   }
   const ofUnsettled = isLate.values();

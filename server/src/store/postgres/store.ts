@@ -30,7 +30,7 @@ import { PLAIN } from './lease.ts';
 import { listVerbs } from './lists.ts';
 import { listingLive } from './live-events.ts';
 import * as messages from './messages.ts';
-import { leave, listNodes } from './nodes.ts';
+import { leave, listNodes, surroundings } from './nodes.ts';
 import { numberVerbs } from './number-verbs.ts';
 import type { Pool } from './pool.ts';
 import * as queues from './queues.ts';
@@ -49,7 +49,7 @@ const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 const KNOWN_FOR_MS = 4000;
 /** What becomes due later than this is found by everybody in time without a hint. */
 const HINT_WITHIN_MS = 5000;
-const USAGE_SHARDS = 16;
+const NODE_SHARDS = 16;
 /** An acceptance takes its time, too. */
 const ALIVE_MARGIN_MS = 2000;
 
@@ -179,7 +179,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
     try {
-      const command = { messages, leases, node, now, dayMax, shard };
+      const command = { messages, leases, node, now, dayMax };
       reply = await (isPlainAccept(command) ? accepting : acceptingInLine).call(command);
     } catch (error) {
       offer.drop(leases);
@@ -251,7 +251,9 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       const heard = await told(
         pool.beat(async (database) => {
           const now = await time.beat(database, id, ttlMs, { ...about, known }, kept);
-          const why = await whyOutdated(database, known);
+          const { nodes, readerMin } = await surroundings(database);
+          hints.noteNodes(nodes);
+          const why = whyOutdated(readerMin, known);
           if (why !== null) onOutdated(why);
           return now;
         }),
@@ -391,5 +393,5 @@ function sizeOf(body: Uint8Array): number {
 function shardOf(node: string): number {
   let sum = 0;
   for (const character of node) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
-  return sum % USAGE_SHARDS;
+  return sum % NODE_SHARDS;
 }
