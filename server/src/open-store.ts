@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import type { NodeAbout } from './domain/node.ts';
+import { changingInTurn } from './store/changes-in-turn.ts';
 import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
@@ -52,7 +53,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
   // A disk or a database answers in real time, whatever time a test has for the messages.
   const timers = systemWorld().clock;
   if (config.store !== null) {
-    return openPostgresStore({
+    const store = await openPostgresStore({
       url: config.store,
       node,
       timers,
@@ -61,6 +62,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
       about,
       onOutdated,
     });
+    return changingInTurn(store);
   }
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
   const onFound = (found: StartCheck) => logFound(log, found, config.data);
