@@ -88,7 +88,7 @@ export const calls = {
       readonly body?: string;
       readonly bodyBase64?: string;
     }[],
-  ) => call<readonly unknown[]>('POST', '/v2/batch', elements),
+  ) => call<readonly wire.BatchResult[]>('POST', '/v2/batch', elements),
 
   getMessage: (id: string) => call<wire.MessageWithAttempts>('GET', `/v2/messages/${part(id)}`),
   whyNotDelivered: (id: string) => call<wire.Why>('GET', `/v2/messages/${part(id)}/why`),
@@ -125,18 +125,10 @@ export const calls = {
   resumeSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/resume`),
   runSchedule: (id: string) => call<readonly wire.Published[]>('POST', `/v2/schedules/${part(id)}/run`),
   deleteSchedule: (id: string) => call<object>('DELETE', `/v2/schedules/${part(id)}`),
-  cronTimes: (cron: string) =>
-    call<{ readonly cron: string; readonly timeZone: string; readonly times: readonly number[] }>(
-      'GET',
-      `/v2/cron${query({ cron })}`,
-    ),
+  cronTimes: (cron: string) => call<wire.CronTimes>('GET', `/v2/cron${query({ cron })}`),
 
   listDeadLetters: (filter: Filter & Page = {}) => call<wire.DeadLetterPage>('GET', `/v2/dlq${query(filter)}`),
-  failureGroups: () =>
-    call<{ readonly groups: readonly wire.FailureGroup[]; readonly groupedMax: number; readonly isListCut?: boolean }>(
-      'GET',
-      '/v2/dlq/groups',
-    ),
+  failureGroups: () => call<wire.FailureGroups>('GET', '/v2/dlq/groups'),
   getDeadLetter: (id: string) => call<wire.DeadLetter>('GET', `/v2/dlq/${part(id)}`),
   retryDeadLetter: (
     id: string,
@@ -153,22 +145,16 @@ export const calls = {
   startBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }, perSecond: number) =>
     call<wire.Job>('POST', '/v2/bulk', { action, filter, perSecond }),
   /** The newest first, a page of them. */
-  listBulk: (page: Omit<Page, 'order'> = {}) =>
-    call<{ readonly jobs: readonly wire.Job[]; readonly cursor?: string }>('GET', `/v2/bulk${query(page)}`),
+  listBulk: (page: Omit<Page, 'order'> = {}) => call<wire.JobPage>('GET', `/v2/bulk${query(page)}`),
   getBulk: (id: string) => call<wire.Job>('GET', `/v2/bulk/${part(id)}`),
   stopBulk: (id: string) => call<wire.Job>('POST', `/v2/bulk/${part(id)}/stop`),
 
   listFlowKeys: () => listCall<readonly wire.FlowKey[]>('/v2/flowControl'),
   pauseFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`),
   resumeFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`),
-  parallelism: () =>
-    call<{ readonly parallelismMax: number; readonly parallelismCount: number }>('GET', '/v2/globalParallelism'),
+  parallelism: () => call<wire.Parallelism>('GET', '/v2/globalParallelism'),
 
-  listEvents: (filter: Filter & Page = {}) =>
-    call<{ readonly events: readonly wire.MessageEvent[]; readonly cursor?: string }>(
-      'GET',
-      `/v2/events${query(filter)}`,
-    ),
+  listEvents: (filter: Filter & Page = {}) => call<wire.EventPage>('GET', `/v2/events${query(filter)}`),
   overview: () => call<wire.Overview>('GET', '/v2/overview'),
   /** The last hour, unless another time is given: `fromDate` and `toDate`, as in the filters. */
   activity: (time: { readonly fromDate?: string; readonly toDate?: string } = {}) =>
@@ -188,7 +174,7 @@ export const calls = {
   listTokens: (accountId: string) =>
     listCall<{ readonly tokens: readonly wire.Token[] }>(`/v2/admin/tokens${query({ accountId })}`, 'tokens'),
   createToken: (token: { readonly accountId: string; readonly name: string; readonly scopes: readonly wire.Scope[] }) =>
-    call<wire.Token & { readonly token: string }>('POST', '/v2/admin/tokens', token),
+    call<wire.NewToken>('POST', '/v2/admin/tokens', token),
   revokeToken: (accountId: string, tokenId: string) =>
     call<object>('DELETE', `/v2/admin/accounts/${part(accountId)}/tokens/${part(tokenId)}`),
   listNodes: () => call<{ readonly nodes: readonly wire.ServiceNode[] }>('GET', '/v2/nodes'),

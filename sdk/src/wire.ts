@@ -1,7 +1,10 @@
-// What goes over the wire, as types: the answers of the API and the bodies it takes. Times are milliseconds since 1970.
+// Made from server/src/http/answers.ts by "npm run docs". Change that file, not this one.
+// What the API answers, and the filters it takes, as types. Times are milliseconds since 1970.
 
 export type HeaderMap = Readonly<Record<string, readonly string[]>>;
+
 export type Scope = 'publish' | 'read' | 'manage' | 'admin';
+
 export type MessageState =
   | 'CREATED'
   | 'ACTIVE'
@@ -11,13 +14,31 @@ export type MessageState =
   | 'DELIVERED'
   | 'FAILED'
   | 'CANCELLED';
-export type EventState = MessageState | 'ERROR' | 'RELEASED';
+
+export type EventState =
+  | 'CREATED'
+  | 'ACTIVE'
+  | 'RETRY'
+  | 'ERROR'
+  | 'HELD'
+  | 'RELEASED'
+  | 'DELIVERED'
+  | 'FAILED'
+  | 'CANCEL_REQUESTED'
+  | 'CANCELLED';
+
+export type JobAction = 'cancel' | 'retry' | 'delete';
 
 export interface Published {
   readonly messageId: string;
   readonly url: string;
   readonly deduplicated?: boolean;
 }
+
+export type BatchResult =
+  | { readonly messageId: string; readonly deduplicated?: boolean }
+  | readonly Published[]
+  | { readonly error: string; readonly code: string };
 
 export interface Message {
   readonly messageId: string;
@@ -40,9 +61,8 @@ export interface Message {
   readonly retried: number;
   readonly nextDeliveryTime?: number;
   readonly endedAt?: number;
-  /** Crashes of the server that cut it off since its last known result. */
+  /** Crashes that cut it off since its last known result. */
   readonly interrupted?: number;
-  /** Since when it waits for a person to release or cancel it, and why. */
   readonly heldAt?: number;
   readonly heldReason?: string;
   readonly responseStatus?: number;
@@ -55,6 +75,7 @@ export interface Message {
   readonly failureCallback?: string;
   readonly failureCallbackHeader?: HeaderMap;
   readonly sourceMessageId?: string;
+  readonly callerIP?: string;
   readonly callerIp?: string;
   readonly label?: string;
   readonly labels?: readonly string[];
@@ -64,41 +85,55 @@ export interface Message {
   readonly period?: number;
 }
 
-export interface Answered {
-  readonly responseStatus?: number;
-  readonly responseHeader?: HeaderMap;
-  readonly responseBody?: string;
-  readonly responseBodyBase64?: string;
-  readonly isResponseBodyCut?: boolean;
-}
-
-export interface Attempt extends Answered {
+export interface Attempt {
   readonly number: number;
   readonly startedAt: number;
   readonly endedAt: number;
   readonly outcome: 'answered' | 'unreachable' | 'timedOut' | 'refusedByPolicy' | 'interrupted';
   readonly error?: string;
   readonly nextDeliveryTime?: number;
+  readonly responseStatus?: number;
+  readonly responseHeader?: HeaderMap;
+  readonly responseBody?: string;
+  readonly responseBodyBase64?: string;
+  readonly isResponseBodyCut?: boolean;
+  /** Its answer is not shown: those of later attempts are large enough. */
+  readonly isAnswerLeftOut?: boolean;
 }
 
 export interface MessageWithAttempts extends Message {
   readonly attempts: readonly Attempt[];
 }
 
-export interface DeadLetter extends Message, Answered {
-  readonly responseStatus?: number;
+export interface MessagePage {
+  readonly messages: readonly Message[];
+  /** Where the next page starts; absent on the last one. */
+  readonly cursor?: string;
+}
+
+export interface DeadLetter extends Message {
+  readonly responseHeader?: HeaderMap;
+  readonly responseBody?: string;
+  readonly responseBodyBase64?: string;
+  readonly isResponseBodyCut?: boolean;
   readonly dlqId: string;
   readonly error?: string;
 }
 
-export interface MessagePage {
-  readonly messages: readonly Message[];
+export interface DeadLetterPage {
+  readonly messages: readonly DeadLetter[];
+  /** Where the next page starts; absent on the last one. */
   readonly cursor?: string;
 }
 
-export interface DeadLetterPage {
-  readonly messages: readonly DeadLetter[];
-  readonly cursor?: string;
+export interface Cancelled {
+  /** Ended as cancelled, or on the way there. */
+  readonly cancelled: number;
+  /** How many of them are claimed by a node that has not confirmed that none starts. */
+  readonly requested?: number;
+  readonly state?: 'CANCEL_REQUESTED';
+  /** What becomes of those. */
+  readonly detail?: string;
 }
 
 export interface Why {
@@ -110,44 +145,23 @@ export interface Why {
   readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
-  /** There are more: counting ended at a limit. So it is beside every count. */
+  /** There are more: counting ended at a limit. */
   readonly isAheadCountCut?: boolean;
 }
 
 export interface StateCounts {
-  readonly states: Readonly<Record<MessageState, number>>;
+  readonly states: {
+    readonly CREATED: number;
+    readonly ACTIVE: number;
+    readonly RETRY: number;
+    readonly HELD: number;
+    readonly CANCEL_REQUESTED: number;
+    readonly DELIVERED: number;
+    readonly FAILED: number;
+    readonly CANCELLED: number;
+  };
   /** There are more: counting ended at a limit. */
   readonly isCut?: boolean;
-}
-
-/** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
-export interface MessageFilter {
-  readonly messageIds?: readonly string[];
-  readonly dlqIds?: readonly string[];
-  readonly state?: readonly string[];
-  readonly url?: readonly string[];
-  readonly host?: readonly string[];
-  readonly path?: readonly string[];
-  readonly topicName?: readonly string[];
-  readonly queueName?: readonly string[];
-  readonly scheduleId?: readonly string[];
-  readonly sourceMessageId?: readonly string[];
-  readonly label?: readonly string[];
-  readonly flowControlKey?: readonly string[];
-  readonly callerIp?: readonly string[];
-  readonly responseStatus?: readonly string[];
-  readonly failure?: readonly string[];
-  /** Dead letters that were sent again: only those, none of them, or both. */
-  readonly retried?: 'true' | 'false' | 'any';
-  readonly fromDate?: string | number;
-  readonly toDate?: string | number;
-  readonly text?: string;
-}
-
-export interface PageRequest {
-  readonly count?: number;
-  readonly cursor?: string;
-  readonly order?: 'newestFirst' | 'oldestFirst';
 }
 
 export interface MessageEvent {
@@ -157,15 +171,34 @@ export interface MessageEvent {
   readonly url: string;
   readonly method: string;
   readonly topicName?: string;
+  readonly endpointName?: string;
   readonly queueName?: string;
   readonly scheduleId?: string;
+  readonly label?: string;
   readonly labels?: readonly string[];
+  readonly flowControlKey?: string;
+  readonly callerIp?: string;
+  readonly header: HeaderMap;
+  /** In base64. */
+  readonly body?: string;
+  /** The body is longer; the message shows the whole. */
+  readonly isBodyCut?: boolean;
   readonly maxRetries: number;
   readonly createdAt: number;
   readonly attempt?: number;
   readonly nextDeliveryTime?: number;
   readonly error?: string;
   readonly responseStatus?: number;
+  readonly responseHeaders?: HeaderMap;
+  /** In base64. */
+  readonly responseBody?: string;
+}
+
+export interface EventPage {
+  readonly events: readonly MessageEvent[];
+  readonly logs: readonly MessageEvent[];
+  /** Where the next page starts; absent on the last one. */
+  readonly cursor?: string;
 }
 
 export interface Queue {
@@ -175,6 +208,7 @@ export interface Queue {
   readonly parallelism: number;
   readonly paused: boolean;
   readonly lag: number;
+  /** There are more: counting ended at a limit. */
   readonly isLagCut?: boolean;
 }
 
@@ -189,7 +223,6 @@ export interface Topic {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endpoints: readonly Endpoint[];
-  /** Default settings of its messages; one value as text, several as a list. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -202,24 +235,38 @@ export interface Schedule {
   readonly header: HeaderMap;
   readonly body?: string;
   readonly bodyBase64?: string;
-  /** In a list: the body is too long for it, and the schedule shows it. */
+  /** It is too long for a list; the schedule shows it. */
   readonly isBodyLeftOut?: boolean;
   readonly retries: number;
   readonly delay?: number;
+  readonly retryDelayExpression?: string;
   readonly callback?: string;
   readonly failureCallback?: string;
+  readonly callerIP?: string;
+  readonly callerIp?: string;
   readonly isPaused: boolean;
   readonly queueName?: string;
+  readonly label?: string;
   readonly labels?: readonly string[];
   readonly flowControlKey?: string;
+  readonly parallelism?: number;
+  readonly rate?: number;
+  readonly period?: number;
   readonly nextScheduleTime?: number;
   readonly lastScheduleTime?: number;
   readonly lastScheduleStates?: Readonly<Record<string, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'>>;
 }
 
+export interface CronTimes {
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly times: readonly number[];
+}
+
 export interface FlowKey {
   readonly flowControlKey: string;
   readonly waitListSize: number;
+  /** There are more: counting ended at a limit. */
   readonly isWaitListSizeCut?: boolean;
   readonly parallelismMax: number;
   readonly parallelismCount: number;
@@ -232,21 +279,9 @@ export interface FlowKey {
   readonly isPinnedRate: boolean;
 }
 
-/** What a cancel answers. With `requested`, a node has claimed so many of them and has not confirmed that none starts. */
-export interface Cancelled {
-  readonly cancelled: number;
-  readonly requested?: number;
-  readonly state?: 'CANCEL_REQUESTED';
-  readonly detail?: string;
-}
-
-export type JobAction = 'cancel' | 'retry' | 'delete';
-
-/** How many messages a bulk operation would mean. */
-export interface BulkCount {
-  readonly action: string;
-  readonly matched: number;
-  readonly isMatchedCut?: boolean;
+export interface Parallelism {
+  readonly parallelismMax: number;
+  readonly parallelismCount: number;
 }
 
 export interface Job {
@@ -256,33 +291,53 @@ export interface Job {
   readonly perSecond: number;
   readonly state: 'running' | 'stopped' | 'done';
   readonly matched: number;
+  /** There are more: counting ended at a limit. */
   readonly isMatchedCut?: boolean;
   readonly done: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-export interface StandingCounts {
+export interface JobPage {
+  readonly jobs: readonly Job[];
+  /** Where the next page starts; absent on the last one. */
+  readonly cursor?: string;
+}
+
+export interface BulkCount {
+  readonly action: JobAction;
+  readonly matched: number;
+  /** There are more: counting ended at a limit. */
+  readonly isMatchedCut?: boolean;
+}
+
+export interface QueueStanding {
+  readonly name: string;
   readonly waiting: number;
   readonly scheduled: number;
   readonly active: number;
   readonly retrying: number;
-  /** Wait for a person. */
   readonly held: number;
+  readonly placesTaken: number;
 }
 
-export interface Overview extends StandingCounts {
+export interface Overview {
   readonly now: number;
+  readonly waiting: number;
+  readonly scheduled: number;
+  readonly active: number;
+  readonly retrying: number;
+  readonly held: number;
   /** Dead letters that nobody has sent again. */
   readonly failed: number;
-  /** Those that somebody has. */
+  /** Dead letters that were sent again. */
   readonly retried: number;
   readonly cancelled: number;
   readonly all: number;
   /** A count that has reached it means that many or more. */
   readonly countedMax: number;
   readonly oldestDueAt?: number;
-  readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
+  readonly queues: readonly QueueStanding[];
 }
 
 export interface ActivityBucket {
@@ -312,6 +367,14 @@ export interface FailureGroup {
   readonly sample: { readonly dlqId: string; readonly messageId: string; readonly url: string };
 }
 
+export interface FailureGroups {
+  readonly groups: readonly FailureGroup[];
+  /** How many dead letters are looked at, the newest ones. */
+  readonly groupedMax: number;
+  /** There are more groups than one answer has room for. */
+  readonly isListCut?: boolean;
+}
+
 export interface OwnAccount {
   readonly accountId: string;
   readonly name: string;
@@ -339,6 +402,11 @@ export interface Token {
   readonly lastUsedAt?: number;
 }
 
+export interface NewToken extends Token {
+  /** Shown only here. */
+  readonly token: string;
+}
+
 export interface SigningKeys {
   readonly current: string;
   readonly next: string;
@@ -348,12 +416,15 @@ export interface Usage {
   readonly fromDay: string;
   readonly toDay: string;
   readonly usage: readonly { readonly day: string; readonly kind: string; readonly count: number }[];
+  /** Where the next page starts; absent on the last one. */
+  readonly cursor?: string;
 }
 
 export interface ServiceNode {
   readonly id: string;
   readonly role: string;
   readonly version: string;
+  /** Where it listens. */
   readonly address: string;
   readonly startedAt: number;
   readonly aliveUntil: number;
@@ -370,4 +441,33 @@ export interface SinkRequest {
   readonly bodyBase64?: string;
   readonly isBodyCut?: boolean;
   readonly status?: number;
+}
+
+/** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
+export interface MessageFilter {
+  readonly messageIds?: readonly string[];
+  readonly state?: readonly string[];
+  readonly url?: readonly string[];
+  readonly host?: readonly string[];
+  readonly path?: readonly string[];
+  readonly topicName?: readonly string[];
+  readonly queueName?: readonly string[];
+  readonly scheduleId?: readonly string[];
+  readonly sourceMessageId?: readonly string[];
+  readonly label?: readonly string[];
+  readonly flowControlKey?: readonly string[];
+  readonly callerIp?: readonly string[];
+  readonly responseStatus?: readonly string[];
+  readonly failure?: readonly string[];
+  readonly retried?: 'true' | 'false' | 'any';
+  readonly fromDate?: string | number;
+  readonly toDate?: string | number;
+  readonly text?: string;
+  readonly dlqIds?: readonly string[];
+}
+
+export interface PageRequest {
+  readonly count?: number;
+  readonly cursor?: string;
+  readonly order?: 'newestFirst' | 'oldestFirst';
 }

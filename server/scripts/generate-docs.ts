@@ -9,6 +9,7 @@ import { BUDGETS } from '../src/domain/budgets.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
 import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/setting-table.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
+import { sdkTypes } from './sdk-shapes.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -19,6 +20,7 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
   { path: 'console/src/send/setting-table.ts', render: consoleSettings },
   { path: 'sdk/src/setting-names.ts', render: sdkSettings },
+  { path: 'sdk/src/wire.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
 ];
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -123,16 +125,18 @@ function settingsPart(): string {
   );
 }
 
-function madeFrom(): string {
-  return '// Made from server/src/domain/setting-table.ts by "npm run docs". Change that file, not this one.';
+function madeFrom(source: string): string {
+  return `// Made from ${source} by "npm run docs". Change that file, not this one.`;
 }
+
+const SETTINGS_FILE = 'server/src/domain/setting-table.ts';
 
 function consoleSettings(): string {
   const rows = SETTING_TABLE.map(({ name, help, example }) => {
     const fields = Object.entries({ name, help: help.replaceAll('`', ''), example });
     return `  {\n${fields.map(([key, value]) => `    ${key}: ${quoted(value)},\n`).join('')}  },\n`;
   });
-  return `${madeFrom()}
+  return `${madeFrom(SETTINGS_FILE)}
 
 export interface KnownSetting {
   /** Without the prefix; one that ends in "-" is the start of a name. */
@@ -154,7 +158,7 @@ function sdkSettings(): string {
   const types = (of: PublishSetting['of']) =>
     ofSetting(of).map(({ name }) => (name.endsWith('-') ? `\`${name}\${string}\`` : quoted(name)));
   const others = [...types('message'), ...types('schedule')];
-  return `${madeFrom()}
+  return `${madeFrom(SETTINGS_FILE)}
 
 /** Settings of one delivery: of a message, or of a callback. */
 export type DeliverySettingName = ${types('delivery').join(' | ')};

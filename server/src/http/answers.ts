@@ -1,10 +1,12 @@
 // What the API answers, as schemas: the OpenAPI document shows them, and the tests hold every answer against them.
 
 import Type, { type TSchema } from 'typebox';
+import { SCOPES } from '../domain/account.ts';
+import { EVENT_STATES } from '../domain/event.ts';
 import { SHOWN_STATES } from '../domain/message-filter.ts';
 
 const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
-const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
+export const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
@@ -23,13 +25,17 @@ export const PublishResult = open({
   deduplicated: optional(Type.Boolean()),
 });
 export const PublishAnswer = Type.Union([PublishResult, Type.Array(PublishResult)]);
-export const BatchAnswer = Type.Array(
-  Type.Union([
-    open({ messageId: Type.String(), deduplicated: optional(Type.Boolean()) }),
-    Type.Array(PublishResult),
-    ErrorAnswer,
-  ]),
-);
+export const BatchResult = Type.Union([
+  open({ messageId: Type.String(), deduplicated: optional(Type.Boolean()) }),
+  Type.Array(PublishResult),
+  ErrorAnswer,
+]);
+export const BatchAnswer = Type.Array(BatchResult);
+
+export const MessageState = Type.String({ enum: [...SHOWN_STATES] });
+export const EventState = Type.String({ enum: [...EVENT_STATES] });
+export const ScopeName = Type.String({ enum: [...SCOPES] });
+export const JobAction = Type.String({ enum: ['cancel', 'retry', 'delete'] });
 
 const messageFields = {
   messageId: Type.String(),
@@ -48,7 +54,7 @@ const messageFields = {
   timeoutMs: Type.Integer(),
   notBefore: Ms,
   createdAt: Ms,
-  state: Type.String({ enum: [...SHOWN_STATES] }),
+  state: MessageState,
   retried: Type.Integer(),
   nextDeliveryTime: optional(Ms),
   endedAt: optional(Ms),
@@ -98,8 +104,9 @@ export const AttemptAnswer = open({
     Type.Boolean({ description: 'Its answer is not shown: those of later attempts are large enough.' }),
   ),
 });
+export const MessageSummary = open(messageFields);
 export const MessageAnswer = open({ ...messageFields, attempts: Type.Array(AttemptAnswer) });
-export const MessagesAnswer = open({ messages: Type.Array(open(messageFields)), cursor: Cursor });
+export const MessagesAnswer = open({ messages: Type.Array(MessageSummary), cursor: Cursor });
 export const DeadLetterAnswer = open({
   ...messageFields,
   ...answerFields,
@@ -144,10 +151,10 @@ export const WhyAnswer = open({
   isAheadCountCut: cut,
 });
 
-const EventAnswer = open({
+export const EventAnswer = open({
   time: Ms,
   messageId: Type.String(),
-  state: Type.String(),
+  state: EventState,
   url: Type.String(),
   method: Type.String(),
   topicName: optional(Type.String()),
@@ -181,12 +188,13 @@ export const QueueAnswer = open({
   lag: Type.Integer(),
   isLagCut: cut,
 });
+export const EndpointAnswer = open({ name: optional(Type.String()), url: Type.String() });
 export const TopicAnswer = open({
   id: Type.String(),
   name: Type.String(),
   createdAt: Ms,
   updatedAt: Ms,
-  endpoints: Type.Array(open({ name: optional(Type.String()), url: Type.String() })),
+  endpoints: Type.Array(EndpointAnswer),
   headers: optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())]))),
 });
 export const TopicOrNothing = Type.Union([TopicAnswer, NothingAnswer]);
@@ -238,7 +246,7 @@ export const ParallelismAnswer = open({ parallelismMax: Type.Integer(), parallel
 
 export const JobAnswer = open({
   jobId: Type.String(),
-  action: Type.String({ enum: ['cancel', 'retry', 'delete'] }),
+  action: JobAction,
   filter: Type.Record(Type.String(), Type.Unknown()),
   perSecond: Type.Integer(),
   state: Type.String({ enum: ['running', 'stopped', 'done'] }),
@@ -248,10 +256,8 @@ export const JobAnswer = open({
   createdAt: Ms,
   updatedAt: Ms,
 });
-export const JobOrCount = Type.Union([
-  JobAnswer,
-  open({ action: Type.String(), matched: Type.Integer(), isMatchedCut: cut }),
-]);
+export const BulkCountAnswer = open({ action: JobAction, matched: Type.Integer(), isMatchedCut: cut });
+export const JobOrCount = Type.Union([JobAnswer, BulkCountAnswer]);
 export const JobsAnswer = open({ jobs: Type.Array(JobAnswer), cursor: Cursor });
 
 export const KeysAnswer = open({ current: Type.String(), next: Type.String() });
@@ -265,6 +271,7 @@ export const AccountAnswer = open({ id: Type.String(), name: Type.String(), tier
 export const AccountsAnswer = open({ accounts: Type.Array(AccountAnswer), cursor: Cursor });
 const Count = Type.Integer({ minimum: 0 });
 const standingFields = { waiting: Count, scheduled: Count, active: Count, retrying: Count, held: Count };
+export const QueueStandingAnswer = open({ name: Type.String(), ...standingFields, placesTaken: Count });
 export const OverviewAnswer = open({
   now: Ms,
   ...standingFields,
@@ -274,29 +281,34 @@ export const OverviewAnswer = open({
   all: Count,
   countedMax: Type.Integer({ description: 'A count that has reached it means that many or more.' }),
   oldestDueAt: optional(Ms),
-  queues: Type.Array(open({ name: Type.String(), ...standingFields, placesTaken: Count })),
+  queues: Type.Array(QueueStandingAnswer),
+});
+export const ActivityBucketAnswer = open({
+  at: Ms,
+  accepted: Count,
+  delivered: Count,
+  retried: Count,
+  failed: Count,
+  cancelled: Count,
 });
 export const ActivityAnswer = open({
   now: Ms,
   bucketMs: Type.Integer(),
-  buckets: Type.Array(
-    open({ at: Ms, accepted: Count, delivered: Count, retried: Count, failed: Count, cancelled: Count }),
-  ),
+  buckets: Type.Array(ActivityBucketAnswer),
   lag: open({ count: Count, p50Ms: optional(Count), p95Ms: optional(Count), p99Ms: optional(Count) }),
 });
+export const FailureGroupAnswer = open({
+  host: Type.String(),
+  failure: Type.String(),
+  responseStatus: optional(Type.Integer()),
+  count: Count,
+  firstAt: Ms,
+  lastAt: Ms,
+  createdAtMin: Ms,
+  sample: open({ dlqId: Type.String(), messageId: Type.String(), url: Type.String() }),
+});
 export const FailureGroupsAnswer = open({
-  groups: Type.Array(
-    open({
-      host: Type.String(),
-      failure: Type.String(),
-      responseStatus: optional(Type.Integer()),
-      count: Count,
-      firstAt: Ms,
-      lastAt: Ms,
-      createdAtMin: Ms,
-      sample: open({ dlqId: Type.String(), messageId: Type.String(), url: Type.String() }),
-    }),
-  ),
+  groups: Type.Array(FailureGroupAnswer),
   groupedMax: Type.Integer({ description: 'How many dead letters are looked at, the newest ones.' }),
   isListCut: optional(Type.Boolean({ description: 'There are more groups than one answer has room for.' })),
 });
@@ -307,47 +319,42 @@ export const OwnAccountAnswer = open({
   name: Type.String(),
   tier: Type.String(),
   createdAt: Ms,
-  token: open({ tokenId: Type.String(), name: Type.String(), scopes: Type.Array(Type.String()) }),
+  token: open({ tokenId: Type.String(), name: Type.String(), scopes: Type.Array(ScopeName) }),
   limits: Type.Record(Type.String(), Limit),
   service: open({ version: Type.String(), headerPrefix: Type.String(), isDev: Type.Boolean() }),
 });
-export const SinkRequestsAnswer = open({
-  requests: Type.Array(
-    open({
-      id: Type.Integer(),
-      at: Ms,
-      method: Type.String(),
-      url: Type.String(),
-      header: Headers,
-      body: optional(Type.String()),
-      bodyBase64: optional(Type.String()),
-      isBodyCut: optional(Type.Boolean()),
-      status: optional(Type.Integer()),
-    }),
-  ),
+export const SinkRequestAnswer = open({
+  id: Type.Integer(),
+  at: Ms,
+  method: Type.String(),
+  url: Type.String(),
+  header: Headers,
+  body: optional(Type.String()),
+  bodyBase64: optional(Type.String()),
+  isBodyCut: optional(Type.Boolean()),
+  status: optional(Type.Integer()),
 });
+export const SinkRequestsAnswer = open({ requests: Type.Array(SinkRequestAnswer) });
 
 const tokenFields = {
   tokenId: Type.String(),
   accountId: Type.String(),
   name: Type.String(),
-  scopes: Type.Array(Type.String()),
+  scopes: Type.Array(ScopeName),
   createdAt: Ms,
   revokedAt: optional(Ms),
   lastUsedAt: optional(Ms),
 };
-export const NodesAnswer = open({
-  nodes: Type.Array(
-    open({
-      id: Type.String(),
-      role: Type.String(),
-      version: Type.String(),
-      address: Type.String({ description: 'Where it listens.' }),
-      startedAt: Ms,
-      aliveUntil: Ms,
-      isAlive: Type.Boolean(),
-    }),
-  ),
+export const NodeAnswer = open({
+  id: Type.String(),
+  role: Type.String(),
+  version: Type.String(),
+  address: Type.String({ description: 'Where it listens.' }),
+  startedAt: Ms,
+  aliveUntil: Ms,
+  isAlive: Type.Boolean(),
 });
-export const TokensAnswer = open({ tokens: Type.Array(open(tokenFields)), cursor: Cursor });
+export const NodesAnswer = open({ nodes: Type.Array(NodeAnswer) });
+export const TokenAnswer = open(tokenFields);
+export const TokensAnswer = open({ tokens: Type.Array(TokenAnswer), cursor: Cursor });
 export const NewTokenAnswer = open({ ...tokenFields, token: Type.String({ description: 'Shown only here.' }) });

@@ -1,0 +1,184 @@
+// Writes the types of the SDK from the schemas that the API answers with: sdk/src/wire.ts. A schema with a name of its own
+// becomes an exported type; wherever the same schema stands inside another one, that name stands.
+
+import type { TSchema } from 'typebox';
+import * as answers from '../src/http/answers.ts';
+import { FILTER_NAMES } from '../src/http/filters.ts';
+
+/** The names of the SDK, in the order in which they are written. */
+const TYPES: Readonly<Record<string, TSchema>> = {
+  HeaderMap: answers.Headers,
+  Scope: answers.ScopeName,
+  MessageState: answers.MessageState,
+  EventState: answers.EventState,
+  JobAction: answers.JobAction,
+  Published: answers.PublishResult,
+  BatchResult: answers.BatchResult,
+  Message: answers.MessageSummary,
+  Attempt: answers.AttemptAnswer,
+  MessageWithAttempts: answers.MessageAnswer,
+  MessagePage: answers.MessagesAnswer,
+  DeadLetter: answers.DeadLetterAnswer,
+  DeadLetterPage: answers.DeadLettersAnswer,
+  Cancelled: answers.CancelledAnswer,
+  Why: answers.WhyAnswer,
+  StateCounts: answers.StateCountsAnswer,
+  MessageEvent: answers.EventAnswer,
+  EventPage: answers.EventsAnswer,
+  Queue: answers.QueueAnswer,
+  Endpoint: answers.EndpointAnswer,
+  Topic: answers.TopicAnswer,
+  Schedule: answers.ScheduleAnswer,
+  CronTimes: answers.CronAnswer,
+  FlowKey: answers.FlowKeyAnswer,
+  Parallelism: answers.ParallelismAnswer,
+  Job: answers.JobAnswer,
+  JobPage: answers.JobsAnswer,
+  BulkCount: answers.BulkCountAnswer,
+  QueueStanding: answers.QueueStandingAnswer,
+  Overview: answers.OverviewAnswer,
+  ActivityBucket: answers.ActivityBucketAnswer,
+  Activity: answers.ActivityAnswer,
+  FailureGroup: answers.FailureGroupAnswer,
+  FailureGroups: answers.FailureGroupsAnswer,
+  OwnAccount: answers.OwnAccountAnswer,
+  Account: answers.AccountAnswer,
+  Token: answers.TokenAnswer,
+  NewToken: answers.NewTokenAnswer,
+  SigningKeys: answers.KeysAnswer,
+  Usage: answers.UsageAnswer,
+  ServiceNode: answers.NodeAnswer,
+  SinkRequest: answers.SinkRequestAnswer,
+};
+
+/** These have all that the other one has. */
+const EXTENDED: ReadonlyMap<string, string> = new Map([
+  ['MessageWithAttempts', 'Message'],
+  ['DeadLetter', 'Message'],
+  ['NewToken', 'Token'],
+]);
+
+const LINE_MAX = 118;
+/** At the top of the file. */
+const SAID_ONCE = 'Milliseconds since 1970.';
+
+interface Schema {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly description?: string;
+}
+
+const SCALARS = new Map([
+  ['string', 'string'],
+  ['integer', 'number'],
+  ['number', 'number'],
+  ['boolean', 'boolean'],
+  ['null', 'null'],
+]);
+
+/** Whatever describes the same values has the same text. */
+function identity(schema: Schema): string {
+  return JSON.stringify({ ...schema, description: undefined, '~optional': undefined });
+}
+
+const NAMES = new Map(Object.entries(TYPES).map(([name, schema]) => [identity(schema as Schema), name]));
+
+export function sdkTypes(madeFrom: string): string {
+  const types = Object.entries(TYPES).map(([name, schema]) => declaration(name, schema as Schema));
+  return `${madeFrom}
+// What the API answers, and the filters it takes, as types. Times are milliseconds since 1970.
+
+${types.join('\n')}
+${filterTypes()}`;
+}
+
+/** Filters whose values are not a list of texts. */
+const FILTER_TYPES: ReadonlyMap<string, string> = new Map([
+  ['retried', "'true' | 'false' | 'any'"],
+  ['fromDate', 'string | number'],
+  ['toDate', 'string | number'],
+  ['text', 'string'],
+]);
+
+function filterTypes(): string {
+  const names = new Set<string>([...FILTER_NAMES.messages, ...FILTER_NAMES.deadLetters]);
+  // Another name of the list.
+  names.delete('messageId');
+  const lines = [...names].map((name) => `  readonly ${name}?: ${FILTER_TYPES.get(name) ?? 'readonly string[]'};`);
+  return `/** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
+export interface MessageFilter {
+${lines.join('\n')}
+}
+
+export interface PageRequest {
+  readonly count?: number;
+  readonly cursor?: string;
+  readonly order?: 'newestFirst' | 'oldestFirst';
+}
+`;
+}
+
+function declaration(name: string, schema: Schema): string {
+  if (!schema.properties) return alias(name, schema);
+  const base = EXTENDED.get(name);
+  const inherited = new Set(base === undefined ? [] : propertiesOf(TYPES[base] as Schema).map(({ line }) => line));
+  const lines = propertiesOf(schema)
+    .filter(({ line }) => !inherited.has(line))
+    .map(({ line, description }) => {
+      const comment = description === undefined || description === SAID_ONCE ? '' : `  /** ${description} */\n`;
+      return comment + (line.length < LINE_MAX ? `  ${line}` : inSeveralLines(line));
+    });
+  return `export interface ${name}${base === undefined ? '' : ` extends ${base}`} {\n${lines.join('\n')}\n}\n`;
+}
+
+function alias(name: string, schema: Schema): string {
+  const line = `export type ${name} = ${unnamed(schema)};`;
+  if (line.length <= LINE_MAX) return `${line}\n`;
+  const types = schema.enum?.map(literal) ?? schema.anyOf!.map(typeOf);
+  return `export type ${name} =\n${types.map((type) => `  | ${type}`).join('\n')};\n`;
+}
+
+/** A property that is an object. */
+function inSeveralLines(line: string): string {
+  const [start, inner] = line.split(/(?<=\{) /);
+  const fields = inner!.slice(0, -' };'.length).split('; ');
+  return `  ${start}\n${fields.map((field) => `    ${field};`).join('\n')}\n  };`;
+}
+
+function propertiesOf({ properties = {}, required = [] }: Schema) {
+  return Object.entries(properties).map(([key, schema]) => ({
+    line: `readonly ${key}${required.includes(key) ? '' : '?'}: ${typeOf(schema)};`,
+    description: schema.description,
+  }));
+}
+
+function typeOf(schema: Schema): string {
+  return NAMES.get(identity(schema)) ?? unnamed(schema);
+}
+
+function unnamed(schema: Schema): string {
+  const { const: only, enum: values, anyOf, type, items, properties, patternProperties } = schema;
+  if (only !== undefined) return literal(only);
+  if (values) return values.map(literal).join(' | ');
+  if (anyOf) return anyOf.map(typeOf).join(' | ');
+  if (type === 'array') {
+    const item = typeOf(items!);
+    return `readonly ${/[ |]/.test(item) && !item.startsWith('{') ? `(${item})` : item}[]`;
+  }
+  if (patternProperties) return `Readonly<Record<string, ${typeOf(Object.values(patternProperties)[0]!)}>>`;
+  if (properties)
+    return `{ ${propertiesOf(schema)
+      .map(({ line }) => line)
+      .join(' ')} }`.replace('; }', ' }');
+  return SCALARS.get(type ?? '') ?? 'unknown';
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value);
+}
