@@ -8,7 +8,7 @@ import { ACQUIRE_MS_MAX, within } from './connection.ts';
 
 /** A notification takes milliseconds; a machine that is overloaded takes longer. */
 const HEARD_MS_MAX = 1000;
-const SAID_MAX = 5;
+const SAID_TRIES_MAX = 5;
 /**
  * Who asks when. A pooler lends the session that was given back last: then two that ask in turn are given the same. Or it
  * lends the one that has rested for longest: then one that asks twice is given two.
@@ -56,7 +56,7 @@ export async function requireOwnSessions(one: pg.ClientBase, other: pg.ClientBas
   };
   one.on('notification', hear);
   try {
-    for (let said = 0; said < SAID_MAX && !isHeard; said += 1) {
+    for (let said = 0; said < SAID_TRIES_MAX && !isHeard; said += 1) {
       // Said again, so that a database that falls silent meanwhile is not taken for a pooler.
       await soon(other.query(`NOTIFY "${channel}"`));
       if (isHeard) break;
