@@ -42,16 +42,18 @@ export function logClock(log: Log): (change: ClockChange) => void {
   };
 }
 
-/** Of so many misspelt settings one line each: an account cannot fill the log with them. */
-const REMEMBERED_MAX = 1000;
+/** Of an account so many misspelt settings are told, one line each: nobody can fill the log with them. */
+const PER_ACCOUNT_MAX = 5;
+const ACCOUNTS_MAX = 1000;
 
 /** A setting of a publish that looks misspelt, once for each account. */
 export function logMisspelt(log: Log): (accountId: string, warning: string) => void {
-  const told = new Set<string>();
+  const told = new Map<string, Set<string>>();
   return (accountId, warning) => {
-    const id = `${accountId} ${warning}`;
-    if (told.has(id) || told.size >= REMEMBERED_MAX) return;
-    told.add(id);
+    const ofAccount = told.get(accountId) ?? new Set();
+    if (ofAccount.has(warning) || ofAccount.size >= PER_ACCOUNT_MAX) return;
+    if (told.size >= ACCOUNTS_MAX) told.clear();
+    told.set(accountId, ofAccount.add(warning));
     log.warn({ account: accountId }, `a publish has a setting that means nothing: ${warning}`);
   };
 }

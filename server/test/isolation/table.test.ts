@@ -121,7 +121,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
     'the work of one call: the answer ends there',
   ],
   [
-    /^(COUNT|LIST|COUNTED|GROUPED|MATCHED|STEPS|HELD_COUNTED|STATES_COUNTED|PER_SECOND|REASONS)_MAX$/,
+    /^(COUNT|LIST|COUNTED|GROUPED|MATCHED|STEPS|HELD_COUNTED|STATES_COUNTED|PER_SECOND|PER_ACCOUNT|REASONS)_MAX$/,
     'entries of one answer',
   ],
   [/^(NAMED_ACCOUNTS|NAMED_HOSTS)_MAX$/, 'entries of one claim'],
