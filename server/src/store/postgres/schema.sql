@@ -199,7 +199,7 @@ CREATE TABLE messages (
   CONSTRAINT messages_check9 CHECK (((alone_from_at IS NULL) OR (state = 'delayed'::text) OR (state = 'queued'::text))),
   CONSTRAINT messages_retries_max_check CHECK ((retries_max >= 0)),
   CONSTRAINT messages_state_check CHECK ((state = ANY (ARRAY['delayed'::text, 'queued'::text, 'ready'::text, 'claimed'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
-) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, fillfactor = 70);
 ALTER TABLE messages ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE INDEX messages_alone ON messages USING btree (alone_from_at) WHERE (alone_from_at IS NOT NULL);
 CREATE INDEX messages_behind_flow_key ON messages USING btree (account_id, flow_key, due_at, seq) WHERE ((state = 'queued'::text) AND (flow_key IS NOT NULL));
@@ -320,4 +320,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (15, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (16, 0);
