@@ -52,7 +52,7 @@ import { Sink } from './http/sink.ts';
 import { openStore, storeFiles, storePlace } from './open-store.ts';
 import { Inbox } from './store/inbox.ts';
 import type { Store } from './store/store.ts';
-import { createLog, type Log, logClock, logEngine, logGone, logMisspelt } from './telemetry/log.ts';
+import { createLog, type Log, logClock, logClockOff, logEngine, logGone, logMisspelt } from './telemetry/log.ts';
 import { countEngine, countingStore, Metrics, messageCounters, showClock } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
@@ -139,6 +139,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     machine: machine.clock,
     usesStoreClock: options.world === undefined,
     onChange: logClock(log),
+    onOff: logClockOff(log),
   });
   const world: World = { clock, random: machine.random };
   const isDev = config.command === 'dev';
@@ -177,6 +178,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     areFilesGone: files.areGone(),
     isDiskLow: disk.isLow(),
     wasDiskFull: disk.wasFull(),
+    isClockOff: clock.isOff,
   });
   const refusal = () => {
     const why = whyNothingIsAccepted(facts());

@@ -144,13 +144,13 @@ export class Engine {
 
   /** Claims what is due and answers how long until more is. */
   async #claimDue(): Promise<number> {
-    const { clock } = this.#options.world;
     const { lapses } = this.#trust;
-    // What was leased to us before we were taken for dead may be somebody else's by now.
-    if (lapses !== this.#lapsesSeen) await this.#releaseUnsent();
+    // What was leased to us before we were taken for dead may be somebody else's by now; by a time that is off nothing starts.
+    const isOff = this.#options.heartbeat?.isTimeRight() === false;
+    if (isOff || lapses !== this.#lapsesSeen) await this.#releaseUnsent();
     this.#lapsesSeen = lapses;
     // The next sign of life wakes us.
-    if (!this.#isTrusted) return Number.POSITIVE_INFINITY;
+    if (isOff || !this.#isTrusted) return Number.POSITIVE_INFINITY;
     this.#recovery.mayStartAlone();
     const limits = this.#recovery.limit(this.#inFlight.free());
     this.#isClaiming = true;
@@ -167,7 +167,7 @@ export class Engine {
     const waitMs = this.#recovery.changesInMs();
     // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
     if (nextDueAt === null || claims.length >= limits.slots) return waitMs;
-    return Math.min(waitMs, Math.max(0, nextDueAt - clock.now()));
+    return Math.min(waitMs, Math.max(0, nextDueAt - this.#options.world.clock.now()));
   }
 
   #claim(limits: ClaimLimits): Promise<ClaimAnswer> {

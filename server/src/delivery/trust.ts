@@ -9,6 +9,8 @@ export interface Heartbeat {
   readonly goodForMs: number;
   /** No request may be put on the wire unless one that began less than this ago has reached the store. */
   readonly wireForMs: number;
+  /** Whether the time of this node is right enough to claim by. */
+  isTimeRight(): boolean;
   run(): Promise<number>;
 }
 

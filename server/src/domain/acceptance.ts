@@ -14,6 +14,8 @@ export interface NodeFacts {
   readonly isDiskLow: boolean;
   /** The last thing to be written found no space. What comes next is tried all the same: there may be some by then. */
   readonly wasDiskFull: boolean;
+  /** Its time does not run evenly with the clock that all nodes share. */
+  readonly isClockOff: boolean;
 }
 
 /** Why nothing may be accepted at all, or null. What is too much for one account or one moment is refused elsewhere. */
@@ -48,5 +50,7 @@ export function whyNotReady(facts: NodeFacts, isStoreThere: boolean): Problem | 
   const refusal = whyNothingIsAccepted({ ...facts, role: 'all' });
   if (refusal) return refusal;
   if (facts.wasDiskFull) return { code: 'disk_full', message: 'the disk of the server is full' };
+  if (facts.isClockOff)
+    return { code: 'clock_off', message: 'the clock of this node does not run evenly; it sends nothing' };
   return isStoreThere ? null : { code: 'store_unavailable', message: 'the store does not answer' };
 }

@@ -8,6 +8,8 @@ export const CLOCK_STEP_MS_MAX = 10_000;
 export const CLOCK_BELIEVED_AFTER_MS = 10 * 60_000;
 /** A start that finds the last kept time at most this old takes the time between for time in which nothing ran. */
 export const CLOCK_DOWN_MS_MAX = 86_400_000;
+/** A node whose time was further than this from the clock that all nodes share starts nothing until it is right again. */
+export const CLOCK_OFF_MS_MAX = 1000;
 /** While the time of order is ahead of the trusted wall clock, it goes so much slower, until the two meet. */
 const SLOWED = 15 / 16;
 /** Sums of fractions: a whole millisecond may come out a little short. */
@@ -29,6 +31,13 @@ export type ClockChange =
   | { readonly kind: 'doubted'; readonly aheadMs: number }
   /** It is believed again, and the trusted time has moved by so much. */
   | { readonly kind: 'believed'; readonly movedMs: number };
+
+/** What was found about the time of this node, held against the clock that all nodes share. */
+export type ClockOff =
+  /** It has run ahead by so much since it was last put right, or behind if negative. */
+  | { readonly kind: 'off'; readonly offMs: number }
+  /** It runs evenly again. */
+  | { readonly kind: 'right' };
 
 interface Doubt {
   /** The wall clock less the monotonic clock. */

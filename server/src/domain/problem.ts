@@ -58,6 +58,10 @@ export const PROBLEMS = {
     503,
     'The files of the store were removed or replaced while the server runs. Nothing is accepted or changed; deliveries go on.',
   ],
+  clock_off: [
+    503,
+    'The clock of this node does not run evenly with that of the database. It sends nothing until it does; others go on.',
+  ],
   deliver_only: [503, 'This node only delivers: its role is deliver. Publish to another.'],
   draining: [503, 'This node is shutting down and accepts nothing new.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;

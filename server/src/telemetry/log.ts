@@ -2,7 +2,7 @@
 
 import pino, { type Logger } from 'pino';
 import type { EngineEvent } from '../delivery/engine.ts';
-import { CLOCK_BELIEVED_AFTER_MS, type ClockChange } from '../domain/clock.ts';
+import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../domain/clock.ts';
 import { formatDurationMs } from '../domain/duration.ts';
 import { heldReason } from '../domain/recovery.ts';
 
@@ -55,6 +55,19 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
     if (told.size >= ACCOUNTS_MAX) told.clear();
     told.set(accountId, ofAccount.add(warning));
     log.warn({ account: accountId }, `a publish has a setting that means nothing: ${warning}`);
+  };
+}
+
+/** One line when the time of this node was off, and one when it runs evenly again. */
+export function logClockOff(log: Log): (change: ClockOff) => void {
+  return (change) => {
+    if (change.kind === 'right') {
+      log.info({}, 'the clock of this node runs evenly again; it claims messages');
+      return;
+    }
+    const offMs = Math.round(change.offMs);
+    const way = `${formatDurationMs(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'}`;
+    log.warn({ offMs }, `the clock of this node had run ${way} the database's; it claims nothing until it runs evenly`);
   };
 }
 

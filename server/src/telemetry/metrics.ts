@@ -192,6 +192,7 @@ export function countingStore(
 interface ShownClock {
   readonly isBelieved: boolean;
   readonly aheadMs: number;
+  readonly offMs: number;
 }
 
 /** What the node goes by, and how far the wall clock is from it. */
@@ -203,6 +204,11 @@ export function showClock(metrics: Metrics, clock: ShownClock): void {
     'postrider_clock_ahead_seconds',
     'How far the wall clock is ahead of the time that is believed.',
     () => clock.aheadMs / 1000,
+  );
+  metrics.gauge(
+    'postrider_clock_off_seconds',
+    "How far the time of this node had run ahead of the database's clock when it was last put right.",
+    () => clock.offMs / 1000,
   );
 }
 

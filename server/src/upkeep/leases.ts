@@ -17,14 +17,22 @@ const START_WITHIN_MS = NODE_TTL_MS / 2;
 /** Nothing is put on the wire so late that it could arrive after somebody else has taken it over. */
 const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
 
+/** A node whose time is off asks again so soon whether it is right. */
+const OFF_BEAT_EVERY_MS = 1000;
+
 /** Keeps the time with every sign of life. */
-export function heartbeat(store: Store, node: string, clock: Pick<ServiceClock, 'keep'>) {
+export function heartbeat(
+  store: Store,
+  node: string,
+  clock: Pick<ServiceClock, 'keep'> & Partial<Pick<ServiceClock, 'isOff'>>,
+) {
   return {
+    isTimeRight: () => clock.isOff !== true,
     goodForMs: START_WITHIN_MS,
     wireForMs: WIRE_WITHIN_MS,
     async run(): Promise<number> {
       await clock.keep((time) => store.heartbeat(node, NODE_TTL_MS, time));
-      return BEAT_EVERY_MS;
+      return clock.isOff ? OFF_BEAT_EVERY_MS : BEAT_EVERY_MS;
     },
   };
 }

@@ -1,7 +1,14 @@
 // The clock of a running service: the machine's, as domain/clock.ts believes it. It goes on from what the store has kept,
 // and with a store that several nodes share it goes by that store's clock, so that the nodes agree.
 
-import { type ClockChange, type KeptTime, reckonedAt, Timekeeper } from '../domain/clock.ts';
+import {
+  CLOCK_OFF_MS_MAX,
+  type ClockChange,
+  type ClockOff,
+  type KeptTime,
+  reckonedAt,
+  Timekeeper,
+} from '../domain/clock.ts';
 import type { HeardTime, TimeStore } from '../store/time-store.ts';
 import type { Clock } from '../world.ts';
 
@@ -14,6 +21,7 @@ export interface ServiceClockOptions {
   /** False for a test that has a time of its own, which is not the store's. */
   readonly usesStoreClock: boolean;
   readonly onChange: (change: ClockChange) => void;
+  readonly onOff?: (change: ClockOff) => void;
 }
 
 export class ServiceClock implements Clock {
@@ -22,6 +30,8 @@ export class ServiceClock implements Clock {
   readonly #keeper: Timekeeper;
   /** The clock of the store less the monotonic one; null as long as the wall clock is the machine's own. */
   #storeOffset: number | null = null;
+  /** How far the time was from the store's clock when that was last heard. */
+  #offMs = 0;
   readonly #asleepMs = () => this.#machine.asleepMs();
 
   constructor(options: ServiceClockOptions) {
@@ -85,6 +95,16 @@ export class ServiceClock implements Clock {
     return this.#keeper.isBelieved;
   }
 
+  /** How far it had run ahead of the store's clock when that was last heard; it was put right then. */
+  get offMs(): number {
+    return this.#offMs;
+  }
+
+  /** It does not run evenly with the store's clock: between two signs of life nobody knows how far it is off. */
+  get isOff(): boolean {
+    return Math.abs(this.#offMs) > CLOCK_OFF_MS_MAX;
+  }
+
   /** Whether the time is sure enough to delete by. */
   get isProven(): boolean {
     this.#read();
@@ -115,7 +135,18 @@ export class ServiceClock implements Clock {
     const nowMs = this.monotonicMs();
     if (shownAt === null || !this.#options.usesStoreClock) return;
     if (this.#storeOffset !== null && nowMs - askedMs > ANSWER_MS_MAX) return;
-    this.#storeOffset = reckonedAt(this.#wallAt(nowMs), shownAt, nowMs - askedMs) - nowMs;
+    const reckoned = this.#wallAt(nowMs);
+    const right = reckonedAt(reckoned, shownAt, nowMs - askedMs);
+    // Before the first answer, it was the machine's clock, by which nothing was done.
+    if (this.#storeOffset !== null) this.#noteOff(reckoned - right);
+    this.#storeOffset = right - nowMs;
+  }
+
+  #noteOff(offMs: number): void {
+    const wasOff = this.isOff;
+    this.#offMs = offMs;
+    if (this.isOff && !wasOff) this.#options.onOff?.({ kind: 'off', offMs });
+    else if (wasOff && !this.isOff) this.#options.onOff?.({ kind: 'right' });
   }
 
   #tell(change: ClockChange | null): void {

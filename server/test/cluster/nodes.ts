@@ -66,16 +66,17 @@ export class Nodes {
   /** One after the other: the first one is told the token. */
   async start(count: number, ...flags: string[]): Promise<Node[]> {
     const nodes: Node[] = [];
-    for (let number = 0; number < count; number += 1) {
-      const started = startProcess(
-        this.#t,
-        [...SERVE, '--log-level', 'error', '--store', this.#url, ...flags],
-        this.#env,
-      );
-      const { api, token } = await started.ready();
-      this.#token ??= token ?? null;
-      nodes.push(new Node(started, api, this.#token!));
-    }
+    for (let number = 0; number < count; number += 1) nodes.push(await this.startOne({}, ...flags));
     return nodes;
+  }
+
+  async startOne(env: Readonly<Record<string, string>>, ...flags: string[]): Promise<Node> {
+    const started = startProcess(this.#t, [...SERVE, '--log-level', 'error', '--store', this.#url, ...flags], {
+      ...this.#env,
+      ...env,
+    });
+    const { api, token } = await started.ready();
+    this.#token ??= token ?? null;
+    return new Node(started, api, this.#token!);
   }
 }

@@ -2,6 +2,7 @@
 // do.
 
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { get } from 'node:http';
 import { after, before, suite, test } from 'node:test';
 import { type Cleanup, startReceiver } from '../http/receiver.ts';
@@ -9,6 +10,8 @@ import { waitFor } from '../http/wait.ts';
 import { type Node, Nodes } from './nodes.ts';
 
 const NODES = 3;
+const [library] = globSync('/usr/lib/**/faketime/libfaketimeMT.so.1');
+const AHEAD = { LD_PRELOAD: library ?? '', FAKETIME: '+1.5', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
 const CHANNEL = 'postrider public';
 
 suite('three nodes over one database', () => {
@@ -18,7 +21,8 @@ suite('three nodes over one database', () => {
   let nodes: Node[];
   before(async () => {
     all = await Nodes.onNewDatabase(cleanup);
-    nodes = await all.start(NODES);
+    // The wall clock of one of them is ahead, where the machine has what it takes to show it so.
+    nodes = [...(await all.start(NODES - 1)), await all.startOne(library === undefined ? {} : AHEAD)];
   });
   after(async () => {
     for (const end of ends) await end();
@@ -57,6 +61,18 @@ suite('three nodes over one database', () => {
       const gapMs = later - (at[index - 5] ?? Number.NEGATIVE_INFINITY);
       assert.ok(gapMs > 1000, `number ${index} came ${Math.round(gapMs)} ms after the fifth before it`);
     }
+  });
+
+  test('hold a rate although the clock of one of them is 1.5 s ahead', async (t) => {
+    const receiver = await startReceiver(t);
+    const headers = { 'Service-Flow-Control-Key': 'skewed', 'Service-Flow-Control-Value': 'rate=5' };
+    const startedMs = performance.now();
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all(nodes.slice(1).map((node) => node.published(receiver.url, { headers })));
+    }
+    await receiver.received(20);
+    // Four periods of a second: three of them are over before the last begins.
+    assert.ok(performance.now() - startedMs > 2900, `20 within ${Math.round(performance.now() - startedMs)} ms`);
   });
 
   test('take a deduplication id for one message, whoever is asked', async (t) => {

@@ -10,6 +10,7 @@ const WELL: NodeFacts = {
   areFilesGone: false,
   isDiskLow: false,
   wasDiskFull: false,
+  isClockOff: false,
 };
 
 const REASONS: readonly (readonly [facts: Partial<NodeFacts>, code: string])[] = [
@@ -36,6 +37,12 @@ test('a node whose store does not answer, or had no space for the last message, 
   const full = { ...WELL, wasDiskFull: true };
   assert.equal(whyNotReady(full, true)?.code, 'disk_full');
   assert.equal(whyNothingIsAccepted(full), null, 'the next one is tried: there may be space by then');
+});
+
+test('a node whose time is off is not ready, and accepts what comes all the same', () => {
+  const off = { ...WELL, isClockOff: true };
+  assert.equal(whyNotReady(off, true)?.code, 'clock_off');
+  assert.equal(whyNothingIsAccepted(off), null);
 });
 
 test('a node that only delivers accepts nothing, and is ready for what it does', () => {

@@ -63,6 +63,8 @@ class Node {
   readonly store: Store;
   readonly engine: Engine;
   isStoreAway = false;
+  /** It does not run evenly with the clock that all nodes share. */
+  isTimeOff = false;
   /** What an answer of the store waits for. */
   beforeReply: () => Promise<void> = async () => {};
   /** What was wrong, as the engine observed it. */
@@ -98,13 +100,23 @@ class Node {
       tiers: DEFAULT_TIERS,
       style: { headerPrefix: 'Postrider-', userAgent: 'test' },
       limits: { concurrency, accountConcurrency: 100, hostConcurrency: 100, bodyBytes: 1_000_000 },
-      heartbeat: heartbeat(this.store, NODE, { keep: async (keep) => void (await keep(KEPT)) }),
+      heartbeat: heartbeat(this.store, NODE, this.#time()),
       upkeep: () => [],
       fireSchedules: async () => null,
       observe: (event) => {
         if (event.kind === 'trouble') this.troubles.push(event.error);
       },
     });
+  }
+
+  #time() {
+    const isOff = () => this.isTimeOff;
+    return {
+      keep: async (keep: (time: typeof KEPT) => Promise<unknown>) => void (await keep(KEPT)),
+      get isOff() {
+        return isOff();
+      },
+    };
   }
 
   makeId: NewId = (prefix) => this.newId(prefix);
@@ -165,6 +177,20 @@ test('a stop waits for the attempts under way and settles them, even if the stor
   await node.advance(1000);
   await stopping;
   assert.equal(await node.stateOf('msg_a'), 'delivered');
+});
+
+test('while its time is off, a node claims nothing and is leased nothing; when it is right, it goes on', async () => {
+  const node = new Node(10);
+  await node.start();
+  node.isTimeOff = true;
+  await node.advance(5000);
+  await node.accept(message('msg_a'));
+  await node.advance(1000);
+  assert.equal(node.sender.sent.length, 0);
+  assert.deepEqual(node.claimedLeases(), []);
+  node.isTimeOff = false;
+  await node.advance(5000);
+  assert.equal(node.sender.sent.length, 1);
 });
 
 test('a stop comes to an end although the store stays away', async () => {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CLOCK_BELIEVED_AFTER_MS, type ClockChange } from '../../src/domain/clock.ts';
+import { CLOCK_BELIEVED_AFTER_MS, CLOCK_OFF_MS_MAX, type ClockChange, type ClockOff } from '../../src/domain/clock.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
@@ -55,6 +55,37 @@ test('with the clock of the store, what the machine shows does not matter', asyn
   await clock.keep(async () => ({ kept: null, wallAt: shownAt }));
   assert.equal(clock.now(), NOW + 5520);
   assert.deepEqual(changes, []);
+});
+
+test('a node whose time runs off may not claim until it is right again, and asks soon', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  const told: ClockOff[] = [];
+  const machine = new ManualClock(NOW);
+  const clock = new ServiceClock({
+    machine,
+    usesStoreClock: true,
+    onChange: () => {},
+    onOff: (change) => told.push(change),
+  });
+  let shownAt = NOW;
+  await clock.begin({ storedTime: async () => ({ ...(await store.storedTime()), wallAt: shownAt }) });
+  const beating = heartbeat({ ...store, heartbeat: async () => ({ kept: null, wallAt: shownAt }) }, 'nod_a', clock);
+  const beat = (passedMs: number, shownPassedMs: number) => {
+    machine.advance(passedMs);
+    shownAt += shownPassedMs;
+    return beating.run();
+  };
+  assert.equal(await beat(5000, 5000 - CLOCK_OFF_MS_MAX), 5000, 'just within the bound');
+  assert.ok(beating.isTimeRight());
+  assert.equal(await beat(5000, 3500), 1000, 'it asks again soon');
+  assert.ok(!beating.isTimeRight());
+  assert.equal(clock.offMs, 1500);
+  await beat(1000, 3000);
+  assert.ok(!beating.isTimeRight(), 'behind is off as well');
+  assert.equal(await beat(1000, 1000), 5000);
+  assert.ok(beating.isTimeRight());
+  assert.deepEqual(told, [{ kind: 'off', offMs: 1500 }, { kind: 'right' }]);
 });
 
 test('nothing is deleted while the time is not proven', async () => {
