@@ -237,6 +237,17 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW, { ...few, accountsBusy: busy })).length, 0);
     });
 
+    test('a host whose first message is too large for now keeps the other hosts of its account waiting for one claim at most', async ({
+      a,
+    }) => {
+      const large = message({ host: 'a.example:443', body: new Uint8Array(KIB * 50) });
+      const small = message({ host: 'b.example:443' });
+      await a.store.accept([large, small], NOW);
+      const few = { bytes: 10, accountMax: 1 };
+      const first = await a.claimedIds(NOW, few);
+      assert.deepEqual([...first, ...(await a.claimedIds(NOW, few))], [small.id]);
+    });
+
     test('many hosts of one account are looked at a part at a time, and all in the end', async ({ a }) => {
       const many = Array.from({ length: 700 }, (_, index) => message({ host: `h${index}.example:443` }));
       await a.store.accept(many, NOW);
