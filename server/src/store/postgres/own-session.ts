@@ -35,9 +35,14 @@ export async function backendPid(client: pg.ClientBase): Promise<number> {
  * a pooler with sessions to spare may show it by chance. What one says is heard by the other, while that does nothing,
  * only if its session stays with it.
  */
-export async function requireOwnSessions(one: pg.ClientBase, other: pg.ClientBase, timers: Clock): Promise<void> {
+export async function requireOwnSessions(
+  one: pg.ClientBase,
+  other: pg.ClientBase,
+  timers: Clock,
+  msMax = ACQUIRE_MS_MAX,
+): Promise<void> {
   const clients = [one, other] as const;
-  const soon = <T>(answer: Promise<T>) => within(answer, ACQUIRE_MS_MAX, timers);
+  const soon = <T>(answer: Promise<T>) => within(answer, msMax, timers);
   const pids: [number, number] = [await soon(backendPid(one)), await soon(backendPid(other))];
   for (const turn of TURNS) {
     if (pids[0] === pids[1]) throw new SharedSession('two connections have the same server process');
