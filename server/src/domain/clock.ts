@@ -126,7 +126,8 @@ export class Timekeeper {
     this.#order = Math.max(trustedAt, kept ? kept.orderAt + Math.max(0, passedMs) * SLOWED : 0, newestAt ?? 0);
     if (wasDown && downMs > CLOCK_BELIEVED_AFTER_MS) this.#provenFromMs = monotonicMs + CLOCK_BELIEVED_AFTER_MS;
     if (!kept || Math.abs(this.aheadMs) <= CLOCK_STEP_MS_MAX) return null;
-    const doubtedMs = wasDown ? kept.doubtedMs + Math.max(0, downMs) : 0;
+    // Only what this service has seen counts: how long it was down, the clock that is doubted says itself.
+    const doubtedMs = wasDown ? kept.doubtedMs : 0;
     this.#doubt = { offset: this.#wallOffset, sinceMs: monotonicMs - doubtedMs };
     return { kind: 'doubted', aheadMs: this.aheadMs };
   }

@@ -219,12 +219,23 @@ describe('a start', () => {
     const machine = new Machine();
     machine.pass(MINUTE);
     machine.jump(-HOUR);
-    for (let start = 0; start < 11; start += 1) {
+    for (let start = 0; start < 12; start += 1) {
       machine.pass(50 * SECOND);
       machine.restart(10 * SECOND);
     }
     machine.pass(SECOND);
     assert.equal(machine.trustedAt, machine.wallAt);
+  });
+
+  test('does not believe a doubted clock for what it shows: set ten minutes further while nothing ran, it is as doubtful', () => {
+    const machine = new Machine();
+    machine.pass(MINUTE);
+    const right = machine.wallAt;
+    machine.jump(10 * DAY);
+    machine.restart(SECOND, 11 * MINUTE);
+    machine.pass(MINUTE);
+    assert.equal(machine.keeper.isBelieved, false);
+    assert.ok(machine.trustedAt < right + DAY);
   });
 
   test('stands behind the newest time of the store, kept or not', () => {
