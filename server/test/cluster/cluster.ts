@@ -1,5 +1,6 @@
 // Three real nodes over one real PostgreSQL, each with a network of its own to it, under the load of the crash tests.
 
+import { globSync } from 'node:fs';
 import type { Target } from '../crash/publishers.ts';
 import { ServerProcess } from '../crash/server-process.ts';
 import { stopInGoodOrder, Trial, until } from '../crash/trial.ts';
@@ -14,12 +15,24 @@ const ANSWER_MS_MAX = 3000;
 /** Slow receivers: whatever happens to a node, it has something in flight. */
 const DELIVERY_MS_MAX = 150;
 
-const OPTIONS = { answerMsMax: ANSWER_MS_MAX, mayComeLate: true, deliveryMsMax: DELIVERY_MS_MAX };
+const OPTIONS = { answerMsMax: ANSWER_MS_MAX, mayComeLate: true, deliveryMsMax: DELIVERY_MS_MAX, isPaced: true };
+
+/** Short, so that a drain whose database is away is over within a run; every attempt here is much shorter. */
+export const DRAIN_MS = 3000;
+
+const [fakeTime] = globSync('/usr/lib/**/faketime/libfaketimeMT.so.1');
+/** For the process of a node whose wall clock is ahead; null where the machine has not what it takes to show it so. */
+export const AHEAD: Readonly<Record<string, string>> | null =
+  fakeTime === undefined ? null : { LD_PRELOAD: fakeTime, FAKETIME: '+1.5', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
 
 export interface Takeover {
   readonly fault: string;
   readonly claims: number;
   readonly ms: number;
+  /** Of these, while there was no node that nothing was done to: nobody was there to take over. */
+  readonly nobodyMs: number;
+  /** The last of them, as it stood when it was last seen untouched. */
+  readonly last: string;
 }
 
 /** A place in the cluster: the process in it changes, its network stays. */
@@ -28,14 +41,18 @@ export class ClusterNode {
   readonly proxy: TcpProxy;
   /** A fault is at work on it: no other one chooses it meanwhile. */
   isBusy = false;
+  /** It is gone, stands still or has no database, or had no chance yet to say that it lives again. */
+  isAtFault = false;
   /** Null while there is no process that could be asked. */
   target: Target | null = null;
   #server: ServerProcess | null = null;
   #id = '';
+  readonly #env: Readonly<Record<string, string>>;
 
-  constructor(name: string, proxy: TcpProxy) {
+  constructor(name: string, proxy: TcpProxy, env: Readonly<Record<string, string>>) {
     this.name = name;
     this.proxy = proxy;
+    this.#env = env;
   }
 
   get server(): ServerProcess {
@@ -51,9 +68,11 @@ export class ClusterNode {
   async boot(database: URL, port: number, trial: Trial, tables: StoreTables): Promise<void> {
     const url = new URL(database);
     url.port = String(this.proxy.port);
-    this.#server = new ServerProcess(['--store', url.href, '--port', String(port)]);
+    const flags = ['--store', url.href, '--port', String(port), '--drain', `${DRAIN_MS}ms`];
+    this.#server = new ServerProcess(flags, this.#env);
     this.target = await trial.targetOf(this.#server);
     this.#id = await tables.nodeAt(`127.0.0.1:${port}`);
+    this.isAtFault = false;
   }
 }
 
@@ -67,6 +86,8 @@ export class Cluster {
   readonly deaths: string[] = [];
   /** What the nodes said about errors. */
   readonly logs: string[] = [];
+  /** Something is on its way to the database that must find it there: it is not restarted meanwhile. */
+  isHolding = false;
   readonly #database: URL;
   readonly #watches: Promise<void>[] = [];
 
@@ -78,14 +99,18 @@ export class Cluster {
     this.#database = database;
   }
 
-  /** Runs `work` and clears up behind it, however it ends. */
-  static async run<T>(seed: number, work: (cluster: Cluster) => Promise<T>): Promise<T> {
+  /** Runs `work` and clears up behind it, however it ends. `isSkewed`: the clock of the last node is ahead. */
+  static async run<T>(
+    { seed, isSkewed }: { readonly seed: number; readonly isSkewed: boolean },
+    work: (cluster: Cluster) => Promise<T>,
+  ): Promise<T> {
     const postgres = await PostgresServer.start();
     const proxies = await Promise.all(NAMES.map(() => TcpProxy.start(postgres.port)));
     try {
       const database = new URL(postgres.url(await postgres.createEmptyDatabase()));
       const inTrial = async (trial: Trial) => {
-        const nodes = NAMES.map((name, index) => new ClusterNode(name, proxies[index]!));
+        const envOf = (index: number) => (isSkewed && index === NAMES.length - 1 ? (AHEAD ?? {}) : {});
+        const nodes = NAMES.map((name, index) => new ClusterNode(name, proxies[index]!, envOf(index)));
         const cluster = new Cluster(trial, postgres, database, nodes);
         for (const node of nodes) await cluster.boot(node);
         return work(cluster);
@@ -121,11 +146,19 @@ export class Cluster {
   watchTakeover(fault: string, claims: readonly NodeClaim[], sinceMs: number): Promise<void> {
     if (claims.length === 0) return Promise.resolve();
     const watch = async () => {
+      let [nobodyMs, lookedMs, last] = [0, performance.now(), ''];
       await until(
-        async () => (await this.tables.untouched(claims)).length === 0,
+        async () => {
+          const left = await this.tables.untouched(claims);
+          const nowMs = performance.now();
+          if (this.nodes.every(({ isAtFault }) => isAtFault)) nobodyMs += nowMs - lookedMs;
+          lookedMs = nowMs;
+          last = left[0] ?? last;
+          return left.length === 0;
+        },
         () => `${fault}: not all of its ${claims.length} claims were taken over`,
       );
-      this.takeovers.push({ fault, claims: claims.length, ms: performance.now() - sinceMs });
+      this.takeovers.push({ fault, claims: claims.length, ms: performance.now() - sinceMs, nobodyMs, last });
     };
     const watching = watch();
     watching.catch(() => {}); // told by `finish`, unless the run has failed before

@@ -12,19 +12,21 @@ import { type Probed, Prober } from './prober.ts';
 import type { NodeClaim } from './store-tables.ts';
 
 /** Longer than the lease. */
-const LONG_MS = { least: NODE_TTL_MS + 2000, most: NODE_TTL_MS + 5000 };
+export const LONG_MS = { least: NODE_TTL_MS + 2000, most: NODE_TTL_MS + 5000 };
 /** So short that no lease can run out, though the last sign of life may be five seconds old. */
 const SHORT_MS = { least: 1000, most: 3500 };
 /** What the database does for a node that stands still is over by then, and no lease has run out yet. */
-const SETTLED_MS = 1000;
+export const SETTLED_MS = 1000;
 /** A node with less left when the database is back may be taken for dead before it is heard of again. */
 const LIFE_MS_MIN = 3000;
-const SAMPLE_MS = 100;
+export const SAMPLE_MS = 100;
 const BEATEN_MS_MIN = NODE_TTL_MS - 4000;
 
 export interface FaultRecord {
   readonly name: string;
   readonly inFlight: number;
+  /** What was not as promised while it went on. */
+  readonly problems?: readonly string[];
   /** How the nodes behaved that lost the database, and how soon they were well again. */
   readonly probed?: Probed;
   readonly isOutage?: boolean;
@@ -115,7 +117,7 @@ const OUTCOMES: ReadonlyMap<number, Cancel['outcome']> = new Map([
 export const restartPostgres: Fault = async (cluster, node, chance) => {
   const { postgres, nodes, freeNodes } = cluster;
   const asked = [node, ...freeNodes];
-  for (const each of asked) each.isBusy = true;
+  for (const each of asked) each.isBusy = each.isAtFault = true;
   const downMs = chance.between(SHORT_MS.least, SHORT_MS.most);
   await postgres.stopImmediate();
   for (const { proxy } of nodes) proxy.refuse();
@@ -191,7 +193,7 @@ export const rollingRestart: Fault = async (cluster, first) => {
   cluster.trial.noteFault('stop', []);
   for (const node of [first, ...cluster.nodes.filter((each) => each !== first)]) {
     if (node !== first && node.isBusy) continue;
-    node.isBusy = true;
+    node.isBusy = node.isAtFault = true;
     await stopInGoodOrder(node.server);
     node.target = null;
     await cluster.boot(node);
@@ -209,7 +211,7 @@ async function brokenOff(cluster: Cluster, node: ClusterNode, name: string): Pro
 }
 
 /** What may be taken over from nodes that were not heard of for too long; none, as long as an outage is short. */
-async function noteLapsed(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<number> {
+export async function noteLapsed(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<number> {
   const lives = await cluster.tables.lives();
   const lapsed = nodes.filter(({ id }) => (lives.find((life) => life.id === id)?.leftMs ?? 0) < LIFE_MS_MIN);
   const claims = lapsed.length > 0 ? await cluster.tables.claims(lapsed.map(({ id }) => id)) : [];
@@ -244,7 +246,7 @@ async function cutOffDuring(
 }
 
 /** The next fault must not meet a node that had no chance yet to say that it lives. */
-async function beaten(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<void> {
+export async function beaten(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<void> {
   await until(
     async () => {
       const lives = await cluster.tables.lives();
@@ -253,6 +255,7 @@ async function beaten(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<
     () => `${nodes.map(({ name }) => name).join(', ')}: not heard of again`,
     NODE_TTL_MS,
   );
+  for (const node of nodes) node.isAtFault = false;
 }
 
 function running(nodes: readonly ClusterNode[]) {

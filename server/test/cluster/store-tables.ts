@@ -45,10 +45,13 @@ export class StoreTables {
     );
   }
 
-  /** Which of these claims stand as they did: their node has not settled them, and nobody else has taken them up. */
+  /**
+   * Which of these claims stand as they did, in words: their node has not settled them, and nobody else has taken them
+   * up.
+   */
   async untouched(claims: readonly NodeClaim[]): Promise<string[]> {
-    const rows = await this.query<{ messageId: string }>(
-      `SELECT m.id AS "messageId"
+    const rows = await this.query<{ messageId: string; state: string; interrupted: number; attempts: number }>(
+      `SELECT m.id AS "messageId", m.state, m.interrupted, m.attempts
          FROM messages m JOIN unnest($1::text[], $2::text[], $3::int[], $4::int[]) AS c (id, lease, attempts, interrupted)
            ON m.id = c.id
          WHERE m.ended_at IS NULL AND NOT (m.state = 'claimed' AND m.lease <> c.lease)
@@ -60,12 +63,21 @@ export class StoreTables {
         claims.map(({ interrupted }) => interrupted),
       ],
     );
-    return rows.map(({ messageId }) => messageId);
+    return rows.map(
+      ({ messageId, state, interrupted, attempts }) =>
+        `${messageId} ${state} after ${attempts} attempts, cut off ${interrupted} times in a row`,
+    );
   }
 
   async countOpen(): Promise<number> {
     const [row] = await this.query<{ open: number }>('SELECT count(*) AS open FROM messages WHERE ended_at IS NULL');
     return row!.open;
+  }
+
+  /** The messages that were first due before. */
+  async dueBefore(at: number): Promise<string[]> {
+    const rows = await this.query<{ id: string }>('SELECT id FROM messages WHERE first_due_at < $1', [at]);
+    return rows.map(({ id }) => id);
   }
 
   lives(): Promise<NodeLife[]> {

@@ -29,7 +29,13 @@ export interface PublisherOptions {
    * works on it. Without, an answer is missing only because the server is gone.
    */
   readonly mayComeLate?: boolean;
+  /** One more client, whose messages are all under a flow key with a rate, and of which some always wait. */
+  readonly isPaced?: boolean;
 }
+
+/** Messages a second under the flow key. */
+export const PACED_RATE = 2;
+export const PACED_PATH = '/ok/paced';
 
 /** What came of one request; `unreached`: nothing was asked at all. */
 type Answer = { readonly status: number; readonly text: string } | 'broken' | 'late' | 'unreached';
@@ -85,7 +91,8 @@ export class Publishers {
     this.#mark = mark;
     this.#options = options;
     this.#probes = new AskMaker('probe', receiver.url, new Chance(seed));
-    this.#loops = Object.entries(WAYS).map(([name, way], index) =>
+    const ways = { ...WAYS, ...(options.isPaced && { paced: (maker: AskMaker) => maker.paced() }) };
+    this.#loops = Object.entries(ways).map(([name, way], index) =>
       this.#run(way, new AskMaker(name, receiver.url, new Chance(seed * 31 + index)), index),
     );
   }
@@ -232,6 +239,19 @@ class AskMaker {
     const call = queue === null ? 'publish' : `enqueue/${queue}`;
     const { headers, body } = element;
     return { path: `/v2/${call}/${element.destination}`, headers, body, messages: [expected(element)] };
+  }
+
+  paced(): Ask {
+    const { 'Service-Delay': _, ...headers } = this.#element(null, '').headers;
+    const body = `paced ${this.#made}`;
+    const control = { 'Service-Flow-Control-Key': 'paced', 'Service-Flow-Control-Value': `rate=${PACED_RATE}` };
+    const element = { destination: this.#url + PACED_PATH, queue: null, headers: { ...headers, ...control }, body };
+    return {
+      path: `/v2/publish/${element.destination}`,
+      headers: element.headers,
+      body,
+      messages: [expected(element)],
+    };
   }
 
   fanOut(): Ask {

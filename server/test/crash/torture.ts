@@ -24,8 +24,9 @@ npm run torture -- interruptions         5,000 open messages, and 200 kills, 30 
                                          --only kills, and --store for a database in place of a directory
 npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one
 npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
-npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes, restarts, a broken network;
-                                         or --repeat 20 for so many runs of about a minute
+npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes with and without cancels,
+                                         restarts, a broken network, late commits, drains without the database, a
+                                         clock that is ahead, thousands of schedules; or --repeat 20 for so many runs of about a minute
 npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: what the others
                                          feel, against the same time without it, and the memory of the server: more than
                                          700 MB is a failure; on PostgreSQL with --on postgres
@@ -192,13 +193,18 @@ function diskFaults(wanted: number, seed: number): Promise<number> {
 /** One line for every run: they are few, and each tells something. */
 function clusters(runs: number, minutesMax: number, seed: number): Promise<number> {
   const tally = new Tally();
+  const kinds = new Tally();
   const run: Round = async ({ folder, seed: runSeed }) => {
     const report = await clusterCampaign({ seed: runSeed });
+    for (const [kind, count] of Object.entries(report.counts)) kinds.add(kind, count);
     tally.add('runs');
     tally.add('faults', report.faults.length);
     tally.add('messages', report.history.stored.length);
     tally.add('extra arrivals', report.extraArrivals);
-    for (const { ms } of report.takeovers) tally.most('ms to take over at most', ms);
+    for (const { ms, nobodyMs } of report.takeovers) {
+      tally.most('ms to take over at most', ms);
+      tally.most('ms of that with a healthy node at most', ms - nobodyMs);
+    }
     for (const { probed, isOutage } of report.faults) {
       if (isOutage) tally.most('ms to refuse at most', probed!.refusedMsMax);
       if (probed) tally.most('ms until well at most', probed.wellMs);
@@ -207,7 +213,9 @@ function clusters(runs: number, minutesMax: number, seed: number): Promise<numbe
     else process.stdout.write(`seed ${runSeed}: ${tally}\n`);
     return [...report.problems];
   };
-  return campaign('runs', runs, seed, tally, run, minutesMax);
+  return campaign('runs', runs, seed, tally, run, minutesMax).finally(() => {
+    process.stdout.write(`Of each fault: ${kinds}\n`);
+  });
 }
 
 /** On a directory of its own, or on a database server of its own. */
