@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import type { Config } from './config.ts';
 import type { NodeAbout } from './domain/node.ts';
 import { changingInTurn } from './store/changes-in-turn.ts';
+import { type AtOnce, inTurn } from './store/in-turn.ts';
 import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
 import { openMoveTarget } from './store/postgres/move.ts';
 import { openPostgresStore, shown } from './store/postgres/open.ts';
-import { readingInTurn } from './store/read-line.ts';
+import { DATABASE_AT_ONCE } from './store/postgres/pool.ts';
 import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
 import { DATABASE_FILE, OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
@@ -36,16 +37,14 @@ export interface OpenStoreOptions {
   readonly onOutdated?: ((why: string) => void) | undefined;
 }
 
-/** The reader of a file is one thread: it does one thing after the other. */
-const FILE_READS_AT_ONCE = 1;
-/** Half of the connections for reading: the others are for what every request asks, such as its token. */
-const DATABASE_READS_AT_ONCE = 2;
+/** The reader of a file is one thread; what writes it has accounts take turns by itself. */
+const FILE_AT_ONCE: AtOnce = { lists: 1, lookUps: null, changes: null };
 
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<Store> {
-  return readingInTurn(
-    await openAdapter(config, options),
-    config.store === null ? FILE_READS_AT_ONCE : DATABASE_READS_AT_ONCE,
-  );
+  const store = await openAdapter(config, options);
+  if (config.store === null) return inTurn(store, FILE_AT_ONCE);
+  // Who waits for a change of its own account does not wait in the line of all.
+  return changingInTurn(inTurn(store, DATABASE_AT_ONCE));
 }
 
 async function openAdapter(config: Config, options: OpenStoreOptions): Promise<Store> {
@@ -53,7 +52,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
   // A disk or a database answers in real time, whatever time a test has for the messages.
   const timers = systemWorld().clock;
   if (config.store !== null) {
-    const store = await openPostgresStore({
+    return openPostgresStore({
       url: config.store,
       node,
       timers,
@@ -62,7 +61,6 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
       about,
       onOutdated,
     });
-    return changingInTurn(store);
   }
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
   const onFound = (found: StartCheck) => logFound(log, found, config.data);

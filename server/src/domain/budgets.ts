@@ -2,6 +2,7 @@
 // it. docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
 
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';
+import { DATABASE_BUDGETS } from './database-budgets.ts';
 import { SINK_BUDGETS } from './sink-budgets.ts';
 
 /** Bodies of attempts under way up to this size are not counted: they come to little, and never wait for large ones. */
@@ -191,6 +192,7 @@ export const BUDGETS = budgets({
     node: 64 * MIB,
     beyond: 'the read waits; a caller that does not read is disconnected',
   },
+  ...DATABASE_BUDGETS,
   logBytes: {
     what: 'Write-ahead log of SQLite: a read under way keeps it from being emptied, so that it grows with what is written meanwhile',
     unit: 'bytes',

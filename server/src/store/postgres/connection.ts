@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Clock } from '../../world.ts';
 import { typeParsers } from './database.ts';
 
-/** How long to wait for a free connection, for a new one, or for its settings. */
+/** How long to wait for a new connection, or for its settings. */
 export const ACQUIRE_MS_MAX = 1500;
 
 export type Settings = ReadonlyMap<string, string>;

@@ -3,7 +3,9 @@
 // off, and it is tried again until it answers. Nothing needs a restart.
 
 import pg from 'pg';
+import { nodeMax } from '../../domain/budgets.ts';
 import type { Clock } from '../../world.ts';
+import { AccountLine } from '../account-line.ts';
 import { StoreUnavailable } from '../store.ts';
 import { ACQUIRE_MS_MAX, ADDING, clientConfig, destroy, type Settings, setUp, WRITING, within } from './connection.ts';
 import { Database } from './database.ts';
@@ -11,10 +13,18 @@ import { CommitInDoubt, committing, isConflict, isLost, isNotOurs, toStoreError 
 import { WRITER_NAME } from './journal.ts';
 import { backendPid, requireOwnSessions, SharedSession } from './own-session.ts';
 
-const WRITERS_MAX = 7;
+/** How many connections accounts have at once. The others of each kind are for what the node does by itself. */
+export const DATABASE_AT_ONCE = {
+  lists: nodeMax('databaseLists'),
+  lookUps: nodeMax('databaseLookUps'),
+  changes: nodeMax('databaseChanges'),
+};
+/** Accepts in line, settlements, claims, and what tidies up. */
+const WRITERS_MAX = DATABASE_AT_ONCE.changes + 4;
 /** One statement at a time. */
 const ADDERS_MAX = 1;
-const READERS_MAX = 4;
+/** Tokens, the bodies of what was claimed, and what tidies up. */
+const READERS_MAX = DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2;
 const PING_EVERY_MS = 300;
 /** Away, if for so long neither the ping nor anything else was answered. */
 const SILENCE_MS_MAX = 800;
@@ -47,9 +57,23 @@ class CutOff extends Error {
 
 type Role = 'writers' | 'adders' | 'readers' | 'heartbeat';
 
+const MAX: Readonly<Record<Role, number>> = {
+  writers: WRITERS_MAX,
+  adders: ADDERS_MAX,
+  readers: READERS_MAX,
+  heartbeat: 1,
+};
+
+function newLines(): Record<Role, AccountLine> {
+  const line = (role: Role) => new AccountLine(MAX[role]);
+  return { writers: line('writers'), adders: line('adders'), readers: line('readers'), heartbeat: line('heartbeat') };
+}
+
 export class Pool {
   readonly #options: PoolOptions;
   #pools: Record<Role, pg.Pool>;
+  /** In front of them: who waits for one that is in use waits for others' work, which says nothing about the database. */
+  #lines = newLines();
   /** Every connection there is, so that those that hang can be cut off. */
   readonly #clients = new Set<pg.ClientBase>();
   /** Their server processes: no two connections may have the same. */
@@ -144,7 +168,16 @@ export class Pool {
   }
 
   async #use<T>(role: Role, work: (database: Database) => Promise<T>): Promise<T> {
+    this.#refuseIfAway();
+    return this.#lines[role].run('', () => this.#useNow(role, work));
+  }
+
+  #refuseIfAway(): void {
     if (this.#isAway) throw new StoreUnavailable('unavailable', 'The database does not answer.');
+  }
+
+  async #useNow<T>(role: Role, work: (database: Database) => Promise<T>): Promise<T> {
+    this.#refuseIfAway();
     let client: pg.PoolClient;
     try {
       client = await this.#pools[role].connect();
@@ -168,7 +201,7 @@ export class Pool {
 
   #open(): Record<Role, pg.Pool> {
     const { url, timers } = this.#options;
-    const open = (name: string, max: number, settings: Settings = new Map()) => {
+    const open = (name: string, role: Role, settings: Settings = new Map()) => {
       // The hook is waited for, which its type does not say; when it rejects, the connection is closed.
       const onConnect = async (client: pg.ClientBase): Promise<void> => {
         // One that breaks while somebody has it, but between two of its statements, tells nobody else; and an error that
@@ -178,17 +211,17 @@ export class Pool {
         client.on('end', () => this.#forget(client));
         this.#notePid(client, await setUp(client, { url, name, settings, timers }));
       };
-      const pool = new pg.Pool({ ...clientConfig(url, name), max, idleTimeoutMillis: 30_000, onConnect });
+      const pool = new pg.Pool({ ...clientConfig(url, name), max: MAX[role], idleTimeoutMillis: 30_000, onConnect });
       pool.on('remove', (client) => this.#forget(client));
       // Of a connection nobody uses: the pool has dropped it, and whoever wants one gets another.
       pool.on('error', () => {});
       return pool;
     };
     return {
-      writers: open(WRITER_NAME, WRITERS_MAX, WRITING),
-      adders: open(WRITER_NAME, ADDERS_MAX, ADDING),
-      readers: open('postrider reader', READERS_MAX),
-      heartbeat: open('postrider heartbeat', 1),
+      writers: open(WRITER_NAME, 'writers', WRITING),
+      adders: open(WRITER_NAME, 'adders', ADDING),
+      readers: open('postrider reader', 'readers'),
+      heartbeat: open('postrider heartbeat', 'heartbeat'),
     };
   }
 
@@ -285,6 +318,8 @@ export class Pool {
     this.#clients.clear();
     this.#pids.clear();
     this.#pools = this.#open();
+    // Those that wait in the old ones are refused as soon as what they wait for is cut off.
+    this.#lines = newLines();
     for (const client of clients) destroy(client);
     for (const pool of pools) void pool.end().catch(() => {});
     void this.#comeBack();

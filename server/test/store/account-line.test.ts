@@ -1,8 +1,8 @@
-// Reads in turn: one account's wait behind each other, and another account's waits for one of them at most.
+// Work in turn: one account's wait behind each other, and another account's waits for one of them at most.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReadLine } from '../../src/store/read-line.ts';
+import { AccountLine } from '../../src/store/account-line.ts';
 
 /** Reads that end when the test says so, in the order in which they were started. */
 class Reads {
@@ -24,7 +24,7 @@ class Reads {
 }
 
 test('of many reads that wait, accounts come one after the other', async () => {
-  const line = new ReadLine(1);
+  const line = new AccountLine(1);
   const reads = new Reads();
   const results = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => line.run(name[0]!, reads.read(name)));
   for (const name of ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']) {
@@ -35,7 +35,7 @@ test('of many reads that wait, accounts come one after the other', async () => {
 });
 
 test('one that comes behind a thousand of another account is next', async () => {
-  const line = new ReadLine(1);
+  const line = new AccountLine(1);
   const reads = new Reads();
   for (let n = 0; n < 1000; n += 1) void line.run('a', reads.read(`a${n}`));
   const own = line.run('b', reads.read('b'));
@@ -46,7 +46,7 @@ test('one that comes behind a thousand of another account is next', async () => 
 });
 
 test('as many run at once as may, and one that fails makes room as well', async () => {
-  const line = new ReadLine(2);
+  const line = new AccountLine(2);
   const reads = new Reads();
   const [first, ...others] = ['a1', 'a2', 'a3'].map((name) => line.run('a', reads.read(name)));
   assert.deepEqual(reads.started, ['a1', 'a2']);

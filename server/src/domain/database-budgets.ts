@@ -1,0 +1,17 @@
+// How many connections to PostgreSQL a node uses for accounts at once, as rows of the table of budgets. Its others are for
+// what it does by itself: it accepts, claims, settles, finds tokens and tidies up, however much accounts ask for.
+
+function databaseWork(what: string, node: number) {
+  return {
+    what: `${what}, on PostgreSQL`,
+    unit: 'connections',
+    node,
+    beyond: 'the next one waits; accounts take turns',
+  };
+}
+
+export const DATABASE_BUDGETS = {
+  databaseLists: databaseWork('Lists, searches and counts', 2),
+  databaseLookUps: databaseWork('Topics, schedules, jobs and places of streams that requests look up', 2),
+  databaseChanges: databaseWork('Changes that people make, but for publishing', 3),
+};

@@ -1,0 +1,113 @@
+// The store with its accounts in line: what one account asks for, however much it is at once, holds up another account
+// for one piece of work at most, and what the node does by itself not at all.
+
+import { AccountLine } from './account-line.ts';
+import { countInPieces } from './count-in-pieces.ts';
+import type { Store } from './store.ts';
+
+/** How much of each kind runs at once. */
+export interface AtOnce {
+  /** Lists, searches and counts. */
+  readonly lists: number;
+  /** What a request must know before it goes on, such as its topic; null where nobody waits for another's. */
+  readonly lookUps: number | null;
+  /** What people change; null where the store itself has accounts take turns. */
+  readonly changes: number | null;
+}
+
+/** Of whoever runs the service. */
+const NOBODY = '';
+
+type OfAccount<A extends readonly unknown[], T> = (accountId: string, ...rest: A) => Promise<T>;
+
+function takingTurns(line: AccountLine) {
+  return <A extends readonly unknown[], T>(verb: OfAccount<A, T>): OfAccount<A, T> =>
+    (accountId, ...rest) =>
+      line.run(accountId, () => verb(accountId, ...rest));
+}
+
+/**
+ * What the node does by itself (accepts, claims, settles, tidies up) and whose token it is do not wait in any of these
+ * lines: each of them leaves some of the store's connections to it.
+ */
+export function inTurn(store: Store, { lists, lookUps, changes }: AtOnce): Store {
+  return {
+    ...store,
+    ...listsInTurn(store, new AccountLine(lists)),
+    ...(lookUps !== null && lookUpsInTurn(store, takingTurns(new AccountLine(lookUps)))),
+    ...(changes !== null && changesInTurn(store, new AccountLine(changes))),
+  };
+}
+
+function listsInTurn(store: Store, line: AccountLine) {
+  const own = takingTurns(line);
+  const countPiece = own(store.countPiece);
+  return {
+    getMessage: own(store.getMessage),
+    whyFacts: own(store.whyFacts),
+    searchMessages: own(store.searchMessages),
+    countPiece,
+    countMatching: (accountId, filter, max) =>
+      countInPieces((rest, cursor) => countPiece(accountId, filter, rest, cursor), max),
+    listEvents: own(store.listEvents),
+    standing: own(store.standing),
+    activity: own(store.activity),
+    failureGroups: own(store.failureGroups),
+    getQueue: own(store.getQueue),
+    listQueues: own(store.listQueues),
+    countLine: own(store.countLine),
+    messageStates: own(store.messageStates),
+    getFlowKey: own(store.getFlowKey),
+    listFlowKeys: own(store.listFlowKeys),
+    listSchedules: own(store.listSchedules),
+    listJobs: own(store.listJobs),
+    listTopics: own(store.listTopics),
+    listTokens: own(store.listTokens),
+    usage: own(store.usage),
+    listAccounts: (...rest) => line.run(NOBODY, () => store.listAccounts(...rest)),
+  } satisfies Partial<Store>;
+}
+
+function lookUpsInTurn(store: Store, own: ReturnType<typeof takingTurns>) {
+  return {
+    getTopic: own(store.getTopic),
+    getSchedule: own(store.getSchedule),
+    getJob: own(store.getJob),
+    getSigningKeys: own(store.getSigningKeys),
+    countQueues: own(store.countQueues),
+    countSchedules: own(store.countSchedules),
+    journalEnd: own(store.journalEnd),
+  } satisfies Partial<Store>;
+}
+
+function changesInTurn(store: Store, line: AccountLine) {
+  const own = takingTurns(line);
+  return {
+    cancel: own(store.cancel),
+    deliverNow: own(store.deliverNow),
+    releaseHeld: own(store.releaseHeld),
+    deleteDeadLetters: own(store.deleteDeadLetters),
+    retryDeadLetters: (retries, ...rest) =>
+      line.run(retries[0]?.message.accountId ?? NOBODY, () => store.retryDeadLetters(retries, ...rest)),
+    saveQueue: own(store.saveQueue),
+    deleteQueue: own(store.deleteQueue),
+    pauseFlowKey: own(store.pauseFlowKey),
+    pinFlowKey: own(store.pinFlowKey),
+    resetFlowRate: own(store.resetFlowRate),
+    saveSchedule: (schedule) => line.run(schedule.accountId, () => store.saveSchedule(schedule)),
+    deleteSchedule: own(store.deleteSchedule),
+    setScheduleNext: own(store.setScheduleNext),
+    createJob: (job, ...rest) => line.run(job.accountId, () => store.createJob(job, ...rest)),
+    stopJob: own(store.stopJob),
+    saveTopic: (topic) => line.run(topic.accountId, () => store.saveTopic(topic)),
+    createAccount: (...rest) => line.run(NOBODY, () => store.createAccount(...rest)),
+    setTier: (...rest) => line.run(NOBODY, () => store.setTier(...rest)),
+    rotateSigningKeys: own(store.rotateSigningKeys),
+    createToken: (token, ...rest) => line.run(token.accountId, () => store.createToken(token, ...rest)),
+    revokeToken: own(store.revokeToken),
+    touchToken: (...rest) => line.run(NOBODY, () => store.touchToken(...rest)),
+    // An account has few tokens, and a token few sessions: each is a place in the line by itself.
+    createSession: (session, ...rest) => line.run(session.tokenId, () => store.createSession(session, ...rest)),
+    endSession: (sessionId) => line.run(sessionId, () => store.endSession(sessionId)),
+  } satisfies Partial<Store>;
+}
