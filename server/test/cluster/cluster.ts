@@ -41,7 +41,7 @@ export class ClusterNode {
   readonly proxy: TcpProxy;
   /** A fault is at work on it: no other one chooses it meanwhile. */
   isBusy = false;
-  /** It is gone, stands still or has no database, or had no chance yet to say that it lives again. */
+  /** It is gone, stands still or has no database. */
   isAtFault = false;
   /** Null while there is no process that could be asked. */
   target: Target | null = null;

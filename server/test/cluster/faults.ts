@@ -27,6 +27,8 @@ export interface FaultRecord {
   readonly inFlight: number;
   /** What was not as promised while it went on. */
   readonly problems?: readonly string[];
+  /** Its name holds what was measured. */
+  readonly isTold?: boolean;
   /** How the nodes behaved that lost the database, and how soon they were well again. */
   readonly probed?: Probed;
   readonly isOutage?: boolean;
@@ -62,6 +64,7 @@ export const freeze: Fault = async (cluster, node, chance) => {
   const thaw = async () => {
     await wait(forMs - (performance.now() - frozenMs));
     node.server.thaw();
+    node.isAtFault = false;
     node.target = { ...node.target! };
     cluster.aim();
     await beaten(cluster, [node]);
@@ -83,7 +86,10 @@ export const cancelFrozen: Fault = async (cluster, node, chance) => {
   const forMs = chance.between(SHORT_MS.least, SHORT_MS.most);
   const { trial, tables } = cluster;
   node.server.freeze();
-  const thaw = wait(forMs).then(() => node.server.thaw());
+  const thaw = wait(forMs).then(() => {
+    node.server.thaw();
+    node.isAtFault = false;
+  });
   const others = cluster.freeNodes.flatMap(({ target }) => target ?? []);
   const claims = others.length === 0 ? [] : await tables.claims([node.id]);
   const cancel = async ({ messageId }: NodeClaim) => {
@@ -128,6 +134,7 @@ export const restartPostgres: Fault = async (cluster, node, chance) => {
     cutOff = await noteLapsed(cluster, nodes);
     for (const { proxy } of nodes) proxy.allow();
   });
+  for (const each of asked) each.isAtFault = false;
   await beaten(cluster, asked);
   for (const each of freeNodes) each.isBusy = false;
   return { name: `restart of PostgreSQL ${downMs} ms`, inFlight: cutOff, probed, isOutage: true };
@@ -143,6 +150,7 @@ export const blackhole: Fault = async (cluster, node, chance) => {
     cutOff = await noteLapsed(cluster, [node]);
     node.proxy.heal();
   });
+  node.isAtFault = false;
   await beaten(cluster, [node]);
   return { name: `blackhole ${node.name} ${forMs} ms`, inFlight: cutOff, probed, isOutage: true };
 };
@@ -170,6 +178,7 @@ export const longBlackhole: Fault = async (cluster, node, chance) => {
     node.proxy.heal();
     healed();
   });
+  node.isAtFault = false;
   const inFlight = cutOff.length + (await late);
   await takeover;
   return { name: `blackhole ${node.name} ${forMs} ms`, inFlight, probed, isOutage: true };
@@ -205,6 +214,7 @@ export const rollingRestart: Fault = async (cluster, first) => {
 
 async function brokenOff(cluster: Cluster, node: ClusterNode, name: string): Promise<FaultRecord> {
   const probed = await Prober.during(cluster.trial.publishers, running([node]));
+  node.isAtFault = false;
   const cutOff = await noteLapsed(cluster, [node]);
   await beaten(cluster, [node]);
   return { name, inFlight: cutOff, probed };
@@ -255,7 +265,6 @@ export async function beaten(cluster: Cluster, nodes: readonly ClusterNode[]): P
     () => `${nodes.map(({ name }) => name).join(', ')}: not heard of again`,
     NODE_TTL_MS,
   );
-  for (const node of nodes) node.isAtFault = false;
 }
 
 function running(nodes: readonly ClusterNode[]) {

@@ -22,8 +22,10 @@ export const lateCommits: Fault = async (cluster, node, chance) => {
   node.proxy.holdPresent();
   const target = node.target!;
   const publishing = Promise.all(Array.from({ length: HELD_PUBLISHES }, () => trial.publishers.probe(target)));
-  await wait(forMs);
+  const waiting = wait(forMs);
   await publishing;
+  node.isAtFault = false; // it has new connections
+  await waiting;
   const cutOff = await noteLapsed(cluster, [node]);
   const before = new Set(await tables.dueBefore(Date.now() - LATE_MS_MIN));
   node.proxy.heal();
@@ -33,7 +35,11 @@ export const lateCommits: Fault = async (cluster, node, chance) => {
   const late = (await tables.dueBefore(Date.now() - LATE_MS_MIN - SETTLED_MS)).filter((id) => !before.has(id));
   await beaten(cluster, [node]);
   await cluster.watchTakeover(`late commits of ${node.name}`, await tables.claims([node.id]), healedMs);
-  return { name: `late commits of ${node.name} ${forMs} ms, ${late.length} messages came late`, inFlight: cutOff };
+  return {
+    name: `late commits of ${node.name} ${forMs} ms, ${late.length} messages came late`,
+    inFlight: cutOff,
+    isTold: true,
+  };
 };
 
 /** Of its own time, beside the time for its attempts. */
@@ -66,5 +72,5 @@ export const drainAway: Fault = async (cluster, node, chance) => {
   const problems: string[] = [];
   if (tookMs > DRAIN_MS + ENDING_MS_MAX) problems.push(`${name}: it took ${tookMs} ms to end`);
   if (exit && exit.code !== STORE_AWAY) problems.push(`${name}: it left with ${exit.signal ?? exit.code}`);
-  return { name: `${name}, ended after ${tookMs} ms`, inFlight: cutOff.length, problems };
+  return { name: `${name}, ended after ${tookMs} ms`, inFlight: cutOff.length, problems, isTold: true };
 };

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
+import type { Takeover } from '../cluster/cluster.ts';
 import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
@@ -205,17 +206,27 @@ function clusters(runs: number, minutesMax: number, seed: number): Promise<numbe
       tally.most('ms to take over at most', ms);
       tally.most('ms of that with a healthy node at most', ms - nobodyMs);
     }
-    for (const { probed, isOutage } of report.faults) {
+    for (const { name, probed, isOutage, isTold } of report.faults) {
       if (isOutage) tally.most('ms to refuse at most', probed!.refusedMsMax);
       if (probed) tally.most('ms until well at most', probed.wellMs);
+      if (isTold) process.stdout.write(`  ${name}\n`);
     }
     if (report.problems.length > 0) writeFileSync(join(folder, 'report.json'), JSON.stringify(report));
-    else process.stdout.write(`seed ${runSeed}: ${tally}\n`);
+    else process.stdout.write(`seed ${runSeed}: ${tally}\n${slowestLine(report.takeovers)}`);
     return [...report.problems];
   };
   return campaign('runs', runs, seed, tally, run, minutesMax).finally(() => {
     process.stdout.write(`Of each fault: ${kinds}\n`);
   });
+}
+
+/** Of one run: what made it slow is seen by how long there was nobody to do it. */
+function slowestLine(takeovers: readonly Takeover[]): string {
+  const [slowest] = takeovers.toSorted((a, b) => b.ms - a.ms);
+  if (!slowest) return '';
+  const { fault, claims, ms, nobodyMs, last } = slowest;
+  const [took, nobody] = [ms, nobodyMs].map((value) => `${Math.round(value).toLocaleString('en')} ms`);
+  return `  slowest: ${fault}, ${claims} claims after ${took}, ${nobody} of it without a healthy node; the last: ${last}\n`;
 }
 
 /** On a directory of its own, or on a database server of its own. */
