@@ -101,7 +101,7 @@ export function* attemptGaps(evidence: Evidence): Iterable<string> {
       if (!next) continue;
       const waitMs = isCutOff ? leastPauseMs(crashes) : leastWaitMs(evidence, message, failures);
       const gapMs = next.startedAt - attempt.endedAt;
-      if (gapMs + CLAIM_MS_MAX + (history.clocksApartMsMax ?? 0) < waitMs) {
+      if (gapMs + (history.claimMsMax ?? CLAIM_MS_MAX) + (history.clocksApartMsMax ?? 0) < waitMs) {
         yield `${message.id}: attempt ${next.number} started ${gapMs} ms after the one before, not ${waitMs} ms`;
       }
       if (!isCutOff) failures += 1;

@@ -113,6 +113,11 @@ export interface History {
   readonly lateMsMax: number;
   /** How far the clocks of the nodes were apart at most: what one wrote as later may be due for another; 0 unless given. */
   readonly clocksApartMsMax?: number;
+  /**
+   * How long a claim may be on its way to the store: it bears the time at which its node asked, and finds what another has
+   * made due meanwhile. Short unless given.
+   */
+  readonly claimMsMax?: number;
   /** The messages that a person has released while they were held. */
   readonly released: readonly string[];
 }
