@@ -7,7 +7,10 @@ import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
-/** Places for each millisecond; the last of a long statement run on into the next ones. */
+/**
+ * Places for each millisecond, about one for each microsecond: two steps of a message that follow at once keep their order. The
+ * last of a long statement run on into the next milliseconds.
+ */
 const PLACES_PER_MS = 1024;
 
 /**
@@ -16,7 +19,7 @@ const PLACES_PER_MS = 1024;
  * it shows in `pg_stat_activity` only a moment later.
  */
 export function placeSql(accountId: string, order: string): string {
-  return `floor(extract(epoch FROM (SELECT clock_timestamp())) * 1000)::bigint * ${PLACES_PER_MS}
+  return `floor(extract(epoch FROM (SELECT clock_timestamp())) * 1000 * ${PLACES_PER_MS})::bigint
     + row_number() OVER (PARTITION BY ${accountId} ORDER BY ${order}) - 1`;
 }
 
