@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { DRAIN_MS } from './cluster.ts';
-import { beaten, type Fault, LONG_MS, noteLapsed, SETTLED_MS } from './faults.ts';
+import { beaten, type Fault, LONG_MS, noteLapsed, SAMPLE_MS, SETTLED_MS } from './faults.ts';
 
 /** So many are published while the connections are held, so that some of them are on their way. */
 const HELD_PUBLISHES = 6;
@@ -44,12 +44,17 @@ export const lateCommits: Fault = async (cluster, node, chance) => {
 
 /** Of its own time, beside the time for its attempts. */
 const ENDING_MS_MAX = 10_000;
-/** The exit code of a node that could not store the end of what it did. */
+/** A node that should have something to lose is waited for so long. */
+const AT_WORK_MS_MAX = 3000;
+/** The exit code of a node that could not store the end of what it did; with nothing under way it leaves with 0. */
 const STORE_AWAY = 3;
 
 /** SIGTERM while the database is away, and stays so: the node ends by itself, and others go on with what it left. */
 export const drainAway: Fault = async (cluster, node, chance) => {
   const isSilent = chance.isTrue(50);
+  const workDeadlineMs = performance.now() + AT_WORK_MS_MAX;
+  while ((await cluster.tables.claims([node.id])).length === 0 && performance.now() < workDeadlineMs)
+    await wait(SAMPLE_MS);
   const sessions = node.proxy.outerPorts;
   const startedMs = performance.now();
   if (isSilent) node.proxy.blackhole();
@@ -71,6 +76,7 @@ export const drainAway: Fault = async (cluster, node, chance) => {
   await cluster.boot(node);
   const problems: string[] = [];
   if (tookMs > DRAIN_MS + ENDING_MS_MAX) problems.push(`${name}: it took ${tookMs} ms to end`);
-  if (exit && exit.code !== STORE_AWAY) problems.push(`${name}: it left with ${exit.signal ?? exit.code}`);
+  const isRight = exit?.code === STORE_AWAY || (exit?.code === 0 && cutOff.length === 0);
+  if (exit && !isRight) problems.push(`${name}: it left with ${exit.signal ?? exit.code}`);
   return { name: `${name}, ended after ${tookMs} ms`, inFlight: cutOff.length, problems, isTold: true };
 };
