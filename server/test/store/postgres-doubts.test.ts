@@ -10,7 +10,7 @@ import { Doubts } from '../../src/store/postgres/doubts.ts';
 import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
-import { systemWorld } from '../../src/world.ts';
+import { type Clock, systemWorld } from '../../src/world.ts';
 import { TcpProxy } from '../cluster/tcp-proxy.ts';
 import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
 import { Node, withNodes } from '../conformance/harness.ts';
@@ -29,14 +29,28 @@ afterEach(() => {
 });
 
 /** The next statement that has `part` in it is carried out, and its answer lost with the connection. */
-function loseAnswerTo(part: string): void {
+function loseAnswerTo(part: string, onLost = () => {}): void {
   client.query = async function (...args) {
     const [given] = args;
     const text = typeof given === 'string' ? given : (given as { text: string }).text;
     const answer = await query.apply(this, args);
     if (!text.includes(part)) return answer;
     client.query = query;
+    onLost();
     throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+  };
+}
+
+/** The same clock, of which one reading can be replaced. */
+function delegating(clock: Clock): Clock {
+  return {
+    now: () => clock.now(),
+    wallNow: () => clock.wallNow(),
+    machineNow: () => clock.machineNow(),
+    asleepMs: () => clock.asleepMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (ms, fire) => clock.after(ms, fire),
+    soon: (fire) => clock.soon(fire),
   };
 }
 
@@ -91,6 +105,32 @@ test('what was leased by an acceptance whose answer was lost is given back', () 
     await assertGivenBack(a, b, due.id);
   }));
 
+test('a claim that was cut off while its node stood still is not made again with the time from before', async (t) => {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const { clock } = systemWorld();
+  let passedMs = 0;
+  const timers = { ...delegating(clock), monotonicMs: () => clock.monotonicMs() + passedMs };
+  const open = { timers, log: () => {}, knownForMs: 0 };
+  const a = new Node('nod_a', await openPostgresStore({ ...open, url: server.url(name), node: 'nod_a' }));
+  t.after(() => a.store.close());
+  await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  const due = message();
+  await a.store.accept([due], NOW);
+  loseAnswerTo('BEGIN', () => {
+    passedMs = 18_000;
+  });
+  await assert.rejects(a.claims(NOW), (error: unknown) => {
+    assert.ok(error instanceof StoreUnavailable, String(error));
+    return true;
+  });
+  assert.notEqual(await a.stateOf(due), 'claimed');
+  // A moment does not count: it is made again.
+  loseAnswerTo('BEGIN');
+  assert.deepEqual(await a.claimedIds(NOW), [due.id]);
+});
+
 /** So late that nobody could expect it any more: the time by which a node forgets things has gone on by so much. */
 const LATE_MS = 75_000;
 
@@ -104,15 +144,7 @@ test('an acceptance that the database got 75 s late is given back', async (t) =>
   url.port = String(proxy.port);
   const { clock } = systemWorld();
   let passedMs = 0;
-  const timers = {
-    now: () => clock.now(),
-    wallNow: () => clock.wallNow(),
-    machineNow: () => clock.machineNow(),
-    asleepMs: () => clock.asleepMs(),
-    monotonicMs: () => clock.monotonicMs() + passedMs,
-    after: (ms: number, fire: () => void) => clock.after(ms, fire),
-    soon: (fire: () => void) => clock.soon(fire),
-  };
+  const timers = { ...delegating(clock), monotonicMs: () => clock.monotonicMs() + passedMs };
   const open = { timers, log: () => {}, knownForMs: 0 };
   const a = new Node('nod_a', await openPostgresStore({ ...open, url: url.href, node: 'nod_a' }));
   t.after(() => a.store.close());

@@ -121,10 +121,11 @@ export class Pool {
 
   /**
    * Commits what `work` did, or nothing. It is done again when it could not go on beside another, and once when its
-   * connection was cut off before the commit: a process that stood still for a moment finds it so.
+   * connection was cut off before the commit: a process that stood still for a moment finds it so. Not so after
+   * `againWithinMs`: the time that it bears is too old by then.
    */
-  transaction<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#again(() =>
+  transaction<T>(work: (database: Database) => Promise<T>, againWithinMs = Number.POSITIVE_INFINITY): Promise<T> {
+    const once = () =>
       this.#use('writers', async (database) => {
         let result: T;
         try {
@@ -137,8 +138,8 @@ export class Pool {
         }
         await committing(database.exec('COMMIT'));
         return result;
-      }),
-    );
+      });
+    return this.#again(once, againWithinMs);
   }
 
   notify(payload: string): void {
@@ -155,14 +156,16 @@ export class Pool {
     await Promise.allSettled([listener?.end(), ...Object.values(this.#pools).map((pool) => pool.end())]);
   }
 
-  async #again<T>(work: () => Promise<T>): Promise<T> {
+  async #again<T>(work: () => Promise<T>, withinMs = Number.POSITIVE_INFINITY): Promise<T> {
+    const { timers } = this.#options;
+    const startedMs = timers.monotonicMs();
     for (let tries = 1; ; tries += 1) {
       try {
         return await work();
       } catch (error) {
         if (isConflict(error) && tries < CONFLICT_TRIES_MAX) continue;
         if (!(error instanceof CutOff)) throw error;
-        if (tries > 1) throw error.cause;
+        if (tries > 1 || timers.monotonicMs() - startedMs > withinMs) throw error.cause;
       }
     }
   }

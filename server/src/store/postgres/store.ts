@@ -47,6 +47,8 @@ const BATCH_MESSAGES_MAX = 1000;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 /** Others write to the database too, and a hint may be missed. */
 const KNOWN_FOR_MS = 4000;
+/** A claim is for the time at which it was asked for: later, a node that stood still asks anew, if it may claim at all. */
+const CLAIM_AGAIN_MS_MAX = 2000;
 /** What becomes due later than this is found by everybody in time without a hint. */
 const HINT_WITHIN_MS = 5000;
 const NODE_SHARDS = 16;
@@ -197,7 +199,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
 
   const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
   const look = () => pool.write(lookAround);
-  const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
+  const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work, CLAIM_AGAIN_MS_MAX);
 
   // Real time is right here: it only says which window of a flow key a start no longer counts in.
   const releaseDoubts = writing((database: Database) => doubts.release(database, node, timers.now()));
