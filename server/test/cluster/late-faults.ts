@@ -57,6 +57,7 @@ export const drainAway: Fault = async (cluster, node, chance) => {
     await wait(SAMPLE_MS);
   const sessions = node.proxy.outerPorts;
   const startedMs = performance.now();
+  const awayAt = Date.now() - SETTLED_MS;
   if (isSilent) node.proxy.blackhole();
   else node.proxy.refuse();
   const toldMs = performance.now();
@@ -76,7 +77,10 @@ export const drainAway: Fault = async (cluster, node, chance) => {
   await cluster.boot(node);
   const problems: string[] = [];
   if (tookMs > DRAIN_MS + ENDING_MS_MAX) problems.push(`${name}: it took ${tookMs} ms to end`);
-  const isRight = exit?.code === STORE_AWAY || (exit?.code === 0 && cutOff.length === 0);
+  // What it had claimed without hearing of it was not under way.
+  const left = new Set(cutOff.map(({ messageId }) => messageId));
+  const wasSent = cluster.trial.receiver.arrivals.some(({ messageId, at }) => left.has(messageId) && at >= awayAt);
+  const isRight = exit?.code === STORE_AWAY || (exit?.code === 0 && !wasSent);
   if (exit && !isRight) problems.push(`${name}: it left with ${exit.signal ?? exit.code}`);
   return { name: `${name}, ended after ${tookMs} ms`, inFlight: cutOff.length, problems, isTold: true };
 };
