@@ -154,6 +154,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await store.accept([message()], NOW + SECOND); // leased at once
   clock.advance(2 * SECOND);
   assert.notEqual((await store.orphanedClaims('nod_b')).length, 0);
+  await store.strayClaims(10);
   await store.getMessage(ACCOUNT, called.id);
   const ids = claims.map((each) => each.message.id);
   await store.cancel(ACCOUNT, ids, NOW, NOW);

@@ -35,12 +35,12 @@ export const WRITER_NAME = 'postrider writer';
  */
 export async function horizon(database: Database): Promise<number> {
   const row = await database.get<{ at: number }>(
-    `SELECT floor(extract(epoch FROM least(min(xact_start), now())) * 1000)::bigint AS at
+    `SELECT floor(extract(epoch FROM least(min(xact_start), now())) * 1000 * ${PLACES_PER_MS})::bigint AS at
        FROM pg_stat_activity
        WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()`,
     WRITER_NAME,
   );
-  return row!.at * PLACES_PER_MS;
+  return row!.at;
 }
 
 /** Attempts that never started are not told of: the row of a start goes, or tells the acceptance alone again. */

@@ -102,7 +102,8 @@ const RECORDED = `attempted AS
        substring($2::bytea FROM body_at FOR body_length) FROM settled),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled)`;
+     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled
+     RETURNING account_id, message_seq, seq AS place)`;
 
 /** Of messages that were to be cancelled while the attempt was under way: they end with it, whatever came of it. */
 const END_CANCELLED = `${GIVEN}
@@ -118,7 +119,9 @@ const END_CANCELLED = `${GIVEN}
   ${RECORDED},
   gone AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, ${CANCELLED} FROM settled)
+     -- In the place of the attempt's end: which of the two is written first, nobody knows.
+     SELECT told.account_id, told.place, settled.ended_at, told.message_seq, ${CANCELLED}
+       FROM settled JOIN told ON told.account_id = settled.account_id AND told.message_seq = settled.seq)
   SELECT at FROM settled`;
 
 const SETTLE = `${GIVEN}
