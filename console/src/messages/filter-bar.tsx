@@ -35,8 +35,12 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
     if (!isNarrowed) return overview && countOf(state, overview);
     return narrowed && `${narrowed.states[state].toLocaleString('en')}${narrowed.isCut ? '+' : ''}`;
   };
-  // Hardly anything is ever held: it shows when there is something to do about it.
-  const isShown = (state: MessageState) => state !== 'HELD' || states.includes(state) || (overview?.held ?? 0) > 0;
+  // Hardly anything is ever held, or on its way to be cancelled: these show when there is something, or when they are chosen.
+  const isShown = (state: MessageState) => {
+    if (states.includes(state)) return true;
+    if (state === 'HELD') return (overview?.held ?? 0) > 0;
+    return state !== 'CANCEL_REQUESTED' || (narrowed?.states[state] ?? 0) > 0;
+  };
   const toggle = (state: MessageState) =>
     show(states.includes(state) ? without(search, 'state', state) : { ...search, state: [...states, state] });
   return (

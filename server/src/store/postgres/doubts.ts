@@ -40,8 +40,8 @@ export class Doubts {
   }
 
   /**
-   * Gives back what was leased after all; answers whether there was any. To be asked again until no doubt is left: one is
-   * over when its session was over before the look.
+   * Gives back what was leased after all, and returns whether there was any. Call it again until no doubt is left. A doubt is over
+   * when its session had ended before the look.
    */
   async release(database: Database, node: string, now: number): Promise<boolean> {
     const doubts = this.#doubts;
