@@ -2,7 +2,14 @@
 // reads anew what an event names, and changes rows where they stand. New rows wait until they may be shown: nothing
 // moves under the reader's mouse. Paused, it changes nothing at all.
 
-import { type Client, type Message, type MessageFilter, PostriderError, type StreamedEvent } from 'postrider-sdk';
+import {
+  type Client,
+  type Message,
+  type MessageFilter,
+  type MessagePage,
+  PostriderError,
+  type StreamedEvent,
+} from 'postrider-sdk';
 import { isOpen } from '../ui/state.tsx';
 import { lastingPart } from './filter.ts';
 
@@ -98,13 +105,7 @@ export class MessageFeed {
   /** From the top. Rows stay until their successors are there. */
   async reload(): Promise<void> {
     try {
-      const page = await this.#client.listMessages({ ...this.#filter, count: FIRST_PAGE });
-      this.#known = new Map(page.messages.map((message) => [message.messageId, message]));
-      this.#waiting.clear();
-      this.#uncounted = 0;
-      this.#grownLive = 0;
-      this.#cursor = page.cursor ?? null;
-      this.#put({ rows: page.messages, isLoading: false, hasMore: this.#cursor !== null, error: null, newCount: 0 });
+      this.#begin(await this.#firstPage());
     } catch (error) {
       this.#put({ isLoading: false, error: error as Error });
     }
@@ -198,13 +199,27 @@ export class MessageFeed {
 
   /** What came between the reading of the list and the stream was told to nobody. Who reads is not disturbed by it. */
   async #catchUp(): Promise<void> {
-    if (!this.#isHeld) return this.reload();
     try {
-      const { messages } = await this.#client.listMessages({ ...this.#filter, count: FIRST_PAGE });
-      this.#add(messages.filter(({ messageId }) => !this.#known.has(messageId) && !this.#waiting.has(messageId)));
+      const page = await this.#firstPage();
+      // Asked now, not before: the reader may have come while the page was read.
+      if (!this.#isHeld) return this.#begin(page);
+      this.#add(page.messages.filter(({ messageId }) => !this.#known.has(messageId) && !this.#waiting.has(messageId)));
     } catch (error) {
       this.#put({ error: error as Error });
     }
+  }
+
+  #firstPage(): Promise<MessagePage> {
+    return this.#client.listMessages({ ...this.#filter, count: FIRST_PAGE });
+  }
+
+  #begin(page: MessagePage): void {
+    this.#known = new Map(page.messages.map((message) => [message.messageId, message]));
+    this.#waiting.clear();
+    this.#uncounted = 0;
+    this.#grownLive = 0;
+    this.#cursor = page.cursor ?? null;
+    this.#put({ rows: page.messages, isLoading: false, hasMore: this.#cursor !== null, error: null, newCount: 0 });
   }
 
   #note({ id, event }: StreamedEvent): void {

@@ -80,11 +80,14 @@ function List({
       </div>
     );
   }
+  // The button of new messages lies over the first row: a mouse that is over the button is still over the list.
+  const overList = { onMouseEnter: () => setIsOver(true), onMouseLeave: () => setIsOver(false) };
   return (
     <div className="relative flex min-h-0 grow flex-col">
       {newCount > 0 && (
         <button
           type="button"
+          {...overList}
           className="appear btn btn-primary absolute top-11 left-1/2 z-10 h-7 -translate-x-1/2 rounded-full px-3.5 text-xs"
           onClick={() => {
             scroller.current?.scrollTo({ top: 0 });
@@ -125,8 +128,7 @@ function List({
           role="rowgroup"
           tabIndex={0}
           className="min-h-0 grow overflow-y-auto outline-offset-[-2px]"
-          onMouseEnter={() => setIsOver(true)}
-          onMouseLeave={() => setIsOver(false)}
+          {...overList}
           onFocus={() => setIsFocused(true)}
           onBlur={() => setIsFocused(false)}
         >
