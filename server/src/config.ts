@@ -372,17 +372,6 @@ function quote(given: string): string {
   return JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given);
 }
 
-/** How a value is shown to people: as it could be given, or not at all. */
-export function showValue<T>({ kind, isSecret }: Setting<T>, value: T): string {
-  return isSecret ? '(hidden)' : kind.show(value);
-}
-
-/** All settings as they are in force, fit for a log. */
-export function configSummary(config: Config): Readonly<Record<SettingKey, string>> {
-  const shown = SETTING_KEYS.map((key) => [key, showValue(SETTINGS[key] as Setting<unknown>, config[key])]);
-  return Object.fromEntries(shown);
-}
-
 function helpText(command: Command): string {
   const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
   const entries = keys.map((key) => {

@@ -9,7 +9,6 @@ import {
   COMMANDS,
   type Command,
   type Config,
-  configSummary,
   type Environment,
   environmentName,
   parseConfig,
@@ -17,7 +16,6 @@ import {
   SETTINGS,
   type Setting,
   type SettingKey,
-  showValue,
 } from '../src/config.ts';
 import { DEFAULT_TIERS } from '../src/domain/tier.ts';
 
@@ -241,13 +239,6 @@ test('help is shown wherever it is asked for, and lists every setting', () => {
       assert.ok(result.help.split('\n').every((line) => line.length <= 100));
     }
   }
-});
-
-test('the summary shows every setting, and hides secrets', () => {
-  const summary = configSummary(configOf(['--request-bytes-max', '2048']));
-  assert.deepEqual(Object.keys(summary), SETTING_KEYS);
-  assert.equal(summary.requestBytesMax, '2KiB');
-  assert.equal(showValue({ ...SETTINGS.data, isSecret: true }, 'hunter2'), '(hidden)');
 });
 
 test('flags and variables have one name each', () => {

@@ -35,6 +35,26 @@ test('the project keeps its own rules', () => {
   assert.equal(problems.length, 0, `\n${problems.join('\n')}\n`);
 });
 
+test('whatever is exported is used by the product, not by tests alone', () => {
+  const code = textFiles().filter(({ path }) =>
+    /^(bench|sdk\/src|console\/src|server\/(src|bin|scripts))\/.*\.[jt]sx?$/.test(path),
+  );
+  const unused = code
+    .filter(({ path }) => /\/src\//.test(path) && !path.endsWith('/index.ts'))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)]
+        .map(([, name]) => name!)
+        .filter((name) => {
+          const use = new RegExp(`\\b${name}\\b`, 'g');
+          return (
+            (text.match(use) ?? []).length < 2 && !code.some((other) => other.path !== path && use.test(other.text))
+          );
+        })
+        .map((name) => `${path}: ${name}`),
+    );
+  assert.deepEqual(unused, []);
+});
+
 test('every link from one document to a file leads to one', () => {
   const broken = textFiles()
     // The page of the benchmark is a form: docs/performance.md is made from it, and its links are meant from there.

@@ -8,10 +8,6 @@ export type NewId = (prefix: IdPrefix) => string;
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-export function formatId(prefix: IdPrefix, nowMs: number, random: Uint8Array): string {
-  return `${prefix}_${timeText(nowMs)}${randomText(random)}`;
-}
-
 export function idMaker(now: () => number, randomBytes: (length: number) => Uint8Array): NewId {
   // Under load many ids are made in one millisecond, and the time is half the work of one.
   let lastMs = Number.NaN;

@@ -4,7 +4,6 @@ import type { NewMessage } from './message.ts';
 import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
-export const JOB_ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
 
 export interface Job {
   readonly id: string;

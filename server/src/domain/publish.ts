@@ -2,13 +2,12 @@
 // what is accepted over HTTP, one by one or in a batch, is decided here and nowhere else.
 
 import { contentKey } from './deduplication.ts';
-import { shareOut } from './descent.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { formatDurationMs } from './duration.ts';
 import { deliveredHeaders } from './headers.ts';
 import type { NewId } from './id.ts';
 import type { CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
-import { type Problem, problem } from './problem.ts';
+import { problem } from './problem.ts';
 import type { Redaction, Sha256 } from './redact.ts';
 import { type Tier, UNLIMITED_MAX } from './tier.ts';
 import type { Topic } from './topic.ts';
@@ -69,18 +68,6 @@ export interface PlanContext extends PlanTime {
   /** How long a deduplication id stands for its message. */
   readonly deduplicationWindowMs: number;
   readonly sha256: Sha256;
-}
-
-/** The messages of a request, or the first thing that is wrong with it. */
-export function planMessages(
-  request: PublishRequest,
-  publisher: Publisher,
-  context: PlanContext,
-): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  const wrong = requestProblem(request, publisher.tier, context);
-  if (wrong) return wrong;
-  const left = shareOut(request.descendantsLeft, messageCount(request));
-  return typeof left === 'number' ? { messages: makeMessages(request, publisher, context, left) } : left;
 }
 
 /** What keeps a request from being planned: settings that exclude each other, a limit of the tier, an empty topic. */

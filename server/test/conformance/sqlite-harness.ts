@@ -43,7 +43,7 @@ function over(
 export const inMemory: HarnessFactory = async ({ clock }) => {
   const database = openDatabase(':memory:');
   const look = <T>(sql: string) => database.get<T>(sql)!;
-  return over(inlineExecutor(':memory:', database), clock, look, async () => {});
+  return over(inlineExecutor(database), clock, look, async () => {});
 };
 
 export const onThread: HarnessFactory = async ({ clock }) => {

@@ -3,15 +3,15 @@
 import { parseTargetUrl } from '../../src/domain/destination.ts';
 import type { NewId } from '../../src/domain/id.ts';
 import type { Claim, HeaderList, Message, NewMessage, Outcome } from '../../src/domain/message.ts';
-import {
-  type CallbackRequest,
-  type DeliverySettings,
-  type PlanContext,
-  type Publisher,
-  type PublishRequest,
-  planMessages,
+import type {
+  CallbackRequest,
+  DeliverySettings,
+  PlanContext,
+  Publisher,
+  PublishRequest,
 } from '../../src/domain/publish.ts';
 import { DEFAULT_TIERS, type TierName } from '../../src/domain/tier.ts';
+import { planMessages } from '../support/plan-messages.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);
 export const URL_GIVEN = 'https://receiver.example/hook?a=%2F';

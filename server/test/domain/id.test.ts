@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatId, type IdPrefix, idMaker } from '../../src/domain/id.ts';
+import { type IdPrefix, idMaker } from '../../src/domain/id.ts';
 
 const PREFIXES: readonly IdPrefix[] = ['msg', 'tpc', 'acc', 'tok', 'nod', 'err'];
 /** The ten characters of time hold 50 bits: until the year 37648. */
 const TIME_MAX = 2 ** 50 - 1;
+
+const formatId = (prefix: IdPrefix, nowMs: number, random: Uint8Array) =>
+  idMaker(
+    () => nowMs,
+    () => random,
+  )(prefix);
 
 const prefix = fc.constantFrom(...PREFIXES);
 const timeMs = fc.integer({ min: 0, max: TIME_MAX });

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type DeliverySettings, hostOf, type PublishRequest, planMessages } from '../../src/domain/publish.ts';
+import { type DeliverySettings, hostOf, type PublishRequest } from '../../src/domain/publish.ts';
 import { DEFAULT_TIERS, type Tier } from '../../src/domain/tier.ts';
 import type { Topic } from '../../src/domain/topic.ts';
+import { planMessages } from '../support/plan-messages.ts';
 import {
   CALLBACK_URL,
   callbackTo,

@@ -2,11 +2,11 @@
 // with a request under way leaves its client without an answer.
 
 import type { NewMessage } from '../../src/domain/message.ts';
-import { planMessages } from '../../src/domain/publish.ts';
 import type { Tiers } from '../../src/domain/tier.ts';
 import { CANCEL_CONFIRMED_MS_MAX } from '../../src/http/cancelling.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import type { Cancel, Publish } from '../checker/history.ts';
+import { planMessages } from '../support/plan-messages.ts';
 import type { Happening } from './coverage.ts';
 import { type Draft, type DraftAccount, hashOf } from './draft.ts';
 import type { SimulatedNode } from './node.ts';

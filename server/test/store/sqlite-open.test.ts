@@ -167,7 +167,7 @@ test('what was accepted is there after a close and a new start', async (t) => {
   const accepted = message({ body: new Uint8Array([0, 255]) });
   for (const isFirst of [true, false]) {
     const store = createSqliteStore({
-      executor: inlineExecutor(path),
+      executor: inlineExecutor(openDatabase(path)),
       clock: new ManualClock(NOW),
       node: 'nod_1',
       onBroken: (error) => assert.fail(error),

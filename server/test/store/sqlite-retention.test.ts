@@ -5,6 +5,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inlineExecutor } from '../../src/store/sqlite/executor.ts';
+import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { ACCOUNT, KEYS, limits, messages, NOW, OK, RETENTION, settlementOf } from '../conformance/given.ts';
 import { ManualClock } from '../manual-clock.ts';
@@ -26,7 +27,7 @@ for (const [what, sharing] of [
 async function cycle(t: TestContext, sharing: number): Promise<void> {
   const path = join(scratchDirectory(t), 'postrider.db');
   const store = createSqliteStore({
-    executor: inlineExecutor(path),
+    executor: inlineExecutor(openDatabase(path)),
     clock: new ManualClock(NOW),
     node: 'nod_a',
     onBroken: (error) => assert.fail(error),

@@ -20,7 +20,7 @@ const SAMPLES: Record<RuleName, Samples> = {
     bad: [
       at('server/src/domain/publish.ts', "import type { Store } from '../store/store.ts';"),
       at('server/src/domain/publish.ts', "import { createHash } from 'node:crypto';"),
-      at('server/src/world.ts', "import { formatId } from './domain/id.ts';"),
+      at('server/src/world.ts', "import { idMaker } from './domain/id.ts';"),
       at('server/src/store/store.ts', "import { open } from './sqlite/open.ts';"),
       at('server/src/store/store.ts', "import { systemWorld } from '../world.ts';"),
       at('server/src/store/sqlite/open.ts', "import { rows } from '../postgres/rows.ts';"),
@@ -45,7 +45,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/cli/serve.ts', "import { openSqlite } from '../store/sqlite/open.ts';"),
     ],
     good: [
-      at('server/src/domain/publish.ts', "import { formatId } from './id.ts';"),
+      at('server/src/domain/publish.ts', "import { idMaker } from './id.ts';"),
       at('server/src/world.ts', "import { randomFillSync } from 'node:crypto';"),
       at('server/src/store/store.ts', "import type { Clock } from '../world.ts';"),
       at('server/src/store/sqlite/open.ts', "import { migrate } from '../migrate.ts';\nimport fs from 'node:fs';"),

@@ -9,6 +9,7 @@ import { idMaker } from '../../src/domain/id.ts';
 import type { Schedule } from '../../src/domain/schedule.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { type Executor, inlineExecutor } from '../../src/store/sqlite/executor.ts';
+import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
@@ -86,7 +87,7 @@ export class Site {
   }
 
   static async open(): Promise<Site> {
-    const site = new Site(inlineExecutor(':memory:'));
+    const site = new Site(inlineExecutor(openDatabase(':memory:')));
     await site.store('nod_first').createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
     return site;
   }

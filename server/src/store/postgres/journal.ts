@@ -87,11 +87,6 @@ export async function placeBefore(database: Database, accountId: string, at: num
   return low;
 }
 
-/** A place behind which nothing happened before this time. */
-export function placeBehind(database: Database, accountId: string, at: number): Promise<number> {
-  return placeBefore(database, accountId, at + 2 * SKEW_MS);
-}
-
 /** Rows of one account that are looked at: they need not be old, where their transactions overlapped. */
 const OLDEST_LOOKED = 100;
 

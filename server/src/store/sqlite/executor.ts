@@ -3,7 +3,7 @@
 
 import { Worker } from 'node:worker_threads';
 import type { Database } from './database.ts';
-import { openBeside, openDatabase } from './open.ts';
+import { openBeside } from './open.ts';
 import type { StartCheck } from './start-check.ts';
 import { type Command, createVerbs, failedReply, type Reply, runBatch } from './verbs.ts';
 import { notCrossing, type Packed, packCommands, unpackReplies } from './wire.ts';
@@ -23,16 +23,7 @@ export interface Executor {
 }
 
 /** In the caller's thread. Several stores may share one database by sharing one of these. */
-export function inlineExecutor(path: string, database = openDatabase(path)): Executor {
-  return executorOver(database);
-}
-
-/** In the caller's thread, on the file of a service that may run meanwhile. */
-export function besideExecutor(directory: string): Executor {
-  return executorOver(openBeside(directory));
-}
-
-function executorOver(database: Database): Executor {
+export function inlineExecutor(database: Database): Executor {
   const verbs = createVerbs(database);
   const neighbours = new Neighbours();
   return {
@@ -44,6 +35,11 @@ function executorOver(database: Database): Executor {
     onOthers: (node, listener) => neighbours.add(node, listener),
     close: async () => database.close(),
   };
+}
+
+/** In the caller's thread, on the file of a service that may run meanwhile. */
+export function besideExecutor(directory: string): Executor {
+  return inlineExecutor(openBeside(directory));
 }
 
 /** What a thread is asked for, besides batches. */

@@ -1,0 +1,25 @@
+// Plans one request by itself, for tests below HTTP. The service counts all that a batch would make before it makes any of it.
+
+import { shareOut } from '../../src/domain/descent.ts';
+import type { NewMessage } from '../../src/domain/message.ts';
+import type { Problem } from '../../src/domain/problem.ts';
+import {
+  makeMessages,
+  messageCount,
+  type PlanContext,
+  type Publisher,
+  type PublishRequest,
+  requestProblem,
+} from '../../src/domain/publish.ts';
+
+/** The messages of a request, or the first thing that is wrong with it. */
+export function planMessages(
+  request: PublishRequest,
+  publisher: Publisher,
+  context: PlanContext,
+): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
+  const wrong = requestProblem(request, publisher.tier, context);
+  if (wrong) return wrong;
+  const left = shareOut(request.descendantsLeft, messageCount(request));
+  return typeof left === 'number' ? { messages: makeMessages(request, publisher, context, left) } : left;
+}
