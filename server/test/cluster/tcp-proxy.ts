@@ -45,6 +45,11 @@ export class TcpProxy {
     for (const wire of this.#wires) wire.hold();
   }
 
+  /** As `blackhole`, for the one connection that the other side knows by this port. */
+  holdOne(outerPort: number): void {
+    for (const wire of this.#wires) if (wire.outerPort === outerPort) wire.hold();
+  }
+
   /** Every connection breaks, at once and for both sides. New ones are let through. */
   cut(): void {
     for (const wire of this.#wires) wire.break();

@@ -28,6 +28,8 @@ const READERS_MAX = DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2;
 const PING_EVERY_MS = 300;
 /** Away, if for so long neither the ping nor anything else was answered. */
 const SILENCE_MS_MAX = 800;
+/** The listener alone hears nothing, if it has not answered for so long although the database has. */
+const DEAF_MS_MAX = 3000;
 /** A process that stood still finds its timers due before the answers that came meanwhile: those are read first. */
 const SECOND_LOOK_MS = 50;
 const RECONNECT_EVERY_MS = 250;
@@ -80,6 +82,8 @@ export class Pool {
   readonly #pids = new Map<pg.ClientBase, number>();
   #listener: pg.Client | null = null;
   #listenerPid = 0;
+  /** When the listener itself answered last. */
+  #heardAtMs = 0;
   /** What the listener was asked last: one thing after the other. */
   #asked: Promise<unknown> = Promise.resolve();
   #isAway = false;
@@ -251,9 +255,11 @@ export class Pool {
       destroy(listener);
       throw error;
     }
+    const before = this.#listener;
     this.#listener = listener;
+    if (before) destroy(before);
     this.#asked = Promise.resolve();
-    this.#answeredAtMs = this.#options.timers.monotonicMs();
+    this.#heardAtMs = this.#answeredAtMs = timers.monotonicMs();
   }
 
   #ask<T>(work: () => Promise<T>): Promise<T> {
@@ -287,7 +293,7 @@ export class Pool {
     const askedAtMs = timers.monotonicMs();
     const answer = this.#ask(() => backendPid(listener)).then(
       (pid) => {
-        this.#answeredAtMs = timers.monotonicMs();
+        this.#heardAtMs = this.#answeredAtMs = timers.monotonicMs();
         // A pooler whose mode was changed has lent our session to somebody else.
         return pid === this.#listenerPid;
       },
@@ -303,8 +309,24 @@ export class Pool {
     const isThere = await Promise.race([answer, silence]);
     cancel();
     if (this.#listener !== listener) return;
-    if (isThere) this.#schedulePing();
-    else this.#lose(listener);
+    if (!isThere) this.#lose(listener);
+    else if (timers.monotonicMs() - this.#heardAtMs > DEAF_MS_MAX) await this.#listenAnew(listener);
+    else this.#schedulePing();
+  }
+
+  /** The listener's connection alone is silent, and would stay so for long: nothing is told of what others do, or to them. */
+  async #listenAnew(listener: pg.Client): Promise<void> {
+    this.#options.log('warn', {}, 'the connection for notifications does not answer; it is made anew');
+    try {
+      await this.#listen();
+    } catch {
+      return this.#lose(listener);
+    }
+    if (this.#isClosed) return void this.#listener?.end().catch(() => {});
+    // Lost meanwhile: then whoever brings it back does the rest.
+    if (this.#isAway) return;
+    this.#schedulePing();
+    this.#options.onBack();
   }
 
   /** The database is away: nobody waits for it any more, and it is tried again until it is back. */

@@ -1,0 +1,63 @@
+// The connection by which a node hears of the others falls silent alone, and nobody is told: the database answers on all others,
+// so that nothing else shows it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import { systemWorld } from '../../src/world.ts';
+import { StoreTables } from '../cluster/store-tables.ts';
+import { TcpProxy } from '../cluster/tcp-proxy.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { waitFor } from '../http/wait.ts';
+import { sharedServer } from '../postgres/server.ts';
+
+const TTL_MS = 15_000;
+
+test('a node whose connection for notifications alone is silent hears of the others again, and refuses nobody meanwhile', async (t) => {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const direct = server.url(name);
+  const url = new URL(direct);
+  const proxy = await TcpProxy.start(Number(url.port));
+  t.after(() => proxy.close());
+  url.port = String(proxy.port);
+  const open = { timers: systemWorld().clock, log: () => {} };
+  const deaf = await openPostgresStore({ ...open, url: url.href, node: 'nod_deaf' });
+  t.after(() => deaf.close());
+  const other = await openPostgresStore({ ...open, url: direct, node: 'nod_other' });
+  t.after(() => other.close());
+  await other.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  let heard = 0;
+  t.after(
+    deaf.onJournal(() => {
+      heard += 1;
+    }),
+  );
+  let isOver = false;
+  // So that the database is known to be there.
+  const beating = (async () => {
+    while (!isOver) {
+      await deaf.heartbeat('nod_deaf', TTL_MS);
+      await wait(50);
+    }
+  })();
+  await other.accept([message()], NOW);
+  await waitFor('the first news', () => heard > 0);
+
+  const [listener] = await new StoreTables(direct).query<{ port: number }>(
+    `SELECT client_port AS port FROM pg_stat_activity
+       WHERE application_name = 'postrider listener' AND client_port = ANY ($1::int[])`,
+    [proxy.outerPorts],
+  );
+  proxy.holdOne(listener!.port);
+  heard = 0;
+  await waitFor('news of the other node', async () => {
+    await other.accept([message()], NOW);
+    await wait(50);
+    return heard > 0;
+  });
+  isOver = true;
+  await assert.doesNotReject(beating, 'the database was there all the time');
+});
