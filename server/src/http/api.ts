@@ -9,6 +9,7 @@ import type { Scope } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
+import type { Publications } from '../publish/publications.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
@@ -17,7 +18,6 @@ import type { BodyReader } from './body.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { parseManagementJson } from './json.ts';
-import type { Publications } from './publications.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
 import type { Requests } from './requests.ts';
 

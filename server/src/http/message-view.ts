@@ -8,7 +8,7 @@ import { shownState } from '../domain/message-filter.ts';
 import { heldReason } from '../domain/recovery.ts';
 import { redactBody, redactHeaders } from '../domain/redact.ts';
 import { retriesMade } from '../domain/retries-made.ts';
-import { sha256 } from './publications.ts';
+import { sha256 } from '../publish/publications.ts';
 
 export function messageView(message: Message) {
   const { header, body } = shownContent(message);

@@ -11,6 +11,13 @@ import { type HeaderRules, KNOWN_SETTINGS } from '../domain/publish-settings.ts'
 import { isForQstashClients } from '../domain/qstash.ts';
 import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
+import {
+  type NamedTopics,
+  type Publication,
+  type Publications,
+  type ReadPublication,
+  withDefaults,
+} from '../publish/publications.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
@@ -20,13 +27,6 @@ import type { BodyReader } from './body.ts';
 import { callerIp } from './caller.ts';
 import { descentOf } from './descent-of.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
-import {
-  type NamedTopics,
-  type Publication,
-  type Publications,
-  type ReadPublication,
-  withDefaults,
-} from './publications.ts';
 import { requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';

@@ -10,10 +10,10 @@ import { isName, NAME_RULE } from '../domain/name.ts';
 import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { Tiers } from '../domain/tier.ts';
+import type { Publication, Publications } from '../publish/publications.ts';
 import type { Store } from '../store/store.ts';
 import type { World } from '../world.ts';
 import { ApiError } from './errors.ts';
-import type { Publication, Publications } from './publications.ts';
 
 export interface ScheduleMakerOptions {
   readonly store: Store;

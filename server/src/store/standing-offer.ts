@@ -2,6 +2,7 @@
 // is accepted meanwhile and due at once is leased to them in the accepting transaction, and handed out at the next claim.
 // Every adapter plans its claims through one of these.
 
+import { earlier } from '../domain/instant.ts';
 import type { Claim, NewMessage } from '../domain/message.ts';
 import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
@@ -286,9 +287,4 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, n
     tier: account.tier,
     signingKey: account.signingKey,
   };
-}
-
-export function earlier(a: number | null, b: number | null): number | null {
-  if (a === null) return b;
-  return b === null ? a : Math.min(a, b);
 }

@@ -26,6 +26,7 @@ const PART_NAMES = [
   'upkeep',
   'accounts',
   'telemetry',
+  'publish',
   'http',
   'main',
   'cli',
@@ -43,8 +44,9 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   upkeep: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   accounts: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   telemetry: { sees: ['domain', 'store port', 'world'], seesTypesOf: ['delivery'], usesPackages: true },
+  publish: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   http: {
-    sees: ['accounts', 'domain', 'store port', 'world', 'telemetry'],
+    sees: ['accounts', 'domain', 'publish', 'store port', 'world', 'telemetry'],
     seesTypesOf: ['config'],
     usesPackages: true,
   },

@@ -12,6 +12,7 @@ import { messageWeight } from '../../domain/page-weight.ts';
 import { cronProblem, headerLimits, KNOWN_SETTINGS, parsePublishSettings } from '../../domain/publish-settings.ts';
 import { isSetting } from '../../domain/query-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
+import { withDefaults } from '../../publish/publications.ts';
 import type { PageRequest, Principal, Store } from '../../store/store.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
@@ -29,7 +30,6 @@ import {
   refuseEmptyFilters,
   saysAll,
 } from '../filters.ts';
-import { withDefaults } from '../publications.ts';
 import { viewsFor } from '../qstash-view.ts';
 import { requireQuota } from '../quota.ts';
 import { rawHeaders } from '../raw-headers.ts';

@@ -2,10 +2,11 @@
 // callbacks: there is one door. What many callers ask at once is written together.
 
 import { usageDay } from '../../domain/account.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import { promotedOfKeyMax } from '../promotion.ts';
 import { sharedBodies } from '../shared-bodies.ts';
-import { type AccountAtClaim, earlier } from '../standing-offer.ts';
+import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, ensureKeys, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { insertMessages, type Placed } from './insert.ts';

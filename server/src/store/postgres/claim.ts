@@ -3,12 +3,13 @@
 // do this at once: what one is about to take, the others pass over.
 
 import { eachMax } from '../../domain/budgets.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { CANCELLED } from '../rows.ts';
-import { type ClaimReply, earlier } from '../standing-offer.ts';
+import type { ClaimReply } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';

@@ -12,8 +12,8 @@ import {
   nextStartAt,
   started,
 } from '../../domain/flow-control.ts';
+import { earlier } from '../../domain/instant.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
-import { earlier } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
 

@@ -1,6 +1,6 @@
 // A message that has not ended and the lines it stands in, for whoever is about to end it or to give it back.
 
-import { earlier } from '../standing-offer.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { Place } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';

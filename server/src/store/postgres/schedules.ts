@@ -1,10 +1,10 @@
 // The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
 // it moved already makes nothing. Of nodes that take it at once, one moves it and the others pass over it.
 
+import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { type ScheduleRow, toSchedule } from '../rows.ts';
-import { earlier } from '../standing-offer.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../store.ts';
 import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';

@@ -2,11 +2,11 @@
 // And what is delivered now.
 
 import { countedEnd } from '../../domain/activity.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import { CANCELLED, type MessageRow } from '../rows.ts';
-import { earlier } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
 import { countSql } from './activity.ts';

@@ -2,12 +2,13 @@
 // callbacks: there is one door.
 
 import { COUNTED } from '../../domain/activity.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import { promotedOfKeyMax } from '../promotion.ts';
 import type { RowState } from '../rows.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
 import { sharedBodies } from '../shared-bodies.ts';
-import { type AccountAtClaim, earlier } from '../standing-offer.ts';
+import type { AccountAtClaim } from '../standing-offer.ts';
 import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';

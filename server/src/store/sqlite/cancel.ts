@@ -1,9 +1,9 @@
 // Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
 
 import { COUNTED } from '../../domain/activity.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { CancelAnswer } from '../cancel-store.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
-import { earlier } from '../standing-offer.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';

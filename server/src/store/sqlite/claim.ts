@@ -2,13 +2,14 @@
 // each account, over the hosts that have something ready, starting behind where the last claim stopped.
 
 import { eachMax } from '../../domain/budgets.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import { type MessageRow, startStep, toMessage } from '../rows.ts';
-import { type ClaimReply, earlier } from '../standing-offer.ts';
+import type { ClaimReply } from '../standing-offer.ts';
 import type { ClaimRequest } from '../store.ts';
 import { areHeirs, type Place } from '../succession.ts';
 import { accountAtClaim } from './accounts.ts';

@@ -2,6 +2,7 @@
 // it moved already makes nothing.
 
 import { eachMax } from '../../domain/budgets.ts';
+import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type WeighedKey,
 } from '../list-store.ts';
 import { type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
-import { earlier } from '../standing-offer.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../store.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { NO_DESCENT } from '../../src/domain/descent.ts';
 import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from '../../src/domain/headers.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
-import { type NamedTopics, Publications } from '../../src/http/publications.ts';
+import { type NamedTopics, Publications } from '../../src/publish/publications.ts';
 import type { Store } from '../../src/store/store.ts';
 import { countingIds } from '../domain/given.ts';
 import { manualWorld } from '../manual-clock.ts';
