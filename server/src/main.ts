@@ -20,7 +20,7 @@ import { Pool } from './domain/pool.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { requestSizeLimits } from './domain/request-size.ts';
 import { AccessWatch } from './http/access-watch.ts';
-import { Api, type ApiContext, type RouteEntry } from './http/api.ts';
+import { Api, type RouteContext, type RouteEntry } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
 import { CALLER_TIMES, CallerConnections, type CallerTimes } from './http/caller-connections.ts';
 import { Console } from './http/console.ts';
@@ -262,7 +262,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const gate = new ReadGate(systemWorld().clock);
   const requests = new Requests();
   metrics.pool('requests', requests.pool);
-  const context: ApiContext = {
+  const context: RouteContext<Store> = {
     requests,
     store,
     accounts,

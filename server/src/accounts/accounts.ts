@@ -6,8 +6,8 @@ import { SCOPES } from '../domain/account.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { NewId } from '../domain/id.ts';
 import type { TierName } from '../domain/tier.ts';
-import { everyEntry } from '../store/list-store.ts';
-import type { Principal, Store } from '../store/store.ts';
+import type { AccountStore, Principal } from '../store/account-store.ts';
+import { everyEntry } from '../store/list-piece.ts';
 import type { World } from '../world.ts';
 import { hashText, hashToken, newSecret } from './tokens.ts';
 
@@ -22,7 +22,7 @@ const TOUCH_EVERY_MS = 60_000;
 export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string };
 
 export class Accounts {
-  readonly #store: Store;
+  readonly #store: AccountStore;
   readonly #world: World;
   readonly #newId: NewId;
   readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
@@ -31,7 +31,7 @@ export class Accounts {
 
   readonly #endListeners: ((ended: EndedAccess) => void)[] = [];
 
-  constructor(store: Store, world: World, newId: NewId) {
+  constructor(store: AccountStore, world: World, newId: NewId) {
     this.#store = store;
     this.#world = world;
     this.#newId = newId;

@@ -1,7 +1,7 @@
 // The tokens and keys that everybody knows, because they stand in documentation and in the sources of public clients, and
 // the line between them and a service that is meant for others: `dev` makes them, `serve` does not run with them.
 
-import type { Store } from '../store/store.ts';
+import type { AccountStore } from '../store/account-store.ts';
 import type { Accounts } from './accounts.ts';
 import { hashToken } from './tokens.ts';
 
@@ -23,7 +23,12 @@ const KNOWN_HASHES = [DEV_HASH, hashToken(QSTASH_DEV.token)];
 const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 
 /** The token of `dev`, in a store of its own. Throws where a service for others has its accounts. */
-export async function admitDev(store: Store, accounts: Accounts, place: string, isForQstash: boolean): Promise<string> {
+export async function admitDev(
+  store: AccountStore,
+  accounts: Accounts,
+  place: string,
+  isForQstash: boolean,
+): Promise<string> {
   const isDevStore = (await store.findToken(DEV_HASH)) !== null;
   if (!isDevStore && (await store.listAccounts()).entries.length > 0) {
     throw new Error(
@@ -42,7 +47,7 @@ export async function admitDev(store: Store, accounts: Accounts, place: string, 
  * store that knows them is refused.
  */
 export async function shutOutDev(
-  store: Store,
+  store: AccountStore,
   accounts: Accounts,
   { place, isTakeOver, now }: { readonly place: string; readonly isTakeOver: boolean; readonly now: number },
 ): Promise<string | null> {

@@ -6,7 +6,8 @@ import type { Config } from '../config.ts';
 import { type Account, SCOPES } from '../domain/account.ts';
 import { idMaker } from '../domain/id.ts';
 import { openStoreBeside, storePlace } from '../main.ts';
-import { everyEntry } from '../store/list-store.ts';
+import type { AccountStore } from '../store/account-store.ts';
+import { everyEntry } from '../store/list-piece.ts';
 import type { Store } from '../store/store.ts';
 import { systemWorld } from '../world.ts';
 
@@ -33,7 +34,7 @@ export async function runTokenCreate(config: Config): Promise<number> {
   }
 }
 
-async function createToken(store: Store, config: Config) {
+async function createToken(store: AccountStore, config: Config) {
   const world = systemWorld();
   const newId = idMaker(
     () => world.clock.now(),
@@ -45,7 +46,7 @@ async function createToken(store: Store, config: Config) {
   return { token: text, tokenId: token.id, account: account.name, scopes };
 }
 
-async function everyAccount(store: Store): Promise<Account[]> {
+async function everyAccount(store: AccountStore): Promise<Account[]> {
   const accounts: Account[] = [];
   for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) accounts.push(account);
   return accounts;

@@ -2,10 +2,10 @@
 // that none of them starts, and gives back those that have not. What is on the wire goes on, and is settled as it ends.
 
 import type { Claim } from '../domain/message.ts';
-import type { CancelStore } from '../store/cancel-store.ts';
+import type { DeliveryStore } from '../store/delivery-store.ts';
 
 export interface CancelsOptions {
-  readonly store: Pick<CancelStore, 'cancelledClaims'>;
+  readonly store: Pick<DeliveryStore, 'cancelledClaims'>;
   /** Of these leases those that are not on the wire, and will not be. They are given back. */
   readonly drop: (leases: readonly string[]) => Promise<void>;
 }

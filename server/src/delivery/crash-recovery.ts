@@ -5,8 +5,7 @@ import type { Claim, Outcome } from '../domain/message.ts';
 import { aloneAmong } from '../domain/recovery.ts';
 import { RecoveryPace } from '../domain/recovery-pace.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
-import type { Recovery } from '../store/recovery-store.ts';
-import type { Store } from '../store/store.ts';
+import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
 
 const REASON = 'the node that made this attempt went away before it ended';
@@ -19,7 +18,7 @@ export interface Ended {
 }
 
 export interface CrashRecoveryOptions {
-  readonly store: Pick<Store, 'claimAlone'>;
+  readonly store: Pick<DeliveryStore, 'claimAlone'>;
   readonly clock: Clock;
   readonly concurrency: number;
   readonly inFlight: () => number;

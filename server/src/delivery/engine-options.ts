@@ -3,7 +3,7 @@
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
 import type { Tiers } from '../domain/tier.ts';
-import type { Store } from '../store/store.ts';
+import type { DeliveryStore } from '../store/delivery-store.ts';
 import type { World } from '../world.ts';
 import type { CrashRecovery } from './crash-recovery.ts';
 import type { EngineLimits } from './in-flight.ts';
@@ -32,7 +32,7 @@ export type EngineEvent =
 
 export interface EngineOptions {
   readonly node: string;
-  readonly store: Store;
+  readonly store: DeliveryStore;
   readonly sender: Sender;
   readonly world: World;
   readonly newId: NewId;

@@ -5,7 +5,7 @@
 import type { Claim } from '../domain/message.ts';
 import { decideSafely, isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
-import type { ClaimAnswer } from '../store/store.ts';
+import type { ClaimAnswer } from '../store/delivery-store.ts';
 import { withinMs } from '../world.ts';
 import { Cancels } from './cancels.ts';
 import { CrashRecovery, type Ended } from './crash-recovery.ts';

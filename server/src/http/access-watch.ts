@@ -2,7 +2,7 @@
 // counts: at once where this process ended it, else when the store is asked next.
 
 import type { Accounts, EndedAccess } from '../accounts/accounts.ts';
-import type { Principal } from '../store/store.ts';
+import type { Principal } from '../store/account-store.ts';
 import type { Clock } from '../world.ts';
 
 /** How long something may stay open after another node has revoked its token. */

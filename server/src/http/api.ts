@@ -10,7 +10,7 @@ import type { NewId } from '../domain/id.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publications } from '../publish/publications.ts';
-import type { Principal, Store } from '../store/store.ts';
+import type { Principal } from '../store/account-store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate } from './authenticate.ts';
@@ -22,7 +22,6 @@ import type { ReadGate, Visit } from './read-gate.ts';
 import type { Requests } from './requests.ts';
 
 export interface ApiContext {
-  readonly store: Store;
   readonly accounts: Accounts;
   readonly world: World;
   readonly newId: NewId;
@@ -48,6 +47,9 @@ export interface ApiContext {
   readonly onFault: (error: unknown) => string;
   readonly gate: ReadGate;
 }
+
+/** What routes are made with: the port of the store that they need, and all the rest. */
+export type RouteContext<S> = ApiContext & { readonly store: S };
 
 export interface ApiCall<P, Q, B> {
   readonly principal: Principal;

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
 import { tokenFromHeader } from '../accounts/tokens.ts';
 import type { Scope } from '../domain/account.ts';
-import type { Principal } from '../store/store.ts';
+import type { Principal } from '../store/account-store.ts';
 import { ApiError } from './errors.ts';
 import { sessionSecret } from './session.ts';
 

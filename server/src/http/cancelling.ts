@@ -4,7 +4,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../domain/account.ts';
 import type { Tiers } from '../domain/tier.ts';
-import type { Store } from '../store/store.ts';
+import type { MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
 
 /** How long a caller waits for the nodes that have claimed what is cancelled. */
@@ -18,7 +18,7 @@ export interface CancelCount {
 }
 
 export interface CancellingContext {
-  readonly store: Store;
+  readonly store: MessageStore;
   readonly clock: Clock;
   readonly tiers: Tiers;
 }

@@ -2,7 +2,7 @@
 // where a page ends between them, its cursor says how many of that place were seen: `<place>.<seen>`.
 
 import { type MessageEvent, STEP_EVENTS_MAX } from '../domain/event.ts';
-import type { EventPage, PageRequest } from '../store/store.ts';
+import type { EventPage, PageRequest } from '../store/message-store.ts';
 import { ApiError } from './errors.ts';
 
 export interface EventCursor {

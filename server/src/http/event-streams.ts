@@ -3,8 +3,9 @@
 
 import type { ServerResponse } from 'node:http';
 import { eachMax, nodeMax } from '../domain/budgets.ts';
+import type { EventFilter } from '../domain/event.ts';
 import { Pool } from '../domain/pool.ts';
-import type { EventFilter, EventPage, Store } from '../store/store.ts';
+import type { EventPage, MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
 import { ANSWER_HEADERS, ApiError, poolError } from './errors.ts';
 import { eventView } from './message-view.ts';
@@ -57,7 +58,7 @@ export interface StreamRequest {
 
 export class EventStreams {
   readonly pool = new Pool(nodeMax('streams'));
-  readonly #store: Store;
+  readonly #store: MessageStore;
   readonly #clock: Clock;
   readonly #audiences = new Map<string, Audience>();
   readonly #turns = new Turns(nodeMax('streamReads'), (accountId) => this.#feed(accountId));
@@ -66,7 +67,7 @@ export class EventStreams {
   #cancelPing: (() => void) | null = null;
   #stopListening: (() => void) | null = null;
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: MessageStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
   }

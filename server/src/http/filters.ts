@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { eachMax } from '../domain/budgets.ts';
 import { messageIdOf } from '../domain/callback.ts';
 import { type MessageFilter, SHOWN_STATES, type ShownState } from '../domain/message-filter.ts';
-import type { PageRequest } from '../store/store.ts';
+import type { PageRequest } from '../store/message-store.ts';
 import { ApiError } from './errors.ts';
 
 const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);

@@ -2,14 +2,14 @@
 
 import { eachMax } from '../domain/budgets.ts';
 import type { Queue } from '../domain/queue.ts';
-import type { LinePiece, LinePlace, ListStore } from '../store/list-store.ts';
+import type { LinePiece, LinePlace, ResourceStore } from '../store/resource-store.ts';
 
 export class Lags {
-  readonly #store: Pick<ListStore, 'countLine'>;
+  readonly #store: Pick<ResourceStore, 'countLine'>;
   #left = eachMax('lagCount');
 
   /** For one call. */
-  constructor(store: Pick<ListStore, 'countLine'>) {
+  constructor(store: Pick<ResourceStore, 'countLine'>) {
     this.#store = store;
   }
 

@@ -4,7 +4,7 @@
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { eachMax } from '../domain/budgets.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../store/list-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../store/list-piece.ts';
 import { StreamedAnswer } from './answer-stream.ts';
 import { ApiError } from './errors.ts';
 import { wholeNumber } from './filters.ts';

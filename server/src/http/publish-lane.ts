@@ -18,7 +18,9 @@ import {
   type ReadPublication,
   withDefaults,
 } from '../publish/publications.ts';
-import type { Principal, Store } from '../store/store.ts';
+import type { Principal } from '../store/account-store.ts';
+import type { DeliveryStore } from '../store/delivery-store.ts';
+import type { MessageStore } from '../store/message-store.ts';
 import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
 import { authenticate } from './authenticate.ts';
@@ -36,7 +38,7 @@ import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
 
 export interface PublishLaneOptions {
-  readonly store: Store;
+  readonly store: Pick<DeliveryStore, 'accept'> & Pick<MessageStore, 'searchMessages'>;
   readonly accounts: Accounts;
   readonly world: World;
   readonly tiers: Tiers;

@@ -11,12 +11,12 @@ import { type HeaderRules, ownHeader } from '../domain/publish-settings.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publication, Publications } from '../publish/publications.ts';
-import type { Store } from '../store/store.ts';
+import type { ResourceStore } from '../store/resource-store.ts';
 import type { World } from '../world.ts';
 import { ApiError } from './errors.ts';
 
 export interface ScheduleMakerOptions {
-  readonly store: Store;
+  readonly store: ResourceStore;
   readonly world: World;
   readonly newId: NewId;
   readonly tiers: Tiers;

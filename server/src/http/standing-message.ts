@@ -1,9 +1,13 @@
 // The message that stands already where a duplicate of it was not accepted.
 
-import type { Store } from '../store/store.ts';
+import type { MessageStore } from '../store/message-store.ts';
 
 /** Where it goes: a duplicate by id may have asked for another URL. Null when it is past its retention. */
-export async function standingUrl(store: Store, accountId: string, messageId: string): Promise<string | null> {
+export async function standingUrl(
+  store: Pick<MessageStore, 'searchMessages'>,
+  accountId: string,
+  messageId: string,
+): Promise<string | null> {
   const page = { limit: 1, cursor: null, order: 'newestFirst', withBodies: false } as const;
   const { messages } = await store.searchMessages(accountId, { messageIds: [messageId] }, page);
   return messages[0]?.url ?? null;

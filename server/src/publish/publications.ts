@@ -18,7 +18,7 @@ import {
 import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-size.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Topic } from '../domain/topic.ts';
-import type { Store } from '../store/store.ts';
+import type { ResourceStore } from '../store/resource-store.ts';
 import type { Clock, World } from '../world.ts';
 
 export interface Publication {
@@ -48,7 +48,7 @@ export type NamedTopics = Map<string, Promise<Topic | null>>;
 type Publisher = Pick<Account, 'id' | 'tier'>;
 
 export interface PublicationsOptions {
-  readonly store: Store;
+  readonly store: Pick<ResourceStore, 'getTopic'>;
   readonly world: World;
   readonly newId: NewId;
   readonly tiers: Tiers;

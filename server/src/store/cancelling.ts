@@ -2,7 +2,7 @@
 // asks the holders of the rest to see to it that nothing of it starts.
 
 import type { Clock } from '../world.ts';
-import type { CancelAnswer } from './cancel-store.ts';
+import type { CancelAnswer } from './message-store.ts';
 import type { StandingOffer } from './standing-offer.ts';
 
 /** A message that is to be cancelled, and the living node that has claimed it. */

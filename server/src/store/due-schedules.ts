@@ -1,7 +1,7 @@
 // Which of the schedules that are due come first: the accounts take turns, beginning behind the one that was served last,
 // so that neither many schedules nor large bodies of one account keep the others' back. For every adapter.
 
-import type { DueLimits } from './store.ts';
+import type { DueLimits } from './delivery-store.ts';
 
 export interface DueKey {
   readonly account_id: string;

@@ -2,7 +2,6 @@
 // for one piece of work at most, and what the node does by itself not at all.
 
 import { AccountLine } from './account-line.ts';
-import { countInPieces } from './count-in-pieces.ts';
 import type { Store } from './store.ts';
 
 /** How much of each kind runs at once. */
@@ -47,8 +46,6 @@ function listsInTurn(store: Store, line: AccountLine) {
     whyFacts: own(store.whyFacts),
     searchMessages: own(store.searchMessages),
     countPiece,
-    countMatching: (accountId, filter, max) =>
-      countInPieces((rest, cursor) => countPiece(accountId, filter, rest, cursor), max),
     listEvents: own(store.listEvents),
     standing: own(store.standing),
     activity: own(store.activity),

@@ -22,7 +22,7 @@ import type { Redaction } from '../domain/redact.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { OpenGroup } from '../domain/standing.ts';
 import type { Endpoint, Topic } from '../domain/topic.ts';
-import type { ListedSchedule } from './list-store.ts';
+import type { ListedSchedule } from './resource-store.ts';
 
 export type Flag = 0 | 1 | boolean;
 

@@ -7,7 +7,7 @@ import type { Claim, NewMessage } from '../domain/message.ts';
 import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
-import type { ClaimAnswer, ClaimRequest } from './store.ts';
+import type { ClaimAnswer, ClaimRequest } from './delivery-store.ts';
 import type { Estate, Heir } from './succession.ts';
 
 /** What a claim must know of the account of its message. */

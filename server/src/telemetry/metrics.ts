@@ -4,8 +4,8 @@
 import type { EngineEvent } from '../delivery/engine.ts';
 import type { Attempt, MessageKind } from '../domain/message.ts';
 import { afterCancel } from '../domain/settle.ts';
-import type { AcceptAnswer, Store } from '../store/store.ts';
-import type { HeardTime } from '../store/time-store.ts';
+import type { AcceptAnswer, HeardTime } from '../store/delivery-store.ts';
+import type { Store } from '../store/store.ts';
 
 interface Family {
   readonly type: 'counter' | 'gauge';

@@ -6,7 +6,9 @@ import { type Job, type JobWork, jobFilter } from '../domain/job.ts';
 import type { Message } from '../domain/message.ts';
 import { retriedMessage } from '../domain/retry.ts';
 import type { Tiers } from '../domain/tier.ts';
-import type { Store } from '../store/store.ts';
+import type { AccountStore } from '../store/account-store.ts';
+import type { DeliveryStore } from '../store/delivery-store.ts';
+import type { MessageStore } from '../store/message-store.ts';
 
 /** What a piece looks at is not shown to anybody, and may be more than a page. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;
@@ -18,7 +20,7 @@ const PIECE_WITH_BODIES_MAX = 10;
 const TOLERANCE = 0.1;
 
 export interface JobRunnerOptions {
-  readonly store: Store;
+  readonly store: DeliveryStore & Pick<MessageStore, 'searchMessages'> & Pick<AccountStore, 'getAccount'>;
   readonly tiers: Tiers;
   readonly newId: NewId;
   /** False while nothing may be accepted: a retry makes new messages, and waits. */

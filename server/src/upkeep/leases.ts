@@ -2,8 +2,7 @@
 
 import { eachMax } from '../domain/budgets.ts';
 import type { Claim } from '../domain/message.ts';
-import type { Recovery } from '../store/recovery-store.ts';
-import type { Store } from '../store/store.ts';
+import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
 import type { ServiceClock } from './service-clock.ts';
 
 /** A node that has not been heard of for this long is gone. */
@@ -22,7 +21,7 @@ const OFF_BEAT_EVERY_MS = 1000;
 
 /** Keeps the time with every sign of life. */
 export function heartbeat(
-  store: Store,
+  store: DeliveryStore,
   node: string,
   clock: Pick<ServiceClock, 'keep'> & Partial<Pick<ServiceClock, 'isOff'>>,
 ) {
@@ -54,7 +53,7 @@ export const STRAY_LOOK_MS = 10_000;
 const PIECE_MAX = 2000;
 
 export interface StrayOptions {
-  readonly store: Pick<Store, 'strayClaims' | 'release'>;
+  readonly store: Pick<DeliveryStore, 'strayClaims' | 'release'>;
   /** How many can be under way. */
   readonly slots: number;
   readonly isUnderWay: (lease: string) => boolean;
@@ -83,7 +82,7 @@ export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) 
 }
 
 /** Ends the claims of one dead node after the other. */
-export function orphans(store: Store, node: string, recoverer: Recoverer) {
+export function orphans(store: DeliveryStore, node: string, recoverer: Recoverer) {
   recoverer.waitForLook();
   return {
     name: 'orphaned claims',

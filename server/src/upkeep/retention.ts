@@ -4,7 +4,7 @@
 import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
 import { eachMax } from '../domain/budgets.ts';
 import type { Tiers } from '../domain/tier.ts';
-import type { Store } from '../store/store.ts';
+import type { MessageStore } from '../store/message-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
@@ -12,7 +12,7 @@ const EVERY_MS = 30_000;
 const CATCHING_UP_MS = 20;
 
 /** `isTimeProven`: a clock that may be wrong must not cost anybody what they have kept. */
-export function retention(store: Store, tiers: Tiers, isTimeProven = () => true) {
+export function retention(store: MessageStore, tiers: Tiers, isTimeProven = () => true) {
   const rows = eachMax('upkeepRows');
   let after = '';
   /** Somewhere since the first account, not all was deleted. */

@@ -4,8 +4,7 @@
 import { eachMax } from '../domain/budgets.ts';
 import { CLOCK_STEP_MS_MAX } from '../domain/clock.ts';
 import { nextCronTime, parseCron } from '../domain/cron.ts';
-import type { Store } from '../store/store.ts';
-import type { ScheduleTime } from '../store/time-store.ts';
+import type { DeliveryStore, ScheduleTime } from '../store/delivery-store.ts';
 import type { ServiceClock } from './service-clock.ts';
 
 const EVERY_MS = 5000;
@@ -13,7 +12,7 @@ const EVERY_MS = 5000;
 const PIECE_EVERY_MS = 20;
 
 export function scheduleTimes(
-  store: Pick<Store, 'scheduleTimes' | 'moveSchedules'>,
+  store: Pick<DeliveryStore, 'scheduleTimes' | 'moveSchedules'>,
   clock: Pick<ServiceClock, 'timesSetBack' | 'wallNow'>,
 ) {
   const limit = eachMax('upkeepRows');

@@ -8,7 +8,9 @@ import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { Tiers } from '../domain/tier.ts';
-import { type Store, StoreUnavailable, type Tick } from '../store/store.ts';
+import type { AccountStore } from '../store/account-store.ts';
+import type { DeliveryStore, Tick } from '../store/delivery-store.ts';
+import { StoreUnavailable } from '../store/store.ts';
 
 /** When all that was found due was in the hands of other nodes. */
 const LEFT_MS = 20;
@@ -19,7 +21,7 @@ export type PlanTick = (
 ) => Promise<{ readonly messages: readonly NewMessage[] } | { readonly problem: Problem }>;
 
 export interface ScheduleRunnerOptions {
-  readonly store: Store;
+  readonly store: DeliveryStore & Pick<AccountStore, 'getAccount'>;
   /** When the messages of a tick are accepted. */
   readonly now: () => number;
   readonly plan: PlanTick;

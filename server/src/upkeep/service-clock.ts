@@ -9,7 +9,7 @@ import {
   reckonedAt,
   Timekeeper,
 } from '../domain/clock.ts';
-import type { HeardTime, TimeStore } from '../store/time-store.ts';
+import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
 
 /** An answer that took longer says too little about the time. */
@@ -72,7 +72,7 @@ export class ServiceClock implements Clock {
   }
 
   /** Goes on from what the store has kept. Before anything is read of it or written to it that has a time. */
-  async begin(store: Pick<TimeStore, 'storedTime'>): Promise<void> {
+  async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
     const askedMs = this.monotonicMs();
     const { kept, newestAt, wallAt } = await store.storedTime();
     this.#hear(wallAt, askedMs);

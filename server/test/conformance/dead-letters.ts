@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { NewMessage } from '../../src/domain/message.ts';
 import type { MessageFilter } from '../../src/domain/message-filter.ts';
+import { countMatching } from '../../src/store/count-in-pieces.ts';
 import {
   ACCOUNT,
   message,
@@ -83,7 +84,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       const page = { limit: 9, cursor: null, order: 'newestFirst', withBodies: false } as const;
       const found = async (filter: MessageFilter) => {
         const { messages: listed } = await a.store.searchMessages(ACCOUNT, { states: ['FAILED'], ...filter }, page);
-        const { count } = await a.store.countMatching(ACCOUNT, { states: ['FAILED'], ...filter }, 9);
+        const { count } = await countMatching(a.store, ACCOUNT, { states: ['FAILED'], ...filter }, 9);
         assert.equal(count, listed.length);
         return listed.map(({ id }) => id);
       };

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import type { EventState, MessageEvent } from '../../src/domain/event.ts';
-import type { EventFilter, PageRequest } from '../../src/store/store.ts';
+import type { EventFilter, EventState, MessageEvent } from '../../src/domain/event.ts';
+import type { PageRequest } from '../../src/store/message-store.ts';
 import { waitFor } from '../http/wait.ts';
 import {
   ACCOUNT,

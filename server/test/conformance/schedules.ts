@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Schedule } from '../../src/domain/schedule.ts';
-import type { DueLimits } from '../../src/store/store.ts';
+import type { DueLimits } from '../../src/store/delivery-store.ts';
 import { ACCOUNT, DAY, message, messages, NOW, OTHER_ACCOUNT, SECOND } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nodeMax } from '../../src/domain/budgets.ts';
-import type { EventPage, Store } from '../../src/store/store.ts';
+import type { EventPage } from '../../src/store/message-store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { openTail, type Tail } from '../api/tail.ts';
 import { type Rider, refusal, startRider } from '../http/harness.ts';
 import type { Cleanup } from '../http/receiver.ts';

@@ -2,7 +2,7 @@
 // transaction that starts a message, and compares the database with the model after every event.
 
 import type { KeptTime } from '../../src/domain/clock.ts';
-import type { AloneReply } from '../../src/store/recovery-store.ts';
+import type { AloneReply } from '../../src/store/delivery-store.ts';
 import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Claim } from '../../src/domain/message.ts';
 import type { Topic } from '../../src/domain/topic.ts';
+import { countMatching } from '../../src/store/count-in-pieces.ts';
 import { SHARED_BODY_BYTES_MIN } from '../../src/store/shared-bodies.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -255,7 +256,7 @@ async function useLists(store: Store): Promise<void> {
     const page = { limit: 10, cursor: null, order, withBodies: true };
     for (const filter of FILTERS) {
       await store.searchMessages(ACCOUNT, filter, page);
-      await store.countMatching(ACCOUNT, filter, 10);
+      await countMatching(store, ACCOUNT, filter, 10);
     }
     await store.listEvents(ACCOUNT, { messages: {} }, page);
     await store.listEvents(ACCOUNT, { messages: { messageIds: [dead.id] } }, page);

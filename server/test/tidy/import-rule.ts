@@ -63,11 +63,12 @@ const FILES: Readonly<Record<string, PartName>> = {
   'help-page.ts': 'config',
   'near-misses.ts': 'config',
   'store/store.ts': 'store port',
-  'store/cancel-store.ts': 'store port',
-  'store/recovery-store.ts': 'store port',
-  'store/numbers-store.ts': 'store port',
-  'store/list-store.ts': 'store port',
-  'store/time-store.ts': 'store port',
+  'store/delivery-store.ts': 'store port',
+  'store/message-store.ts': 'store port',
+  'store/resource-store.ts': 'store port',
+  'store/account-store.ts': 'store port',
+  'store/list-piece.ts': 'store port',
+  'store/count-in-pieces.ts': 'store port',
 };
 
 /** The part a path of the repository belongs to, or null when it belongs to none. */

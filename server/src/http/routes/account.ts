@@ -2,16 +2,17 @@
 
 import Type from 'typebox';
 import { isUsageDay, usageDay } from '../../domain/account.ts';
-import { usageKey } from '../../store/list-store.ts';
+import type { AccountStore } from '../../store/account-store.ts';
+import { usageKey } from '../../store/list-piece.ts';
 import { KeysAnswer, OwnAccountAnswer, UsageAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { objectPage, pageQuery } from '../list-pages.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = Type.String({ description: 'A UTC day such as 2026-01-31.' });
 
-export function accountRoutes(api: Api, { store, accounts, world, tiers, service }: ApiContext): void {
+export function accountRoutes(api: Api, { store, accounts, world, tiers, service }: RouteContext<AccountStore>): void {
   api.add({
     method: 'GET',
     path: '/v2/account',

@@ -3,8 +3,10 @@
 import Type from 'typebox';
 import { SCOPES, type Token } from '../../domain/account.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
+import type { AccountStore } from '../../store/account-store.ts';
+import type { DeliveryStore } from '../../store/delivery-store.ts';
 import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NodesAnswer, NothingAnswer, TokensAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { objectPage, PageQuery, pageQuery } from '../list-pages.ts';
 
@@ -12,7 +14,10 @@ const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
 const AccountId = Type.Object({ accountId: Type.String() });
 
-export function adminRoutes(api: Api, { store, accounts }: ApiContext): void {
+export function adminRoutes(
+  api: Api,
+  { store, accounts }: RouteContext<AccountStore & Pick<DeliveryStore, 'listNodes'>>,
+): void {
   api.add({
     method: 'GET',
     path: '/v2/admin/accounts',

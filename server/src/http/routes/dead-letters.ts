@@ -13,10 +13,11 @@ import { cronProblem, headerLimits, KNOWN_SETTINGS, parsePublishSettings } from 
 import { isSetting } from '../../domain/query-settings.ts';
 import { retriedMessage, withChanges } from '../../domain/retry.ts';
 import { withDefaults } from '../../publish/publications.ts';
-import type { PageRequest, Principal, Store } from '../../store/store.ts';
+import type { Principal } from '../../store/account-store.ts';
+import type { MessageStore, PageRequest } from '../../store/message-store.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import {
@@ -61,7 +62,7 @@ interface Overriding {
   readonly headers: HeaderList;
 }
 
-export function deadLetterRoutes(api: Api, context: ApiContext): void {
+export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>): void {
   const { store, world, newId, publications, rules, tiers } = context;
   const views = viewsFor(context.isForQstashClients);
 
@@ -196,7 +197,7 @@ export function deadLetterRoutes(api: Api, context: ApiContext): void {
   async function retryAll(
     principal: Principal,
     reply: FastifyReply,
-    retries: Parameters<Store['retryDeadLetters']>[0],
+    retries: Parameters<MessageStore['retryDeadLetters']>[0],
   ) {
     const tier = tiers[principal.account.tier];
     const now = world.clock.now();

@@ -1,7 +1,7 @@
 // What happened, over the API: as pages under two names, and live.
 
 import { eachMax } from '../../domain/budgets.ts';
-import type { MessageEvent } from '../../domain/event.ts';
+import type { EventFilter, MessageEvent } from '../../domain/event.ts';
 import {
   EVENT_STATES,
   type EventState,
@@ -12,11 +12,12 @@ import {
 } from '../../domain/event.ts';
 import { Matcher } from '../../domain/message-filter.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
-import type { EventFilter, PageRequest, Principal, StoredMessage } from '../../store/store.ts';
+import type { Principal } from '../../store/account-store.ts';
+import type { MessageStore, PageRequest, StoredMessage } from '../../store/message-store.ts';
 import type { AccessWatch } from '../access-watch.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { EventsAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { cutPage, type EventCursor, pageToAsk, parseEventCursor } from '../event-pages.ts';
 import type { EventStreams } from '../event-streams.ts';
@@ -39,7 +40,12 @@ const COUNT_MAX = 1000;
 /** All events of the messages that are named are put in order before a page is cut from them. */
 const LOOKED_AT_MAX = 20_000;
 
-export function eventRoutes(api: Api, context: ApiContext, streams: EventStreams, access: AccessWatch): void {
+export function eventRoutes(
+  api: Api,
+  context: RouteContext<MessageStore>,
+  streams: EventStreams,
+  access: AccessWatch,
+): void {
   const { store, isForQstashClients } = context;
   const views = viewsFor(isForQstashClients);
 

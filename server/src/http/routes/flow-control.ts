@@ -10,8 +10,9 @@ import {
   isFlowKey,
 } from '../../domain/flow-control.ts';
 import type { FlowKey } from '../../domain/flow-key.ts';
+import type { ResourceStore } from '../../store/resource-store.ts';
 import { FlowKeyAnswer, ParallelismAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { wholeNumber } from '../filters.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
@@ -22,7 +23,7 @@ const Texts = (...names: string[]) =>
     additionalProperties: false,
   });
 
-export function flowControlRoutes(api: Api, { store, world, concurrency }: ApiContext): void {
+export function flowControlRoutes(api: Api, { store, world, concurrency }: RouteContext<ResourceStore>): void {
   api.add({
     method: 'GET',
     path: '/v2/flowControl',

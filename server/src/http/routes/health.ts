@@ -1,15 +1,15 @@
 // For load balancers and process supervisors: is the process there, and should it get traffic?
 
 import { whyNotReady } from '../../domain/acceptance.ts';
-import type { Store } from '../../store/store.ts';
+import type { AccountStore } from '../../store/account-store.ts';
 import { systemWorld } from '../../world.ts';
 import { StatusAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 
 /** A store that takes longer is not there: whoever asks does not wait as long as a disk that hangs. */
 const ANSWER_MS_MAX = 2000;
 
-export function healthRoutes(api: Api, { store, facts }: ApiContext): void {
+export function healthRoutes(api: Api, { store, facts }: RouteContext<Pick<AccountStore, 'getAccount'>>): void {
   const isThere = storeProbe(store);
   api.addOpen({
     path: '/healthz',
@@ -32,7 +32,7 @@ export function healthRoutes(api: Api, { store, facts }: ApiContext): void {
 }
 
 /** However many ask meanwhile, the store is asked once at a time. */
-function storeProbe(store: Store): () => Promise<boolean> {
+function storeProbe(store: Pick<AccountStore, 'getAccount'>): () => Promise<boolean> {
   const { clock } = systemWorld();
   let asked: Promise<boolean> | null = null;
   const ask = () =>

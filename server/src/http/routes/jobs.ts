@@ -3,8 +3,11 @@
 import Type from 'typebox';
 import { accountMax, eachMax } from '../../domain/budgets.ts';
 import { type Job, jobFilter } from '../../domain/job.ts';
+import { countMatching } from '../../store/count-in-pieces.ts';
+import type { MessageStore } from '../../store/message-store.ts';
+import type { ResourceStore } from '../../store/resource-store.ts';
 import { JobAnswer, JobOrCount, JobsAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../filters.ts';
@@ -16,7 +19,7 @@ const PER_SECOND_DEFAULT = 100;
 const PER_SECOND_MAX = 1000;
 const LISTED = 100;
 
-export function jobRoutes(api: Api, context: ApiContext): void {
+export function jobRoutes(api: Api, context: RouteContext<ResourceStore & Pick<MessageStore, 'countPiece'>>): void {
   const { store, world, newId } = context;
 
   api.add({
@@ -50,7 +53,7 @@ export function jobRoutes(api: Api, context: ApiContext): void {
       const accountId = principal.account.id;
       const now = world.clock.now();
       const meant = jobFilter({ action: body.action, filter, createdAt: now });
-      const { count: matched, isCut } = await store.countMatching(accountId, meant, eachMax('matchedCount'));
+      const { count: matched, isCut } = await countMatching(store, accountId, meant, eachMax('matchedCount'));
       if (body.dryRun) return { action: body.action, matched, ...(isCut && { isMatchedCut: true }) };
       const job: Job = {
         id: newId('job'),

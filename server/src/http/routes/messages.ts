@@ -5,6 +5,7 @@ import Type from 'typebox';
 import type { Account } from '../../domain/account.ts';
 import { type MessageFilter, OPEN_STATES, shownState } from '../../domain/message-filter.ts';
 import { whyNotDelivered } from '../../domain/why.ts';
+import type { MessageStore } from '../../store/message-store.ts';
 import {
   CancelledAnswer,
   MessageAnswer,
@@ -14,7 +15,7 @@ import {
   StateCountsAnswer,
   WhyAnswer,
 } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { CancelCall, type CancelCount, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import {
@@ -45,7 +46,7 @@ const CANCEL_NAMES = [
 const COUNT_NAMES = FILTER_NAMES.messages.filter((name) => name !== 'state');
 const STATES_COUNTED_MAX = 20_000;
 
-export function messageRoutes(api: Api, context: ApiContext): void {
+export function messageRoutes(api: Api, context: RouteContext<MessageStore>): void {
   const { store, world, tiers } = context;
   const views = viewsFor(context.isForQstashClients);
 

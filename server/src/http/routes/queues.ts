@@ -5,9 +5,11 @@ import { eachMax } from '../../domain/budgets.ts';
 import { OPEN_STATES } from '../../domain/message-filter.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import { QUEUE_PARALLELISM_MAX, type Queue, type QueueChange } from '../../domain/queue.ts';
-import type { Principal } from '../../store/store.ts';
+import type { Principal } from '../../store/account-store.ts';
+import type { MessageStore } from '../../store/message-store.ts';
+import type { ResourceStore } from '../../store/resource-store.ts';
 import { QueueAnswer, QueueDeletedAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { CancelCall, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import { Lags } from '../lags.ts';
@@ -19,7 +21,10 @@ const DELETE_TRIES_MAX = 10;
 /** What is to be cancelled already leaves the queue by itself. */
 const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
-export function queueRoutes(api: Api, { store, world, tiers, isForQstashClients }: ApiContext): void {
+export function queueRoutes(
+  api: Api,
+  { store, world, tiers, isForQstashClients }: RouteContext<ResourceStore & MessageStore>,
+): void {
   api.add({
     method: 'POST',
     path: '/v2/queues',

@@ -9,10 +9,12 @@ import type { Message } from '../../domain/message.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import type { Tier } from '../../domain/tier.ts';
-import type { ListedSchedule } from '../../store/list-store.ts';
-import type { Principal } from '../../store/store.ts';
+import type { Principal } from '../../store/account-store.ts';
+import type { DeliveryStore } from '../../store/delivery-store.ts';
+import type { MessageStore } from '../../store/message-store.ts';
+import type { ListedSchedule, ResourceStore } from '../../store/resource-store.ts';
 import { CronAnswer, NothingAnswer, RunAnswer, ScheduleAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
@@ -25,7 +27,10 @@ const TICKS_SHOWN = 5;
 /** Messages whose states are read at once. */
 const STATES_PIECE = 1000;
 
-export function scheduleRoutes(api: Api, context: ApiContext): void {
+export function scheduleRoutes(
+  api: Api,
+  context: RouteContext<ResourceStore & Pick<DeliveryStore, 'accept'> & MessageStore>,
+): void {
   const { store, world, publications, tiers } = context;
 
   api.add({

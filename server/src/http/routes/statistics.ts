@@ -11,8 +11,9 @@ import {
 } from '../../domain/activity.ts';
 import { deadLetterId } from '../../domain/callback.ts';
 import type { FailureGroup } from '../../domain/failure-group.ts';
+import type { MessageStore } from '../../store/message-store.ts';
 import { ActivityAnswer, FailureGroupsAnswer, OverviewAnswer } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { given, instant, querySchema } from '../filters.ts';
 import { firstOfPage } from '../list-pages.ts';
@@ -23,7 +24,7 @@ const GROUPED_MAX = 5000;
 
 const ACTIVITY_NAMES = ['fromDate', 'toDate'];
 
-export function statisticsRoutes(api: Api, { store, world }: ApiContext): void {
+export function statisticsRoutes(api: Api, { store, world }: RouteContext<MessageStore>): void {
   api.add({
     method: 'GET',
     path: '/v2/overview',

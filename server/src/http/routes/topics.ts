@@ -9,8 +9,9 @@ import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name
 import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Tier } from '../../domain/tier.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
+import type { ResourceStore } from '../../store/resource-store.ts';
 import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
-import type { Api, ApiContext } from '../api.ts';
+import type { Api, ApiContext, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
 
@@ -44,7 +45,7 @@ const NEW_TOPIC = { defaults: [], version: 0 };
 /** Two people editing one topic at once: the later one is decided anew on what the earlier one wrote. */
 const EDIT_TRIES_MAX = 20;
 
-export function topicRoutes(api: Api, context: ApiContext): void {
+export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): void {
   const { store, world, tiers } = context;
 
   api.add({

@@ -2,8 +2,8 @@
 
 import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
+import type { FirstAdmin, Principal } from '../account-store.ts';
 import { type TokenRow, toToken } from '../rows.ts';
-import type { FirstAdmin, Principal } from '../store.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 

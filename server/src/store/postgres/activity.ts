@@ -2,7 +2,7 @@
 // no transaction waits for another one's count, on however many nodes.
 
 import { activityOf, HOUR_MS, MINUTE_MS } from '../../domain/activity.ts';
-import type { ActivityBucket, ActivityKeep } from '../numbers-store.ts';
+import type { ActivityBucket, ActivityKeep } from '../message-store.ts';
 import type { Database } from './database.ts';
 
 /** Counts the rows of a query that gives account_id, at and kind (SQL). */

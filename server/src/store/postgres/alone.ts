@@ -2,7 +2,7 @@
 // that are held until a person releases them. What becomes of a message is decided in domain/recovery.ts.
 
 import type { Claim } from '../../domain/message.ts';
-import type { AloneReply, Recovery } from '../recovery-store.ts';
+import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { RELEASED } from '../rows.ts';
 import type { Heir } from '../succession.ts';
 import type { Database } from './database.ts';

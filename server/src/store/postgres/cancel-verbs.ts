@@ -2,9 +2,9 @@
 // asked.
 
 import type { Clock } from '../../world.ts';
-import type { CancelStore } from '../cancel-store.ts';
 import { Cancelling } from '../cancelling.ts';
 import type { StandingOffer } from '../standing-offer.ts';
+import type { Store } from '../store.ts';
 import type { Over } from './account-verbs.ts';
 import { cancel, cancelHolders, cancelledClaims } from './cancel.ts';
 import { CancelCalls } from './cancel-calls.ts';
@@ -42,7 +42,7 @@ export function cancelVerbs(options: CancelVerbsOptions) {
     confirmCancels: (accountId, ids, withinMs) => cancelling.confirm(accountId, ids, withinMs),
     onCancel: (listener) => cancelling.onCancel(listener),
     cancelledClaims: () => reading(cancelledClaims)(node),
-  } satisfies CancelStore;
+  } satisfies Pick<Store, 'cancel' | 'confirmCancels' | 'onCancel' | 'cancelledClaims'>;
   return {
     verbs,
     hear: (payload: string) => calls.hear(payload),

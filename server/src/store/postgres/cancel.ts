@@ -1,7 +1,7 @@
 // Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
 
 import { COUNTED } from '../../domain/activity.ts';
-import type { CancelAnswer } from '../cancel-store.ts';
+import type { CancelAnswer } from '../message-store.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
 import { countSql } from './activity.ts';
 import type { Database } from './database.ts';

@@ -1,11 +1,12 @@
 // Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded. Rows of
 // several transactions may share a place: a place is read whole and shown whole, because a reader goes on behind it.
 
+import type { EventFilter } from '../../domain/event.ts';
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import type { Attempt } from '../../domain/message.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
+import type { EventPage, PageRequest } from '../message-store.ts';
 import { bareStep, CANCELLED, RELEASED, startedBy } from '../rows.ts';
-import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database, Value } from './database.ts';
 import { horizon, placeBefore } from './journal.ts';
 import { readAttempts } from './messages.ts';

@@ -3,7 +3,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
 import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
 import {
   admitWaiting,

@@ -3,8 +3,8 @@
 // places are final.
 
 import type { TierName } from '../../domain/tier.ts';
+import type { JournalDeletion, JournalPart } from '../message-store.ts';
 import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
-import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
 /**

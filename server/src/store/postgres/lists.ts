@@ -9,17 +9,14 @@ import {
   BEHIND_ALL,
   FIRST_PART,
   fitting,
-  type LinePiece,
-  type LinePlace,
-  type ListedSchedule,
   type ListPart,
   type ListPiece,
-  type ListStore,
-  type MessageState,
   pieceOf,
   usagePlace,
   type WeighedKey,
-} from '../list-store.ts';
+} from '../list-piece.ts';
+import type { MessageState } from '../message-store.ts';
+import type { LinePiece, LinePlace, ListedSchedule } from '../resource-store.ts';
 import {
   type JobRow,
   type ScheduleRow,
@@ -32,6 +29,7 @@ import {
   toToken,
   toTopic,
 } from '../rows.ts';
+import type { Store } from '../store.ts';
 import type { Over } from './account-verbs.ts';
 import { ACCOUNT, TOKEN } from './accounts.ts';
 import type { Database } from './database.ts';
@@ -55,7 +53,7 @@ export function listVerbs(reading: Over) {
     countSchedules: reading(countSchedules),
     countLine: reading(countLine),
     messageStates: reading(messageStates),
-  } satisfies ListStore;
+  } satisfies Partial<Store>;
 }
 
 async function listTopics(

@@ -3,8 +3,9 @@
 
 import type { Attempt } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
+import type { MessageDetail, StoredMessage } from '../message-store.ts';
 import { type AttemptRow, type MessageRow, type StateOfRow, toAttempt, toMessage, toState } from '../rows.ts';
-import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
+import type { Counts } from '../store.ts';
 import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';

@@ -6,7 +6,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import type { Claim } from '../../domain/message.ts';
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
-import { FIRST_PART, type ListPart, type ListPiece } from '../list-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { areHeirs, type Place } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';

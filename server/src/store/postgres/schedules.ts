@@ -3,9 +3,9 @@
 
 import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { type ScheduleRow, toSchedule } from '../rows.ts';
-import type { DueLimits, DueSchedules, Tick, TickMade } from '../store.ts';
 import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';

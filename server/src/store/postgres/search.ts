@@ -14,8 +14,8 @@ import {
   StateTally,
 } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
+import type { MessagePage, PageRequest } from '../message-store.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
-import type { MessagePage, PageRequest } from '../store.ts';
 import { bodyBytesSql, readBodies } from './bodies.ts';
 import type { Database, Value } from './database.ts';
 import { readAttempts, SHOWN } from './messages.ts';

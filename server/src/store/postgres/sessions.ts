@@ -1,8 +1,8 @@
 // Who is signed in to the console, and whether what stays open for somebody may still.
 
 import type { Session } from '../../domain/account.ts';
+import type { Credential, Principal } from '../account-store.ts';
 import { type TokenRow, toToken } from '../rows.ts';
-import type { Credential, Principal } from '../store.ts';
 import { getAccount } from './accounts.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';

@@ -2,9 +2,9 @@
 // of rows by an index; what the rows mean is decided in domain/.
 
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
+import type { AccountStanding } from '../../domain/standing.ts';
 import { standingOf } from '../../domain/standing.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../rows.ts';
-import type { AccountStanding } from '../store.ts';
 import type { Database } from './database.ts';
 
 export async function standing(

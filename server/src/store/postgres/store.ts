@@ -5,11 +5,11 @@
 import type { NewMessage, Settlement } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
-import { countInPieces } from '../count-in-pieces.ts';
+import type { AcceptAnswer } from '../delivery-store.ts';
 import { Inbox } from '../inbox.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import { StandingOffer } from '../standing-offer.ts';
-import type { AcceptAnswer, Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import { type Heir, takingOver } from '../succession.ts';
 import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import { accountVerbs, type Rest } from './account-verbs.ts';
@@ -298,8 +298,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     whyFacts: reading(whyFacts),
     searchMessages: reading(search.searchMessages),
     countPiece: reading(search.countPiece),
-    countMatching: (accountId, filter, max) =>
-      countInPieces((rest, cursor) => reading(search.countPiece)(accountId, filter, rest, cursor), max),
     listEvents: listingLive(
       { list: reading(events.listEvents), isHeldBack: reading(events.isHeldBack) },
       timers,

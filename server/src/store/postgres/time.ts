@@ -3,7 +3,7 @@
 
 import type { KeptTime } from '../../domain/clock.ts';
 import type { NodeAbout } from '../../domain/node.ts';
-import type { HeardTime, ScheduleTime, StoredTime } from '../time-store.ts';
+import type { HeardTime, ScheduleTime, StoredTime } from '../delivery-store.ts';
 import type { Database } from './database.ts';
 
 interface HeardRow {

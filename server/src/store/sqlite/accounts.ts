@@ -2,10 +2,10 @@
 
 import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../list-store.ts';
+import type { FirstAdmin, Principal } from '../account-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../list-piece.ts';
 import { type TokenRow, toToken } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
-import type { FirstAdmin, Principal } from '../store.ts';
 import type { Database } from './database.ts';
 
 const ACCOUNT = 'id, name, tier, created_at AS createdAt';

@@ -2,7 +2,7 @@
 // many messages of an account that share one transaction change one row for each kind of thing that happened.
 
 import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../domain/activity.ts';
-import type { ActivityBucket, ActivityKeep } from '../numbers-store.ts';
+import type { ActivityBucket, ActivityKeep } from '../message-store.ts';
 import type { Database } from './database.ts';
 
 export class ActivityCounts {

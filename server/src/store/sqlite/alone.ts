@@ -3,7 +3,7 @@
 
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
-import type { AloneReply, Recovery } from '../recovery-store.ts';
+import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { RELEASED, toMessage } from '../rows.ts';
 import type { Heir } from '../succession.ts';
 import { Bodies } from './bodies.ts';

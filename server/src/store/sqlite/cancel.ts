@@ -2,7 +2,7 @@
 
 import { COUNTED } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
-import type { CancelAnswer } from '../cancel-store.ts';
+import type { CancelAnswer } from '../message-store.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';

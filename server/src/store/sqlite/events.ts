@@ -1,9 +1,10 @@
 // Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
 
+import type { EventFilter } from '../../domain/event.ts';
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
+import type { EventPage, PageRequest } from '../message-store.ts';
 import { bareStep, type MessageRow } from '../rows.ts';
-import type { EventFilter, EventPage, PageRequest } from '../store.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';

@@ -1,7 +1,7 @@
 // The jobs table: bulk operations and how far they have come.
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
-import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-store.ts';
+import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
 import { type JobRow, toJob } from '../rows.ts';
 import type { Books } from './books.ts';
 import { cancel } from './cancel.ts';

@@ -1,8 +1,8 @@
 // The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of.
 
 import type { TierName } from '../../domain/tier.ts';
+import type { JournalDeletion, JournalPart } from '../message-store.ts';
 import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
-import type { JournalDeletion, JournalPart } from '../store.ts';
 import type { Database } from './database.ts';
 
 /** Places for each millisecond, so that a place tells the time and none is ever used twice. */

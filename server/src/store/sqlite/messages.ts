@@ -2,7 +2,7 @@
 
 import type { Attempt, NewMessage } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
-import type { MessageState } from '../list-store.ts';
+import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
 import {
   type AttemptRow,
   descendantsColumn,
@@ -13,7 +13,7 @@ import {
   toMessage,
   toState,
 } from '../rows.ts';
-import type { Counts, MessageDetail, StoredMessage } from '../store.ts';
+import type { Counts } from '../store.ts';
 import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 

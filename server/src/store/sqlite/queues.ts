@@ -4,7 +4,8 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
-import { FIRST_PART, type LinePiece, type LinePlace, type ListPart, type ListPiece } from '../list-store.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
+import type { LinePiece, LinePlace } from '../resource-store.ts';
 import type { Database } from './database.ts';
 
 interface QueueRow {

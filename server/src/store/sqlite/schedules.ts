@@ -4,17 +4,11 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
+import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
-import {
-  FIRST_PART,
-  fitting,
-  type ListedSchedule,
-  type ListPart,
-  type ListPiece,
-  type WeighedKey,
-} from '../list-store.ts';
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
+import type { ListedSchedule } from '../resource-store.ts';
 import { type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
-import type { DueLimits, DueSchedules, Tick, TickMade } from '../store.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';

@@ -14,8 +14,8 @@ import {
   StateTally,
 } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
+import type { MessagePage, PageRequest } from '../message-store.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
-import type { MessagePage, PageRequest } from '../store.ts';
 import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';

@@ -7,10 +7,10 @@ import type { NodeAbout } from '../../domain/node.ts';
 import type { QueueChange } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
 import { Cancelling } from '../cancelling.ts';
-import { countInPieces } from '../count-in-pieces.ts';
+import type { AcceptAnswer } from '../delivery-store.ts';
 import { Inbox } from '../inbox.ts';
 import { StandingOffer } from '../standing-offer.ts';
-import type { AcceptAnswer, Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import type { AcceptReply } from './accept.ts';
 import { Committer } from './committer.ts';
 import type { Executor } from './executor.ts';
@@ -170,8 +170,6 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     whyFacts: (accountId, id) => read('whyFacts', accountId, id),
     searchMessages: (accountId, filter, page) => read('searchMessages', accountId, filter, page),
     countPiece: (accountId, filter, max, cursor) => read('countPiece', accountId, filter, max, cursor),
-    countMatching: (accountId, filter, max) =>
-      countInPieces((rest, cursor) => read('countPiece', accountId, filter, rest, cursor), max),
     listEvents: (accountId, filter, page) => read('listEvents', accountId, filter, page),
     journalEnd: (accountId) => read('journalEnd', accountId),
     deleteDeadLetters: (accountId, ids) => call('deleteDeadLetters', accountId, ids),

@@ -1,7 +1,7 @@
 // Signs of life, the time as it was last known, and when schedules run.
 
 import type { KeptTime } from '../../domain/clock.ts';
-import type { ScheduleTime, StoredTime } from '../time-store.ts';
+import type { ScheduleTime, StoredTime } from '../delivery-store.ts';
 import type { Database } from './database.ts';
 
 /** The newest messages: one that was a moment longer on its way may stand behind a later one. */

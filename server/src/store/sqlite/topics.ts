@@ -1,7 +1,7 @@
 // The topics table: read and written whole, guarded by a version.
 
 import type { Topic } from '../../domain/topic.ts';
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-store.ts';
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
 import { type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
 

@@ -3,7 +3,7 @@
 
 import type { Claim, Settlement } from '../../domain/message.ts';
 import type { TierName } from '../../domain/tier.ts';
-import type { ListPart } from '../list-store.ts';
+import type { ListPart } from '../list-piece.ts';
 import type { Estate } from '../succession.ts';
 import { type AcceptCommand, accept } from './accept.ts';
 import * as accounts from './accounts.ts';
