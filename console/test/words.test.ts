@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from 'postrider-sdk';
-import { parseSearch, stringifySearch } from '../src/app/search.ts';
-import { chipsOf, filterFromSearch, lastingPart, parseBox, without } from '../src/messages/filter.ts';
-import { callOf, draftOf } from '../src/messages/publish-again.ts';
-import { cronWords } from '../src/schedules/cron-words.ts';
+import { parseSearch, stringifySearch } from '../src/base/search.ts';
+import { cronWords } from '../src/parts/cron-words.ts';
+import { chipsOf, filterFromSearch, lastingPart, parseBox, without } from '../src/parts/filter.ts';
+import { callOf, draftOf } from '../src/parts/publish-again.ts';
 import { pythonSnippet, typescriptSnippet } from '../src/send/snippets.ts';
 
 test('a cron is put in words where there are simple ones', () => {

@@ -18,7 +18,7 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/limits.md', render: limitsPage },
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
-  { path: 'console/src/send/setting-table.ts', render: consoleSettings },
+  { path: 'console/src/parts/setting-table.ts', render: consoleSettings },
   { path: 'sdk/src/setting-names.ts', render: sdkSettings },
   { path: 'sdk/src/wire.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
 ];

@@ -4,8 +4,6 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider } from '@tanstack/react-router';
 import type { OwnAccount } from 'postrider-sdk';
 import { useEffect, useMemo, useState } from 'react';
-import { Invitation } from './invitation.tsx';
-import { createConsoleRouter } from './router.tsx';
 import {
   accountOfToken,
   clientFor,
@@ -17,7 +15,9 @@ import {
   signIn,
   signOut,
   takeTokenFromAddress,
-} from './session.ts';
+} from '../base/session.ts';
+import { Invitation } from './invitation.tsx';
+import { createConsoleRouter } from './router.tsx';
 import { SignIn } from './sign-in.tsx';
 
 type State =

@@ -4,10 +4,10 @@ import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
+import { useClient, useSession } from '../base/session.ts';
+import { toggleTheme } from '../base/theme.ts';
 import { Icon, type IconName } from '../ui/icon.tsx';
 import { screensFor } from './screens.ts';
-import { useClient, useSession } from './session.ts';
-import { toggleTheme } from './theme.ts';
 
 interface Entry {
   readonly title: string;

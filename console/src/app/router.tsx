@@ -1,6 +1,8 @@
 // The screens and their addresses. A message opens over whatever list it was found in.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { CONSOLE_PATH } from '../base/place.ts';
+import { parseSearch, type Search, stringifySearch } from '../base/search.ts';
 import { BulkScreen } from '../bulk/bulk-screen.tsx';
 import { FailuresScreen } from '../failures/failures-screen.tsx';
 import { MessageDrawer } from '../messages/message-drawer.tsx';
@@ -13,8 +15,6 @@ import { SinkScreen } from '../sink/sink-screen.tsx';
 import { TopicScreen } from '../topics/topic-screen.tsx';
 import { TopicsScreen } from '../topics/topics-screen.tsx';
 import { Broken, NotFound } from './not-found.tsx';
-import { CONSOLE_PATH } from './place.ts';
-import { parseSearch, type Search, stringifySearch } from './search.ts';
 import { Shell } from './shell.tsx';
 
 const validateSearch = (search: Record<string, unknown>) => search as Search;

@@ -3,13 +3,14 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { countText, useOverview } from '../base/overview-query.ts';
+import { useSession } from '../base/session.ts';
+import { toggleTheme, useTheme } from '../base/theme.ts';
+import { isTyping } from '../base/typing.ts';
 import { Icon, Mark } from '../ui/icon.tsx';
 import { ToastProvider } from '../ui/toast.tsx';
-import { countText, useOverview } from './overview-query.ts';
 import { Palette } from './palette.tsx';
 import { SCREENS, screensFor } from './screens.ts';
-import { useSession } from './session.ts';
-import { toggleTheme, useTheme } from './theme.ts';
 
 /** Notices stand inside the router: they may hold links. */
 export function Shell() {
@@ -170,10 +171,4 @@ function useKeys(openPalette: () => void): void {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, [navigate, openPalette, isDev]);
-}
-
-export function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
 }

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { calls, type Job } from 'postrider-sdk';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { shownCount } from '../ui/count.ts';
 import { Problem, Section } from '../ui/page.tsx';

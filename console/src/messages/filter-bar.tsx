@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { MessageState, Overview } from 'postrider-sdk';
 import { type FormEvent, useEffect, useState, useSyncExternalStore } from 'react';
-import { countText, useOverview } from '../app/overview-query.ts';
-import { listOf, type Search, textOf } from '../app/search.ts';
-import { useClient } from '../app/session.ts';
+import { countText, useOverview } from '../base/overview-query.ts';
+import { listOf, type Search, textOf } from '../base/search.ts';
+import { useClient } from '../base/session.ts';
+import { chipsOf, filterFromSearch, parseBox, without } from '../parts/filter.ts';
+import { FilterChips } from '../parts/filter-chips.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { STATE_NAMES, STATES } from '../ui/state.tsx';
-import { chipsOf, filterFromSearch, parseBox, without } from './filter.ts';
-import { FilterChips } from './filter-chips.tsx';
 import type { MessageFeed } from './message-feed.ts';
 
 /** They are counted one by one, unlike all messages. */

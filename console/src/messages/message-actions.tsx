@@ -3,13 +3,13 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
-import { useMay } from '../app/session.ts';
+import { useMay } from '../base/session.ts';
+import { publishCallOf } from '../parts/publish-again.ts';
 import { ActionButton, lacks, useCurl } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { isOpen } from '../ui/state.tsx';
-import { publishCallOf } from './publish-again.ts';
 import { RetryDialog } from './retry-dialog.tsx';
 
 export function MessageActions({ message }: { readonly message: MessageWithAttempts }) {

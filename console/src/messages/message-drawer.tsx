@@ -5,17 +5,17 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { MessageWithAttempts } from 'postrider-sdk';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { CONSOLE_PATH } from '../app/place.ts';
-import type { Search } from '../app/search.ts';
-import { useClient } from '../app/session.ts';
+import { CONSOLE_PATH } from '../base/place.ts';
+import type { Search } from '../base/search.ts';
+import { useClient } from '../base/session.ts';
+import { Payload, RawText } from '../parts/payload.tsx';
+import { WhyBox } from '../parts/why-box.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Problem } from '../ui/page.tsx';
 import { isOpen, StateLabel } from '../ui/state.tsx';
 import { MessageActions } from './message-actions.tsx';
-import { Payload, RawText } from './payload.tsx';
 import { Timeline } from './timeline.tsx';
-import { WhyBox } from './why-box.tsx';
 
 const OPEN_REFETCH_MS = 800;
 

@@ -10,8 +10,8 @@ import {
   PostriderError,
   type StreamedEvent,
 } from 'postrider-sdk';
+import { lastingPart } from '../parts/filter.ts';
 import { isOpen } from '../ui/state.tsx';
-import { lastingPart } from './filter.ts';
 
 export interface FeedState {
   readonly rows: readonly Message[];

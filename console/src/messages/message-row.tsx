@@ -3,7 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Message } from 'postrider-sdk';
 import { memo } from 'react';
-import type { Search } from '../app/search.ts';
+import type { Search } from '../base/search.ts';
 import { Destination } from '../ui/destination.tsx';
 import { StateLabel, Status } from '../ui/state.tsx';
 import { Ago, shortDuration, useNow } from '../ui/time.tsx';

@@ -3,7 +3,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
-import { useSession } from '../app/session.ts';
+import { useSession } from '../base/session.ts';
 import { useAction } from '../ui/action.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';
 

@@ -5,10 +5,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
 import type { ReactNode } from 'react';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
+import { Payload } from '../parts/payload.tsx';
 import { isOpen, STATES, StateLabel, Status } from '../ui/state.tsx';
 import { Clock, duration, exactTime, useNow } from '../ui/time.tsx';
-import { Payload } from './payload.tsx';
 
 /** A start this much after the acceptance was asked for, not only a wait for a slot. */
 const DELAY_SHOWN_MS = 500;

@@ -1,7 +1,7 @@
 // The nodes of the service, for those who may see them. Where the service does not tell of them, nothing is shown.
 
 import { useQuery } from '@tanstack/react-query';
-import { useClient, useMay } from '../app/session.ts';
+import { useClient, useMay } from '../base/session.ts';
 import { Section } from '../ui/page.tsx';
 import { Ago } from '../ui/time.tsx';
 

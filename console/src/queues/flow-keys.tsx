@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { calls, type FlowKey } from 'postrider-sdk';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { shownCount } from '../ui/count.ts';
 import { Section } from '../ui/page.tsx';

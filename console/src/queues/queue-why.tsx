@@ -3,8 +3,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Client, Message, Queue, Why } from 'postrider-sdk';
-import { useClient } from '../app/session.ts';
-import { WhyText } from '../messages/why-box.tsx';
+import { useClient } from '../base/session.ts';
+import { WhyText } from '../parts/why-box.tsx';
 import { Destination } from '../ui/destination.tsx';
 import { Problem } from '../ui/page.tsx';
 import { StateLabel, Status } from '../ui/state.tsx';

@@ -4,9 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { calls, type Schedule } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../app/place.ts';
-import { type Search, textOf } from '../app/search.ts';
-import { useClient, useSession } from '../app/session.ts';
+import { API_URL } from '../base/place.ts';
+import { type Search, textOf } from '../base/search.ts';
+import { useClient, useSession } from '../base/session.ts';
+import { CronPreview } from '../parts/cron-preview.tsx';
+import { cronWords } from '../parts/cron-words.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
@@ -14,8 +16,6 @@ import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, Problem } from '../ui/page.tsx';
 import { STATES } from '../ui/state.tsx';
 import { Ago, clockTime } from '../ui/time.tsx';
-import { CronPreview } from './cron-preview.tsx';
-import { cronWords } from './cron-words.ts';
 
 const RESULTS_SHOWN = 24;
 

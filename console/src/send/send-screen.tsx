@@ -5,17 +5,17 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { PostriderError, type Published } from 'postrider-sdk';
 import { useEffect, useState } from 'react';
-import { API_URL } from '../app/place.ts';
-import { type Search, textOf } from '../app/search.ts';
-import { shownToken, useClient, useMay, useSession } from '../app/session.ts';
-import { callOf, type Draft, draftOf, type SentAnswer } from '../messages/publish-again.ts';
-import { CronPreview } from '../schedules/cron-preview.tsx';
-import { TestResult } from '../topics/test-result.tsx';
+import { API_URL } from '../base/place.ts';
+import { type Search, textOf } from '../base/search.ts';
+import { shownToken, useClient, useMay, useSession } from '../base/session.ts';
+import { CronPreview } from '../parts/cron-preview.tsx';
+import { HeaderRows } from '../parts/header-rows.tsx';
+import { callOf, type Draft, draftOf, type SentAnswer } from '../parts/publish-again.ts';
+import { TestResult } from '../parts/test-result.tsx';
 import { lacks, useAction, useCurl } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, Problem } from '../ui/page.tsx';
-import { HeaderRows } from './header-rows.tsx';
 import { pythonSnippet, typescriptSnippet } from './snippets.ts';
 
 const MODES = [

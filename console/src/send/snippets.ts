@@ -1,7 +1,7 @@
 // The same request in other words: as a program would make it.
 
 import { type Call, headersOf } from 'postrider-sdk';
-import type { Draft } from '../messages/publish-again.ts';
+import type { Draft } from '../parts/publish-again.ts';
 
 const text = (value: string) => JSON.stringify(value);
 

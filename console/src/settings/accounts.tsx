@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { type Account, calls, type Scope, type Token } from 'postrider-sdk';
 import { useState } from 'react';
-import { useClient, useSession } from '../app/session.ts';
+import { useClient, useSession } from '../base/session.ts';
 import { ActionButton, useAction } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';

@@ -2,9 +2,9 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { calls } from 'postrider-sdk';
-import { API_URL } from '../app/place.ts';
-import { useClient, useMay, useSession } from '../app/session.ts';
-import { sizeText } from '../messages/payload.tsx';
+import { API_URL } from '../base/place.ts';
+import { useClient, useMay, useSession } from '../base/session.ts';
+import { sizeText } from '../parts/payload.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';

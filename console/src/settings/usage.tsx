@@ -1,7 +1,7 @@
 // What an account has used, by the day: one column each, and the sum by kind.
 
 import { useQuery } from '@tanstack/react-query';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 import { Problem, Section } from '../ui/page.tsx';
 
 const KINDS: readonly (readonly [kind: string, label: string, tone: string])[] = [

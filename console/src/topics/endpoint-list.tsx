@@ -2,7 +2,7 @@
 
 import { calls, type Endpoint, type Topic } from 'postrider-sdk';
 import { useState } from 'react';
-import { useMay } from '../app/session.ts';
+import { useMay } from '../base/session.ts';
 import { ActionButton, lacks } from '../ui/action.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
 import { type Health, HealthBar } from './health.tsx';

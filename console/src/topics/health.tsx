@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { Message } from 'postrider-sdk';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 
 const LOOKED_AT = 200;
 

@@ -4,15 +4,15 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { calls, type Published, type Topic } from 'postrider-sdk';
 import { useState } from 'react';
-import { useClient, useMay, useSession } from '../app/session.ts';
-import { HeaderRows } from '../send/header-rows.tsx';
+import { useClient, useMay, useSession } from '../base/session.ts';
+import { HeaderRows } from '../parts/header-rows.tsx';
+import { TestResult } from '../parts/test-result.tsx';
 import { ActionButton, useAction } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
 import { EndpointList } from './endpoint-list.tsx';
 import { useTopicHealth } from './health.tsx';
-import { TestResult } from './test-result.tsx';
 
 export function TopicScreen() {
   const { topicName } = useParams({ strict: false }) as { topicName: string };

@@ -3,8 +3,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
 import type { ReactNode } from 'react';
-import { API_URL } from '../app/place.ts';
-import { shownToken, useMay, useSession } from '../app/session.ts';
+import { API_URL } from '../base/place.ts';
+import { shownToken, useMay, useSession } from '../base/session.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { useToast } from './toast.tsx';
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
-import { useTheme } from '../app/theme.ts';
+import { useTheme } from '../base/theme.ts';
 
 export interface Series {
   readonly label: string;

@@ -3,7 +3,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { Call, Scope } from 'postrider-sdk';
 import { type ReactNode, useState } from 'react';
-import { useMay } from '../app/session.ts';
+import { useMay } from '../base/session.ts';
 import { type ActionOptions, lacks, useAction, useCurl } from './action.tsx';
 import { Code } from './code.tsx';
 import { Icon, type IconName } from './icon.tsx';

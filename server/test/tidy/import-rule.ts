@@ -71,6 +71,21 @@ const FILES: Readonly<Record<string, PartName>> = {
   'store/count-in-pieces.ts': 'store port',
 };
 
+const CONSOLE = 'console/src/';
+/** From below: each may see those below it. A folder that is not named is a screen; screens do not see each other. */
+const CONSOLE_LAYERS = ['base', 'ui', 'parts', 'screen', 'app'];
+
+/** Why a file of the console may not import another, or null. */
+export function wrongLayer(path: string, { specifier }: Import): string | null {
+  if (!path.startsWith(CONSOLE) || !specifier.startsWith('.')) return null;
+  const [from, to] = [path, posix.join(posix.dirname(path), specifier)].map(
+    (file) => file.slice(CONSOLE.length).split('/')[0]!,
+  );
+  if (from === to || from!.includes('.')) return null;
+  const layer = (folder: string) => CONSOLE_LAYERS.indexOf(CONSOLE_LAYERS.includes(folder) ? folder : 'screen');
+  return layer(to!) < layer(from!) ? null : `${from}/ may not see ${to}/: what both need belongs below them`;
+}
+
 /** The part a path of the repository belongs to, or null when it belongs to none. */
 export function partOf(path: string): PartName | null {
   if (!path.startsWith(SRC)) return null;

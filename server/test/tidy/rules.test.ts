@@ -60,6 +60,19 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/test/http/x.test.ts', "import { openSqlite } from '../../src/store/sqlite/open.ts';"),
     ],
   },
+  'console layers': {
+    bad: [
+      at('console/src/base/session.ts', "import { Icon } from '../ui/icon.tsx';"),
+      at('console/src/queues/queue-why.tsx', "import { Timeline } from '../messages/timeline.tsx';"),
+      at('console/src/messages/page.tsx', "import { Shell } from '../app/shell.tsx';"),
+    ],
+    good: [
+      at('console/src/app/router.tsx', "import { QueuesScreen } from '../queues/queues-screen.tsx';"),
+      at('console/src/queues/queue-why.tsx', "import { WhyBox } from '../parts/why-box.tsx';"),
+      at('console/src/parts/payload.tsx', "import { HexView } from './hex-view.tsx';"),
+      at('console/src/main.tsx', "import { App } from './app/app.tsx';"),
+    ],
+  },
   place: {
     bad: [at('server/src/engine.ts'), at('server/src/sender/send.ts')],
     good: [at('server/src/http/routes/topics.ts'), at('server/src/config.ts')],
@@ -164,7 +177,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       engine('const tier = TIERS[name as TierName];'),
       engine('if (name in ORDERS) go();'),
       at('sdk/src/calls.ts', 'const made: Readonly<Partial<Record<string, number>>> = { a: 1 };'),
-      at('console/src/messages/filter.ts', 'const found: Record<string, string> = {};'),
+      at('console/src/parts/filter.ts', 'const found: Record<string, string> = {};'),
     ],
     good: [
       engine("const ORDERS: ReadonlyMap<string, Order> = new Map([['newestFirst', 'down']]);"),

@@ -2,7 +2,7 @@
 // CONTRIBUTING.md gives the reason for each.
 
 import { basename } from 'node:path';
-import { PARTS, type PartName, partOf, SRC, wrongImport } from './import-rule.ts';
+import { PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './import-rule.ts';
 import { findImports, type SourceView, viewSource } from './source-view.ts';
 
 export interface TextFile {
@@ -106,6 +106,14 @@ export const RULES = {
         message: 'import() of a computed name cannot be checked: name the file',
       })),
     ],
+  },
+  'console layers': {
+    reads: isPage,
+    find: (file, view) =>
+      findImports(file.text, view).flatMap((found) => {
+        const message = wrongLayer(file.path, found);
+        return message === null ? [] : [{ at: found.at, message }];
+      }),
   },
   place: {
     reads: isSourceCode,

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Published } from 'postrider-sdk';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 import { isOpen, StateLabel, Status } from '../ui/state.tsx';
 
 export function TestResult({ sent }: { readonly sent: readonly Published[] }) {

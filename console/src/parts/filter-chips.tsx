@@ -1,7 +1,7 @@
 // The filters that are set, each with a button that takes it off.
 
 import type { ReactNode } from 'react';
-import type { Search } from '../app/search.ts';
+import type { Search } from '../base/search.ts';
 import { Icon } from '../ui/icon.tsx';
 import { type FilterChip, without } from './filter.ts';
 

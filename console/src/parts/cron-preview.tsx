@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue } from 'react';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 import { problemText } from '../ui/action.tsx';
 import { Ago } from '../ui/time.tsx';
 import { cronWords } from './cron-words.ts';

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Why } from 'postrider-sdk';
-import { useClient } from '../app/session.ts';
+import { useClient } from '../base/session.ts';
 import { duration, exactTime, useNow } from '../ui/time.tsx';
 
 const TITLES: ReadonlyMap<string, string> = new Map([

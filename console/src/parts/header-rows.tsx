@@ -1,7 +1,7 @@
 // Rows of settings that know our headers: names are offered, each with what it does and how its value looks.
 
 import { useId } from 'react';
-import { useSession } from '../app/session.ts';
+import { useSession } from '../base/session.ts';
 import { Icon } from '../ui/icon.tsx';
 import { KNOWN_SETTINGS } from './setting-table.ts';
 import { knownSetting } from './settings-known.ts';

@@ -2,7 +2,7 @@
 // asked for are three spellings of it.
 
 import type { MessageFilter } from 'postrider-sdk';
-import { listOf, type Search, textOf } from '../app/search.ts';
+import { listOf, type Search, textOf } from '../base/search.ts';
 
 const LISTS = [
   'state',
