@@ -3,7 +3,9 @@
 
 import { usageDay } from '../../domain/account.ts';
 import { earlier } from '../../domain/instant.ts';
+import { firstState } from '../../domain/line.ts';
 import type { NewMessage } from '../../domain/message.ts';
+import { dayAfter, isOverQuota, type UsedDay } from '../../domain/quota.ts';
 import { promotedOfKeyMax } from '../promotion.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
@@ -110,19 +112,12 @@ async function write(
 function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): Placed {
   const { node, now } = command;
   const claim = lease === null ? null : { lease, node, at: now };
-  const state = firstState(message, lease, now);
+  const state = firstState(message, lease !== null, now);
   const queue = message.queueName === null ? undefined : queues.get(keyOf(message.accountId, message.queueName));
   if (!queue || message.dueAt > now) return { message, bodyOf, state, claim, firstDueAt: message.dueAt };
   // The clocks of two nodes may differ: who comes later stands behind all the same.
   queue.line_at = Math.max(queue.line_at, message.dueAt);
   return { message, bodyOf, state, claim, firstDueAt: queue.line_at };
-}
-
-function firstState(message: NewMessage, lease: string | null, now: number): Placed['state'] {
-  if (lease !== null) return 'claimed';
-  if (message.queueName !== null) return 'queued';
-  if (message.dueAt > now) return 'delayed';
-  return message.flow ? 'queued' : 'ready';
 }
 
 /** The queues of these messages, made if need be. One may be deleted between the making and the locking. */
@@ -235,19 +230,13 @@ function standingKeys(database: Database, accountIds: readonly string[], keys: r
   );
 }
 
-/** What an account has used of its day, and the keys that stand: with what this batch adds to them. */
-interface Day {
-  used: number;
-  readonly keys: Set<string>;
-}
-
 /**
  * Beside each command whether its account's day is used up. Acceptances of one account under a quota go one after the
  * other, over all nodes: the sum would otherwise be old when it is used.
  */
 async function overQuota(database: Database, commands: readonly AcceptCommand[]): Promise<boolean[]> {
   const limited = commands.filter(({ dayMax, messages }) => dayMax !== null && messages.length > 0);
-  const days = new Map<string, Day>();
+  const days = new Map<string, UsedDay>();
   for (const accountId of [...new Set(limited.map(accountOf))].toSorted()) {
     const own = limited.filter((command) => accountOf(command) === accountId);
     days.set(accountId, await lockDay(database, accountId, own));
@@ -255,23 +244,15 @@ async function overQuota(database: Database, commands: readonly AcceptCommand[])
   return commands.map((command) => {
     const { messages, dayMax } = command;
     if (dayMax === null || messages.length === 0) return false;
-    const day = days.get(accountOf(command))!;
-    const keys = new Set(day.keys);
-    // Duplicates make no message, so that they are answered also when the day is used up.
-    const fresh = messages.filter(({ deduplication }) => {
-      if (!deduplication) return true;
-      if (keys.has(deduplication.key)) return false;
-      keys.add(deduplication.key);
-      return true;
-    });
-    if (fresh.length > 0 && day.used + fresh.length > dayMax) return true;
-    day.used += fresh.length;
-    for (const key of keys) day.keys.add(key);
+    const accountId = accountOf(command);
+    const day = days.get(accountId)!;
+    if (isOverQuota(messages, day, dayMax)) return true;
+    days.set(accountId, dayAfter(messages, day));
     return false;
   });
 }
 
-async function lockDay(database: Database, accountId: string, commands: readonly AcceptCommand[]): Promise<Day> {
+async function lockDay(database: Database, accountId: string, commands: readonly AcceptCommand[]): Promise<UsedDay> {
   await database.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 8411))', `quota ${accountId}`);
   const now = Math.max(...commands.map((command) => command.now));
   const usage = await database.get<{ used: number | null }>(
@@ -284,8 +265,8 @@ async function lockDay(database: Database, accountId: string, commands: readonly
   );
   const accountIds = wanted.map(() => accountId);
   const standing = wanted.length === 0 ? [] : await standingKeys(database, accountIds, wanted);
-  const keys = new Set(standing.filter((row) => row.expires_at > now).map((row) => row.key));
-  return { used: usage?.used ?? 0, keys };
+  const keys = standing.filter((row) => row.expires_at > now).map((row) => row.key);
+  return { used: usage?.used ?? 0, standingKeys: new Set(keys) };
 }
 
 function accountOf({ messages }: AcceptCommand): string {

@@ -4,6 +4,7 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
+import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
@@ -312,7 +313,11 @@ export async function release(
   if (held.length === 0) return null;
   const lines = await Lines.lock(database, held);
   const stateOf = (each: Held) =>
-    lines.isPaused(each) ? 'queued' : isSuspect(each) ? 'delayed' : each.flow_key === null ? 'ready' : 'queued';
+    stateGivenBack({
+      isQueuePaused: lines.isPaused(each),
+      startsAlone: isSuspect(each),
+      hasFlowKey: each.flow_key !== null,
+    });
   const released = await database.all<{ account_id: string; seq: number; attempts: number; is_over: boolean }>(
     `WITH back AS
        (UPDATE messages m SET lease = NULL, node = NULL, claimed_at = NULL,

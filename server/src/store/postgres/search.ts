@@ -3,16 +3,9 @@
 // is bounded: a page may come back short, with a cursor to go on from.
 
 import { eachMax } from '../../domain/budgets.ts';
-import { parseTargetUrl } from '../../domain/destination.ts';
+import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
 import type { Attempt, Message } from '../../domain/message.ts';
-import {
-  type CountPiece,
-  Matcher,
-  type MessageFilter,
-  OPEN_STATES,
-  type ShownState,
-  StateTally,
-} from '../../domain/message-filter.ts';
+import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import type { MessagePage, PageRequest } from '../message-store.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
@@ -22,7 +15,6 @@ import { readAttempts, SHOWN } from './messages.ts';
 import { soughtAll } from './sought.ts';
 
 const CHUNK = 200;
-const WAYS_MAX = 100;
 /** Candidates looked at in one call. */
 const LOOKED_AT_MAX = 20_000;
 /** Bodies read to look for a text in them, in one call. */
@@ -49,7 +41,7 @@ export async function searchMessages(
   filter: MessageFilter,
   page: PageRequest,
 ): Promise<MessagePage> {
-  const walk = new Walk(database, await waysTo(database, accountId, filter), page);
+  const walk = new Walk(database, await waysTo(database, accountId, chooseWay(filter)), page);
   const judge = new Judge(database, filter, page.withBodies);
   const messages: Message[] = [];
   const lastAttempts: (Attempt | null)[] = [];
@@ -111,7 +103,7 @@ export async function countPiece(
   max: number,
   cursor: number | null,
 ): Promise<CountPiece> {
-  const ways = await waysTo(database, accountId, filter);
+  const ways = await waysTo(database, accountId, chooseWay(filter));
   const walk = new Walk(database, ways, { limit: CHUNK, cursor, order: 'newestFirst' });
   const judge = new Judge(database, filter, false);
   const tally = new StateTally();
@@ -250,50 +242,39 @@ class Walk {
   }
 }
 
-/** The way that promises the fewest candidates: by what few messages have, before what many have. */
-async function waysTo(database: Database, accountId: string, filter: MessageFilter): Promise<Way[]> {
-  const by = (column: string, values: readonly string[]): Way[] =>
-    soughtAll(values).map((value) => ({
-      from: `messages m WHERE m.account_id = $1 AND m.${column} = $2 AND m.${column} IS NOT NULL`,
-      values: [accountId, value],
-    }));
-  if (filter.messageIds) {
-    const ids = soughtAll(filter.messageIds);
-    return [{ from: 'messages m WHERE m.account_id = $1 AND m.id = ANY($2::text[])', values: [accountId, ids] }];
+/** The ways through the index that the filter is served by. Each condition names its index's own, so that it is known. */
+async function waysTo(database: Database, accountId: string, chosen: ListWay): Promise<Way[]> {
+  const by = (condition: string, ...values: Value[]): Way => ({
+    from: `messages m WHERE m.account_id = $1 ${condition}`,
+    values: [accountId, ...values],
+  });
+  switch (chosen.by) {
+    case 'id':
+      return [by('AND m.id = ANY($2::text[])', soughtAll(chosen.values))];
+    case 'label':
+      return soughtAll(chosen.values).map((label) => ({
+        from: `message_labels l ${messageOf('l')} WHERE l.account_id = $1 AND l.label = $2`,
+        values: [accountId, label],
+        seq: 'l.message_seq',
+      }));
+    case 'unretried':
+      return [by("AND m.state = 'failed' AND m.retried_at IS NULL")];
+    case 'endedBadly':
+      // Written out: by a parameter, the index of these two states could not be known to hold it.
+      return chosen.states.map((state) => by(`AND m.state = '${state}'`));
+    case 'held':
+      return [by('AND m.held_at IS NOT NULL')];
+    case 'open':
+      return [by('AND m.ended_at IS NULL')];
+    case 'account':
+      return [by('')];
+    case 'hostOnAnyPort':
+      return waysTo(database, accountId, wayByHosts(await hostsWithPorts(database, accountId, chosen.values)));
+    default:
+      return soughtAll(chosen.values).map((value) =>
+        by(`AND m.${chosen.by} = $2 AND m.${chosen.by} IS NOT NULL`, value),
+      );
   }
-  if (filter.labels) {
-    return soughtAll(filter.labels).map((label) => ({
-      from: `message_labels l ${messageOf('l')} WHERE l.account_id = $1 AND l.label = $2`,
-      values: [accountId, label],
-      seq: 'l.message_seq',
-    }));
-  }
-  if (filter.sourceMessageIds) return by('source_message_id', filter.sourceMessageIds);
-  if (filter.scheduleIds) return by('schedule_id', filter.scheduleIds);
-  if (filter.flowKeys) return by('flow_key', filter.flowKeys);
-  if (filter.states && isWithin(filter.states, ['FAILED']) && filter.isRetried === false) {
-    const from = "messages m WHERE m.account_id = $1 AND m.state = 'failed' AND m.retried_at IS NULL";
-    return [{ from, values: [accountId] }];
-  }
-  if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {
-    // Written out: by a parameter, the index of these two states could not be known to hold it.
-    return [...new Set(filter.states)].map((state) => ({
-      from: `messages m WHERE m.account_id = $1 AND m.state = '${state === 'FAILED' ? 'failed' : 'cancelled'}'`,
-      values: [accountId],
-    }));
-  }
-  if (filter.states && isWithin(filter.states, ['HELD'])) {
-    return [{ from: 'messages m WHERE m.account_id = $1 AND m.held_at IS NOT NULL', values: [accountId] }];
-  }
-  if (filter.states && isWithin(filter.states, OPEN_STATES)) {
-    return [{ from: 'messages m WHERE m.account_id = $1 AND m.ended_at IS NULL', values: [accountId] }];
-  }
-  if (filter.queueNames) return by('queue_name', filter.queueNames);
-  if (filter.topicNames) return by('topic_name', filter.topicNames);
-  if (filter.urls) return by('host', filter.urls.map(hostOrNone));
-  const hosts = filter.hosts && (await hostsWithPorts(database, accountId, filter.hosts));
-  if (hosts) return by('host', hosts);
-  return [{ from: 'messages m WHERE m.account_id = $1', values: [accountId] }];
 }
 
 /**
@@ -305,12 +286,8 @@ export function messageOf(table: string): string {
     WHERE account_id = ${table}.account_id AND seq = ${table}.message_seq OFFSET 0) m`;
 }
 
-/** A host that is asked for without a port, on every port there is. Null when those are too many to be ways. */
-async function hostsWithPorts(
-  database: Database,
-  accountId: string,
-  hosts: readonly string[],
-): Promise<string[] | null> {
+/** A host that is asked for without a port, on every port there is; ends when those are too many to be ways. */
+async function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const host of soughtAll(hosts)) {
     // From each to the next in the index, however many messages lie between them.
@@ -325,19 +302,10 @@ async function hostsWithPorts(
       accountId,
       `${host}:`,
       `${host};`,
-      WAYS_MAX,
+      HOSTS_MAX,
     );
     found.push(host, ...rows.map((row) => row.host));
-    if (found.length > WAYS_MAX) return null;
+    if (found.length > HOSTS_MAX) return found;
   }
   return found;
-}
-
-function hostOrNone(url: string): string {
-  const target = parseTargetUrl(url);
-  return 'problem' in target ? '' : target.host;
-}
-
-function isWithin(states: readonly ShownState[], set: readonly ShownState[]): boolean {
-  return states.length > 0 && states.every((state) => set.includes(state));
 }

@@ -3,6 +3,7 @@
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
+import { stateForRetry } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
@@ -161,7 +162,7 @@ async function write(
       account_id: settlement.accountId,
       id: settlement.messageId,
       lease: settlement.lease,
-      state: !isOpen ? next.state : isPaused(settlement) ? 'queued' : 'delayed',
+      state: isOpen ? stateForRetry(isPaused(settlement)) : next.state,
       due_at: isOpen ? dueAtOf(next) : undefined,
       retried: settlement.retried,
       interrupted: settlement.interrupted,

@@ -3,9 +3,10 @@
 
 import { COUNTED } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
+import { firstState } from '../../domain/line.ts';
 import type { NewMessage } from '../../domain/message.ts';
+import { isOverQuota } from '../../domain/quota.ts';
 import { promotedOfKeyMax } from '../promotion.ts';
-import type { RowState } from '../rows.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
 import { sharedBodies } from '../shared-bodies.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
@@ -42,7 +43,7 @@ type Pair = readonly [accountId: string, name: string];
 export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
   const { journal, usage, activity, accountsAtClaim, saidLimits } = books;
-  if (isOverQuota(database, usage, command)) {
+  if (isDayOver(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map() };
   }
   const accounts = new Map<string, AccountAtClaim>();
@@ -66,7 +67,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const { accountId } = message;
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
-    const state = firstState(message, lease, now);
+    const state = firstState(message, lease !== null, now);
     const seq = insertMessage(database, message, state, claim, bodyIdOf(message, index));
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
@@ -93,13 +94,6 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, ofKeyMax));
   }
   return { duplicates, isOverQuota: false, dueAt, accounts };
-}
-
-function firstState(message: NewMessage, lease: string | null, now: number): RowState {
-  if (lease !== null) return 'claimed';
-  if (message.queueName !== null) return 'queued';
-  if (message.dueAt > now) return 'delayed';
-  return message.flow ? 'queued' : 'ready';
 }
 
 /** The message that was accepted under the same key and still counts; else the key is this one's from now on. */
@@ -129,16 +123,12 @@ function findStanding(database: Database, { accountId, deduplication }: NewMessa
   return row?.message_id ?? null;
 }
 
-/** Duplicates make no message, so that they are answered also when the day is used up. */
-function isOverQuota(database: Database, usage: Usage, { messages, dayMax, now }: AcceptCommand): boolean {
+/** Whether the day of the account is used up. The day is looked at only where there is a quota. */
+function isDayOver(database: Database, usage: Usage, { messages, dayMax, now }: AcceptCommand): boolean {
   const accountId = messages[0]?.accountId;
   if (dayMax === null || accountId === undefined) return false;
-  const keys = new Set<string>();
-  const fresh = messages.filter((message) => {
-    if (!message.deduplication) return true;
-    if (keys.has(message.deduplication.key) || findStanding(database, message, now) !== null) return false;
-    keys.add(message.deduplication.key);
-    return true;
-  });
-  return fresh.length > 0 && usage.ofDay(accountId, now) + fresh.length > dayMax;
+  const standing = messages.flatMap((message) =>
+    message.deduplication && findStanding(database, message, now) !== null ? [message.deduplication.key] : [],
+  );
+  return isOverQuota(messages, { used: usage.ofDay(accountId, now), standingKeys: new Set(standing) }, dayMax);
 }

@@ -3,6 +3,7 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
+import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { SlotBudget } from '../../domain/slots.ts';
@@ -342,13 +343,12 @@ export function release(
 /** Pending again, as if never claimed. */
 function putBack(database: Database, row: Released, now: number): void {
   const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
-  const waitsInQueue = queueName !== null && isPaused(database, accountId, queueName);
+  const isQueuePaused = queueName !== null && isPaused(database, accountId, queueName);
   const startsAlone = isSuspect(row);
-  const state = waitsInQueue ? 'queued' : startsAlone ? 'delayed' : flowKey === null ? 'ready' : 'queued';
   database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
-    state,
+    stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey: flowKey !== null }),
     row.seq,
   );
   if (startsAlone) {

@@ -3,16 +3,9 @@
 // is bounded: a page may come back short, with a cursor to go on from.
 
 import { eachMax } from '../../domain/budgets.ts';
-import { parseTargetUrl } from '../../domain/destination.ts';
+import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
 import type { Attempt, Message } from '../../domain/message.ts';
-import {
-  type CountPiece,
-  Matcher,
-  type MessageFilter,
-  OPEN_STATES,
-  type ShownState,
-  StateTally,
-} from '../../domain/message-filter.ts';
+import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
 import type { MessagePage, PageRequest } from '../message-store.ts';
 import { type MessageRow, toMessage } from '../rows.ts';
@@ -21,7 +14,6 @@ import type { Database } from './database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
 const CHUNK = 200;
-const WAYS_MAX = 100;
 /** Candidates looked at in one call. */
 const LOOKED_AT_MAX = 20_000;
 /** Bodies read to look for a text in them, in one call. */
@@ -44,7 +36,7 @@ export function searchMessages(
   filter: MessageFilter,
   page: PageRequest,
 ): MessagePage {
-  const walk = new Walk(database, waysTo(database, accountId, filter), page);
+  const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), page);
   const judge = new Judge(database, filter, page.withBodies);
   const messages: Message[] = [];
   const lastAttempts: (Attempt | null)[] = [];
@@ -92,7 +84,7 @@ export function countPiece(
   max: number,
   cursor: number | null,
 ): CountPiece {
-  const walk = new Walk(database, waysTo(database, accountId, filter), { cursor, order: 'newestFirst' });
+  const walk = new Walk(database, waysTo(database, accountId, chooseWay(filter)), { cursor, order: 'newestFirst' });
   const judge = new Judge(database, filter, false);
   const work = new Work();
   const tally = new StateTally();
@@ -190,61 +182,65 @@ class Walk {
   }
 }
 
-/** The way that promises the fewest candidates: by what few messages have, before what many have. */
-function waysTo(database: Database, accountId: string, filter: MessageFilter): Way[] {
-  const by = (index: string, column: string, values: readonly string[]): Way[] =>
-    unique(values).map((value) => ({
-      from: `messages m INDEXED BY ${index} WHERE m.account_id = ? AND m.${column} = ?`,
-      values: [accountId, value],
-    }));
-  if (filter.messageIds) {
-    const seqs = unique(filter.messageIds).flatMap((id) =>
-      database.all<{ seq: number }>('SELECT seq FROM messages WHERE id = ? AND account_id = ?', id, accountId),
-    );
-    return [{ seqs: seqs.map(({ seq }) => seq).sort((a, b) => a - b) }];
+/** The columns by which a message is listed, and the index of each. */
+const INDEXES = {
+  source_message_id: 'messages_of_source',
+  schedule_id: 'messages_of_schedule',
+  flow_key: 'messages_of_flow_key',
+  queue_name: 'messages_of_queue',
+  topic_name: 'messages_of_topic',
+  host: 'messages_of_host',
+} as const;
+
+/** The ways through the index that the filter is served by. */
+function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
+  const by = (from: string, ...values: string[]): Way => ({ from, values: [accountId, ...values] });
+  switch (chosen.by) {
+    case 'id': {
+      const seqs = chosen.values.flatMap((id) =>
+        database.all<{ seq: number }>('SELECT seq FROM messages WHERE id = ? AND account_id = ?', id, accountId),
+      );
+      return [{ seqs: seqs.map(({ seq }) => seq).sort((a, b) => a - b) }];
+    }
+    case 'label':
+      return chosen.values.map((label) => ({
+        from: `message_labels l CROSS JOIN messages m ON m.seq = l.message_seq WHERE l.account_id = ? AND l.label = ?`,
+        values: [accountId, label],
+        seq: 'l.message_seq',
+      }));
+    case 'unretried':
+      return [
+        by(
+          `messages m INDEXED BY messages_dead WHERE m.account_id = ? AND m.state = 'failed' AND m.retried_at IS NULL`,
+        ),
+      ];
+    case 'endedBadly':
+      return chosen.states.map((state) =>
+        by(
+          `messages m INDEXED BY messages_ended_badly
+             WHERE m.account_id = ? AND m.state = ? AND m.state IN ('failed', 'cancelled')`,
+          state,
+        ),
+      );
+    case 'held':
+      return [by('messages m INDEXED BY messages_held WHERE m.account_id = ? AND m.held_at IS NOT NULL')];
+    case 'open':
+      return [by('messages m INDEXED BY messages_open WHERE m.account_id = ? AND m.ended_at IS NULL')];
+    case 'account':
+      return [by('messages m INDEXED BY messages_of_account WHERE m.account_id = ?')];
+    case 'hostOnAnyPort':
+      return waysTo(database, accountId, wayByHosts(hostsWithPorts(database, accountId, chosen.values)));
+    default: {
+      const from = `messages m INDEXED BY ${INDEXES[chosen.by]} WHERE m.account_id = ? AND m.${chosen.by} = ?`;
+      return chosen.values.map((value) => by(from, value));
+    }
   }
-  if (filter.labels) {
-    return unique(filter.labels).map((label) => ({
-      from: `message_labels l CROSS JOIN messages m ON m.seq = l.message_seq WHERE l.account_id = ? AND l.label = ?`,
-      values: [accountId, label],
-      seq: 'l.message_seq',
-    }));
-  }
-  if (filter.sourceMessageIds) return by('messages_of_source', 'source_message_id', filter.sourceMessageIds);
-  if (filter.scheduleIds) return by('messages_of_schedule', 'schedule_id', filter.scheduleIds);
-  if (filter.flowKeys) return by('messages_of_flow_key', 'flow_key', filter.flowKeys);
-  if (filter.states && isWithin(filter.states, ['FAILED']) && filter.isRetried === false) {
-    const from = `messages m INDEXED BY messages_dead
-      WHERE m.account_id = ? AND m.state = 'failed' AND m.retried_at IS NULL`;
-    return [{ from, values: [accountId] }];
-  }
-  if (filter.states && isWithin(filter.states, ['FAILED', 'CANCELLED'])) {
-    return unique(filter.states).map((state) => ({
-      from: `messages m INDEXED BY messages_ended_badly
-        WHERE m.account_id = ? AND m.state = ? AND m.state IN ('failed', 'cancelled')`,
-      values: [accountId, state.toLowerCase()],
-    }));
-  }
-  if (filter.states && isWithin(filter.states, ['HELD'])) {
-    const from = 'messages m INDEXED BY messages_held WHERE m.account_id = ? AND m.held_at IS NOT NULL';
-    return [{ from, values: [accountId] }];
-  }
-  if (filter.states && isWithin(filter.states, OPEN_STATES)) {
-    const from = 'messages m INDEXED BY messages_open WHERE m.account_id = ? AND m.ended_at IS NULL';
-    return [{ from, values: [accountId] }];
-  }
-  if (filter.queueNames) return by('messages_of_queue', 'queue_name', filter.queueNames);
-  if (filter.topicNames) return by('messages_of_topic', 'topic_name', filter.topicNames);
-  if (filter.urls) return by('messages_of_host', 'host', filter.urls.map(hostOrNone));
-  const hosts = filter.hosts && hostsWithPorts(database, accountId, filter.hosts);
-  if (hosts) return by('messages_of_host', 'host', hosts);
-  return [{ from: 'messages m INDEXED BY messages_of_account WHERE m.account_id = ?', values: [accountId] }];
 }
 
-/** A host that is asked for without a port, on every port there is. Null when those are too many to be ways. */
-function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): string[] | null {
+/** A host that is asked for without a port, on every port there is; ends when those are too many to be ways. */
+function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): string[] {
   const found: string[] = [];
-  for (const host of unique(hosts)) {
+  for (const host of hosts) {
     found.push(host);
     for (let at: string | undefined = `${host}:`; at !== undefined; ) {
       const next: { host: string } | undefined = database.get(
@@ -256,21 +252,8 @@ function hostsWithPorts(database: Database, accountId: string, hosts: readonly s
       );
       at = next?.host;
       if (at !== undefined) found.push(at);
-      if (found.length > WAYS_MAX) return null;
+      if (found.length > HOSTS_MAX) return found;
     }
   }
   return found;
-}
-
-function hostOrNone(url: string): string {
-  const target = parseTargetUrl(url);
-  return 'problem' in target ? '' : target.host;
-}
-
-function isWithin(states: readonly ShownState[], set: readonly ShownState[]): boolean {
-  return states.length > 0 && states.every((state) => set.includes(state));
-}
-
-function unique<T>(values: readonly T[]): T[] {
-  return [...new Set(values)];
 }

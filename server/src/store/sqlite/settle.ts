@@ -3,6 +3,7 @@
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
+import { stateForRetry } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
@@ -99,7 +100,7 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0),
          due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ? WHERE seq = ?`,
-      waits ? 'queued' : 'delayed',
+      stateForRetry(waits),
       next.state === 'held' ? NEVER_AT : next.dueAt,
       retried,
       interrupted,
