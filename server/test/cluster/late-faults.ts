@@ -61,7 +61,11 @@ export const drainAway: Fault = async (cluster, node, chance) => {
   if (isSilent) node.proxy.blackhole();
   else node.proxy.refuse();
   const toldMs = performance.now();
-  const exit = await Promise.race([node.server.stop(), wait(2 * (DRAIN_MS + ENDING_MS_MAX))]);
+  const ending = Promise.race([node.server.stop(), wait(2 * (DRAIN_MS + ENDING_MS_MAX))]);
+  await wait(SETTLED_MS);
+  // Before the end of the drain: others may take over by then.
+  const held = cluster.trial.noteFault('crash', await cluster.tables.claims([node.id]));
+  const exit = await ending;
   const tookMs = Math.round(performance.now() - toldMs);
   if (!exit) await node.server.kill();
   node.target = null;
@@ -71,7 +75,7 @@ export const drainAway: Fault = async (cluster, node, chance) => {
   // Nothing of it is on its way any more.
   node.proxy.heal();
   node.proxy.allow();
-  const cutOff = cluster.trial.noteFault('crash', await cluster.tables.claims([node.id]));
+  const cutOff = [...held, ...cluster.trial.noteFault('crash', await cluster.tables.claims([node.id]))];
   const name = `drain of ${node.name} while the database ${isSilent ? 'is silent' : 'refuses'}`;
   void cluster.watchTakeover(name, cutOff, startedMs);
   await cluster.boot(node);
