@@ -355,19 +355,19 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   let closing: Promise<Farewell> | null = null;
   const close = async () => {
     isServing = false;
-    const endsAtMs = world.clock.monotonicMs() + config.drainMs;
     const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
     streams.close();
-    await listener.close();
+    // Beside the last callers: nothing starts any more while they are waited for.
+    const accepted = listener.close();
+    const [left] = await Promise.all([engine.stop(config.drainMs, accepted), accepted]);
     bodies.close();
     cancelCutOff();
-    const left = await engine.stop(Math.max(0, endsAtMs - world.clock.monotonicMs()));
     // In real time: a database that is away is away in real time.
     let isClosed = false;
-    const storeClosed = store.close().then(() => {
+    const onLeft = () => {
       isClosed = true;
-      openFiles.close();
-    });
+    };
+    const storeClosed = store.close(onLeft).then(() => openFiles.close());
     await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
     return { left, isStoreClosed: isClosed };
   };

@@ -9,14 +9,27 @@ import { greeting } from './greeting.ts';
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
 
-/** The exit code of a node that could not tell its store how its attempts ended. */
+/** The exit code of a node that could not tell its store how its attempts ended, or that it has left. */
 const STORE_AWAY = 3;
+/** How long a node that is told to stop while it starts may take to have started. */
+const STARTING_MS_MAX = 1000;
 /** Of a node that a newer program has sent away. */
 const OUTDATED = 4;
 
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
   const startedMs = world.clock.monotonicMs();
+  // Heard from now on: the system does not end the first process of a container for a signal that nobody hears.
+  const signal = firstSignal();
+  let isStarted = false;
+  void signal.then(() => {
+    // One that has nearly started goes on and drains; it may just have made the first token.
+    world.clock.after(STARTING_MS_MAX, () => {
+      if (isStarted) return;
+      process.stderr.write('postrider stops before it has started\n');
+      process.exit(0);
+    });
+  });
   let postrider: Postrider;
   const outdated = Promise.withResolvers<string>();
   try {
@@ -32,6 +45,7 @@ export async function run(config: Config): Promise<number> {
     process.stderr.write(`postrider ${config.command} cannot start: ${startProblem(error, config)}\n`);
     return 1;
   }
+  isStarted = true;
   survive(postrider);
   const { url, token } = postrider;
   if (config.json) process.stdout.write(`${JSON.stringify({ api: url, ...(token !== null && { token }) })}\n`);
@@ -45,7 +59,7 @@ export async function run(config: Config): Promise<number> {
         'token. It answers to addresses, to localhost, to the name of this machine and to --allow-host.\n',
     );
   }
-  const why = await Promise.race([firstSignal(), outdated.promise]);
+  const why = await Promise.race([signal, outdated.promise]);
   if (why !== undefined) process.stderr.write(`postrider stops: ${why}\n`);
   else if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
   const farewell = await postrider.close();
@@ -56,7 +70,8 @@ export async function run(config: Config): Promise<number> {
 }
 
 function leftWords({ left }: Farewell): string {
-  if (left === 0) return 'Every attempt that was under way is settled.';
+  if (left === 0)
+    return 'Every attempt that was under way is settled; what was not sent yet is sent when the store is back.';
   const attempts = left === 1 ? '1 attempt' : `${left} attempts`;
   return `The end of ${attempts} could not be stored: they are repeated when the store is back.`;
 }

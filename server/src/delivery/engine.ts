@@ -102,14 +102,14 @@ export class Engine {
   }
 
   /**
-   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it. Answers how
-   * many it could not settle, because the store did not answer in time.
+   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it; nothing is accepted
+   * after `accepted`. Answers how many it could not settle, because the store did not answer in time.
    */
-  async stop(drainMs: number): Promise<number> {
+  async stop(drainMs: number, accepted: Promise<void> = Promise.resolve()): Promise<number> {
     this.#isStopping = true;
-    await this.#within(drainMs, this.#drain());
+    await this.#within(drainMs, this.#drain(accepted));
     await this.#options.sender.close();
-    await this.#within(LAST_SETTLING_MS_MAX, this.#drain());
+    await this.#within(LAST_SETTLING_MS_MAX, this.#drain(accepted));
     // Until now: what is under way is this node's own as long as it is heard of.
     if (this.#heart) await this.#within(LAST_BEAT_MS_MAX, this.#heart.stop());
     this.#isOver = true;
@@ -356,12 +356,12 @@ export class Engine {
   }
 
   /** The loops are over, nothing is leased to us that was not sent, and every attempt is settled. */
-  async #drain(): Promise<void> {
+  async #drain(accepted: Promise<void>): Promise<void> {
     await Promise.all([this.#claims, this.#schedules, ...this.#upkeep].map((loop) => loop.stop()));
     await this.#releaseUnsent();
-    if (this.#inFlight.count === 0) return;
-    await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-    // What was being settled when the loop ended may have left its place to the next of its queue.
+    await accepted;
+    if (this.#inFlight.count > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    // What was being accepted when the loop ended may be leased to us, and so may the next of a queue.
     await this.#releaseUnsent();
   }
 

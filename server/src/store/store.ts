@@ -18,8 +18,11 @@ export interface Store extends DeliveryStore, MessageStore, ResourceStore, Accou
   /** Notes a piece of its work. One that was stopped meanwhile stays so, but what was done is counted. */
   advanceJob(accountId: string, id: string, step: JobStep): Promise<void>;
 
-  /** Finishes what was asked, then lets go of the file or the connections. */
-  close(): Promise<void>;
+  /**
+   * Finishes what was asked, then lets go of the file or the connections. `onLeft` is called at the end, unless a database could
+   * not be told that this node leaves: then it is missed after a while.
+   */
+  close(onLeft?: () => void): Promise<void>;
 }
 
 /**

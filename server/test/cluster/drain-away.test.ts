@@ -1,8 +1,9 @@
 // A node that is told to stop while its database is away stops all the same, says what it left, and another one does it.
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { ServerProcess } from '../crash/server-process.ts';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Exit, ServerProcess } from '../crash/server-process.ts';
 import { ask } from '../http/client.ts';
 import { startReceiver } from '../http/receiver.ts';
 import { sharedServer } from '../postgres/server.ts';
@@ -13,15 +14,35 @@ const AWAY = [
   ['is silent', (proxy: TcpProxy) => proxy.blackhole()],
 ] as const;
 
+/** The time to drain, and 10 s of its own. */
+const ENDED_MS_MAX = 1000 + 10_000;
+/** A busy machine starts timers late; a drain that never ends is not taken for that. */
+const LATE_MS_MAX = 10_000;
+
+function endedInTime(stopping: Promise<Exit>): Promise<Exit> {
+  const late = wait(ENDED_MS_MAX + LATE_MS_MAX, null, { ref: false }).then(() => assert.fail('it has not ended'));
+  return Promise.race([stopping, late]);
+}
+
+/** A node behind a network that can be taken away; with `direct`, the way to its database that stays. */
+async function givenNode(t: TestContext) {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const url = new URL(server.url(name));
+  const proxy = await TcpProxy.start(Number(url.port));
+  t.after(() => proxy.close());
+  const direct = url.href;
+  url.port = String(proxy.port);
+  const node = new ServerProcess(['--store', url.href, '--drain', '1s']);
+  t.after(() => node.kill());
+  return { node, proxy, direct };
+}
+
 describe('a drain while the database is away', { concurrency: true }, () => {
   for (const [how, takeAway] of AWAY) {
     test(`a drain ends while the database ${how}; what it left is delivered by the next node`, async (t) => {
-      const server = await sharedServer();
-      const name = await server.createDatabase();
-      t.after(() => server.dropDatabase(name));
-      const url = new URL(server.url(name));
-      const proxy = await TcpProxy.start(Number(url.port));
-      t.after(() => proxy.close());
+      const { node: first, proxy, direct } = await givenNode(t);
       let answer = () => {};
       const answered = new Promise<void>((resolve) => {
         answer = resolve;
@@ -30,10 +51,6 @@ describe('a drain while the database is away', { concurrency: true }, () => {
         await answered;
         return 200;
       });
-      const direct = url.href;
-      url.port = String(proxy.port);
-      const first = new ServerProcess(['--store', url.href, '--drain', '1s']);
-      t.after(() => first.kill());
       const { api, token } = await first.ready;
       const headers = { Authorization: `Bearer ${token}` };
       for (let count = 0; count < 2; count += 1) {
@@ -43,7 +60,7 @@ describe('a drain while the database is away', { concurrency: true }, () => {
       takeAway(proxy);
       const stopping = first.stop();
       answer();
-      const { code } = await stopping;
+      const { code } = await endedInTime(stopping);
       assert.equal(code, 3, first.stderr);
       assert.match(first.stderr, /the store did not answer\. The end of 2 attempts could not be stored/);
       const second = new ServerProcess(['--store', direct]);
@@ -51,6 +68,15 @@ describe('a drain while the database is away', { concurrency: true }, () => {
       await second.ready;
       await receiver.received(4);
       assert.equal((await second.stop()).code, 0);
+    });
+
+    test(`a node that has nothing under way says that it could not leave while the database ${how}`, async (t) => {
+      const { node, proxy } = await givenNode(t);
+      await node.ready;
+      takeAway(proxy);
+      const { code } = await endedInTime(node.stop());
+      assert.equal(code, 3, node.stderr);
+      assert.match(node.stderr, /the store did not answer\. Every attempt that was under way is settled/);
     });
   }
 });

@@ -232,10 +232,10 @@ export async function noteLapsed(cluster: Cluster, nodes: readonly ClusterNode[]
  * Of a node that was not heard of for as long as its lease lasts: what is leased to it meanwhile, by a commit that was
  * held on its way or waited for something, is cut off as well, because whoever looks takes the node for dead.
  */
-async function cutOffDuring(
+export async function cutOffDuring(
   cluster: Cluster,
   node: ClusterNode,
-  kind: 'freeze' | 'outage',
+  kind: 'freeze' | 'outage' | 'crash',
   work: Promise<unknown>,
 ): Promise<number> {
   const leases = new Set<string>();

@@ -45,6 +45,31 @@ test('SIGTERM: the delivery in flight ends, nothing new is taken, the process ex
   );
 });
 
+test('SIGTERM: nothing new starts while the last callers are waited for', async (t) => {
+  const { promise: held, resolve: letGo } = Promise.withResolvers<Reply>();
+  const receiver = await startReceiver(t, () => held);
+  const rider = startProcess(t, dev(temporaryFolder(t), '--drain', '2s'));
+  const ready = await rider.ready();
+  for (const name of ['first', 'second']) await post(ready, `/v2/enqueue/q/${receiver.url}/${name}`);
+  await receiver.received(1);
+  const { socket } = await halfSent(
+    ready.api,
+    'POST /v2/enqueue/q/http://127.0.0.1:1/ HTTP/1.1\r\nHost: localhost\r\n',
+  );
+  socket.on('error', () => {});
+  t.after(() => {
+    socket.destroy();
+  });
+  rider.signal('SIGTERM');
+  await refusesPublishing(ready);
+  letGo(200);
+  assert.equal(await rider.exit, 0);
+  assert.deepEqual(
+    receiver.arrivals.map(({ target }) => target),
+    ['/first'],
+  );
+});
+
 test('a delivery that ended while draining is not made again after the restart', async (t) => {
   const { promise: held, resolve: letGo } = Promise.withResolvers<Reply>();
   const receiver = await startReceiver(t, () => held);

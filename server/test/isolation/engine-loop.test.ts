@@ -10,7 +10,7 @@ import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { KEYS, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
-import { refusal, startRider } from '../http/harness.ts';
+import { type Rider, refusal, startRider } from '../http/harness.ts';
 import { startReceiver } from '../http/receiver.ts';
 import { waitFor } from '../http/wait.ts';
 import { Site } from '../upkeep/given-engine.ts';
@@ -24,8 +24,26 @@ const BESIDE = [
   ['stray claims', 'strayClaims', 10_000],
 ] as const;
 
+/** More signs of life come, each at its time. */
+async function beatsGoOn(rider: Rider): Promise<void> {
+  const { store } = rider.postrider;
+  const { heartbeat } = store;
+  let beats = 0;
+  Object.assign(store, {
+    heartbeat: (...args: Parameters<typeof heartbeat>) => {
+      beats += 1;
+      return heartbeat(...args);
+    },
+  });
+  await waitFor('signs of life', () => {
+    if (rider.clock.untilNextTimer() !== null) rider.clock.advance(500);
+    return beats >= 2;
+  });
+  Object.assign(store, { heartbeat });
+}
+
 for (const [what, verb, everyMs] of BESIDE) {
-  test(`deliveries do not wait for ${what}`, async (t) => {
+  test(`neither deliveries nor signs of life wait for ${what}`, async (t) => {
     const rider = await startRider(t);
     const receiver = await startReceiver(t);
     const hostile = await rider.account('hostile');
@@ -37,6 +55,7 @@ for (const [what, verb, everyMs] of BESIDE) {
     await waitFor(`${what} to wait`, () => held.waiting() > 0);
     const messageId = await rider.published(receiver.url);
     assert.equal((await rider.ended(messageId)).state, 'DELIVERED');
+    await beatsGoOn(rider);
     assert.ok(held.waiting() > 0);
     held.letGo();
     await rider.quiet();
@@ -64,21 +83,9 @@ test('a node that drains gives signs of life until its last attempt has ended', 
   const receiver = await startReceiver(t, () => new Promise<number>((resolve) => (answer = () => resolve(200))));
   await rider.published(receiver.url);
   await receiver.received(1);
-  const { store } = rider.postrider;
-  let beats = 0;
-  const { heartbeat } = store;
-  Object.assign(store, {
-    heartbeat: (...args: Parameters<typeof heartbeat>) => {
-      beats += 1;
-      return heartbeat(...args);
-    },
-  });
   const closing = rider.postrider.close();
-  await waitFor('signs of life', () => {
-    // Well within the time to drain, even if it takes a while until the node waits for the clock again.
-    if (rider.clock.untilNextTimer() !== null) rider.clock.advance(500);
-    return beats >= 2;
-  });
+  // Well within the time to drain, even if it takes a while until the node waits for the clock again.
+  await beatsGoOn(rider);
   answer();
   await closing;
 });

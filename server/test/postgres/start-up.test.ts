@@ -2,6 +2,8 @@
 // commit would not mean "on disk".
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { StoreTables } from '../cluster/store-tables.ts';
 import { ask } from '../http/client.ts';
@@ -30,6 +32,21 @@ test('three nodes that start at once on an empty database make its schema once, 
     const answer = await ask(api, '/v2/queues', { headers: { Authorization: `Bearer ${tokens[0]}` } });
     assert.equal(answer.status, 200, answer.text);
   }
+});
+
+test('a node that is told to stop while it starts stops, although its database does not answer', async (t) => {
+  const silent = createServer();
+  silent.listen(0, '127.0.0.1');
+  t.after(() => silent.close());
+  await once(silent, 'listening');
+  const node = startProcess(t, [...SERVE, `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/none`]);
+  const [socket] = (await once(silent, 'connection')) as [Socket];
+  t.after(() => {
+    socket.destroy();
+  });
+  node.signal('SIGTERM');
+  assert.equal(await node.exit, 0);
+  assert.match(node.stderr, /postrider stops before it has started/);
 });
 
 test('token create does not make a store in an empty database', async (t) => {

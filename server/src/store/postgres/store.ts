@@ -359,13 +359,14 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ...accountVerbs(reading, writing),
     ...listVerbs(reading),
     listNodes: reading(listNodes),
-    async close() {
+    async close(onLeft = () => {}) {
       await Promise.all([accepting.close(), acceptingInLine.close(), settling.close()]);
       hints.close();
       // With this, all its claims are given back, and nobody has to wait for the node to be missed.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
-      await pool.write((database) => leave(database, node)).catch(() => {});
+      const left = await Promise.allSettled([pool.write((database) => leave(database, node))]);
       await pool.close();
+      if (left[0].status === 'fulfilled') onLeft();
     },
   };
 

@@ -279,9 +279,10 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     endSession: (sessionId) => call('endSession', sessionId),
     areAdmitted: (credentials, now) => call('areAdmitted', credentials, now),
     usage: (accountId, fromDay, toDay, part) => read('usage', accountId, fromDay, toDay, part),
-    async close() {
+    async close(onLeft = () => {}) {
       if (readers !== committer) await readers.close();
       await committer.close();
+      onLeft();
     },
   };
 }
