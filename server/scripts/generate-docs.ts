@@ -1,4 +1,4 @@
-// Writes the pages of docs/ that are made from the code: `generate-docs.ts` writes them, `generate-docs.ts --check`
+// Writes the pages of docs/ and the code that are made from the tables of the program: `generate-docs.ts` writes them, `generate-docs.ts --check`
 // only says which are stale and then exits with 1.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,8 +9,11 @@ import { BUDGETS } from '../src/domain/budgets.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
 import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/setting-table.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
+import { messageRowCode, postgresMessageCode, sqliteMessageCode } from './message-code.ts';
 import { sdkTypes } from './sdk-shapes.ts';
 
+const SETTINGS_FILE = 'server/src/domain/setting-table.ts';
+const FIELDS_FILE = 'server/src/store/message-fields.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 const PAGES: readonly { readonly path: string; readonly render: () => string }[] = [
@@ -21,6 +24,9 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'console/src/parts/setting-table.ts', render: consoleSettings },
   { path: 'sdk/src/setting-names.ts', render: sdkSettings },
   { path: 'sdk/src/wire.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
+  { path: 'server/src/store/message-row.ts', render: () => messageRowCode(madeFrom(FIELDS_FILE)) },
+  { path: 'server/src/store/sqlite/message-code.ts', render: () => sqliteMessageCode(madeFrom(FIELDS_FILE)) },
+  { path: 'server/src/store/postgres/message-code.ts', render: () => postgresMessageCode(madeFrom(FIELDS_FILE)) },
 ];
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -128,8 +134,6 @@ function settingsPart(): string {
 function madeFrom(source: string): string {
   return `// Made from ${source} by "npm run docs". Change that file, not this one.`;
 }
-
-const SETTINGS_FILE = 'server/src/domain/setting-table.ts';
 
 function consoleSettings(): string {
   const rows = SETTING_TABLE.map(({ name, help, example }) => {

@@ -1,161 +1,17 @@
-// The rows that the SQL adapters read, and the mapping of each to the domain's type. No decisions. The tables differ
-// between the adapters in keys and column types only: one keeps flags as 0 and 1, another as booleans.
+// The rows that the SQL adapters read beside those of messages, and the mapping of each to the domain's type. No
+// decisions. The tables differ between the adapters in keys and column types only.
 
 import type { Scope, Token } from '../domain/account.ts';
-import { DESCENDANTS_MAX } from '../domain/descent.ts';
 import type { Step } from '../domain/event.ts';
 import type { FailureFact } from '../domain/failure-group.ts';
-import type { FlowLimits } from '../domain/flow-control.ts';
 import type { Job, JobAction } from '../domain/job.ts';
-import type {
-  Attempt,
-  CallbackTarget,
-  HeaderList,
-  Message,
-  MessageKind,
-  MessageState,
-  Method,
-  Outcome,
-} from '../domain/message.ts';
+import type { Attempt, HeaderList, Outcome } from '../domain/message.ts';
 import type { MessageFilter } from '../domain/message-filter.ts';
-import type { Redaction } from '../domain/redact.ts';
 import type { Schedule } from '../domain/schedule.ts';
 import type { OpenGroup } from '../domain/standing.ts';
 import type { Endpoint, Topic } from '../domain/topic.ts';
+import type { Flag } from './message-columns.ts';
 import type { ListedSchedule } from './resource-store.ts';
-
-export type Flag = 0 | 1 | boolean;
-
-/**
- * `pending` has three kinds here, told apart by what the message waits for; see the migrations. One that is held waits
- * in the same ways, for a time that never comes.
- */
-export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending' | 'held'>;
-
-export interface MessageRow {
-  seq: number;
-  id: string;
-  account_id: string;
-  kind: MessageKind;
-  state: RowState;
-  due_at: number;
-  first_due_at: number;
-  lease: string | null;
-  node: string | null;
-  claimed_at: number | null;
-  holds_slot: Flag;
-  url: string;
-  host: string;
-  method: Method;
-  headers: string;
-  retries_max: number;
-  retry_delay: string | null;
-  timeout_ms: number;
-  retried: number;
-  interrupted: number;
-  attempts: number;
-  queue_name: string | null;
-  order_key: string | null;
-  is_first_of_key: Flag;
-  flow_key: string | null;
-  flow_limits: string | null;
-  topic_name: string | null;
-  endpoint_name: string | null;
-  schedule_id: string | null;
-  labels: string | null;
-  redaction: string | null;
-  deduplication_key: string | null;
-  callback: string | null;
-  failure_callback: string | null;
-  source_message_id: string | null;
-  caller_ip: string | null;
-  hops: number;
-  descendants_left: number | null;
-  created_at: number;
-  ended_at: number | null;
-  expires_at: number | null;
-  failure: string | null;
-  last_status: number | null;
-  /** Empty where it is shared with other messages, or was not asked for. */
-  body: Uint8Array;
-  /** Of the body that it shares with others; null when it has its own. */
-  body_id: number | null;
-  alone_at_crash: number;
-  alone_from_at: number | null;
-  held_at: number | null;
-  ready_at: number | null;
-  retried_at: number | null;
-  retried_as: string | null;
-  /** Since when it is to be cancelled, where it was claimed then. */
-  cancel_requested_at: number | null;
-  /** Where it was read for people: whether the last attempt was the retry decided last. */
-  has_begun_retry?: Flag | null;
-}
-
-/** Null for most: a message that no other led to may lead to as many as there may be. */
-export function descendantsColumn({ descendantsLeft }: Pick<Message, 'descendantsLeft'>): number | null {
-  return descendantsLeft === DESCENDANTS_MAX ? null : descendantsLeft;
-}
-
-export function toMessage(row: MessageRow): Message {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    kind: row.kind,
-    url: row.url,
-    host: row.host,
-    method: row.method,
-    headers: JSON.parse(row.headers) as HeaderList,
-    body: row.body,
-    retriesMax: row.retries_max,
-    retryDelay: row.retry_delay,
-    timeoutMs: row.timeout_ms,
-    queueName: row.queue_name,
-    orderKey: row.order_key,
-    flow: row.flow_key === null ? null : { key: row.flow_key, limits: JSON.parse(row.flow_limits!) as FlowLimits },
-    scheduleId: row.schedule_id,
-    labels: row.labels === null ? [] : (JSON.parse(row.labels) as string[]),
-    redaction: row.redaction === null ? null : (JSON.parse(row.redaction) as Redaction),
-    // What it kept others from matters only at acceptance.
-    deduplication: null,
-    topicName: row.topic_name,
-    endpointName: row.endpoint_name,
-    callback: parseCallback(row.callback),
-    failureCallback: parseCallback(row.failure_callback),
-    sourceMessageId: row.source_message_id,
-    callerIp: row.caller_ip,
-    hops: row.hops,
-    descendantsLeft: row.descendants_left ?? DESCENDANTS_MAX,
-    createdAt: row.created_at,
-    dueAt: row.alone_from_at ?? row.due_at,
-    state: toState(row),
-    firstDueAt: row.first_due_at,
-    readyAt: row.ready_at,
-    retried: row.retried,
-    interrupted: row.interrupted,
-    aloneAtCrash: row.alone_at_crash,
-    attempts: row.attempts,
-    ...(row.has_begun_retry && { hasBegunRetry: true }),
-    endedAt: row.ended_at,
-    heldAt: row.held_at,
-    claimedAt: row.claimed_at,
-    failure: row.failure,
-    lastStatus: row.last_status,
-    ...(row.cancel_requested_at !== null && { cancelRequestedAt: row.cancel_requested_at }),
-    ...(row.retried_as !== null && { retriedAs: row.retried_as, retriedAt: row.retried_at! }),
-  };
-}
-
-function parseCallback(text: string | null): CallbackTarget | null {
-  return text === null ? null : (JSON.parse(text) as CallbackTarget);
-}
-
-export type StateOfRow = Pick<MessageRow, 'state' | 'held_at'>;
-
-export function toState({ state, held_at: heldAt }: StateOfRow): MessageState {
-  if (heldAt !== null) return 'held';
-  return state === 'delayed' || state === 'queued' || state === 'ready' ? 'pending' : state;
-}
 
 export interface AttemptRow {
   number: number;

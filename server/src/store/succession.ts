@@ -3,7 +3,7 @@
 
 import { UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
 import type { Settlement } from '../domain/message.ts';
-import type { MessageRow } from './rows.ts';
+import type { MessageRow } from './message-row.ts';
 
 /** To whom the next of a queue may be leased. */
 export interface Heir {

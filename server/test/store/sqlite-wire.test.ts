@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Attempt, CallbackTarget, NewMessage, Settlement } from '../../src/domain/message.ts';
 import type { AcceptCommand, AcceptReply } from '../../src/store/sqlite/accept.ts';
+import type { Packed } from '../../src/store/sqlite/packing.ts';
 import type { SettleReply } from '../../src/store/sqlite/settle.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
-import { type Packed, packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
+import { packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
 import type { Heir } from '../../src/store/succession.ts';
 
 const text = fc.string({ unit: 'grapheme' });

@@ -4,12 +4,15 @@
 
 import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
-import type { RowState } from '../rows.ts';
-import { ACCEPTED, ACCEPTED_STARTED, descendantsColumn } from '../rows.ts';
+import type { RowState } from '../message-columns.ts';
+import { ACCEPTED_COLUMNS, type Column } from '../message-fields.ts';
+import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import { countSql } from './activity.ts';
+import { columnType } from './column-type.ts';
 import type { Database } from './database.ts';
 import { placeSql } from './journal.ts';
+import { acceptedRow } from './message-code.ts';
 
 export interface Placed {
   readonly message: NewMessage;
@@ -21,48 +24,19 @@ export interface Placed {
   readonly firstDueAt: number;
 }
 
-/** The columns that are given, but for the body, and their types. */
-const COLUMNS = {
-  account_id: 'text',
-  id: 'text',
-  kind: 'text',
-  state: 'text',
-  due_at: 'bigint',
-  first_due_at: 'bigint',
-  lease: 'text',
-  node: 'text',
-  claimed_at: 'bigint',
-  url: 'text',
-  host: 'text',
-  method: 'text',
-  headers: 'text',
-  retries_max: 'int',
-  retry_delay: 'text',
-  timeout_ms: 'bigint',
-  queue_name: 'text',
-  order_key: 'text',
-  is_first_of_key: 'boolean',
-  flow_key: 'text',
-  flow_limits: 'text',
-  topic_name: 'text',
-  endpoint_name: 'text',
-  schedule_id: 'text',
-  labels: 'text',
-  redaction: 'text',
-  deduplication_key: 'text',
-  callback: 'text',
-  failure_callback: 'text',
-  source_message_id: 'text',
-  caller_ip: 'text',
-  hops: 'int',
-  descendants_left: 'int',
-  created_at: 'bigint',
-};
+/** Beside those that come from the message. */
+const PLACED_COLUMNS: readonly Pick<Column, 'name' | 'kind'>[] = [
+  { name: 'state', kind: 'text' },
+  { name: 'first_due_at', kind: 'bigint' },
+  { name: 'lease', kind: 'text' },
+  { name: 'node', kind: 'text' },
+  { name: 'claimed_at', kind: 'bigint' },
+  { name: 'is_first_of_key', kind: 'flag' },
+];
+const COLUMNS = [...ACCEPTED_COLUMNS, ...PLACED_COLUMNS];
 
-const NAMES = Object.keys(COLUMNS).join(', ');
-const TYPED = Object.entries(COLUMNS)
-  .map(([name, type]) => `${name} ${type}`)
-  .join(', ');
+const NAMES = COLUMNS.map(({ name }) => name).join(', ');
+const TYPED = COLUMNS.map(({ name, kind }) => `${name} ${columnType(kind)}`).join(', ');
 
 const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 
@@ -127,7 +101,22 @@ export async function insertMessages(
   day: string,
 ): Promise<Map<string, AccountAtClaim>> {
   const bodies = new Bodies();
-  const rows = placed.map((each, at) => ({ ...toRow(each), at, ...bodies.add(each) }));
+  const rows = placed.map((each, at) => {
+    const { message, claim } = each;
+    // What is left out is null.
+    return {
+      ...acceptedRow(message),
+      state: each.state,
+      first_due_at: each.firstDueAt,
+      lease: claim?.lease,
+      node: claim?.node,
+      claimed_at: claim?.at,
+      // Until its key is looked at: `OrderKeys`.
+      is_first_of_key: message.orderKey === null || message.queueName === null,
+      at,
+      ...bodies.add(each),
+    };
+  });
   const hasLabels = placed.some(({ message }) => message.labels.length > 0);
   const values = [JSON.stringify(rows), bodies.joined(), day] as const;
   const accounts = await (bodies.shared === 0
@@ -164,45 +153,4 @@ class Bodies {
   joined(): Uint8Array {
     return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytes);
   }
-}
-
-/** What is left out is null. */
-function toRow({ message, state, claim, firstDueAt }: Placed): Record<string, string | number | boolean | undefined> {
-  return {
-    account_id: message.accountId,
-    id: message.id,
-    kind: message.kind,
-    state,
-    due_at: message.dueAt,
-    first_due_at: firstDueAt,
-    lease: claim?.lease,
-    node: claim?.node,
-    claimed_at: claim?.at,
-    url: message.url,
-    host: message.host,
-    method: message.method,
-    headers: JSON.stringify(message.headers),
-    retries_max: message.retriesMax,
-    retry_delay: message.retryDelay ?? undefined,
-    timeout_ms: message.timeoutMs,
-    queue_name: message.queueName ?? undefined,
-    order_key: message.orderKey ?? undefined,
-    // Until its key is looked at: `OrderKeys`.
-    is_first_of_key: message.orderKey === null || message.queueName === null,
-    flow_key: message.flow?.key,
-    flow_limits: message.flow ? JSON.stringify(message.flow.limits) : undefined,
-    topic_name: message.topicName ?? undefined,
-    endpoint_name: message.endpointName ?? undefined,
-    schedule_id: message.scheduleId ?? undefined,
-    labels: message.labels.length > 0 ? JSON.stringify(message.labels) : undefined,
-    redaction: message.redaction ? JSON.stringify(message.redaction) : undefined,
-    deduplication_key: message.deduplication?.key,
-    callback: message.callback ? JSON.stringify(message.callback) : undefined,
-    failure_callback: message.failureCallback ? JSON.stringify(message.failureCallback) : undefined,
-    source_message_id: message.sourceMessageId ?? undefined,
-    caller_ip: message.callerIp ?? undefined,
-    hops: message.hops,
-    descendants_left: descendantsColumn(message) ?? undefined,
-    created_at: message.createdAt,
-  };
 }

@@ -1,7 +1,8 @@
 // Leases messages to a node: those that a claim has found ready, and heads of queues that take over a slot.
 
 import type { Claim } from '../../domain/message.ts';
-import { type MessageRow, startStep, toMessage } from '../rows.ts';
+import { type MessageRow, toMessage } from '../message-row.ts';
+import { startStep } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Heir } from '../succession.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';

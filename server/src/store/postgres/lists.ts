@@ -15,17 +15,16 @@ import {
   usagePlace,
   type WeighedKey,
 } from '../list-piece.ts';
+import { type StateOfRow, toState } from '../message-columns.ts';
 import type { MessageState } from '../message-store.ts';
 import type { LinePiece, LinePlace, ListedSchedule } from '../resource-store.ts';
 import {
   type JobRow,
   type ScheduleRow,
-  type StateOfRow,
   type TokenRow,
   type TopicRow,
   toJob,
   toListedSchedule,
-  toState,
   toToken,
   toTopic,
 } from '../rows.ts';

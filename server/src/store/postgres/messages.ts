@@ -3,22 +3,18 @@
 
 import type { Attempt } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
+import { type StateOfRow, toState } from '../message-columns.ts';
+import { READ_COLUMNS } from '../message-fields.ts';
+import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, StoredMessage } from '../message-store.ts';
-import { type AttemptRow, type MessageRow, type StateOfRow, toAttempt, toMessage, toState } from '../rows.ts';
+import { type AttemptRow, toAttempt } from '../rows.ts';
 import type { Counts } from '../store.ts';
 import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-const COLUMNS = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_due_at, m.lease, m.node, m.claimed_at,
-  m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
-  m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name,
-  m.endpoint_name, m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback,
-  m.source_message_id, m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure,
-  m.last_status, m.body_id, m.alone_at_crash, m.alone_from_at, m.held_at, m.ready_at, m.retried_at, m.retried_as, m.cancel_requested_at`;
-
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
-export const ALL_BUT_BODY = `${COLUMNS}, ''::bytea AS body`;
+export const ALL_BUT_BODY = `${READ_COLUMNS}, ''::bytea AS body`;
 
 /**
  * Whether the last attempt was the retry that was decided last. Asked only where there are more attempts than the
@@ -32,7 +28,7 @@ const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND 
 export const SHOWN = `${ALL_BUT_BODY}, ${HAS_BEGUN_RETRY}`;
 
 /** All columns of `messages m`, which must be joined by JOIN_BODY. */
-export const WHOLE = `${COLUMNS}, ${JOINED_BODY}`;
+export const WHOLE = `${READ_COLUMNS}, ${JOINED_BODY}`;
 
 const ATTEMPT = `a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.response_headers,
   a.is_response_body_cut, a.response_body`;

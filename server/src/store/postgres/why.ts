@@ -2,8 +2,9 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { countAhead } from '../../domain/why.ts';
+import { type StateOfRow, toState } from '../message-columns.ts';
+import { type MessageRow, toMessage } from '../message-row.ts';
 import type { WhyFacts } from '../message-store.ts';
-import { type MessageRow, type StateOfRow, toMessage, toState } from '../rows.ts';
 import type { Database } from './database.ts';
 import { getFlowKey } from './flow-key-verbs.ts';
 import { getMessageRow } from './messages.ts';

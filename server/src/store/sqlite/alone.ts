@@ -4,7 +4,8 @@
 import type { Claim, Settlement } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
-import { RELEASED, toMessage } from '../rows.ts';
+import { toMessage } from '../message-row.ts';
+import { RELEASED } from '../rows.ts';
 import type { Heir } from '../succession.ts';
 import { Bodies } from './bodies.ts';
 import type { Books } from './books.ts';

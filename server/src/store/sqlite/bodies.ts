@@ -1,6 +1,6 @@
 // Bodies that several messages share: stored once, read once, and deleted with the last message that has it.
 
-import type { MessageRow } from '../rows.ts';
+import type { MessageRow } from '../message-row.ts';
 import type { Database } from './database.ts';
 
 /** How long the body of a row of `messages` is, without reading it. */

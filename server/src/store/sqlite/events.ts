@@ -3,8 +3,9 @@
 import type { EventFilter } from '../../domain/event.ts';
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
 import { eventWeight } from '../../domain/page-weight.ts';
+import type { MessageRow } from '../message-row.ts';
 import type { EventPage, PageRequest } from '../message-store.ts';
-import { bareStep, type MessageRow } from '../rows.ts';
+import { bareStep } from '../rows.ts';
 import type { Database } from './database.ts';
 import { firstPlaceAt } from './journal.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';

@@ -2,20 +2,15 @@
 
 import type { Attempt, NewMessage } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
+import { type RowState, type StateOfRow, toState } from '../message-columns.ts';
+import { READ_COLUMNS } from '../message-fields.ts';
+import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
-import {
-  type AttemptRow,
-  descendantsColumn,
-  type MessageRow,
-  type RowState,
-  type StateOfRow,
-  toAttempt,
-  toMessage,
-  toState,
-} from '../rows.ts';
+import { type AttemptRow, toAttempt } from '../rows.ts';
 import type { Counts } from '../store.ts';
 import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
+import { insertRow } from './message-code.ts';
 
 /**
  * Whether the last attempt was the retry that was decided last. Asked only where there are more attempts than the
@@ -26,19 +21,7 @@ const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND 
      WHERE b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
 
 /** The columns of `messages m` without the one that may be large; the body then reads as empty. */
-export const ALL_BUT_BODY = `m.seq, m.id, m.account_id, m.kind, m.state, m.due_at, m.first_due_at, m.lease, m.node,
-  m.claimed_at, m.holds_slot, m.url, m.host, m.method, m.headers, m.retries_max, m.retry_delay, m.timeout_ms, m.retried,
-  m.interrupted, m.attempts, m.queue_name, m.order_key, m.is_first_of_key, m.flow_key, m.flow_limits, m.topic_name, m.endpoint_name,
-  m.schedule_id, m.labels, m.redaction, m.deduplication_key, m.callback, m.failure_callback, m.source_message_id,
-  m.caller_ip, m.hops, m.descendants_left, m.created_at, m.ended_at, m.expires_at, m.failure, m.last_status, m.body_id,
-  m.alone_at_crash, m.alone_from_at, m.held_at, m.ready_at, m.retried_at, m.retried_as, m.cancel_requested_at, x'' AS body, ${HAS_BEGUN_RETRY}`;
-
-const INSERT_MESSAGE = `INSERT INTO messages
-  (id, account_id, kind, state, due_at, first_due_at, lease, node, claimed_at, url, host, method, headers, retries_max,
-   retry_delay, timeout_ms, queue_name, order_key, flow_key, flow_limits, topic_name, endpoint_name, schedule_id, labels,
-   redaction, deduplication_key, callback, failure_callback, source_message_id, caller_ip, hops, descendants_left,
-   created_at, body, body_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+export const ALL_BUT_BODY = `${READ_COLUMNS}, x'' AS body, ${HAS_BEGUN_RETRY}`;
 
 const EMPTY = new Uint8Array(0);
 
@@ -50,44 +33,8 @@ export function insertMessage(
   claim: { lease: string; node: string; at: number } | null,
   bodyId: number | null = null,
 ): number {
-  const seq = database.insert(
-    INSERT_MESSAGE,
-    message.id,
-    message.accountId,
-    message.kind,
-    state,
-    message.dueAt,
-    message.dueAt,
-    claim?.lease ?? null,
-    claim?.node ?? null,
-    claim?.at ?? null,
-    message.url,
-    message.host,
-    message.method,
-    JSON.stringify(message.headers),
-    message.retriesMax,
-    message.retryDelay,
-    message.timeoutMs,
-    message.queueName,
-    message.orderKey,
-    message.flow?.key ?? null,
-    message.flow && JSON.stringify(message.flow.limits),
-    message.topicName,
-    message.endpointName,
-    message.scheduleId,
-    message.labels.length > 0 ? JSON.stringify(message.labels) : null,
-    message.redaction && JSON.stringify(message.redaction),
-    message.deduplication?.key ?? null,
-    message.callback && JSON.stringify(message.callback),
-    message.failureCallback && JSON.stringify(message.failureCallback),
-    message.sourceMessageId,
-    message.callerIp,
-    message.hops,
-    descendantsColumn(message),
-    message.createdAt,
-    bodyId === null ? message.body : EMPTY,
-    bodyId,
-  );
+  const body = bodyId === null ? message.body : EMPTY;
+  const seq = insertRow(database, message, { state, firstDueAt: message.dueAt, claim, body, bodyId });
   for (const label of message.labels) {
     database.run(
       'INSERT INTO message_labels (account_id, label, message_seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',

@@ -7,8 +7,8 @@ import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/lis
 import type { Attempt, Message } from '../../domain/message.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
+import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessagePage, PageRequest } from '../message-store.ts';
-import { type MessageRow, toMessage } from '../rows.ts';
 import { Bodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';

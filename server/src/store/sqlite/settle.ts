@@ -7,7 +7,7 @@ import { stateForRetry } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
-import type { MessageRow } from '../rows.ts';
+import type { MessageRow } from '../message-row.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';

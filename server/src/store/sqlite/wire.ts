@@ -2,26 +2,29 @@
 // than some of the statements they lead to: what comes by the thousand crosses as one flat list of values and one buffer
 // with all bodies, which changes hands without being copied again. Everything else crosses as it is.
 
-import type { Attempt, Claim, HeaderList, NewMessage, Settlement, SettleResult } from '../../domain/message.ts';
+import type { Attempt, Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
 import type { AcceptCommand, AcceptReply } from './accept.ts';
+import { putMessage, takeMessage } from './message-code.ts';
+import {
+  type Packed,
+  Packing,
+  putEach,
+  putHeaders,
+  putValue,
+  takeEach,
+  takeHeaders,
+  takeValue,
+  Unpacking,
+} from './packing.ts';
 import type { SettleReply } from './settle.ts';
 import { type Command, type FailedReply, failedReply, type Reply } from './verbs.ts';
-
-export interface Packed {
-  readonly values: readonly unknown[];
-  /** One behind the other; the values tell how long each is. */
-  readonly bodies: Uint8Array<ArrayBuffer>;
-}
 
 /** What stands before each command and reply, so that the other side knows what follows. */
 const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
-
-/** In place of the length of a body: it is the one before. */
-const SAME_BODY = -1;
 
 export function packCommands(commands: readonly Command[]): Packed {
   const to = new Packing();
@@ -117,92 +120,6 @@ export function notCrossing<T>(
   });
 }
 
-class Packing {
-  readonly #values: unknown[] = [];
-  readonly #bodies: Uint8Array[] = [];
-  #bytes = 0;
-
-  put(value: unknown): void {
-    this.#values.push(value);
-  }
-
-  /** The same one again crosses once, and arrives as one: messages that share it here share it there. */
-  putBody(body: Uint8Array): void {
-    if (body === this.#bodies.at(-1)) {
-      this.#values.push(SAME_BODY);
-      return;
-    }
-    this.#values.push(body.length);
-    this.#bodies.push(body);
-    this.#bytes += body.length;
-  }
-
-  packed(): Packed {
-    // Slow means that it is not a part of a larger buffer, which could not be handed over.
-    const bodies = Buffer.allocUnsafeSlow(this.#bytes);
-    let at = 0;
-    for (const body of this.#bodies) {
-      bodies.set(body, at);
-      at += body.length;
-    }
-    return { values: this.#values, bodies };
-  }
-}
-
-/** Takes what was put, in the same order. */
-class Unpacking {
-  readonly #values: readonly unknown[];
-  readonly #bodies: Uint8Array;
-  #at = 0;
-  #bodyAt = 0;
-  #lastBody: Uint8Array = new Uint8Array(0);
-
-  constructor({ values, bodies }: Packed) {
-    this.#values = values;
-    this.#bodies = bodies;
-  }
-
-  get hasMore(): boolean {
-    return this.#at < this.#values.length;
-  }
-
-  take<T>(): T {
-    const value = this.#values[this.#at] as T;
-    this.#at += 1;
-    return value;
-  }
-
-  takeBody(): Uint8Array {
-    const length = this.take<number>();
-    if (length !== SAME_BODY) {
-      const start = this.#bodyAt;
-      this.#bodyAt += length;
-      this.#lastBody = this.#bodies.subarray(start, this.#bodyAt);
-    }
-    return this.#lastBody;
-  }
-}
-
-function putEach<T>(to: Packing, list: readonly T[], putOne: (to: Packing, one: T) => void): void {
-  to.put(list.length);
-  for (const one of list) putOne(to, one);
-}
-
-function takeEach<T>(from: Unpacking, takeOne: (from: Unpacking) => T): T[] {
-  const length = from.take<number>();
-  const list: T[] = [];
-  for (let taken = 0; taken < length; taken += 1) list.push(takeOne(from));
-  return list;
-}
-
-function putValue(to: Packing, value: unknown): void {
-  to.put(value);
-}
-
-function takeValue<T>(from: Unpacking): T {
-  return from.take<T>();
-}
-
 function putAccept(to: Packing, command: AcceptCommand): void {
   putEach(to, command.messages, putMessage);
   putEach(to, command.leases, putValue);
@@ -220,82 +137,6 @@ function takeAccept(from: Unpacking): AcceptCommand {
     now: from.take(),
     dayMax: from.take(),
   };
-}
-
-function putMessage(to: Packing, message: NewMessage): void {
-  to.put(message.id);
-  to.put(message.accountId);
-  to.put(message.kind);
-  to.put(message.url);
-  to.put(message.host);
-  to.put(message.method);
-  putHeaders(to, message.headers);
-  to.putBody(message.body);
-  to.put(message.retriesMax);
-  to.put(message.retryDelay);
-  to.put(message.timeoutMs);
-  to.put(message.queueName);
-  to.put(message.orderKey);
-  to.put(message.flow);
-  to.put(message.scheduleId);
-  putEach(to, message.labels, putValue);
-  to.put(message.redaction);
-  to.put(message.deduplication);
-  to.put(message.topicName);
-  to.put(message.endpointName);
-  to.put(message.callback);
-  to.put(message.failureCallback);
-  to.put(message.sourceMessageId);
-  to.put(message.callerIp);
-  to.put(message.hops);
-  to.put(message.descendantsLeft);
-  to.put(message.createdAt);
-  to.put(message.dueAt);
-}
-
-function takeMessage(from: Unpacking): NewMessage {
-  return {
-    id: from.take(),
-    accountId: from.take(),
-    kind: from.take(),
-    url: from.take(),
-    host: from.take(),
-    method: from.take(),
-    headers: takeHeaders(from),
-    body: from.takeBody(),
-    retriesMax: from.take(),
-    retryDelay: from.take(),
-    timeoutMs: from.take(),
-    queueName: from.take(),
-    orderKey: from.take(),
-    flow: from.take(),
-    scheduleId: from.take(),
-    labels: takeEach(from, takeValue<string>),
-    redaction: from.take(),
-    deduplication: from.take(),
-    topicName: from.take(),
-    endpointName: from.take(),
-    callback: from.take(),
-    failureCallback: from.take(),
-    sourceMessageId: from.take(),
-    callerIp: from.take(),
-    hops: from.take(),
-    descendantsLeft: from.take(),
-    createdAt: from.take(),
-    dueAt: from.take(),
-  };
-}
-
-function putHeaders(to: Packing, headers: HeaderList): void {
-  to.put(headers.length);
-  for (const header of headers) {
-    to.put(header[0]);
-    to.put(header[1]);
-  }
-}
-
-function takeHeaders(from: Unpacking): HeaderList {
-  return takeEach(from, (header) => [header.take<string>(), header.take<string>()] as const);
 }
 
 function putSettlement(to: Packing, settlement: Settlement): void {

@@ -1,0 +1,68 @@
+// How a message's fields stand in columns where they do not stand there as they are: message-fields.ts names these
+// functions. No decisions.
+
+import { DESCENDANTS_MAX } from '../domain/descent.ts';
+import type { FlowLimits } from '../domain/flow-control.ts';
+import type { Message, MessageState, NewMessage } from '../domain/message.ts';
+
+/** One adapter keeps flags as 0 and 1, the other as booleans. */
+export type Flag = 0 | 1 | boolean;
+
+/**
+ * `pending` has three kinds here, told apart by what the message waits for; see the migrations. One that is held waits
+ * in the same ways, for a time that never comes.
+ */
+export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending' | 'held'>;
+
+export interface StateOfRow {
+  state: RowState;
+  held_at: number | null;
+}
+
+export function toState({ state, held_at: heldAt }: StateOfRow): MessageState {
+  if (heldAt !== null) return 'held';
+  return state === 'delayed' || state === 'queued' || state === 'ready' ? 'pending' : state;
+}
+
+export function parsedOrNull<T>(text: string | null): T | null {
+  return text === null ? null : (JSON.parse(text) as T);
+}
+
+export function flowKeyColumn({ flow }: NewMessage): string | null {
+  return flow ? flow.key : null;
+}
+
+export function flowLimitsColumn({ flow }: NewMessage): string | null {
+  return flow && JSON.stringify(flow.limits);
+}
+
+export function readFlow(row: { flow_key: string | null; flow_limits: string | null }): Message['flow'] {
+  return row.flow_key === null ? null : { key: row.flow_key, limits: JSON.parse(row.flow_limits!) as FlowLimits };
+}
+
+export function deduplicationColumn({ deduplication }: NewMessage): string | null {
+  return deduplication ? deduplication.key : null;
+}
+
+/** What it kept others from matters only at acceptance. */
+export function readDeduplication(_row: object): null {
+  return null;
+}
+
+/** Null for most: a message that no other led to may lead to as many as there may be. */
+export function descendantsColumn({ descendantsLeft }: NewMessage): number | null {
+  return descendantsLeft === DESCENDANTS_MAX ? null : descendantsLeft;
+}
+
+export function readDescendants(row: { descendants_left: number | null }): number {
+  return row.descendants_left ?? DESCENDANTS_MAX;
+}
+
+export function readDueAt(row: { alone_from_at: number | null; due_at: number }): number {
+  return row.alone_from_at ?? row.due_at;
+}
+
+/** Whether the last attempt was the retry decided last: known only where it was asked for. */
+export function readBegunRetry(row: { has_begun_retry?: Flag | null }): true | undefined {
+  return row.has_begun_retry ? true : undefined;
+}

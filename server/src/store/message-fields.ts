@@ -1,0 +1,186 @@
+// The fields of a message: each once, with its column and its kind. What reads a row, writes a new one and sends a message
+// between threads is made from here by "npm run docs"; the lists of columns are made at start.
+
+import type { HeaderList, Message, NewMessage } from '../domain/message.ts';
+
+/** `headers`, `texts` and `json` are kept as JSON in a column of text; no texts at all are null. */
+export type Kind = 'text' | 'integer' | 'bigint' | 'flag' | 'bytes' | 'headers' | 'texts' | 'json';
+
+type KindOf<T> = [T] extends [string]
+  ? 'text'
+  : [T] extends [number]
+    ? 'integer' | 'bigint'
+    : [T] extends [boolean]
+      ? 'flag'
+      : [T] extends [Uint8Array]
+        ? 'bytes'
+        : [T] extends [HeaderList]
+          ? 'headers'
+          : [T] extends [readonly string[]]
+            ? 'texts'
+            : 'json';
+
+/** In one column, as it is. */
+interface PlainField {
+  readonly column: string;
+  readonly kind: Kind;
+  /** `null`: it may be null. `absent`: where the column is null, the message has no such field. */
+  readonly or?: 'null' | 'absent';
+}
+
+interface OwnColumn {
+  readonly column: string;
+  readonly kind: Kind;
+  readonly isNullable?: boolean;
+  /** False: it is not read with the message. */
+  readonly isRead?: boolean;
+  /** The function of message-columns.ts that makes its value from the message; if there is none, it is that of the field. */
+  readonly write?: string;
+}
+
+/** In columns that functions of message-columns.ts write and read. */
+interface OwnField {
+  readonly columns: readonly OwnColumn[];
+  /** Takes the row. */
+  readonly read: string;
+  readonly or?: 'absent';
+}
+
+export type Field = PlainField | OwnField;
+
+/** Null or absent where the type of the field says so, and only there. */
+type FieldOf<T> =
+  | (OwnField & (undefined extends T ? { readonly or: 'absent' } : { readonly or?: never }))
+  | (PlainField & { readonly kind: KindOf<NonNullable<T>> } & (null extends T
+        ? { readonly or: 'null' }
+        : undefined extends T
+          ? { readonly or: 'absent' }
+          : { readonly or?: never }));
+
+/** Known when a message is accepted, and written with it. */
+export const ACCEPTED_FIELDS = {
+  id: { column: 'id', kind: 'text' },
+  accountId: { column: 'account_id', kind: 'text' },
+  kind: { column: 'kind', kind: 'text' },
+  url: { column: 'url', kind: 'text' },
+  host: { column: 'host', kind: 'text' },
+  method: { column: 'method', kind: 'text' },
+  headers: { column: 'headers', kind: 'headers' },
+  // Also in a table of its own, where several share it: the adapters write it.
+  body: { column: 'body', kind: 'bytes' },
+  retriesMax: { column: 'retries_max', kind: 'integer' },
+  retryDelay: { column: 'retry_delay', kind: 'text', or: 'null' },
+  timeoutMs: { column: 'timeout_ms', kind: 'bigint' },
+  queueName: { column: 'queue_name', kind: 'text', or: 'null' },
+  orderKey: { column: 'order_key', kind: 'text', or: 'null' },
+  flow: {
+    columns: [
+      { column: 'flow_key', kind: 'text', isNullable: true, write: 'flowKeyColumn' },
+      { column: 'flow_limits', kind: 'text', isNullable: true, write: 'flowLimitsColumn' },
+    ],
+    read: 'readFlow',
+  },
+  scheduleId: { column: 'schedule_id', kind: 'text', or: 'null' },
+  labels: { column: 'labels', kind: 'texts' },
+  redaction: { column: 'redaction', kind: 'json', or: 'null' },
+  deduplication: {
+    columns: [
+      { column: 'deduplication_key', kind: 'text', isNullable: true, isRead: false, write: 'deduplicationColumn' },
+    ],
+    read: 'readDeduplication',
+  },
+  topicName: { column: 'topic_name', kind: 'text', or: 'null' },
+  endpointName: { column: 'endpoint_name', kind: 'text', or: 'null' },
+  callback: { column: 'callback', kind: 'json', or: 'null' },
+  failureCallback: { column: 'failure_callback', kind: 'json', or: 'null' },
+  sourceMessageId: { column: 'source_message_id', kind: 'text', or: 'null' },
+  callerIp: { column: 'caller_ip', kind: 'text', or: 'null' },
+  hops: { column: 'hops', kind: 'integer' },
+  descendantsLeft: {
+    columns: [{ column: 'descendants_left', kind: 'integer', isNullable: true, write: 'descendantsColumn' }],
+    read: 'readDescendants',
+  },
+  createdAt: { column: 'created_at', kind: 'bigint' },
+  dueAt: { columns: [{ column: 'due_at', kind: 'bigint' }], read: 'readDueAt' },
+} as const satisfies { readonly [Name in keyof Required<NewMessage>]: FieldOf<NewMessage[Name]> };
+
+/** Written by the store: when the message gets its place, and whenever something happens to it. */
+export const LATER_FIELDS = {
+  state: { columns: [{ column: 'state', kind: 'text' }], read: 'toState' },
+  firstDueAt: { column: 'first_due_at', kind: 'bigint' },
+  readyAt: { column: 'ready_at', kind: 'bigint', or: 'null' },
+  retried: { column: 'retried', kind: 'integer' },
+  interrupted: { column: 'interrupted', kind: 'integer' },
+  aloneAtCrash: { column: 'alone_at_crash', kind: 'integer' },
+  attempts: { column: 'attempts', kind: 'integer' },
+  // No column: worked out where a message is read for people.
+  hasBegunRetry: { columns: [], read: 'readBegunRetry', or: 'absent' },
+  endedAt: { column: 'ended_at', kind: 'bigint', or: 'null' },
+  heldAt: { column: 'held_at', kind: 'bigint', or: 'null' },
+  claimedAt: { column: 'claimed_at', kind: 'bigint', or: 'null' },
+  cancelRequestedAt: { column: 'cancel_requested_at', kind: 'bigint', or: 'absent' },
+  failure: { column: 'failure', kind: 'text', or: 'null' },
+  lastStatus: { column: 'last_status', kind: 'integer', or: 'null' },
+  retriedAs: { column: 'retried_as', kind: 'text', or: 'absent' },
+  retriedAt: { column: 'retried_at', kind: 'bigint', or: 'absent' },
+} as const satisfies {
+  readonly [Name in Exclude<keyof Required<Message>, keyof NewMessage>]: FieldOf<Message[Name]>;
+};
+
+/** What no message shows. */
+const STORE_COLUMNS: readonly OwnColumn[] = [
+  { column: 'seq', kind: 'bigint' },
+  { column: 'lease', kind: 'text', isNullable: true },
+  { column: 'node', kind: 'text', isNullable: true },
+  { column: 'holds_slot', kind: 'flag' },
+  { column: 'is_first_of_key', kind: 'flag' },
+  { column: 'expires_at', kind: 'bigint', isNullable: true },
+  { column: 'body_id', kind: 'bigint', isNullable: true },
+  { column: 'alone_from_at', kind: 'bigint', isNullable: true },
+  { column: 'cancel_expires_at', kind: 'bigint', isNullable: true, isRead: false },
+];
+
+export interface Column {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly isNullable: boolean;
+  readonly isRead: boolean;
+}
+
+function columnsOf(fields: readonly Field[]): Column[] {
+  return fields.flatMap((field) =>
+    'columns' in field
+      ? field.columns.map(toColumn)
+      : [
+          {
+            name: field.column,
+            kind: field.kind,
+            isNullable: field.or !== undefined || field.kind === 'texts',
+            isRead: true,
+          },
+        ],
+  );
+}
+
+function toColumn({ column, kind, isNullable = false, isRead = true }: OwnColumn): Column {
+  return { name: column, kind, isNullable, isRead };
+}
+
+/** All columns of the table of messages. */
+export const MESSAGE_COLUMNS: readonly Column[] = [
+  ...columnsOf(Object.values(ACCEPTED_FIELDS)),
+  ...columnsOf(Object.values(LATER_FIELDS)),
+  ...STORE_COLUMNS.map(toColumn),
+];
+
+const isBody = ({ name }: Column) => name === ACCEPTED_FIELDS.body.column;
+
+/** Those that a new row gets from the message, but for the body. */
+export const ACCEPTED_COLUMNS: readonly Column[] = columnsOf(Object.values(ACCEPTED_FIELDS)).filter(
+  (column) => !isBody(column),
+);
+
+/** Those that are read with a message, but for the body, of the table `m`. */
+export const READ_COLUMNS: string = MESSAGE_COLUMNS.filter((column) => column.isRead && !isBody(column))
+  .map(({ name }) => `m.${name}`)
+  .join(', ');

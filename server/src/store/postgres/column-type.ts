@@ -1,0 +1,9 @@
+// The type in which a column keeps each kind of value.
+
+import type { Kind } from '../message-fields.ts';
+
+export function columnType(kind: Kind): string {
+  if (kind === 'integer' || kind === 'bigint') return kind;
+  if (kind === 'flag') return 'boolean';
+  return kind === 'bytes' ? 'bytea' : 'text';
+}

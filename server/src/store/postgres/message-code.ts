@@ -1,0 +1,38 @@
+// Made from server/src/store/message-fields.ts by "npm run docs". Change that file, not this one.
+// What a new row gets from its message, but for the body. What is left out is null.
+
+import type { NewMessage } from '../../domain/message.ts';
+import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../message-columns.ts';
+
+export function acceptedRow(message: NewMessage) {
+  return {
+    id: message.id,
+    account_id: message.accountId,
+    kind: message.kind,
+    url: message.url,
+    host: message.host,
+    method: message.method,
+    headers: JSON.stringify(message.headers),
+    retries_max: message.retriesMax,
+    retry_delay: message.retryDelay ?? undefined,
+    timeout_ms: message.timeoutMs,
+    queue_name: message.queueName ?? undefined,
+    order_key: message.orderKey ?? undefined,
+    flow_key: flowKeyColumn(message) ?? undefined,
+    flow_limits: flowLimitsColumn(message) ?? undefined,
+    schedule_id: message.scheduleId ?? undefined,
+    labels: (message.labels.length > 0 ? JSON.stringify(message.labels) : null) ?? undefined,
+    redaction: (message.redaction && JSON.stringify(message.redaction)) ?? undefined,
+    deduplication_key: deduplicationColumn(message) ?? undefined,
+    topic_name: message.topicName ?? undefined,
+    endpoint_name: message.endpointName ?? undefined,
+    callback: (message.callback && JSON.stringify(message.callback)) ?? undefined,
+    failure_callback: (message.failureCallback && JSON.stringify(message.failureCallback)) ?? undefined,
+    source_message_id: message.sourceMessageId ?? undefined,
+    caller_ip: message.callerIp ?? undefined,
+    hops: message.hops,
+    descendants_left: descendantsColumn(message) ?? undefined,
+    created_at: message.createdAt,
+    due_at: message.dueAt,
+  };
+}

@@ -1,0 +1,8 @@
+// The type in which a column keeps each kind of value.
+
+import type { Kind } from '../message-fields.ts';
+
+export function columnType(kind: Kind): string {
+  if (kind === 'integer' || kind === 'bigint' || kind === 'flag') return 'INTEGER';
+  return kind === 'bytes' ? 'BLOB' : 'TEXT';
+}

@@ -1,0 +1,111 @@
+// One flat list of values and one buffer with all bodies: how what comes by the thousand is put together for another
+// thread, and taken apart there in the same order.
+
+import type { HeaderList } from '../../domain/message.ts';
+
+export interface Packed {
+  readonly values: readonly unknown[];
+  /** One behind the other; the values tell how long each is. */
+  readonly bodies: Uint8Array<ArrayBuffer>;
+}
+
+/** In place of the length of a body: it is the one before. */
+const SAME_BODY = -1;
+
+export class Packing {
+  readonly #values: unknown[] = [];
+  readonly #bodies: Uint8Array[] = [];
+  #bytes = 0;
+
+  put(value: unknown): void {
+    this.#values.push(value);
+  }
+
+  /** The same one again crosses once, and arrives as one: messages that share it here share it there. */
+  putBody(body: Uint8Array): void {
+    if (body === this.#bodies.at(-1)) {
+      this.#values.push(SAME_BODY);
+      return;
+    }
+    this.#values.push(body.length);
+    this.#bodies.push(body);
+    this.#bytes += body.length;
+  }
+
+  packed(): Packed {
+    // Slow means that it is not a part of a larger buffer, which could not be handed over.
+    const bodies = Buffer.allocUnsafeSlow(this.#bytes);
+    let at = 0;
+    for (const body of this.#bodies) {
+      bodies.set(body, at);
+      at += body.length;
+    }
+    return { values: this.#values, bodies };
+  }
+}
+
+/** Takes what was put, in the same order. */
+export class Unpacking {
+  readonly #values: readonly unknown[];
+  readonly #bodies: Uint8Array;
+  #at = 0;
+  #bodyAt = 0;
+  #lastBody: Uint8Array = new Uint8Array(0);
+
+  constructor({ values, bodies }: Packed) {
+    this.#values = values;
+    this.#bodies = bodies;
+  }
+
+  get hasMore(): boolean {
+    return this.#at < this.#values.length;
+  }
+
+  take<T>(): T {
+    const value = this.#values[this.#at] as T;
+    this.#at += 1;
+    return value;
+  }
+
+  takeBody(): Uint8Array {
+    const length = this.take<number>();
+    if (length !== SAME_BODY) {
+      const start = this.#bodyAt;
+      this.#bodyAt += length;
+      this.#lastBody = this.#bodies.subarray(start, this.#bodyAt);
+    }
+    return this.#lastBody;
+  }
+}
+
+export function putEach<T>(to: Packing, list: readonly T[], putOne: (to: Packing, one: T) => void): void {
+  to.put(list.length);
+  for (const one of list) putOne(to, one);
+}
+
+export function takeEach<T>(from: Unpacking, takeOne: (from: Unpacking) => T): T[] {
+  const length = from.take<number>();
+  const list: T[] = [];
+  for (let taken = 0; taken < length; taken += 1) list.push(takeOne(from));
+  return list;
+}
+
+export function putValue(to: Packing, value: unknown): void {
+  to.put(value);
+}
+
+export function takeValue<T>(from: Unpacking): T {
+  return from.take<T>();
+}
+
+export function putHeaders(to: Packing, headers: HeaderList): void {
+  to.put(headers.length);
+  for (const header of headers) {
+    to.put(header[0]);
+    to.put(header[1]);
+  }
+}
+
+export function takeHeaders(from: Unpacking): HeaderList {
+  return takeEach(from, (header) => [header.take<string>(), header.take<string>()] as const);
+}
