@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { startProcess } from '../../server/test/http/process.ts';
+import { startProcess } from '../../server/test/support/process.ts';
 import { openPage, sharedBrowser } from './browser.ts';
 
 const browser = sharedBrowser();

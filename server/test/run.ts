@@ -11,14 +11,12 @@ import { join, relative } from 'node:path';
 import { findChromium } from '../../console/test/browser.ts';
 import { preparePgbouncer } from './postgres/pgbouncer.ts';
 import { startTestServer } from './postgres/server.ts';
-import type { SummaryLine } from './summary-reporter.ts';
+import type { SummaryLine } from './support/summary-reporter.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const ALL = ['server/test/**/*.test.ts', 'sdk/test/*.test.ts', 'console/test/*.test.ts'];
-const FROM_OUTSIDE = ['http', 'api', 'isolation', 'oracle', 'security'].map(
-  (folder) => `server/test/${folder}/**/*.test.ts`,
-);
-const SUMMARY = join(import.meta.dirname, 'summary-reporter.ts');
+const FROM_OUTSIDE = ['server/test/outside/**/*.test.ts'];
+const SUMMARY = join(import.meta.dirname, 'support', 'summary-reporter.ts');
 const FLAGS = ['--test', '--test-concurrency=4', '--test-timeout=900000'];
 /** What is compiled once for the hundreds of processes and threads that the tests start; it takes a third of their work. */
 const COMPILED = join(ROOT, 'node_modules', '.cache', 'compiled-for-tests');

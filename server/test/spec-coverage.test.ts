@@ -90,7 +90,7 @@ test('every test that the page names exists', () => {
 });
 
 test('every test of the specification starts with its section and is on the page', () => {
-  const titles = globSync('server/test/http/spec-*.test.ts', { cwd: root }).flatMap(titlesOf);
+  const titles = globSync('server/test/outside/**/spec-*.test.ts', { cwd: root }).flatMap(titlesOf);
   assert.ok(titles.length > 100, `only ${titles.length} titles were read`);
   for (const title of titles) assert.match(title, /^[1-9](\.[1-9])? \S/);
   assert.deepEqual(

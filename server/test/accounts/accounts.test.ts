@@ -6,7 +6,7 @@ import { Accounts } from '../../src/accounts/accounts.ts';
 import { idMaker } from '../../src/domain/id.ts';
 import type { Store } from '../../src/store/store.ts';
 import { inMemory } from '../conformance/sqlite-harness.ts';
-import { manualWorld } from '../manual-clock.ts';
+import { manualWorld } from '../support/manual-clock.ts';
 
 /** Counts what is asked of the store, and holds the answers to look-ups back, or loses one, when it is told to. */
 async function open(t: TestContext) {

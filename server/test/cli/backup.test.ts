@@ -11,9 +11,9 @@ import { type TestContext, test } from 'node:test';
 import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { endServers, ServerProcess } from '../crash/server-process.ts';
 import { noShim, Shim } from '../crash/shim.ts';
-import { ask } from '../http/client.ts';
-import { startReceiver } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import { ask } from '../support/client.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const MESSAGES = 30;

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { endServers, ServerProcess } from '../crash/server-process.ts';
-import { ask } from '../http/client.ts';
-import { waitFor } from '../http/wait.ts';
 import { damage } from '../store/damage.ts';
+import { ask } from '../support/client.ts';
+import { waitFor } from '../support/wait.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const FRAME = 8192 + 24;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { noShim, Shim } from '../crash/shim.ts';
-import { temporaryFolder } from '../http/harness.ts';
+import { temporaryFolder } from '../support/harness.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const NOBODY = 65_534;

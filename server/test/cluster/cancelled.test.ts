@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CA, CERTIFICATE, KEY } from '../delivery/certificates.ts';
-import type { Cleanup } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import type { Cleanup } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 import { type Node, Nodes } from './nodes.ts';
 
 interface Arrived {

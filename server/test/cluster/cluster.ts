@@ -4,8 +4,8 @@ import { globSync } from 'node:fs';
 import type { Target } from '../crash/publishers.ts';
 import { ServerProcess } from '../crash/server-process.ts';
 import { stopInGoodOrder, Trial, until } from '../crash/trial.ts';
-import { freePort } from '../free-port.ts';
 import { PostgresServer } from '../postgres/server.ts';
+import { freePort } from '../support/free-port.ts';
 import { type NodeClaim, StoreTables } from './store-tables.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Exit, ServerProcess } from '../crash/server-process.ts';
-import { ask } from '../http/client.ts';
-import { startReceiver } from '../http/receiver.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { ask } from '../support/client.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 const AWAY = [

@@ -1,10 +1,10 @@
 // A few nodes over a database of their own, as real processes, for tests in which nothing goes wrong.
 
 import assert from 'node:assert/strict';
-import { type Answered, ask } from '../http/client.ts';
-import { type Process, startProcess } from '../http/process.ts';
-import type { Cleanup } from '../http/receiver.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { type Answered, ask } from '../support/client.ts';
+import { type Process, startProcess } from '../support/process.ts';
+import type { Cleanup } from '../support/receiver.ts';
 import { StoreTables } from './store-tables.ts';
 
 const SERVE = ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8'];

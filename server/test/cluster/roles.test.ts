@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusal } from '../http/harness.ts';
-import { startReceiver } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import { refusal } from '../support/harness.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 import { Nodes } from './nodes.ts';
 
 /** A node that is told of work takes it up at once; one that is not looks again only after some seconds. */

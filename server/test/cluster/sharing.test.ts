@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { get } from 'node:http';
 import { after, before, suite, test } from 'node:test';
-import { type Cleanup, startReceiver } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import { type Cleanup, startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 import { type Node, Nodes } from './nodes.ts';
 
 const NODES = 3;

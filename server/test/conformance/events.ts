@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { EventFilter, EventState, MessageEvent } from '../../src/domain/event.ts';
 import type { PageRequest } from '../../src/store/message-store.ts';
-import { waitFor } from '../http/wait.ts';
+import { waitFor } from '../support/wait.ts';
 import {
   ACCOUNT,
   callbackTo,

@@ -5,7 +5,7 @@ import { idMaker } from '../../src/domain/id.ts';
 import type { CallbackTarget, Claim, NewMessage, Outcome, Settlement } from '../../src/domain/message.ts';
 import { decideSettlement } from '../../src/domain/settle.ts';
 import type { ClaimLimits } from '../../src/domain/slots.ts';
-import { seededRandom } from '../manual-clock.ts';
+import { seededRandom } from '../support/manual-clock.ts';
 
 export const NOW = Date.UTC(2026, 0, 1, 12);
 export const KIB = 1024;

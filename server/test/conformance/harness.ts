@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import type { Claim, NewMessage } from '../../src/domain/message.ts';
 import type { ClaimAnswer } from '../../src/store/delivery-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { ManualClock } from '../manual-clock.ts';
 import { type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT, type SomeLimits } from './given.ts';
 
 export interface StoreHarness {

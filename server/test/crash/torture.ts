@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
 import type { Takeover } from '../cluster/cluster.ts';
-import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../isolation/tenants-campaign.ts';
+import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
 import { interruptionsCampaign, type Ordeal } from './interruptions-campaign.ts';

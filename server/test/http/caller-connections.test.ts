@@ -10,7 +10,7 @@ import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connectio
 import { ApiError } from '../../src/http/errors.ts';
 import { Requests } from '../../src/http/requests.ts';
 import { systemWorld } from '../../src/world.ts';
-import { waitFor } from './wait.ts';
+import { waitFor } from '../support/wait.ts';
 
 const MIB = 1024 * 1024;
 

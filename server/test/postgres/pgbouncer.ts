@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../free-port.ts';
-import type { Cleanup } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import { freePort } from '../support/free-port.ts';
+import type { Cleanup } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 import { serverAccount } from './binaries.ts';
 import { withClient } from './databases.ts';
 

@@ -9,9 +9,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
-import { startProcess } from '../http/process.ts';
-import { type Cleanup, startReceiver } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import { startProcess } from '../support/process.ts';
+import { type Cleanup, startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 import { sharedServer } from './server.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../src/store/postgres/migrations/', import.meta.url));

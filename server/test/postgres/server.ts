@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePort } from '../free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { findInstallation, type Installation } from './binaries.ts';
 import { BorrowedServer, Databases, withClient } from './databases.ts';
 

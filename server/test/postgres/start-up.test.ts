@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { StoreTables } from '../cluster/store-tables.ts';
-import { ask } from '../http/client.ts';
-import { startProcess } from '../http/process.ts';
-import { type Cleanup, startReceiver } from '../http/receiver.ts';
+import { ask } from '../support/client.ts';
+import { startProcess } from '../support/process.ts';
+import { type Cleanup, startReceiver } from '../support/receiver.ts';
 import { PostgresServer, sharedServer } from './server.ts';
 
 const SERVE = ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8', '--store'];

@@ -8,7 +8,7 @@ import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
 import { type NamedTopics, Publications } from '../../src/publish/publications.ts';
 import type { Store } from '../../src/store/store.ts';
 import { countingIds } from '../domain/given.ts';
-import { manualWorld } from '../manual-clock.ts';
+import { manualWorld } from '../support/manual-clock.ts';
 
 const RULES = {
   headerPrefix: 'Service-',

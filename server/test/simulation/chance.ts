@@ -1,7 +1,7 @@
 // Seeded dice: all that is random in a simulated run comes from one of these.
 
 import type { Random } from '../../src/world.ts';
-import { seededRandom } from '../manual-clock.ts';
+import { seededRandom } from '../support/manual-clock.ts';
 
 export class Chance implements Random {
   readonly #random: Random;

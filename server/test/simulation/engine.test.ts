@@ -15,7 +15,7 @@ import { createVerbs, type Reply, runBatch } from '../../src/store/sqlite/verbs.
 import type { Store } from '../../src/store/store.ts';
 import { heartbeat } from '../../src/upkeep/leases.ts';
 import { CALLBACK_URL, callbackTo, countingIds, planned } from '../domain/given.ts';
-import { ManualClock, seededRandom } from '../manual-clock.ts';
+import { ManualClock, seededRandom } from '../support/manual-clock.ts';
 
 const KEPT = { wallAt: 0, trustedAt: 0, orderAt: 0, doubtedMs: 0 };
 

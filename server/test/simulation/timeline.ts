@@ -2,7 +2,7 @@
 // process, which stands between it and everything that could make it run on.
 
 import type { Clock } from '../../src/world.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 interface Event {
   readonly at: number;

@@ -1,7 +1,7 @@
 // All that a service answers to who reads, call by call, so that two of them can be compared.
 
 import assert from 'node:assert/strict';
-import type { Rider } from '../http/harness.ts';
+import type { Rider } from '../support/harness.ts';
 
 type Named = Readonly<Record<string, unknown>>;
 

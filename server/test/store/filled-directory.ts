@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask } from '../http/client.ts';
-import { type Rider, startRider, temporaryFolder } from '../http/harness.ts';
-import { type Arrival, type Cleanup, type Receiver, type Reply, startReceiver } from '../http/receiver.ts';
-import { waitFor } from '../http/wait.ts';
+import { ask } from '../support/client.ts';
+import { type Rider, startRider, temporaryFolder } from '../support/harness.ts';
+import { type Arrival, type Cleanup, type Receiver, type Reply, startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 
 const DAY_MS = 86_400_000;
 /** Longer than minutes are counted apart. */

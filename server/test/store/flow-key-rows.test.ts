@@ -12,7 +12,7 @@ import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, KEYS, limits, NOW } from '../conformance/given.ts';
 import { withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { WatchedExecutor } from './watched-executor.ts';
 
 const READY_MAX = eachMax('flowKeyReady');

@@ -10,9 +10,9 @@ import { Database } from '../../src/store/sqlite/database.ts';
 import { openMoveSource } from '../../src/store/sqlite/move.ts';
 import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { systemWorld } from '../../src/world.ts';
-import { Process } from '../http/process.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { Process } from '../support/process.ts';
 import { fillWithRows } from './many-rows.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 

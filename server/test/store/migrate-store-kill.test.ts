@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Process } from '../http/process.ts';
-import { waitFor } from '../http/wait.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { Process } from '../support/process.ts';
+import { waitFor } from '../support/wait.ts';
 import { fillWithRows } from './many-rows.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 

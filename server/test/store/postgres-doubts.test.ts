@@ -15,8 +15,8 @@ import { TcpProxy } from '../cluster/tcp-proxy.ts';
 import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
 import { Node, withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
-import { waitFor } from '../http/wait.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { waitFor } from '../support/wait.ts';
 
 const TTL_MS = 10_000;
 

@@ -9,8 +9,8 @@ import { systemWorld } from '../../src/world.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
 import { TcpProxy } from '../cluster/tcp-proxy.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { waitFor } from '../http/wait.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { waitFor } from '../support/wait.ts';
 
 const TTL_MS = 15_000;
 

@@ -12,9 +12,9 @@ import { ACCEPTED } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemWorld } from '../../src/world.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { waitFor } from '../http/wait.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { Chance } from '../simulation/chance.ts';
+import { waitFor } from '../support/wait.ts';
 
 const PAGE: PageRequest = { limit: 1000, cursor: null, order: 'oldestFirst', withBodies: false };
 /** Any number: who looks at the activity waits for this lock when it has seen it. */

@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/store.ts';
 import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../conformance/given.ts';
 import { withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
-import { waitFor } from '../http/wait.ts';
+import { waitFor } from '../support/wait.ts';
 
 const ASKED = 50;
 /** Longer than a new connection may take. */

@@ -9,7 +9,7 @@ import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../conformance/given.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { damage } from './damage.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 import { WatchedExecutor } from './watched-executor.ts';

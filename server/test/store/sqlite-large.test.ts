@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ACCOUNT, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { FILTERS } from './filters.ts';
 import { RecordingDatabase } from './recording-database.ts';
 import { scratchDirectory } from './scratch-directory.ts';

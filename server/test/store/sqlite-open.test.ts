@@ -12,7 +12,7 @@ import { compareVersions, openDatabase, openDirectory } from '../../src/store/sq
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { INTERRUPTED, message, NOW, settlementOf } from '../conformance/given.ts';
 import { Node } from '../conformance/harness.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
 const IN_USE = /The data directory .* is in use by another postrider\. Stop that one first, or give this one/;

@@ -32,7 +32,7 @@ import {
 } from '../conformance/given.ts';
 import { job } from '../conformance/jobs.ts';
 import { DUE, schedule } from '../conformance/schedules.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { FILTERS } from './filters.ts';
 import { RecordingDatabase } from './recording-database.ts';
 import { scratchDirectory } from './scratch-directory.ts';

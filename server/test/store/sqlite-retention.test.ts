@@ -8,7 +8,7 @@ import { inlineExecutor } from '../../src/store/sqlite/executor.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { ACCOUNT, KEYS, limits, messages, NOW, OK, RETENTION, settlementOf } from '../conformance/given.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
 const CYCLES = 12;

@@ -12,7 +12,7 @@ import { readerExecutor } from '../../src/store/sqlite/reader.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { damage } from './damage.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 

@@ -14,7 +14,7 @@ import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type PlanTick, scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ACCOUNT, KEYS, message, NOW, OK } from '../conformance/given.ts';
-import { type ManualWorld, manualWorld } from '../manual-clock.ts';
+import { type ManualWorld, manualWorld } from '../support/manual-clock.ts';
 
 export const MINUTE = 60_000;
 

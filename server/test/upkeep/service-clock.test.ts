@@ -11,7 +11,7 @@ import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
 import { ACCOUNT, message, NOW } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
-import { ManualClock } from '../manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { MINUTE, Site } from './given-engine.ts';
 
 const SECOND = 1000;

@@ -1,0 +1,186 @@
+// The budgets of callers' connections: each is destroyed in time, whatever its caller does or does not do, and when there
+// are too many, those go that are used for nothing. The times are short here; what is waited for is the end, not a time.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
+import { type Rider, sharedRider, startRider } from '../../support/harness.ts';
+import { type Cleanup, startReceiver } from '../../support/receiver.ts';
+import { waitFor } from '../../support/wait.ts';
+import { poolUsed } from './pools.ts';
+
+const QUICK = { headMs: 300, requestMs: 600, idleMs: 300, unreadMs: 300, refusedMs: 300, endedMs: 100, lookMs: 50 };
+
+/** A caller that never ends a connection by itself, and hears nothing unless it is read. */
+async function dial(t: Cleanup, rider: Rider): Promise<Socket> {
+  const socket = connect({ port: Number(new URL(rider.url).port), host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => {});
+  t.after(() => {
+    socket.destroy();
+  });
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function dialMany(t: Cleanup, rider: Rider, count: number, say = ''): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const socket = await dial(t, rider);
+    if (say !== '') socket.write(say);
+    sockets.push(socket);
+  }
+  return sockets;
+}
+
+/** Goes on saying it, a little at a time. */
+function drip(t: Cleanup, sockets: readonly Socket[], say: string): void {
+  const dripping = setInterval(() => {
+    for (const socket of sockets) socket.write(say);
+  }, 20);
+  t.after(() => clearInterval(dripping));
+}
+
+/** No connection is left but the one that asks. */
+function allGone(rider: Rider): Promise<unknown> {
+  return waitFor('the connections to be destroyed', async () => (await poolUsed(rider, 'connections')) <= 1);
+}
+
+/** By the other side: in good order, or not. */
+function isClosed(socket: Socket): Promise<unknown> {
+  return waitFor('the connection to be closed', () => socket.destroyed || socket.readableEnded);
+}
+
+async function text(socket: Socket): Promise<string> {
+  let all = '';
+  for await (const chunk of socket) all += chunk;
+  return all;
+}
+
+const quick = sharedRider({ callerTimes: QUICK });
+
+for (const [what, say] of [
+  ['nothing', ''],
+  ['half a head', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'],
+  ['a head byte by byte', null],
+  ['a request, and nothing more', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ['a request, and half of the next', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal'],
+  [
+    'half a body',
+    'POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer dev_postrider\r\nContent-Length: 9\r\n\r\nhalf',
+  ],
+  ['no HTTP', 'hello\r\n\r\n'],
+  ['no HTTP behind a request', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nhello\r\n\r\n'],
+  ['a body that is refused', 'POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf'],
+  [
+    'a body to the API that is refused',
+    'POST /v2/topics/t/endpoints HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf',
+  ],
+] as const) {
+  test(`callers that say ${what} and never hang up: destroyed, and another is served meanwhile`, async (t) => {
+    const rider = quick();
+    const receiver = await startReceiver(t);
+    const sockets = await dialMany(t, rider, 30, say ?? '');
+    if (say === null) drip(t, sockets, 'x');
+    const id = await rider.published(receiver.url);
+    assert.equal((await rider.ended(id)).state, 'DELIVERED');
+    await allGone(rider);
+  });
+}
+
+test('who is late with a request is told so, with 408; who says nothing at all gets no answer', async (t) => {
+  const rider = quick();
+  const silent = await dial(t, rider);
+  const late = await dial(t, rider);
+  late.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n');
+  assert.match(await text(late), /^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
+  assert.equal(await text(silent), '');
+});
+
+test('a refused upload that never stops is answered, read for a while, and cut off', async (t) => {
+  const rider = quick();
+  const socket = await dial(t, rider);
+  const block = Buffer.alloc(64 * 1024);
+  let sentBytes = 0;
+  const more = () => {
+    while (!socket.destroyed && socket.write(block)) sentBytes += block.length;
+  };
+  socket.on('drain', more);
+  socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n');
+  more();
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk;
+  });
+  await isClosed(socket);
+  assert.match(answer, /^HTTP\/1\.1 401 /);
+  assert.ok(sentBytes > 0);
+  await allGone(rider);
+});
+
+test('a refused upload that is fast is cut off after so many bytes', async (t) => {
+  const rider = await startRider(t);
+  const socket = await dial(t, rider);
+  const block = Buffer.alloc(1024 * 1024);
+  const more = () => {
+    while (!socket.destroyed && socket.write(block));
+  };
+  socket.on('drain', more);
+  socket.on('data', () => {});
+  socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n');
+  more();
+  await isClosed(socket);
+  assert.ok(socket.bytesWritten >= eachMax('refusedBytes'));
+  await allGone(rider);
+});
+
+test('callers that never read their answers are cut off, and another is served meanwhile', async (t) => {
+  const rider = quick();
+  const receiver = await startReceiver(t);
+  const ask = 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const sockets = await dialMany(t, rider, 10, ask.repeat(eachMax('pipelined')));
+  // Bytes that come are no sign that any go.
+  drip(t, sockets, 'GET');
+  const id = await rider.published(receiver.url);
+  assert.equal((await rider.ended(id)).state, 'DELIVERED');
+  await allGone(rider);
+  assert.equal(await poolUsed(rider, 'requests'), 0);
+});
+
+test('more requests on one connection than may wait for their answers: it is closed', async (t) => {
+  const rider = await startRider(t);
+  const ask = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const [within, beyond] = [await dial(t, rider), await dial(t, rider)];
+  within.write(ask.repeat(eachMax('pipelined')));
+  let answers = '';
+  within.on('data', (chunk) => {
+    answers += chunk;
+  });
+  await waitFor('all answers', () => answers.split('HTTP/1.1 200 ').length === eachMax('pipelined') + 1);
+  beyond.resume();
+  beyond.write(ask.repeat(eachMax('pipelined') + 1));
+  await isClosed(beyond);
+  within.destroy();
+  await allGone(rider);
+  assert.equal(await poolUsed(rider, 'requests'), 0);
+});
+
+test('a request counts for its account from its head to the end of its answer, on both lanes', async (t) => {
+  const rider = await startRider(t);
+  const head = `Host: localhost\r\nAuthorization: Bearer ${rider.token}\r\nContent-Length: 9\r\n\r\n`;
+  const lanes = [`POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\n`, `POST /v2/topics/t/endpoints HTTP/1.1\r\n`];
+  const sockets: Socket[] = [];
+  for (const lane of lanes) {
+    sockets.push(await dial(t, rider));
+    sockets.at(-1)!.write(`${lane}${head}half`);
+  }
+  await waitFor('both to be counted', async () => (await poolUsed(rider, 'requests')) === lanes.length);
+  for (const socket of sockets) socket.destroy();
+  await waitFor('both to be given back', async () => (await poolUsed(rider, 'requests')) === 0);
+});
+
+test('the pool of connections leaves room beyond all requests that accounts may have under way', () => {
+  assert.ok(nodeMax('connections') >= nodeMax('requests') + 1000);
+  assert.ok(nodeMax('requests') > nodeMax('streams'));
+});

@@ -1,0 +1,137 @@
+// The budgets of live streams: an account has its share of them, all readers of an account cost the store a bounded
+// number of reads, and accounts take turns.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nodeMax } from '../../../src/domain/budgets.ts';
+import type { EventPage } from '../../../src/store/message-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type Rider, refusal, startRider } from '../../support/harness.ts';
+import type { Cleanup } from '../../support/receiver.ts';
+import { openTail, type Tail } from '../../support/tail.ts';
+import { waitFor } from '../../support/wait.ts';
+import { poolUsed } from './pools.ts';
+
+const LATER = { 'Service-Delay': '1d' };
+
+async function openTails(t: Cleanup, rider: Rider, token: string, queries: readonly string[]): Promise<Tail[]> {
+  const tails: Tail[] = [];
+  for (const query of queries) tails.push((await openTail(t, rider, { token, query })).read());
+  return tails;
+}
+
+test('one account opens as many live streams as it can: it gets its share, and another is served', async (t) => {
+  const rider = await startRider(t);
+  const hostile = await rider.account('hostile');
+  const quiet = await rider.account('quiet');
+  const share = nodeMax('streams') / 2;
+  const held = await openTails(t, rider, hostile.token, Array<string>(share).fill(''));
+  const refused = await rider.call('GET', '/v2/events/stream', { token: hostile.token });
+  refusal(refused, 429, 'share_used');
+  assert.equal(refused.headers['retry-after'], '1');
+  assert.equal(await poolUsed(rider, 'streams'), share);
+
+  const tail = (await openTail(t, rider, { token: quiet.token })).read();
+  await rider.published('http://127.0.0.1:1/', { token: quiet.token, headers: LATER });
+  await tail.received(1);
+  tail.close();
+  for (const each of held) each.close();
+  await waitFor('the streams to be given back', async () => (await poolUsed(rider, 'streams')) === 0);
+  (await openTail(t, rider, { token: hostile.token })).close();
+});
+
+/** Holds every read of the journal until it is let go, and notes whose it is. */
+function holdReads(store: Store): { readonly held: string[]; letGo(): void; readonly count: () => number } {
+  const held: string[] = [];
+  const waiting: (() => void)[] = [];
+  let count = 0;
+  const { listEvents } = store;
+  const hold: Store['listEvents'] = async (accountId, filter, page): Promise<EventPage> => {
+    count += 1;
+    held.push(accountId);
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    held.splice(held.indexOf(accountId), 1);
+    return listEvents(accountId, filter, page);
+  };
+  Object.assign(store, { listEvents: hold });
+  return {
+    held,
+    count: () => count,
+    letGo: () => {
+      for (const resolve of waiting.splice(0, 1)) resolve();
+    },
+  };
+}
+
+test('readers of one account that all want something else are read for one after the other, accounts in turn', async (t) => {
+  const rider = await startRider(t);
+  const hostile = await rider.account('hostile');
+  const quiet = await rider.account('quiet');
+  const reads = holdReads(rider.postrider.store);
+  const queries = Array.from({ length: 30 }, (_, i) => `?label=l${i}`);
+  const many = await openTails(t, rider, hostile.token, queries);
+  const tail = (await openTail(t, rider, { token: quiet.token })).read();
+  for (const token of [hostile.token, quiet.token]) {
+    await rider.published('http://127.0.0.1:1/', { token, headers: { ...LATER, 'Service-Label': 'l29' } });
+  }
+  await waitFor('the reads to begin', () => {
+    rider.clock.advance(100);
+    return reads.held.length === nodeMax('streamReads');
+  });
+  assert.deepEqual(reads.held.toSorted(), [hostile.accountId, quiet.accountId].toSorted());
+  const before = reads.count();
+  let hasEnded = false;
+  await waitFor('the reader of the other account', () => {
+    assert.ok(reads.held.filter((id) => id === hostile.accountId).length <= 1);
+    if (!hasEnded) reads.letGo();
+    hasEnded = tail.events.length > 0;
+    return hasEnded;
+  });
+  assert.ok(reads.count() - before <= 2, `${reads.count() - before} reads before the other account had its event`);
+  await waitFor('the reader whose label it is', () => {
+    reads.letGo();
+    return many[29]!.events.length > 0;
+  });
+});
+
+test('readers of one account that want the same share a read, and an account without news costs none', async (t) => {
+  const rider = await startRider(t);
+  const idle = await rider.account('idle');
+  const busy = await rider.account('busy');
+  await openTails(t, rider, idle.token, Array<string>(20).fill(''));
+  const tails = await openTails(t, rider, busy.token, Array<string>(20).fill(''));
+  await rider.quiet();
+  const counted = new Map<string, number>();
+  const { listEvents } = rider.postrider.store;
+  const count: Store['listEvents'] = (accountId, filter, page) => {
+    counted.set(accountId, (counted.get(accountId) ?? 0) + 1);
+    return listEvents(accountId, filter, page);
+  };
+  Object.assign(rider.postrider.store, { listEvents: count });
+  await rider.published('http://127.0.0.1:1/', { token: busy.token, headers: LATER });
+  for (const tail of tails) await tail.received(1);
+  assert.ok(counted.get(busy.accountId)! <= 2, `${counted.get(busy.accountId)} reads for 20 readers`);
+  assert.equal(counted.get(idle.accountId), undefined);
+});
+
+test('a store that refuses every read at once ends the live streams of a node, and everybody else is still answered', async (t) => {
+  const rider = await startRider(t);
+  const tail = (await openTail(t, rider)).read();
+  const { store } = rider.postrider;
+  const { journalEnd } = store;
+  let asked = 0;
+  const away: Store['journalEnd'] = async (accountId) => {
+    asked += 1;
+    // Were it asked for ever, nothing else would run, not even the end of this test.
+    if (asked > 100) return journalEnd(accountId);
+    throw new Error('away');
+  };
+  Object.assign(store, { journalEnd: away });
+  await rider.published('http://127.0.0.1:1/', { headers: LATER });
+  await waitFor('the stream to end', () => {
+    rider.clock.advance(100);
+    return tail.isEnded;
+  });
+  assert.ok(asked <= 3, `asked ${asked} times for one reader`);
+  assert.equal(await poolUsed(rider, 'streams'), 0);
+});

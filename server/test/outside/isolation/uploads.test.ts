@@ -1,0 +1,152 @@
+// Request bodies that are being received share a budget: an account gets its share and no more, announced bytes count
+// before they come, and a body that hardly moves is cut off. Other accounts go on publishing.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
+import { shareRoom } from '../../../src/domain/pool.ts';
+import { sharedRider } from '../../support/harness.ts';
+import { type Cleanup, startReceiver } from '../../support/receiver.ts';
+import { waitFor } from '../../support/wait.ts';
+import { pour } from './raw-receiver.ts';
+
+const MIB = 1024 * 1024;
+const SHARE = shareRoom(nodeMax('uploads'), 0, 0);
+const shared = sharedRider();
+
+/** A batch of which so many bytes are announced, and one has come. */
+function startUpload(
+  t: Cleanup,
+  token: string | null,
+  bytes: number,
+  path = '/v2/batch',
+): Socket & { answer?: string } {
+  const { hostname, port } = new URL(shared().url);
+  const socket: Socket & { answer?: string } = connect(Number(port), hostname);
+  t.after(() => void socket.destroy());
+  socket.setEncoding('utf8');
+  socket.on('data', (text) => {
+    socket.answer = (socket.answer ?? '') + text;
+  });
+  socket.on('error', () => {});
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n[`,
+  );
+  return socket;
+}
+
+async function used(): Promise<number> {
+  const { text } = await shared().call('GET', '/metrics');
+  return Number(/^postrider_pool_used\{pool="uploads"\} (\d+)$/m.exec(text)![1]);
+}
+
+test('slow bodies take the share of their account and no more; others publish meanwhile', async (t) => {
+  const rider = shared();
+  const [attacker, other] = [await rider.account('slow'), await rider.account('beside-the-slow', 'paid')];
+  const receiver = await startReceiver(t);
+  const size = 20 * MIB;
+  const fitting = Math.floor(SHARE / size);
+  const held = Array.from({ length: fitting }, () => startUpload(t, attacker.token, size));
+  await waitFor('the bodies to be held', async () => (await used()) === fitting * size);
+  const refused = startUpload(t, attacker.token, size);
+  await waitFor('the refusal', () => refused.answer?.includes('\r\n\r\n'));
+  assert.match(refused.answer!, /^HTTP\/1\.1 429 /);
+  assert.match(refused.answer!, /retry-after: 1\r\n/i);
+  assert.match(refused.answer!, /"code":"share_used"/);
+  const body = 'x'.repeat(5 * MIB);
+  const id = await rider.published(receiver.url, { token: other.token, body });
+  assert.equal((await rider.ended(id, other.token)).state, 'DELIVERED');
+  for (const socket of held) socket.destroy();
+  await waitFor('the budget to be free again', async () => (await used()) === 0);
+});
+
+test('a body that is announced as larger than any memory is refused before any of it is taken', async (t) => {
+  const { token } = await shared().account('boastful');
+  for (const bytes of [Number.MAX_SAFE_INTEGER, 6 * 1024 ** 3]) {
+    const socket = startUpload(t, token, bytes, '/v2/publish/http://127.0.0.1:9/');
+    await waitFor('the refusal', () => socket.answer?.includes('\r\n\r\n'));
+    assert.match(socket.answer!, /^HTTP\/1\.1 41[23] /);
+    socket.destroy();
+  }
+  assert.match((await shared().call('GET', '/metrics')).text, /^postrider_faults_total 0$/m);
+});
+
+test('a body in chunks of one byte is refused, and whoever goes on is cut off; others publish meanwhile', async (t) => {
+  const rider = shared();
+  const [{ token }, other] = [await rider.account('in-pieces'), await rider.account('beside-pieces')];
+  const receiver = await startReceiver(t);
+  const { hostname, port } = new URL(rider.url);
+  const chunks = (count: number) => '1\r\n \r\n'.repeat(count);
+  const start = (path: string, as: string) => {
+    const socket: Socket & { answer?: string } = connect({ port: Number(port), host: hostname, noDelay: true });
+    t.after(() => void socket.destroy());
+    socket.on('error', () => {});
+    socket.on('data', (text) => {
+      socket.answer = (socket.answer ?? '') + text;
+    });
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${as}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
+    return socket;
+  };
+  // One after the other: the server answers between two of them.
+  for (const path of ['/v2/publish/http://127.0.0.1:9/', '/v2/batch', '/v2/queues']) {
+    const socket = start(path, token);
+    socket.write(chunks(eachMax('bodyPieces')));
+    await waitFor('the chunks to be read', async () => (await used()) === eachMax('bodyPieces'));
+    socket.write(chunks(1));
+    await waitFor('the refusal', () => socket.answer?.includes('\r\n\r\n'));
+    assert.match(socket.answer!, /^HTTP\/1\.1 413 /);
+    assert.match(socket.answer!, /"code":"body_in_pieces"/);
+    socket.destroy();
+  }
+  // All at once, with a token and without: what the server reads of it is little.
+  const floods = [token, 'unknown'].flatMap((as) =>
+    ['/v2/publish/http://127.0.0.1:9/', '/v2/batch', '/v2/queues', '/v2/nothing'].map((path) => start(path, as)),
+  );
+  const closed = Promise.all(floods.map((socket) => new Promise((close) => socket.once('close', close))));
+  for (const socket of floods) pour(socket, chunks(1000));
+  const id = await rider.published(receiver.url, { token: other.token });
+  assert.equal((await rider.ended(id, other.token)).state, 'DELIVERED');
+  await closed;
+  // A body in pieces that are not that short is taken.
+  const whole = start('/v2/queues', token);
+  whole.write(`c\r\n{"queueName"\r\n2\r\n:"\r\n${'8\r\nqqqqqqqq\r\n'.repeat(16)}2\r\n"}\r\n0\r\n\r\n`);
+  await waitFor('the answer', () => whole.answer?.includes('\r\n\r\n'));
+  assert.match(whole.answer!, /^HTTP\/1\.1 200 /);
+});
+
+test('bodies of management calls count too', async (t) => {
+  const rider = shared();
+  const { token } = await rider.account('managing');
+  const socket = startUpload(t, token, 1000, '/v2/queues');
+  await waitFor('the body to be held', async () => (await used()) === 1000);
+  socket.destroy();
+  await waitFor('the budget to be free again', async () => (await used()) === 0);
+  await rider.manage('POST', '/v2/queues', { queueName: 'q', parallelism: 2 }, token);
+  await waitFor('the budget to be free again', async () => (await used()) === 0);
+});
+
+test('a body that brings next to nothing is cut off with 408, and its bytes are free again', async (t) => {
+  const rider = shared();
+  const { token } = await rider.account('hardly-moving');
+  const socket = startUpload(t, token, 50 * MIB);
+  await waitFor('the body to be held', async () => (await used()) === 50 * MIB);
+  const closed = once(socket, 'close');
+  await rider.advance(10_000);
+  socket.write('1');
+  await rider.advance(10_000);
+  await closed;
+  assert.match(socket.answer!, /^HTTP\/1\.1 408 /);
+  assert.match(socket.answer!, /"code":"body_too_slow"/);
+  assert.equal(await used(), 0);
+});
+
+test('an announced body that is over the limit of a request is refused before it is read', async (t) => {
+  const socket = startUpload(t, shared().token, 101 * MIB);
+  await waitFor('the refusal', () => socket.answer?.includes('\r\n\r\n'));
+  assert.match(socket.answer!, /^HTTP\/1\.1 413 /);
+  assert.equal(await used(), 0);
+});

@@ -1,0 +1,63 @@
+// Every way that makes messages heeds the quota of the account and the guards of the node: not only a publish, also a
+// schedule that is run by hand and dead letters that are sent again.
+
+import assert from 'node:assert/strict';
+import { statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { type Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { onlySqlite } from '../../support/store-under-test.ts';
+import { waitFor } from '../../support/wait.ts';
+
+const CRON = { 'Service-Cron': '0 0 1 1 *' };
+
+async function deadLetter(rider: Rider, url: string, token?: string): Promise<string> {
+  const options = { headers: { 'Service-Retries': '0' }, ...(token !== undefined && { token }) };
+  const id = await rider.published(url, options);
+  await rider.ended(id, token);
+  return id.replace('msg_', 'dlq_');
+}
+
+test('run and retry are refused with 429 when the day is used up, and nothing has changed', async (t) => {
+  const rider = await startRider(t, { flags: ['--tiers', '{"paid":{"messagesPerDayMax":2}}'] });
+  const receiver = await startReceiver(t, () => 500);
+  const { token } = await rider.account('limited', 'paid');
+  const made = await rider.call('POST', `/v2/schedules/${receiver.url}`, { token, headers: CRON });
+  const { scheduleId } = made.json<{ scheduleId: string }>();
+  const dlqId = await deadLetter(rider, receiver.url, token);
+  assert.equal((await rider.call('POST', `/v2/schedules/${scheduleId}/run`, { token })).status, 201);
+  for (const path of [`/v2/schedules/${scheduleId}/run`, `/v2/dlq/retry/${dlqId}`, '/v2/dlq/retry?all=true']) {
+    const answer = await rider.call('POST', path, { token });
+    assert.match(refusal(answer, 429, 'quota_exceeded'), /2 messages a day/);
+    assert.ok(answer.headers['retry-after'] !== undefined);
+  }
+  assert.equal((await rider.call('GET', `/v2/dlq/${dlqId}`, { token })).status, 200);
+  const { all } = await rider.manage<{ all: number }>('GET', '/v2/overview', undefined, token);
+  assert.equal(all, 2);
+});
+
+test('run and retry are refused with 503 while the disk is nearly full', async (t) => {
+  if (onlySqlite) return t.skip(onlySqlite);
+  const { bavail, bsize } = statfsSync(tmpdir());
+  if (bavail * bsize >= 1024 ** 4) return t.skip('the disk has more room than can be asked for');
+  const data = temporaryFolder(t);
+  const receiver = await startReceiver(t, () => 500);
+  const before = await startRider(t, { data });
+  const saved = await before.call('POST', `/v2/schedules/${receiver.url}`, { headers: CRON });
+  const { scheduleId } = saved.json<{ scheduleId: string }>();
+  const dlqId = await deadLetter(before, receiver.url);
+  await before.close();
+  const rider = await startRider(t, { data, flags: ['--min-free-disk-bytes', '1024GiB'] });
+  await rider.quiet();
+  for (const path of [`/v2/schedules/${scheduleId}/run`, `/v2/dlq/retry/${dlqId}`, '/v2/dlq/retry?all=true']) {
+    refusal(await rider.call('POST', path, {}), 503, 'disk_full');
+  }
+  const path = `/v2/schedules/${scheduleId}`;
+  const nextAt = async () => (await rider.manage<{ nextScheduleTime: number }>('GET', path)).nextScheduleTime;
+  const dueAt = await nextAt();
+  rider.clock.advance(dueAt - rider.clock.now() + 1000);
+  await waitFor('the tick to be passed over', async () => (await nextAt()) > dueAt);
+  const made = await rider.manage<{ messages: unknown[] }>('GET', `/v2/messages?scheduleId=${scheduleId}`);
+  assert.deepEqual(made.messages, []);
+});

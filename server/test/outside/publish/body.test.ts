@@ -1,0 +1,188 @@
+// Bodies as they come over a real connection: in pieces, too large, too many at once, broken off. Whatever becomes of
+// one, the budget that all of them share is as it was.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { Pool } from '../../../src/domain/pool.ts';
+import { BodyReader } from '../../../src/http/body.ts';
+import { ApiError } from '../../../src/http/errors.ts';
+import { type ManualClock, manualWorld } from '../../support/manual-clock.ts';
+import { waitFor } from '../../support/wait.ts';
+
+const ACCOUNT = 'acc_1';
+/** Of which one account alone gets half. */
+const BUDGET_BYTES = 200;
+const LIMIT = { bytesMax: 80, error: () => new ApiError('request_too_large', 'over 80 bytes') };
+
+test('body: it is whole however it was cut, and in memory of its own', async (t) => {
+  const site = await startSite(t);
+  for (const pieces of [[], ['one'], ['one ', 'two ', 'three']]) {
+    const { request } = await site.post(pieces);
+    const body = await site.reader.withBody(request, ACCOUNT, LIMIT, async (bytes) => bytes);
+    assert.equal(Buffer.from(body).toString(), pieces.join(''));
+    assert.equal(body.buffer.byteLength, body.length);
+  }
+});
+
+test('body: one over its limit is refused while it still comes, and what follows is let go', async (t) => {
+  const site = await startSite(t);
+  const { request, socket } = await site.post(['x'.repeat(81)], 'open');
+  await assert.rejects(site.reader.withBody(request, ACCOUNT, LIMIT, unused), hasCode('request_too_large'));
+  assert.equal(request.destroyed, false);
+  socket.write(`${chunk('x'.repeat(81))}0\r\n\r\n`);
+  await once(request, 'end');
+  requireWholeBudget(site);
+});
+
+test('body: one that is over the share of its account is refused, until another has ended; other accounts have theirs', async (t) => {
+  const site = await startSite(t);
+  const first = await site.post(['x'.repeat(60)]);
+  const second = await site.post(['x'.repeat(60)]);
+  await site.reader.withBody(first.request, ACCOUNT, LIMIT, async () => {
+    await assert.rejects(site.reader.withBody(second.request, ACCOUNT, LIMIT, unused), hasCode('share_used'));
+    const other = await site.post(['x'.repeat(40)]);
+    assert.equal(await site.reader.withBody(other.request, 'acc_2', LIMIT, async ({ length }) => length), 40);
+  });
+  requireWholeBudget(site);
+});
+
+test('body: one whose use fails counts no longer', async (t) => {
+  const site = await startSite(t);
+  const { request } = await site.post(['x'.repeat(60)]);
+  const failing = site.reader.withBody(request, ACCOUNT, LIMIT, () => Promise.reject(new Error('broken')));
+  await assert.rejects(failing, { message: 'broken' });
+  requireWholeBudget(site);
+});
+
+test('body: one that the caller breaks off is given up, and used for nothing', async (t) => {
+  const site = await startSite(t);
+  const { request, socket } = await site.post(['x'.repeat(60)], 'open');
+  const reading = site.reader.withBody(request, ACCOUNT, LIMIT, unused);
+  await once(request, 'data');
+  socket.destroy();
+  await assert.rejects(reading, hasCode('bad_request'));
+  requireWholeBudget(site);
+});
+
+test('body: one whose caller went away before it was asked for is given up at once', async (t) => {
+  const site = await startSite(t);
+  const { request, socket } = await site.post(['x']);
+  const isClosed = new Promise((resolve) => request.once('close', resolve));
+  socket.destroy();
+  await isClosed;
+  await assert.rejects(site.reader.withBody(request, ACCOUNT, LIMIT, unused), hasCode('bad_request'));
+});
+
+test('body: what is announced counts before any of it has come, and what has no room is not read', async (t) => {
+  const site = await startSite(t);
+  const first = await site.announce(70);
+  const reading = site.reader.withBody(first.request, ACCOUNT, LIMIT, async ({ length }) => length);
+  assert.equal(site.pool.used, 70);
+  const second = await site.announce(70);
+  await assert.rejects(site.reader.withBody(second.request, ACCOUNT, LIMIT, unused), hasCode('share_used'));
+  assert.equal(second.request.readableFlowing, null);
+  first.socket.write('x'.repeat(70));
+  assert.equal(await reading, 70);
+  requireWholeBudget(site);
+});
+
+test('body: pieces of one byte are put together, not kept', async (t) => {
+  const site = await startSite(t);
+  const pieces = Array.from({ length: 60 }, (_, index) => String(index % 10));
+  const { request } = await site.post(pieces);
+  const body = await site.reader.withBody(request, ACCOUNT, LIMIT, async (bytes) => bytes);
+  assert.equal(Buffer.from(body).toString(), pieces.join(''));
+  assert.equal(body.buffer.byteLength, 60);
+});
+
+test('body: one that brings next to nothing in a whole window is cut off, one that goes on is not', async (t) => {
+  const pool = new Pool(10_000_000);
+  const { clock } = manualWorld();
+  const site = { ...(await startSite(t)), reader: new BodyReader(pool, clock) };
+  const limit = { ...LIMIT, bytesMax: 1_000_000 };
+  const [slow, steady] = [await site.post(['x'], 'open'), await site.post(['x'], 'open')];
+  const cutOff = assert.rejects(site.reader.withBody(slow.request, ACCOUNT, limit, unused), hasCode('body_too_slow'));
+  const whole = site.reader.withBody(steady.request, ACCOUNT, limit, async ({ length }) => length);
+  const come = { slow: 0, steady: 0 };
+  slow.request.on('data', (piece: Buffer) => (come.slow += piece.length));
+  steady.request.on('data', (piece: Buffer) => (come.steady += piece.length));
+  await waitFor('the first byte of both', () => come.slow === 1 && come.steady === 1);
+  clock.advance(10_000);
+  slow.socket.write(chunk('x'));
+  steady.socket.write(chunk('x'.repeat(20_000)));
+  await waitFor('more of both', () => come.slow === 2 && come.steady === 20_001);
+  clock.advance(10_000);
+  await cutOff;
+  steady.socket.write('0\r\n\r\n');
+  assert.equal(await whole, 20_001);
+  requireWholeBudget({ pool, clock });
+});
+
+interface Site {
+  readonly pool: Pool;
+  readonly clock: ManualClock;
+  readonly reader: BodyReader;
+  /** A request of which nothing but the length of its body has come. */
+  announce(bytes: number): Promise<{ readonly request: IncomingMessage; readonly socket: Socket }>;
+  /** A request that has these pieces for a body, left unfinished when it is `open`. */
+  post(
+    pieces: readonly string[],
+    end?: 'open',
+  ): Promise<{ readonly request: IncomingMessage; readonly socket: Socket }>;
+}
+
+async function startSite(t: TestContext): Promise<Site> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const pool = new Pool(BUDGET_BYTES);
+  const { clock } = manualWorld();
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    pool,
+    clock,
+    reader: new BodyReader(pool, clock),
+    async announce(bytes) {
+      const socket = connect(port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${bytes}\r\n\r\n`);
+      const [request] = (await once(server, 'request')) as [IncomingMessage];
+      return { request, socket };
+    },
+    async post(pieces, end) {
+      const socket = connect(port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+      for (const piece of pieces) socket.write(chunk(piece));
+      if (end !== 'open') socket.write('0\r\n\r\n');
+      const [request] = (await once(server, 'request')) as [IncomingMessage];
+      return { request, socket };
+    },
+  };
+}
+
+function chunk(text: string): string {
+  return `${text.length.toString(16)}\r\n${text}\r\n`;
+}
+
+function requireWholeBudget(site: Pick<Site, 'pool' | 'clock'>): void {
+  assert.equal(site.pool.used, 0);
+  // One more look, which finds nobody to look at again.
+  site.clock.advance(site.clock.untilNextTimer() ?? 0);
+  assert.equal(site.clock.untilNextTimer(), null);
+}
+
+function hasCode(code: string) {
+  return (error: unknown) => error instanceof ApiError && error.problem.code === code;
+}
+
+async function unused(): Promise<never> {
+  throw new Error('there is no whole body');
+}

@@ -1,0 +1,150 @@
+// A real process whose wall clock is turned while it runs and between two starts, by libfaketime: queues keep their order,
+// nothing waits because of it, dead letters stay, schedules go on. With PostgreSQL the wall clock of all nodes is the
+// database's, and what the machine of one of them shows does not matter.
+
+import assert from 'node:assert/strict';
+import { globSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ask } from '../../support/client.ts';
+import { temporaryFolder } from '../../support/harness.ts';
+import { type Process, startProcess } from '../../support/process.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { isOnPostgres } from '../../support/store-under-test.ts';
+import { waitFor } from '../../support/wait.ts';
+
+const [library] = globSync('/usr/lib/**/faketime/libfaketimeMT.so.1');
+const skip = library === undefined && 'libfaketime is not installed (Debian: apt install libfaketime)';
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+
+/** A machine whose wall clock is so far off, and a server on it. */
+class Machine {
+  readonly #file: string;
+  #offMs = 0;
+  api = '';
+
+  constructor(folder: string) {
+    this.#file = join(folder, 'wall-clock');
+    this.#write();
+  }
+
+  get env(): Record<string, string> {
+    return {
+      LD_PRELOAD: library!,
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      FAKETIME_CACHE_DURATION: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
+  }
+
+  get now(): number {
+    return Date.now() + this.#offMs;
+  }
+
+  /** The server has seen it when this is over: it says so in the `Date` of its answers. */
+  async set(offMs: number): Promise<void> {
+    this.#offMs = offMs;
+    this.#write();
+    await this.isSeen();
+  }
+
+  /** While no server runs. */
+  restartsAt(offMs: number): void {
+    this.#offMs = offMs;
+    this.#write();
+  }
+
+  isSeen(): Promise<unknown> {
+    return waitFor('the wall clock to be as it was set', async () => {
+      const { headers } = await ask(this.api, '/healthz', {});
+      return Math.abs(Date.parse(String(headers.date)) - this.now) < 1500;
+    });
+  }
+
+  /** Whole in one step: the server reads it whenever it likes. */
+  #write(): void {
+    writeFileSync(`${this.#file}.new`, `${this.#offMs < 0 ? '-' : '+'}${Math.abs(this.#offMs) / SECOND}`);
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+}
+
+test('a wall clock that jumps reorders nothing, holds nothing back, deletes nothing and silences no schedule', {
+  skip,
+}, async (t) => {
+  const receiver = await startReceiver(t, ({ target }) => (target === '/dead' ? 489 : 200));
+  const data = temporaryFolder(t);
+  const machine = new Machine(temporaryFolder(t));
+  const headers = { Authorization: 'Bearer dev_postrider' };
+  let rider: Process;
+  const start = async () => {
+    const flags = ['dev', '--json', '--port', '0', '--data', data, '--log-level', 'warn'];
+    rider = startProcess(t, flags, machine.env);
+    machine.api = (await rider.ready()).api;
+    await machine.isSeen();
+  };
+  const post = async (path: string, more: Record<string, string> = {}, body = '') => {
+    const answer = await ask(machine.api, path, { method: 'POST', headers: { ...headers, ...more }, body });
+    assert.ok(answer.status < 300, answer.text);
+    return answer;
+  };
+  const get = async <T>(path: string) => (await ask(machine.api, path, { headers })).json<T>();
+  const enqueue = async (queue: string, from: number, count: number) => {
+    for (let n = from; n < from + count; n += 1) await post(`/v2/enqueue/${queue}/${receiver.url}/${queue}-${n}`);
+  };
+  /** Enqueued before and after the clock is set, in a queue that waits so long. */
+  const enqueueAround = async (queue: string, offMs: number) => {
+    const made = JSON.stringify({ queueName: queue, parallelism: 1 });
+    await post('/v2/queues', { 'Content-Type': 'application/json' }, made);
+    await post(`/v2/queues/${queue}/pause`);
+    await enqueue(queue, 0, 5);
+    await machine.set(offMs);
+    await enqueue(queue, 5, 5);
+    await post(`/v2/queues/${queue}/resume`);
+    const own = () => receiver.arrivals.map(({ target }) => target).filter((target) => target.startsWith(`/${queue}`));
+    await waitFor(`all of ${queue} to arrive`, () => own().length >= 10);
+    assert.deepEqual(
+      own(),
+      Array.from({ length: 10 }, (_, n) => `/${queue}-${n}`),
+    );
+  };
+
+  await start();
+  // More than it takes until the server sees it.
+  await t.test('some seconds back: the queue keeps its order', () => enqueueAround('seconds', -8 * SECOND));
+  await t.test('an hour back: what was accepted before is delivered at once, in order', () =>
+    enqueueAround('an-hour', -HOUR),
+  );
+  if (!isOnPostgres) assert.match(rider!.stderr, /the wall clock jumped 59m\d+s(?:\d+ms)? back/);
+  await machine.set(0);
+
+  await t.test('ten days ahead for a while: a schedule of every minute goes on', async () => {
+    await post(`/v2/schedules/${receiver.url}/tick`, { 'Service-Cron': '* * * * *', 'Service-Schedule-Id': 'minute' });
+    await machine.set(10 * DAY);
+    // A delay is as long as it should be; when it is over, the schedules were looked at as well.
+    await post(`/v2/publish/${receiver.url}/delayed`, { 'Service-Delay': '7s' });
+    await waitFor('the delayed one', () => receiver.arrivals.some(({ target }) => target === '/delayed'));
+    await machine.set(0);
+    const { nextScheduleTime } = await get<{ nextScheduleTime: number }>('/v2/schedules/minute');
+    assert.ok(nextScheduleTime <= Date.now() + 61 * SECOND, `it runs next in ${nextScheduleTime - Date.now()} ms`);
+  });
+
+  await t.test('a start with a clock ten days ahead: dead letters stay, and the schedule goes on', async () => {
+    await post(`/v2/publish/${receiver.url}/dead`, { 'Service-Retries': '0' });
+    const dead = async () => (await get<{ messages: unknown[] }>('/v2/dlq')).messages.length;
+    await waitFor('the dead letter', async () => (await dead()) === 1);
+    rider!.signal('SIGTERM');
+    await rider!.exit;
+    machine.restartsAt(10 * DAY);
+    await start();
+    await post(`/v2/publish/${receiver.url}/after`, { 'Service-Delay': '2s' });
+    await waitFor('a delayed one', () => receiver.arrivals.some(({ target }) => target === '/after'));
+    assert.equal(await dead(), 1);
+    await machine.set(0);
+    assert.equal(await dead(), 1);
+    const { nextScheduleTime } = await get<{ nextScheduleTime: number }>('/v2/schedules/minute');
+    assert.ok(nextScheduleTime <= Date.now() + 61 * SECOND, `it runs next in ${nextScheduleTime - Date.now()} ms`);
+  });
+});

@@ -1,0 +1,97 @@
+// The OpenAPI document is valid, says what there is and nothing else, and the page made from it asks nobody for
+// anything. That answers keep to it is held by every other test, through http/contract.ts.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { startRider } from '../../support/harness.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+/** Handled before the router, so they are not in its list. */
+const PUBLISHING = [
+  'POST /v2/publish/{destination}',
+  'POST /v2/enqueue/{queue}/{destination}',
+  'POST /v2/batch',
+  'POST /v2/schedules/{destination}',
+];
+
+const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+
+test('GET /openapi.json: is a valid OpenAPI 3.1 document', async (t) => {
+  const rider = await startRider(t);
+  const document = await rider.manage<Document & Record<string, unknown>>('GET', '/openapi.json');
+  assert.match(document.openapi, /^3\.1\./);
+  const { valid, errors } = await new Validator().validate(document);
+  assert.equal(valid, true, JSON.stringify(errors));
+});
+
+test('GET /openapi.json: has every call of the service and no other', async (t) => {
+  const rider = await startRider(t);
+  const document = await rider.manage<Document>('GET', '/openapi.json');
+  const routes = rider.postrider.routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+  assert.deepEqual(
+    operationsOf(document)
+      .map(({ method, path }) => `${method} ${path}`)
+      .sort(),
+    [...routes, ...PUBLISHING].sort(),
+  );
+});
+
+test('GET /openapi.json: operation ids are unique, tags are known, path parameters are declared', async (t) => {
+  const rider = await startRider(t);
+  const document = await rider.manage<Document>('GET', '/openapi.json');
+  const operations = operationsOf(document);
+  const ids = operations.map(({ operation }) => operation.operationId);
+  assert.equal(new Set(ids).size, ids.length);
+  const tags = new Set(document.tags.map(({ name }) => name));
+  for (const { path, method, operation } of operations) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const declared = operation.parameters.filter((each) => each.in === 'path');
+    assert.deepEqual(declared.map(({ name }) => name).sort(), inPath.sort(), `${method} ${path}`);
+    assert.ok(declared.every(({ required }) => required));
+    for (const tag of operation.tags) assert.ok(tags.has(tag), tag);
+  }
+});
+
+test('GET /openapi.json: names the headers by the prefix of the server', async (t) => {
+  const rider = await startRider(t, { flags: ['--header-prefix', 'Acme-'] });
+  const { text } = await rider.call('GET', '/openapi.json');
+  assert.ok(text.includes('"Acme-Retries"'));
+  assert.equal(text.includes('Service-'), false);
+});
+
+test('GET /docs: every call is on the page, which names no other address and runs no script', async (t) => {
+  const rider = await startRider(t);
+  const { text, headers } = await rider.call('GET', '/docs', { token: null });
+  assert.match(headers['content-security-policy'] as string, /^default-src 'none'; style-src 'self'/);
+  for (const { path } of operationsOf(await rider.manage<Document>('GET', '/openapi.json'))) {
+    assert.ok(text.includes(path), path);
+  }
+  assert.deepEqual(
+    [...text.matchAll(/(?:href|src|action|url)\s*[=(]\s*["']?([^"'#)>][^"')>]*)/gi)].map(([, address]) => address),
+    ['docs/style.css', 'openapi.json'],
+  );
+  assert.equal(/<script|<iframe|<img|\son\w+=|style=|@import/i.test(text), false);
+  const style = await rider.call('GET', '/docs/style.css', { token: null });
+  assert.equal(/url\(|@import/.test(style.text), false);
+});
+
+test('GET /healthz and /readyz: answer without a token', async (t) => {
+  const rider = await startRider(t);
+  assert.deepEqual((await rider.call('GET', '/healthz', { token: null })).json(), { status: 'ok' });
+  assert.deepEqual((await rider.call('GET', '/readyz', { token: null })).json(), { status: 'ready' });
+});

@@ -1,0 +1,252 @@
+// Section 7 of the spec leaves errors open. Here every code of the catalogue that a caller can provoke is provoked
+// once, and must have its status, the one shape, and a text that names the field.
+
+import assert from 'node:assert/strict';
+import { statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { PROBLEMS, type ProblemCode } from '../../../src/domain/problem.ts';
+import { type Answered, ask, exchange } from '../../support/client.ts';
+import { type Rider, refusal, sharedRider, startRider } from '../../support/harness.ts';
+import { onlySqlite } from '../../support/store-under-test.ts';
+
+const URL_ = 'https://example.com';
+const json = (body: unknown) => ({ body: JSON.stringify(body) });
+
+type Provoke = (rider: Rider) => Promise<Answered | null>;
+
+/** What provokes each code, and what its text must say: the field or header first. */
+const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke, RegExp])[]>>> = {
+  bad_request: [
+    [(rider) => exchange(rider.url, 'hello\r\n\r\n'), /cannot be read as an HTTP request/],
+    [(rider) => exchange(rider.url, 'GET /healthz HTTP/1.1\r\n\r\n'), /^Host: missing/],
+    [
+      (rider) => rider.call('POST', '/v2/topics/t/endpoints', { headers: { 'Content-Type': '/' }, body: '{}' }),
+      /^Content-Type: /,
+    ],
+  ],
+  bad_json: [
+    [(rider) => rider.call('POST', '/v2/batch', { body: '[' }), /^the body is not valid JSON/],
+    [(rider) => rider.call('POST', '/v2/topics/t/endpoints', { body: '{' }), /^the body is not valid JSON/],
+  ],
+  bad_body: [
+    [(rider) => rider.batch({}), /JSON array/],
+    [(rider) => rider.call('POST', '/v2/topics/t/endpoints', json({})), /^body: .*endpoints/],
+    [(rider) => rider.call('POST', '/v2/topics/t/endpoints', json({ endpoints: [] })), /^endpoints: /],
+    [
+      (rider) => rider.call('POST', '/v2/topics/t/endpoints', json({ endpoints: [{ url: 'x' }] })),
+      /^endpoints\[0\].url/,
+    ],
+    [
+      (rider) => rider.call('POST', '/v2/topics/t/endpoints', json({ endpoints: [{ url: URL_, name: 'a b' }] })),
+      /^endpoints\[0\].name/,
+    ],
+    [(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'a b' })), /^name: /],
+    [(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'a', tier: 'gold' })), /^tier: .*free, paid/],
+    [(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'a', size: 1 })), /^body: .*"size"/],
+    [
+      (rider) => rider.call('POST', '/v2/admin/tokens', json({ accountId: 'a', name: 'a', scopes: ['all'] })),
+      /^scopes.0: must be one of publish, read, manage, admin/,
+    ],
+  ],
+  bad_parameter: [
+    [(rider) => rider.call('GET', '/v2/usage?fromDay=yesterday'), /^fromDay: /],
+    [(rider) => rider.call('GET', '/v2/usage?from=2026-01-01'), /"from"/],
+    [
+      (rider) => rider.call('POST', '/v2/topics/a%20b/endpoints', json({ endpoints: [{ url: URL_ }] })),
+      /^topic name: /,
+    ],
+    [(rider) => rider.call('GET', '/v2/topics/%zz'), /^path: /],
+    [(rider) => rider.call('GET', `/v2/topics/${'x'.repeat(600)}`), /^path: /],
+  ],
+  bad_destination: [[(rider) => rider.enqueue('q', 'ftp://x'), /^destination: /]],
+  bad_queue_name: [[(rider) => rider.enqueue('a+b', URL_), /^queue name: /]],
+  bad_header: [
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Not-Before': 'x' } }), /^Service-Not-Before: /],
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Timeout': '0s' } }), /^Service-Timeout: /],
+  ],
+  bad_forward_header: [
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Forward-TE': 'x' } }), /^Service-Forward-TE: /],
+  ],
+  bad_filter: [
+    [(rider) => rider.call('DELETE', '/v2/messages'), /^no filter was given; .*all=true/],
+    [(rider) => rider.call('GET', '/v2/messages?colour=red'), /^colour: /],
+    [(rider) => rider.call('GET', '/v2/events?state=LOST'), /^state: must be one of CREATED, /],
+    [(rider) => rider.call('GET', '/v2/dlq?fromDate=yesterday'), /^fromDate: /],
+    [(rider) => rider.call('POST', '/v2/bulk', json({ action: 'cancel', filter: {} })), /^filter: empty/],
+  ],
+  bad_cron: [
+    [(rider) => rider.call('POST', `/v2/schedules/${URL_}`), /^Service-Cron: missing/],
+    [
+      (rider) => rider.call('POST', `/v2/schedules/${URL_}`, { headers: { 'Service-Cron': '0 25 * * *' } }),
+      /^Service-Cron: .*hour/,
+    ],
+  ],
+  in_queue: [
+    [
+      async (rider) => {
+        const messageId = await rider.accepted(URL_, { headers: { 'Service-Delay': '1h' } });
+        return rider.call('POST', `/v2/messages/${messageId}/retry`);
+      },
+      /is in a queue/,
+    ],
+  ],
+  batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /more than 1000 elements/]],
+  loop_detected: [[(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Hops': '6' } }), /come back.* 6 times/]],
+  unauthorized: [[(rider) => rider.enqueue('q', URL_, { token: 'wrong' }), /^Authorization: /]],
+  forbidden: [
+    [
+      async (rider) => {
+        const { token } = await rider.account('reader', 'free', ['read']);
+        return rider.enqueue('q', URL_, { token });
+      },
+      /scope "publish"/,
+    ],
+  ],
+  not_found: [[(rider) => rider.call('GET', '/v2/nothing'), /nothing at \/v2\/nothing/]],
+  message_not_found: [[(rider) => rider.call('GET', '/v2/messages/msg_none'), /message "msg_none"/]],
+  topic_not_found: [
+    [(rider) => rider.call('GET', '/v2/topics/none'), /topic none not found/],
+    [(rider) => rider.enqueue('q', 'none'), /^destination: topic none not found/],
+  ],
+  account_not_found: [
+    [(rider) => rider.call('GET', '/v2/admin/tokens?accountId=acc_none'), /account "acc_none"/],
+    [(rider) => rider.call('PATCH', '/v2/admin/accounts/acc_none', json({ tier: 'paid' })), /account "acc_none"/],
+  ],
+  token_not_found: [
+    [(rider) => rider.call('DELETE', '/v2/admin/accounts/acc_none/tokens/tok_none'), /token "tok_none"/],
+  ],
+  not_held: [
+    [
+      async (rider) => {
+        const id = await rider.published(URL_, { headers: { 'Service-Delay': '1d' } });
+        return rider.call('POST', `/v2/messages/${id}/release`);
+      },
+      /is CREATED, not HELD/,
+    ],
+  ],
+  queue_not_found: [[(rider) => rider.call('POST', '/v2/queues/none/pause'), /queue "none"/]],
+  schedule_not_found: [[(rider) => rider.call('POST', '/v2/schedules/none/run'), /schedule "none"/]],
+  dead_letter_not_found: [[(rider) => rider.call('GET', '/v2/dlq/dlq_none'), /dead letter "dlq_none"/]],
+  flow_key_not_found: [[(rider) => rider.call('POST', '/v2/flowControl/none/pause'), /flow-control key "none"/]],
+  job_not_found: [[(rider) => rider.call('POST', '/v2/bulk/job_none/stop'), /bulk operation "job_none"/]],
+  method_not_allowed: [
+    [(rider) => rider.call('GET', '/v2/batch'), /use POST/],
+    [(rider) => rider.call('POST', '/v2/keys'), /use GET/],
+  ],
+  conflict: [[(rider) => rider.call('POST', '/v2/admin/accounts', json({ name: 'dev' })), /^name: .*"dev"/]],
+  misdirected: [
+    [(rider) => exchange(rider.url, 'GET /healthz HTTP/1.1\r\nHost: b.example\r\n\r\n'), /^Host: .*"b.example"/],
+  ],
+  last_admin_token: [
+    [
+      // No other test here makes a token that may administer.
+      async (rider) => {
+        const own = await rider.manage<{ accountId: string; token: { tokenId: string } }>('GET', '/v2/account');
+        return rider.call('DELETE', `/v2/admin/accounts/${own.accountId}/tokens/${own.token.tokenId}`);
+      },
+      /last token with the scope "admin".*make one first/,
+    ],
+  ],
+  session_active: [
+    [
+      async (rider) => {
+        const { token } = await rider.account('other', 'free', ['read']);
+        const sign = (each: string, more: Record<string, string> = {}) =>
+          ask(rider.url, '/console/session', {
+            method: 'POST',
+            headers: { 'X-Postrider-Console': '1', ...more },
+            body: JSON.stringify({ token: each }),
+          });
+        const [cookie] = (await sign(token)).headers['set-cookie']!;
+        return sign(rider.token!, { Cookie: cookie!.split(';')[0]! });
+      },
+      /signed in with the token "test" of the account "other".*sign out first/,
+    ],
+  ],
+  queue_not_empty: [
+    [
+      async (rider) => {
+        await rider.accepted(URL_, { queue: 'full', headers: { 'Service-Delay': '1h' } });
+        return rider.call('DELETE', '/v2/queues/full');
+      },
+      /queue "full" has 1 open message.*force=true/,
+    ],
+  ],
+  quota_exceeded: [
+    [
+      async (rider) => {
+        const { token } = await rider.account('payer', 'paid');
+        const delayed = { token, headers: { 'Service-Delay': '1h' } };
+        assert.equal((await rider.enqueue('q', URL_, delayed)).status, 201);
+        return rider.enqueue('q', URL_, delayed);
+      },
+      /may make 1 messages? a day on the paid tier/,
+    ],
+  ],
+  limit_exceeded: [
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Retries': '101' } }), /the retries \(101\).*100/],
+  ],
+  request_too_large: [
+    [(rider) => rider.call('POST', '/v2/topics/t/endpoints', { body: Buffer.alloc(1024 * 1024 + 1) }), /1048576 bytes/],
+  ],
+  unsupported_encoding: [
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Content-Encoding': 'gzip' } }), /^Content-Encoding: /],
+  ],
+  headers_too_large: [
+    [
+      (rider) => exchange(rider.url, `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
+      /over 65536 bytes/,
+    ],
+  ],
+};
+
+/** Not to be had by asking; each is shown elsewhere, or would be a fault. */
+const NOT_PROVOKED: readonly ProblemCode[] = [
+  'share_used', // in ../isolation/
+  'body_in_pieces', // in ../isolation/uploads.test.ts
+  'body_too_slow', // in ../isolation/uploads.test.ts
+  'topic_empty', // a topic goes with its last endpoint
+  'message_held', // takes three crashes
+  'already_retried', // in ../api/dead-letters.test.ts
+  'internal',
+  'overloaded',
+  'store_unavailable',
+  'outcome_unknown', // in ../store/postgres-errors.test.ts and ../cluster/
+  'disk_full', // below
+  'store_gone', // in store-gone.test.ts
+  'request_timeout', // in ../isolation/connections.test.ts
+  'clock_off', // in /readyz only: ../domain/acceptance.test.ts
+  'deliver_only', // in ../cluster/
+  'draining', // in drain.test.ts
+];
+
+const shared = sharedRider({ flags: ['--tiers', '{"paid":{"messagesPerDayMax":1}}'] });
+
+for (const [code, cases] of Object.entries(PROVOKED)) {
+  test(`7 errors: ${code} has its status, { error, code } as JSON, and names what is wrong`, async () => {
+    for (const [provoke, says] of cases) {
+      const answer = await provoke(shared());
+      assert.ok(answer, 'the connection closed without an answer');
+      assert.match(refusal(answer, PROBLEMS[code as ProblemCode][0], code), says);
+    }
+  });
+}
+
+test('7 errors: every code of the catalogue is provoked here or known not to be', () => {
+  assert.deepEqual([...Object.keys(PROVOKED), ...NOT_PROVOKED].sort(), Object.keys(PROBLEMS).sort());
+});
+
+test('7 errors: disk_full is answered with 503 and Retry-After when the disk has less free than it must', async (t) => {
+  if (onlySqlite) return t.skip(onlySqlite);
+  const { bavail, bsize } = statfsSync(tmpdir());
+  if (bavail * bsize >= 1024 ** 4) return t.skip('the disk has more room than can be asked for');
+  const rider = await startRider(t, { flags: ['--min-free-disk-bytes', '1024GiB'] });
+  await rider.quiet();
+  const answer = await rider.enqueue('q', URL_);
+  assert.match(refusal(answer, 503, 'disk_full'), /nothing was accepted/);
+  assert.equal(answer.headers['retry-after'], '1');
+  const ready = await rider.call('GET', '/readyz', { token: null });
+  assert.deepEqual([ready.status, ready.json<{ code: string }>().code], [503, 'disk_full']);
+  assert.equal((await rider.call('GET', '/v2/keys')).status, 200);
+});

@@ -1,0 +1,102 @@
+// The files of the store are removed, replaced or moved away under a running server: what it writes from then on is lost
+// when it ends, so that it accepts nothing more, says so, and goes on with what it has.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { onlySqlite } from '../../support/store-under-test.ts';
+import { waitFor } from '../../support/wait.ts';
+
+const DELAYED = { headers: { 'Service-Delay': '1h' } };
+
+async function readyz(rider: Rider) {
+  const answer = await rider.call('GET', '/readyz', { token: null });
+  return { status: answer.status, code: answer.json<{ code?: string }>().code };
+}
+
+/** Files are looked at outside of the test's time. */
+async function notices(rider: Rider, what: string, isGone: boolean): Promise<void> {
+  await waitFor(what, async () => {
+    await rider.advance(1000);
+    return ((await readyz(rider)).status === 503) === isGone;
+  });
+}
+
+test('a data directory that is moved away: publishing is refused and /readyz says why, deliveries go on; moved back, all is well', {
+  skip: onlySqlite,
+}, async (t) => {
+  const receiver = await startReceiver(t);
+  const data = join(temporaryFolder(t), 'data');
+  const rider = await startRider(t, { data });
+  const messageId = await rider.published(receiver.url, DELAYED);
+  assert.equal((await readyz(rider)).status, 200);
+  renameSync(data, `${data}-elsewhere`);
+  await notices(rider, 'the directory to be missed', true);
+  assert.match(
+    refusal(await rider.publish(receiver.url), 503, 'store_gone'),
+    /removed or replaced.*nothing was accepted/,
+  );
+  refusal(await rider.enqueue('q', receiver.url), 503, 'store_gone');
+  refusal(
+    await rider.call('POST', '/v2/schedules/news', { headers: { 'Service-Cron': '* * * * *' } }),
+    503,
+    'store_gone',
+  );
+  for (const [method, path, json] of [
+    ['POST', '/v2/queues', { queueName: 'q' }],
+    ['POST', '/v2/topics/news/endpoints', { endpoints: [{ url: receiver.url }] }],
+    ['DELETE', `/v2/messages/${messageId}`, undefined],
+  ] as const) {
+    assert.match(
+      refusal(await rider.call(method, path, { body: JSON.stringify(json ?? null) }), 503, 'store_gone'),
+      /nothing was changed/,
+    );
+  }
+  assert.equal((await rider.call('GET', `/v2/messages/${messageId}`)).status, 200, 'reading goes on');
+  assert.deepEqual(await readyz(rider), { status: 503, code: 'store_gone' });
+  assert.match((await rider.call('GET', '/metrics', { token: null })).text, /^postrider_ready 0$/m);
+  await rider.advance(3_600_000);
+  assert.equal((await receiver.received(1)).length, 1, 'what it has is delivered');
+  renameSync(`${data}-elsewhere`, data);
+  await notices(rider, 'the directory to be back', false);
+  await rider.published(receiver.url);
+});
+
+test('each file of the store that is removed or replaced by another is missed', { skip: onlySqlite }, async (t) => {
+  const data = join(temporaryFolder(t), 'data');
+  const rider = await startRider(t, { data });
+  await rider.published('http://127.0.0.1:9/', DELAYED);
+  for (const name of ['postrider.db', 'postrider.db-wal', 'postrider.db-shm', 'postrider.lock']) {
+    const path = join(data, name);
+    renameSync(path, `${path}.old`);
+    await notices(rider, `${name} to be missed`, true);
+    copyFileSync(`${path}.old`, path);
+    await rider.advance(2000);
+    refusal(await rider.publish('http://127.0.0.1:9/'), 503, 'store_gone');
+    rmSync(path);
+    renameSync(`${path}.old`, path);
+    await notices(rider, `${name} to be back`, false);
+  }
+});
+
+test('a database that is written over or emptied in its place is missed, and stays so', {
+  skip: onlySqlite,
+}, async (t) => {
+  for (const isEmptied of [false, true]) {
+    const data = join(temporaryFolder(t), 'data');
+    const rider = await startRider(t, { data });
+    const path = join(data, 'postrider.db');
+    const whole = readFileSync(path);
+    // As a backup says that it keeps no log.
+    if (isEmptied) truncateSync(path, 0);
+    else writeFileSync(path, Buffer.from(whole).fill(1, 18, 20));
+    await notices(rider, 'the change to be noticed', true);
+    refusal(await rider.publish('http://127.0.0.1:9/'), 503, 'store_gone');
+    writeFileSync(path, whole);
+    await rider.advance(2000);
+    assert.deepEqual(await readyz(rider), { status: 503, code: 'store_gone' });
+  }
+});
