@@ -3,7 +3,14 @@
 
 import { canonicalHeaderName } from './headers.ts';
 import type { NewId } from './id.ts';
-import type { Attempt, CallbackTarget, HeaderList, Message, NewMessage } from './message.ts';
+import {
+  type Attempt,
+  type CallbackTarget,
+  type HeaderList,
+  type Message,
+  type NewMessage,
+  NOTHING_ASKED,
+} from './message.ts';
 import { hostOf } from './publish.ts';
 
 /** A dead letter is its message: the id is the same but for the prefix. */
@@ -62,8 +69,7 @@ export function planCallbackMessage(
     retryDelay: target.retryDelay,
     timeoutMs: target.timeoutMs,
     queueName: null,
-    orderKey: null,
-    flow: null,
+    ...NOTHING_ASKED,
     scheduleId: source.scheduleId,
     labels: source.labels,
     // The report has headers and body of the original in it.

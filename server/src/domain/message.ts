@@ -27,8 +27,32 @@ export interface CallbackTarget {
   readonly timeoutMs: number;
 }
 
+/** What a caller asks of a message with a header, kept as it was asked: a publish, its message and its retry have the same. */
+export interface Asked {
+  /** Inside a queue: messages with the same key go one after the other, others beside them. */
+  readonly orderKey: string | null;
+  /** Limits by key, across URLs; never together with a queue. */
+  readonly flow: { readonly key: string; readonly limits: FlowLimits } | null;
+  readonly labels: readonly string[];
+  /** What no read may show; the delivery is not concerned. */
+  readonly redaction: Redaction | null;
+}
+
+/** Of a message that nobody asked anything of. */
+export const NOTHING_ASKED: Asked = { orderKey: null, flow: null, labels: [], redaction: null };
+
+export const ASKED_NAMES = Object.keys(NOTHING_ASKED) as readonly (keyof Asked)[];
+
+/** Only what was asked for. */
+export function asked(all: Asked): Partial<Asked> {
+  const isAsked = (value: Asked[keyof Asked]) => value !== null && !(Array.isArray(value) && value.length === 0);
+  return Object.fromEntries(
+    ASKED_NAMES.map((name) => [name, all[name]] as const).filter(([, value]) => isAsked(value)),
+  );
+}
+
 /** A message as it is accepted: complete, valid, and nothing left to default. */
-export interface NewMessage {
+export interface NewMessage extends Asked {
   readonly id: string;
   readonly accountId: string;
   readonly kind: MessageKind;
@@ -45,14 +69,7 @@ export interface NewMessage {
   readonly retryDelay: string | null;
   readonly timeoutMs: number;
   readonly queueName: string | null;
-  /** Inside a queue: messages with the same key go one after the other, others beside them. */
-  readonly orderKey: string | null;
-  /** Limits by key, across URLs; never together with a queue. */
-  readonly flow: { readonly key: string; readonly limits: FlowLimits } | null;
   readonly scheduleId: string | null;
-  readonly labels: readonly string[];
-  /** What no read may show; the delivery is not concerned. */
-  readonly redaction: Redaction | null;
   /** While another message stands under the same key, this one is not accepted. */
   readonly deduplication: { readonly key: string; readonly expiresAt: number } | null;
   readonly topicName: string | null;

@@ -2,7 +2,7 @@
 // delivery. Knows names and formats; defaults and limits of the tier are publish.ts's.
 
 import { eachMax } from './budgets.ts';
-import { type Descent, NO_DESCENT } from './descent.ts';
+import { type Descent, fewerLeft, NO_DESCENT } from './descent.ts';
 import {
   deliveredHeadersProblem,
   forwardedHeadersProblem,
@@ -10,7 +10,7 @@ import {
   type HeaderLimits,
   isOwned,
 } from './headers.ts';
-import type { HeaderList, NewMessage } from './message.ts';
+import { type HeaderList, type NewMessage, NOTHING_ASKED } from './message.ts';
 import { type Problem, type ProblemCode, problem } from './problem.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
 import { isForQstashClients } from './qstash.ts';
@@ -41,13 +41,29 @@ export interface HeaderRules {
   readonly hopsMax: number;
 }
 
-export interface PublishSettings
-  extends Omit<PublishRequest, 'destination' | 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
+/** What a publish has beside its headers. */
+export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
+  /** What led to the request, if a delivery of ours did. */
+  readonly descent: Descent;
+}
+
+export interface ReadRequest extends PublishRequest {
   /** As it was given; for a schedule only. */
   readonly cron: string | null;
   /** Names of own headers that are no settings, without the prefix. */
   readonly unknownNames: readonly string[];
 }
+
+export type PublishSettings = Omit<ReadRequest, 'destination' | Exclude<keyof Origin, 'descent'>>;
+
+/** For settings by themselves. */
+const NO_ORIGIN: Origin = {
+  queueName: null,
+  body: new Uint8Array(0),
+  callerIp: null,
+  scheduleId: null,
+  descent: NO_DESCENT,
+};
 
 /** Without the prefix, in lower case; a name that ends in "-" stands for a family. These may also come as query parameters. */
 export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
@@ -83,11 +99,20 @@ const VALUE_LENGTH_MAX = eachMax('settingLength');
 const NO_HEADERS: HeaderList = [];
 const NO_NAMES: readonly string[] = [];
 
-/** Own headers it does not know are never forwarded; their names are told. */
 export function parsePublishSettings(
   headers: HeaderList,
   rules: HeaderRules,
 ): PublishSettings | { readonly problem: Problem } {
+  return readRequest(null, headers, NO_ORIGIN, rules);
+}
+
+/** Own headers it does not know are never forwarded; their names are told. */
+export function readRequest<D extends PublishRequest['destination'] | null>(
+  destination: D,
+  headers: HeaderList,
+  origin: Origin,
+  rules: HeaderRules,
+): (Omit<ReadRequest, 'destination'> & { readonly destination: D }) | { readonly problem: Problem } {
   try {
     const reader = new HeaderReader(headers, rules);
     // One after the other as they stand: what is wrong first is what the caller is told.
@@ -95,19 +120,26 @@ export function parsePublishSettings(
     const contentType = reader.contentType();
     const forward = reader.withPassedOn(named.forward);
     reader.requireDeliverable(contentType, forward);
+    // Written out: spread from parts, it would cost several times as much.
     return {
+      destination,
+      queueName: origin.queueName,
       contentType,
       settings: forward === named.forward ? named : { ...named, forward },
       notBefore: reader.own('Not-Before', parseTime),
       callback: reader.callback('Callback'),
       failureCallback: reader.callback('Failure-Callback'),
-      labels: reader.own('Label', parseLabelList) ?? NO_NAMES,
+      labels: reader.own('Label', parseLabelList) ?? NOTHING_ASKED.labels,
       flow: reader.flow(),
       orderKey: reader.own('Order-Key', parseOrderKey),
       deduplication: reader.deduplication(),
       redaction: reader.own('Redact-Fields', parseRedactFields),
-      hops: reader.hops(),
-      descendantsLeft: reader.descendantsLeft(),
+      body: origin.body,
+      callerIp: origin.callerIp,
+      // What a request brings of its own can only lower what led to it.
+      hops: Math.max(reader.hops(), origin.descent.hops),
+      descendantsLeft: fewerLeft(reader.descendantsLeft(), origin.descent.left),
+      scheduleId: origin.scheduleId,
       cron: reader.own('Cron', asText),
       unknownNames: reader.unknownNames(),
     };

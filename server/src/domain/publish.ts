@@ -6,9 +6,9 @@ import { parseTargetUrl, type TargetUrl } from './destination.ts';
 import { formatDurationMs } from './duration.ts';
 import { deliveredHeaders } from './headers.ts';
 import type { NewId } from './id.ts';
-import type { CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
+import type { Asked, CallbackTarget, HeaderList, Method, NewMessage } from './message.ts';
 import { problem } from './problem.ts';
-import type { Redaction, Sha256 } from './redact.ts';
+import type { Sha256 } from './redact.ts';
 import { type Tier, UNLIMITED_MAX } from './tier.ts';
 import type { Topic } from './topic.ts';
 
@@ -27,7 +27,7 @@ export interface CallbackRequest {
   readonly settings: DeliverySettings;
 }
 
-export interface PublishRequest {
+export interface PublishRequest extends Asked {
   readonly destination:
     | { readonly kind: 'url'; readonly target: TargetUrl }
     | { readonly kind: 'topic'; readonly topic: Topic };
@@ -38,11 +38,7 @@ export interface PublishRequest {
   readonly notBefore: number | null;
   readonly callback: CallbackRequest | null;
   readonly failureCallback: CallbackRequest | null;
-  readonly labels: readonly string[];
-  readonly flow: NewMessage['flow'];
-  readonly orderKey: string | null;
   readonly deduplication: { readonly id: string } | 'byContent' | null;
-  readonly redaction: Redaction | null;
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly hops: number;

@@ -4,6 +4,7 @@
 import { showAmount } from './budget.ts';
 import { eachMax } from './budgets.ts';
 import { deliveredHeaders, headerBytes } from './headers.ts';
+import { ASKED_NAMES } from './message.ts';
 import { type Problem, problem } from './problem.ts';
 import { type CallbackRequest, messageCount, type PublishRequest } from './publish.ts';
 
@@ -54,15 +55,23 @@ export function requestSizeProblem(
 
 /** What every message of it stores beside the body, as far as a caller can make it long. */
 function besideBody(request: PublishRequest): number {
-  const { contentType, settings, labels, callback, failureCallback, redaction, flow, orderKey } = request;
+  const { contentType, settings, callback, failureCallback } = request;
   let bytes =
     headerBytes(deliveredHeaders(contentType, settings.forward)) +
     callbackBytes(callback) +
     callbackBytes(failureCallback);
-  bytes += (settings.retryDelay?.length ?? 0) + (flow?.key.length ?? 0) + (orderKey?.length ?? 0);
-  for (const label of labels) bytes += label.length;
-  for (const name of redaction?.headers ?? []) bytes += name.length;
+  bytes += settings.retryDelay?.length ?? 0;
+  for (const name of ASKED_NAMES) bytes += textLength(request[name]);
   return bytes;
+}
+
+/** Of all texts in it, at any depth. */
+function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  let length = 0;
+  for (const inner of Object.values(value)) length += textLength(inner);
+  return length;
 }
 
 function callbackBytes(callback: CallbackRequest | null): number {

@@ -1,14 +1,14 @@
 // Sending a dead letter again: a new message with everything of the old one, linked to it, due at once.
 
 import type { NewId } from './id.ts';
-import type { HeaderList, Message, NewMessage } from './message.ts';
+import { asked, type HeaderList, type Message, type NewMessage, NOTHING_ASKED } from './message.ts';
 import type { PublishSettings } from './publish-settings.ts';
 import { widened } from './redact.ts';
 
 /** `hops`: how often what led to the retry has passed through this service. */
 export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 0): NewMessage {
   const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay, timeoutMs } = dead;
-  const { queueName, orderKey, flow, scheduleId, labels, redaction, topicName, endpointName } = dead;
+  const { queueName, scheduleId, topicName, endpointName } = dead;
   const { callback, failureCallback, callerIp, descendantsLeft } = dead;
   return {
     id: newId('msg'),
@@ -23,11 +23,9 @@ export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 
     retryDelay,
     timeoutMs,
     queueName,
-    orderKey,
-    flow,
+    ...NOTHING_ASKED,
+    ...asked(dead),
     scheduleId,
-    labels,
-    redaction,
     deduplication: null,
     topicName,
     endpointName,
@@ -58,9 +56,7 @@ export function withChanges(again: NewMessage, planned: NewMessage, given: Publi
     ...(settings.timeoutMs !== null && { timeoutMs: planned.timeoutMs }),
     ...(given.callback && { callback: planned.callback }),
     ...(given.failureCallback && { failureCallback: planned.failureCallback }),
-    ...(given.flow && { flow: planned.flow }),
-    ...(given.orderKey !== null && { orderKey: planned.orderKey }),
-    ...(given.labels.length > 0 && { labels: planned.labels }),
+    ...asked(given),
     // Whoever asked for it to be hidden has not been asked again.
     redaction: widened(again.redaction, planned.redaction),
     ...(given.deduplication && { deduplication: planned.deduplication }),

@@ -7,17 +7,11 @@ import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
 import { misspeltProblem, misspeltSettings, misspeltWarning } from '../domain/misspelt-settings.ts';
 import type { Problem } from '../domain/problem.ts';
-import { type HeaderRules, KNOWN_SETTINGS } from '../domain/publish-settings.ts';
+import { type HeaderRules, KNOWN_SETTINGS, type ReadRequest } from '../domain/publish-settings.ts';
 import { isForQstashClients } from '../domain/qstash.ts';
 import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
-import {
-  type NamedTopics,
-  type Publication,
-  type Publications,
-  type ReadPublication,
-  withDefaults,
-} from '../publish/publications.ts';
+import { type NamedTopics, type Publication, type Publications, withDefaults } from '../publish/publications.ts';
 import type { Principal } from '../store/account-store.ts';
 import type { DeliveryStore } from '../store/delivery-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
@@ -183,7 +177,7 @@ export class PublishLane {
     const descent = descentOf(request, this.#options.rules);
     const topics: NamedTopics = new Map();
     const pieces = new ShortPieces(world.clock);
-    const drafts: (ReadPublication | ApiError)[] = [];
+    const drafts: (ReadRequest | ApiError)[] = [];
     for (const element of elements) {
       if (element instanceof ApiError) {
         drafts.push(element);
@@ -198,7 +192,7 @@ export class PublishLane {
       );
       const draft = reading instanceof Promise ? await reading : reading;
       const wrong = 'problem' in draft ? draft : this.#misspelt(draft);
-      drafts.push(wrong ? apiError(wrong) : (draft as ReadPublication));
+      drafts.push(wrong ? apiError(wrong) : (draft as ReadRequest));
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
     // Counted before any message is made: elements times endpoints is what a request could make at most.
@@ -219,7 +213,7 @@ export class PublishLane {
     return { slots, unknownNames: good.find(({ unknownNames }) => unknownNames.length > 0)?.unknownNames ?? [] };
   }
 
-  #misspelt({ unknownNames }: ReadPublication): { readonly problem: Problem } | null {
+  #misspelt({ unknownNames }: ReadRequest): { readonly problem: Problem } | null {
     const { strictSettings, headerPrefix } = this.#options;
     return strictSettings ? misspeltProblem(unknownNames, headerPrefix) : null;
   }

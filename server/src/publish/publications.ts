@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Account } from '../domain/account.ts';
-import { type Descent, fewerLeft, shareOut } from '../domain/descent.ts';
+import { fewerLeft, shareOut } from '../domain/descent.ts';
 import { parseDestination } from '../domain/destination.ts';
 import type { NewId } from '../domain/id.ts';
 import type { HeaderList, NewMessage } from '../domain/message.ts';
@@ -12,8 +12,9 @@ import { makeMessages, messageCount, type PlanTime, type PublishRequest, request
 import {
   cronProblem,
   type HeaderRules,
-  type PublishSettings,
-  parsePublishSettings,
+  type Origin,
+  type ReadRequest,
+  readRequest,
 } from '../domain/publish-settings.ts';
 import { type RequestSizeLimits, requestSizeProblem } from '../domain/request-size.ts';
 import type { Tiers } from '../domain/tier.ts';
@@ -21,22 +22,13 @@ import type { Topic } from '../domain/topic.ts';
 import type { ResourceStore } from '../store/resource-store.ts';
 import type { Clock, World } from '../world.ts';
 
-export interface Publication {
+export interface Publication extends Origin {
   readonly destination: string;
-  readonly queueName: string | null;
   readonly headers: HeaderList;
-  readonly body: Uint8Array;
-  readonly callerIp: string | null;
-  readonly scheduleId: string | null;
-  /** What led to the request, if a delivery of ours did. */
-  readonly descent: Descent;
 }
 
 /** What was read of a publication: all that its messages will have in common, or why there will be none. */
-export type Draft = ReadPublication | { readonly problem: Problem };
-
-/** With the names of own headers that are no settings. */
-export type ReadPublication = PublishRequest & Pick<PublishSettings, 'unknownNames'>;
+export type Draft = ReadRequest | { readonly problem: Problem };
 
 export type Planned =
   | { readonly messages: readonly NewMessage[]; readonly unknownNames: readonly string[] }
@@ -139,34 +131,10 @@ export class Publications {
     account: Publisher,
   ): Draft {
     const { world, tiers, rules } = this.#options;
-    const settings = parsePublishSettings(headers, rules);
-    if ('problem' in settings) return settings;
-    const { queueName, body, callerIp, scheduleId } = publication;
-    const misplaced = scheduleId === null ? cronProblem(settings, rules) : null;
+    const draft = readRequest(destination, headers, publication, rules);
+    if ('problem' in draft) return draft;
+    const misplaced = publication.scheduleId === null ? cronProblem(draft, rules) : null;
     if (misplaced) return misplaced;
-    const { descent } = publication;
-    // Written out: spread from parts, it would cost several times as much.
-    const draft: ReadPublication = {
-      destination,
-      queueName,
-      contentType: settings.contentType,
-      settings: settings.settings,
-      notBefore: settings.notBefore,
-      callback: settings.callback,
-      failureCallback: settings.failureCallback,
-      labels: settings.labels,
-      flow: settings.flow,
-      orderKey: settings.orderKey,
-      deduplication: settings.deduplication,
-      redaction: settings.redaction,
-      body,
-      callerIp,
-      // What a request brings of its own can only lower what led to it.
-      hops: Math.max(settings.hops, descent.hops),
-      descendantsLeft: fewerLeft(settings.descendantsLeft, descent.left),
-      scheduleId,
-      unknownNames: settings.unknownNames,
-    };
     return requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock)) ?? draft;
   }
 }

@@ -2,7 +2,14 @@
 // test asks.
 
 import { idMaker } from '../../src/domain/id.ts';
-import type { CallbackTarget, Claim, NewMessage, Outcome, Settlement } from '../../src/domain/message.ts';
+import {
+  type CallbackTarget,
+  type Claim,
+  type NewMessage,
+  NOTHING_ASKED,
+  type Outcome,
+  type Settlement,
+} from '../../src/domain/message.ts';
 import { decideSettlement } from '../../src/domain/settle.ts';
 import type { ClaimLimits } from '../../src/domain/slots.ts';
 import { seededRandom } from '../support/manual-clock.ts';
@@ -39,11 +46,8 @@ export function message(some: Partial<NewMessage> = {}): NewMessage {
     retryDelay: null,
     timeoutMs: 30_000,
     queueName: null,
-    orderKey: null,
-    flow: null,
+    ...NOTHING_ASKED,
     scheduleId: null,
-    labels: [],
-    redaction: null,
     deduplication: null,
     topicName: null,
     endpointName: null,

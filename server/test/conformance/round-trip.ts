@@ -5,6 +5,7 @@ import { describe } from 'node:test';
 import fc from 'fast-check';
 import type { Attempt, CallbackTarget, HeaderList, NewMessage, Outcome } from '../../src/domain/message.ts';
 import { METHODS } from '../../src/domain/message.ts';
+import { anyMessageFields } from '../support/any-message.ts';
 import { ACCOUNT, KEYS, limits, message, NOW, OK, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 
@@ -37,38 +38,37 @@ const callback: fc.Arbitrary<CallbackTarget> = record({
   timeoutMs: count,
 });
 
-const newMessage: fc.Arbitrary<NewMessage> = record({
-  id: fc.constant(''), // given anew in every run: shrinking repeats the same ids
-  accountId: fc.constantFrom(ACCOUNT, 'acc_Ünïcode 🐎'),
-  kind: fc.constantFrom('publish', 'schedule', 'callback', 'failureCallback'),
-  url: text,
-  host: fc.stringMatching(/^[a-z0-9.-]{1,20}:[0-9]{1,5}$/),
-  method,
-  headers,
-  body: bytes,
-  retriesMax: count,
-  retryDelay: fc.option(text),
-  timeoutMs: count,
-  queueName: fc.option(name),
-  orderKey: fc.constant(null),
-  flow: fc.constant(null),
-  scheduleId: fc.option(name),
-  labels: fc.uniqueArray(name, { maxLength: 3 }),
-  redaction: fc.option(
-    record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(name, { maxLength: 2 }) }),
+const newMessage: fc.Arbitrary<NewMessage> = record(
+  anyMessageFields(
+    {
+      text,
+      integer: count,
+      bigint: instant,
+      headers,
+      bytes,
+      texts: fc.uniqueArray(name, { maxLength: 3 }),
+    },
+    {
+      id: fc.constant(''), // given anew in every run: shrinking repeats the same ids
+      accountId: fc.constantFrom(ACCOUNT, 'acc_Ünïcode 🐎'),
+      kind: fc.constantFrom('publish', 'schedule', 'callback', 'failureCallback'),
+      host: fc.stringMatching(/^[a-z0-9.-]{1,20}:[0-9]{1,5}$/),
+      method,
+      timeoutMs: count,
+      queueName: fc.option(name),
+      orderKey: fc.constant(null),
+      flow: fc.constant(null),
+      scheduleId: fc.option(name),
+      redaction: fc.option(
+        record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(name, { maxLength: 2 }) }),
+      ),
+      deduplication: fc.constant(null),
+      topicName: fc.option(name),
+      callback: fc.option(callback),
+      failureCallback: fc.option(callback),
+    },
   ),
-  deduplication: fc.constant(null),
-  topicName: fc.option(name),
-  endpointName: fc.option(text),
-  callback: fc.option(callback),
-  failureCallback: fc.option(callback),
-  sourceMessageId: fc.option(text),
-  callerIp: fc.option(text),
-  hops: count,
-  descendantsLeft: count,
-  createdAt: instant,
-  dueAt: instant,
-});
+);
 
 const attempt: fc.Arbitrary<Omit<Attempt, 'number'>> = record({
   startedAt: instant,

@@ -2,7 +2,7 @@
 // now. Told to use `NORMAL`, it acknowledges what is not flushed: the power-loss test must notice.
 
 import { statSync } from 'node:fs';
-import type { NewMessage } from '../../src/domain/message.ts';
+import { type NewMessage, NOTHING_ASKED } from '../../src/domain/message.ts';
 import { openDirectory } from '../../src/store/sqlite/open.ts';
 import { createVerbs, runBatch } from '../../src/store/sqlite/verbs.ts';
 
@@ -33,11 +33,8 @@ function newMessage(id: string): NewMessage {
     retryDelay: null,
     timeoutMs: 1000,
     queueName: null,
-    orderKey: null,
-    flow: null,
+    ...NOTHING_ASKED,
     scheduleId: null,
-    labels: [],
-    redaction: null,
     deduplication: null,
     topicName: null,
     endpointName: null,

@@ -2,7 +2,14 @@
 
 import { parseTargetUrl } from '../../src/domain/destination.ts';
 import type { NewId } from '../../src/domain/id.ts';
-import type { Claim, HeaderList, Message, NewMessage, Outcome } from '../../src/domain/message.ts';
+import {
+  type Claim,
+  type HeaderList,
+  type Message,
+  type NewMessage,
+  NOTHING_ASKED,
+  type Outcome,
+} from '../../src/domain/message.ts';
 import type {
   CallbackRequest,
   DeliverySettings,
@@ -59,11 +66,8 @@ export function request(said: Partial<PublishRequest> = {}): PublishRequest {
     notBefore: null,
     callback: null,
     failureCallback: null,
-    labels: [],
-    flow: null,
-    orderKey: null,
+    ...NOTHING_ASKED,
     deduplication: null,
-    redaction: null,
     scheduleId: null,
     body: new TextEncoder().encode('hello'),
     callerIp: null,

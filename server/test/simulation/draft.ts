@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { parseTargetUrl, type TargetUrl } from '../../src/domain/destination.ts';
-import type { HeaderList } from '../../src/domain/message.ts';
+import { type HeaderList, NOTHING_ASKED } from '../../src/domain/message.ts';
 import type { CallbackRequest, DeliverySettings, PublishRequest } from '../../src/domain/publish.ts';
 import type { TierName } from '../../src/domain/tier.ts';
 import type { ExpectedMessage } from '../checker/history.ts';
@@ -92,11 +92,8 @@ export class Drafter {
         notBefore,
         callback,
         failureCallback,
-        labels: [],
-        flow: null,
-        orderKey: null,
+        ...NOTHING_ASKED,
         deduplication: null,
-        redaction: null,
         scheduleId: null,
         body,
         callerIp: '192.0.2.1',

@@ -10,6 +10,7 @@ import type { SettleReply } from '../../src/store/sqlite/settle.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
 import { packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
 import type { Heir } from '../../src/store/succession.ts';
+import { anyMessageFields } from '../support/any-message.ts';
 
 const text = fc.string({ unit: 'grapheme' });
 const textOrNull = fc.option(text);
@@ -36,38 +37,22 @@ const target: fc.Arbitrary<CallbackTarget> = fc.record({
 
 const limits = fc.record({ parallelism: fc.option(whole), rate: fc.option(whole), periodMs: whole });
 
-const newMessage: fc.Arbitrary<NewMessage> = fc.record({
-  id: text,
-  accountId: text,
-  kind: fc.constantFrom('publish' as const, 'schedule' as const, 'callback' as const, 'failureCallback' as const),
-  url: text,
-  host: text,
-  method: fc.constantFrom('GET' as const, 'POST' as const, 'PUT' as const, 'PATCH' as const, 'DELETE' as const),
-  headers,
-  body,
-  retriesMax: whole,
-  retryDelay: textOrNull,
-  timeoutMs: whole,
-  queueName: textOrNull,
-  orderKey: textOrNull,
-  flow: fc.option(fc.record({ key: text, limits })),
-  scheduleId: textOrNull,
-  labels: fc.array(text, { maxLength: 3 }),
-  redaction: fc.option(
-    fc.record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(text, { maxLength: 2 }) }),
+const newMessage: fc.Arbitrary<NewMessage> = fc.record(
+  anyMessageFields(
+    { text, integer: whole, bigint: time, headers, bytes: body, texts: fc.array(text, { maxLength: 3 }) },
+    {
+      kind: fc.constantFrom('publish' as const, 'schedule' as const, 'callback' as const, 'failureCallback' as const),
+      method: fc.constantFrom('GET' as const, 'POST' as const, 'PUT' as const, 'PATCH' as const, 'DELETE' as const),
+      flow: fc.option(fc.record({ key: text, limits })),
+      redaction: fc.option(
+        fc.record({ body: fc.boolean(), allHeaders: fc.boolean(), headers: fc.array(text, { maxLength: 2 }) }),
+      ),
+      deduplication: fc.option(fc.record({ key: text, expiresAt: time })),
+      callback: fc.option(target),
+      failureCallback: fc.option(target),
+    },
   ),
-  deduplication: fc.option(fc.record({ key: text, expiresAt: time })),
-  topicName: textOrNull,
-  endpointName: textOrNull,
-  callback: fc.option(target),
-  failureCallback: fc.option(target),
-  sourceMessageId: textOrNull,
-  callerIp: textOrNull,
-  hops: whole,
-  descendantsLeft: whole,
-  createdAt: time,
-  dueAt: time,
-});
+);
 
 const attempt: fc.Arbitrary<Attempt> = fc.record({
   number: whole,
