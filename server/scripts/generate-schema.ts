@@ -1,10 +1,11 @@
 // Writes store/<adapter>/schema.sql: the schema that the migrations add up to, for people to read and for reviews to see
-// what a migration changes. `generate-schema.ts` writes them, `generate-schema.ts --check` only says if one is stale.
+// what a migration changes; before that, the migrations of new fields of a message. `--check` only says what is stale.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openDatabase } from '../src/store/sqlite/open.ts';
 import { withClient } from '../test/postgres/databases.ts';
 import { sharedServer, startTestServer } from '../test/postgres/server.ts';
+import { writeMissingMigrations } from './message-migrations.ts';
 import { renderPostgresSchema } from './postgres-schema.ts';
 
 /** What schema.sql must say: every table, index and trigger of a fresh database, in the order they were made. */
@@ -42,6 +43,7 @@ export async function renderMigratedPostgres(server = sharedServer()): Promise<s
 }
 
 async function main(isCheck: boolean): Promise<number> {
+  if (!isCheck) for (const path of writeMissingMigrations()) console.log(`wrote ${path}`);
   const server = await startTestServer();
   const files = [
     { path: 'server/src/store/sqlite/schema.sql', text: renderSchema() },

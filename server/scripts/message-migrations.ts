@@ -1,0 +1,56 @@
+// Compares the table of a message's fields with the schema of each store, and writes the migration that adds the columns it
+// names and a store does not have. Only for columns that may be null; what else is to happen is written by hand.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Column, MESSAGE_COLUMNS } from '../src/store/message-fields.ts';
+import { columnType as postgresType } from '../src/store/postgres/column-type.ts';
+import { columnType as sqliteType } from '../src/store/sqlite/column-type.ts';
+
+const STORES = {
+  sqlite: (kind: Column['kind']) => sqliteType(kind),
+  // As in all columns of text: compared by their bytes.
+  postgres: (kind: Column['kind']) => (postgresType(kind) === 'text' ? 'text COLLATE "C"' : postgresType(kind)),
+};
+export type StoreName = keyof typeof STORES;
+export const STORE_NAMES = Object.keys(STORES) as StoreName[];
+
+const folderOf = (store: StoreName) => join(import.meta.dirname, '..', 'src', 'store', store);
+
+/** Each column that schema.sql shows: its name, its type, and whether it may be null. */
+export function columnsInSchema(store: StoreName): string[] {
+  const schema = readFileSync(join(folderOf(store), 'schema.sql'), 'utf8');
+  const table = /CREATE TABLE messages \((.*?)\n\)/s.exec(schema)![1]!.replaceAll(/ *--.*/g, '');
+  // Columns that were added later stand behind each other in one line.
+  const parts = table.split(/,\s+(?=[a-z_]+ +[A-Za-z]+|CHECK|CONSTRAINT)/).map((part) => part.trim());
+  return parts
+    .filter((part) => !/^(?:CHECK|CONSTRAINT)\b/.test(part))
+    .map((part) => {
+      const [, name, type] = /^(\w+) +(\w+(?: COLLATE "C")?)/.exec(part)!;
+      return `${name} ${type}${/NOT NULL|PRIMARY KEY/.test(part) ? '' : ' or null'}`;
+    });
+}
+
+/** The same, as the fields want it. */
+export function columnsOfFields(store: StoreName): string[] {
+  return MESSAGE_COLUMNS.map(
+    ({ name, kind, isNullable }) => `${name} ${STORES[store](kind)}${isNullable ? ' or null' : ''}`,
+  );
+}
+
+/** Returns the paths of the migrations that it wrote. */
+export function writeMissingMigrations(): string[] {
+  return STORE_NAMES.flatMap((store) => {
+    const there = new Set(columnsInSchema(store).map((column) => column.split(' ')[0]));
+    const missing = MESSAGE_COLUMNS.filter(({ name }) => !there.has(name));
+    if (missing.length === 0) return [];
+    const required = missing.find(({ isNullable }) => !isNullable);
+    if (required) throw new Error(`${required.name} may not be null: write its migration by hand, with a default`);
+    const folder = join(folderOf(store), 'migrations');
+    const version = String(readdirSync(folder).length + 1).padStart(4, '0');
+    const path = join(folder, `${version}-message-${missing[0]!.name.replaceAll('_', '-')}.sql`);
+    const lines = missing.map(({ name, kind }) => `ALTER TABLE messages ADD COLUMN ${name} ${STORES[store](kind)};\n`);
+    writeFileSync(path, lines.join(''));
+    return [path];
+  });
+}
