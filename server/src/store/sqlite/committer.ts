@@ -2,15 +2,12 @@
 // fsync, and answers each when its batch is on disk. What can wait does so for a moment, until something comes that
 // cannot.
 
-import { eachMax } from '../../domain/budgets.ts';
-import type { NewMessage } from '../../domain/message.ts';
-import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
 import type { Clock } from '../../world.ts';
 import { waitingBytes } from '../inbox.ts';
 import { StoreUnavailable } from '../store.ts';
 import type { AcceptCommand } from './accept.ts';
 import type { Executor } from './executor.ts';
-import type { Command, FailedReply, Reply, Verbs } from './verbs.ts';
+import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 
 /** How long what can wait is kept back, if nothing else is asked meanwhile. */
 const LINGER_MS = 5;
@@ -30,9 +27,6 @@ const SMALL_BYTES_MAX = 256 * 1024;
  * for one piece of it. The first call goes whole.
  */
 const PIECE_MESSAGES_MAX = 1000;
-/** Of a flow key, what it has let through is judged again. */
-const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
-
 interface Waiting {
   readonly command: Command;
   readonly resolve: (value: unknown) => void;
@@ -60,14 +54,14 @@ export class Committer {
     this.#timers = timers;
   }
 
-  call<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
+  call<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const answer = this.#add(verb, args);
     this.#hurry();
     return answer;
   }
 
   /** For what can wait: it shares the flush of what is asked next, or gets one of its own after a moment. */
-  callSometime<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
+  callSometime<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const answer = this.#add(verb, args);
     if (!this.#running) this.#linger();
     return answer;
@@ -81,7 +75,7 @@ export class Committer {
     await this.#executor.close();
   }
 
-  #add<V extends keyof Verbs>(verb: V, args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
+  #add<V extends VerbName>(verb: V, args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new StoreUnavailable('unavailable', this.#closed.message));
       this.#waiting.push({ command: { verb, args }, resolve: resolve as (value: unknown) => void, reject });
@@ -128,8 +122,9 @@ export class Committer {
     const behind = new Set<string>();
     const changed = new Map<string, number>();
     return waiting.filter((each, index) => {
-      const change = changeOf(each.command);
-      if (change !== null) {
+      const { verb, args } = each.command;
+      const change = marksOf(verb).changes?.(...args);
+      if (change) {
         const before = changed.get(change.accountId) ?? 0;
         // What does not fit keeps all that the account changes later behind it.
         const fits = before === 0 || before + change.messages <= PIECE_MESSAGES_MAX;
@@ -157,27 +152,6 @@ export class Committer {
     }
     this.#waiting = [];
     this.#onBroken(error);
-  }
-}
-
-/** How many messages a call of a person may change, and whose. Null for what changes none, or is the engine's own. */
-function changeOf({ verb, args }: Command): { readonly accountId: string; readonly messages: number } | null {
-  switch (verb) {
-    case 'cancel':
-    case 'deleteDeadLetters':
-      return { accountId: args[0] as string, messages: (args[1] as readonly string[]).length };
-    case 'retryDeadLetters': {
-      const retries = args[0] as readonly { readonly message: NewMessage }[];
-      return { accountId: retries[0]?.message.accountId ?? '', messages: retries.length };
-    }
-    case 'saveQueue':
-      return { accountId: args[0] as string, messages: QUEUE_PARALLELISM_MAX / 2 };
-    case 'pauseFlowKey':
-    case 'pinFlowKey':
-    case 'resetFlowRate':
-      return { accountId: args[0] as string, messages: FLOW_KEY_MESSAGES };
-    default:
-      return null;
   }
 }
 

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { openBeside } from './open.ts';
 import type { Packed } from './packing.ts';
 import type { StartCheck } from './start-check.ts';
-import { type Command, createVerbs, failedReply, type Reply, runBatch } from './verbs.ts';
+import { type Command, createVerbs, failedReply, marksOf, type Reply, runBatch } from './verbs.ts';
 import { notCrossing, packCommands, unpackReplies } from './wire.ts';
 
 export interface Executor {
@@ -151,24 +151,6 @@ function send(
   }
 }
 
-/** After one of these there may be something to claim that was not there before. */
-const VERBS_MAKING_WORK: ReadonlySet<Command['verb']> = new Set([
-  'accept',
-  'settle',
-  'release',
-  'cancel',
-  'deliverNow',
-  'releaseHeld',
-  'retryDeadLetters',
-  'saveQueue',
-  'pauseFlowKey',
-  'pinFlowKey',
-  'resetFlowRate',
-  'saveSchedule',
-  'setScheduleNext',
-  'fireSchedules',
-]);
-
 /** The stores that share an executor: each plans by what it knows to be due, so it must hear of what others write. */
 class Neighbours {
   readonly #listeners = new Map<string, (hasCancelled: boolean) => void>();
@@ -178,8 +160,10 @@ class Neighbours {
   }
 
   tell(commands: readonly Command[], from: string): void {
-    if (!commands.some(({ verb }) => VERBS_MAKING_WORK.has(verb))) return;
-    const hasCancelled = commands.some(({ verb }) => verb === 'cancel');
+    if (this.#listeners.size === 1 && this.#listeners.has(from)) return;
+    const marks = commands.map(({ verb }) => marksOf(verb));
+    if (!marks.some(({ makesWorkAt, schedulesAt }) => makesWorkAt || schedulesAt)) return;
+    const hasCancelled = marks.some(({ cancels }) => cancels);
     for (const [node, listener] of this.#listeners) if (node !== from) listener(hasCancelled);
   }
 }

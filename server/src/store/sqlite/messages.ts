@@ -180,3 +180,12 @@ export function deleteMessage(database: Database, seq: number): void {
   database.run('DELETE FROM messages WHERE seq = ?', seq);
   if (bodyId !== null) deleteUnusedBody(database, bodyId);
 }
+
+export function deleteDeduplication(database: Database, now: number, limit: number): number {
+  return database.run(
+    `DELETE FROM deduplication WHERE (account_id, key) IN
+       (SELECT account_id, key FROM deduplication WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+    now,
+    limit,
+  );
+}

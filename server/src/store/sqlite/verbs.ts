@@ -1,164 +1,55 @@
-// The store's verbs as plain functions over one connection, and the transaction that many of them share. Runs
-// wherever the connection lives: on the writer's thread, or in the caller's for the simulation.
+// The verbs of the store over one connection, and the transaction that many of them share. Runs wherever the connection lives: on
+// the thread of the writer or of the reader, or in the caller's for the simulation.
 
-import type { Claim, Settlement } from '../../domain/message.ts';
-import type { TierName } from '../../domain/tier.ts';
-import type { ListPart } from '../list-piece.ts';
-import type { Estate } from '../succession.ts';
-import { type AcceptCommand, accept } from './accept.ts';
-import * as accounts from './accounts.ts';
-import { ActivityCounts, activity, foldActivity } from './activity.ts';
-import { claimAlone, recovery, releaseHeld } from './alone.ts';
+import { ACCOUNT_VERBS } from './account-verbs.ts';
+import { AccountsAtClaim } from './accounts.ts';
+import { ActivityCounts } from './activity.ts';
 import type { Books } from './books.ts';
-import { cancel, cancelHolders, cancelledClaims } from './cancel.ts';
-import { type ClaimCommand, Claimer, leasesOf, orphanedClaims, release } from './claim.ts';
+import { Claimer } from './claim.ts';
 import type { Database } from './database.ts';
-import * as deadLetters from './dead-letters.ts';
+import { DELIVERY_VERBS } from './delivery-verbs.ts';
 import { brokenText, SQLITE, sqliteCode } from './errors.ts';
-import * as events from './events.ts';
-import * as flowKeys from './flow-key-verbs.ts';
-import * as jobs from './jobs.ts';
-import { deleteJournal, Journal } from './journal.ts';
-import * as messages from './messages.ts';
-import * as queues from './queues.ts';
+import { Journal } from './journal.ts';
+import { MESSAGE_VERBS } from './message-verbs.ts';
+import { RESOURCE_VERBS } from './resource-verbs.ts';
 import { SaidLimits } from './said-limits.ts';
-import * as schedules from './schedules.ts';
-import * as search from './search.ts';
-import * as sessions from './sessions.ts';
-import { deliverNow, settle } from './settle.ts';
-import * as statistics from './statistics.ts';
-import * as time from './time.ts';
-import * as topics from './topics.ts';
 import { Usage } from './usage.ts';
-import { whyFacts } from './why.ts';
+import type { Desk, Marks } from './verb.ts';
 
-type Rest<F> = F extends (database: Database, ...rest: infer R) => infer T ? (...rest: R) => T : never;
-type RestOfWriting<F> = F extends (database: Database, books: Books, ...rest: infer R) => infer T
-  ? (...rest: R) => T
-  : never;
+const VERBS = { ...DELIVERY_VERBS, ...MESSAGE_VERBS, ...RESOURCE_VERBS, ...ACCOUNT_VERBS };
 
-export function createVerbs(database: Database) {
+export type VerbName = keyof typeof VERBS;
+
+/** Over a connection. */
+export type Verbs = {
+  readonly [V in VerbName]: (typeof VERBS)[V] extends { readonly run: (desk: Desk, ...args: infer A) => infer R }
+    ? (...args: A) => R
+    : never;
+};
+
+export function createVerbs(database: Database): Verbs {
   const books: Books = {
     journal: new Journal(database),
     usage: new Usage(database),
     activity: new ActivityCounts(database),
-    accountsAtClaim: new accounts.AccountsAtClaim(database),
+    accountsAtClaim: new AccountsAtClaim(database),
     saidLimits: new SaidLimits(database),
   };
-  const claimer = new Claimer(database, books);
-  const on = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
-    ((...rest: never[]) => verb(database, ...rest)) as unknown as Rest<F>;
-  const writing = <F extends (database: Database, books: Books, ...rest: never[]) => unknown>(verb: F) =>
-    ((...rest: never[]) => verb(database, books, ...rest)) as unknown as RestOfWriting<F>;
-  const onFlowKeys = <F extends (database: Database, ...rest: never[]) => unknown>(verb: F) =>
-    ((...rest: never[]) => {
-      books.saidLimits.apply();
-      return verb(database, ...rest);
-    }) as unknown as Rest<F>;
-  return {
-    accept: (command: AcceptCommand) => accept(database, books, command),
-    claim: (command: ClaimCommand) => claimer.claim(command),
-    settle: (settlements: readonly Settlement[], now: number, estate: Estate | null) =>
-      settle(database, books, settlements, now, estate),
-    release: writing(release),
-    heartbeat: on(time.heartbeat),
-    storedTime: on(time.storedTime),
-    scheduleTimes: on(time.scheduleTimes),
-    moveSchedules: on(time.moveSchedules),
-    orphanedClaims: (node: string, aliveAt: number): Claim[] => orphanedClaims(database, node, aliveAt),
-    leasesOf: on(leasesOf),
-    claimAlone: writing(claimAlone),
-    recovery: on(recovery),
-    releaseHeld: writing(releaseHeld),
-    cancel: writing(cancel),
-    cancelledClaims: on(cancelledClaims),
-    cancelHolders: on(cancelHolders),
-    deliverNow: on(deliverNow),
-    getMessage: on(messages.getMessage),
-    messageStates: on(messages.messageStates),
-    whyFacts: on(whyFacts),
-    searchMessages: on(search.searchMessages),
-    countPiece: on(search.countPiece),
-    listEvents: on(events.listEvents),
-    journalEnd: on(events.journalEnd),
-    deleteExpired: on(messages.deleteExpired),
-    deleteJournal: on(deleteJournal),
-    deleteDeduplication: (now: number, limit: number): number =>
-      database.run(
-        `DELETE FROM deduplication WHERE (account_id, key) IN
-           (SELECT account_id, key FROM deduplication WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
-        now,
-        limit,
-      ),
-    counts: on(messages.countMessages),
-    standing: on(statistics.standing),
-    activity: on(activity),
-    foldActivity: on(foldActivity),
-    failureGroups: on(statistics.failureGroups),
-    deleteDeadLetters: on(deadLetters.deleteDeadLetters),
-    retryDeadLetters: writing(deadLetters.retryDeadLetters),
-    saveQueue: on(queues.saveQueue),
-    getQueue: on(queues.getQueue),
-    listQueues: on(queues.listQueues),
-    countQueues: on(queues.countQueues),
-    countLine: on(queues.countLine),
-    deleteQueue: on(queues.deleteQueue),
-    getFlowKey: onFlowKeys(flowKeys.getFlowKey),
-    listFlowKeys: onFlowKeys(flowKeys.listFlowKeys),
-    pauseFlowKey: onFlowKeys(flowKeys.pauseFlowKey),
-    pinFlowKey: onFlowKeys(flowKeys.pinFlowKey),
-    resetFlowRate: onFlowKeys(flowKeys.resetFlowRate),
-    saveSchedule: on(schedules.saveSchedule),
-    getSchedule: on(schedules.getSchedule),
-    listSchedules: on(schedules.listSchedules),
-    countSchedules: on(schedules.countSchedules),
-    deleteSchedule: on(schedules.deleteSchedule),
-    setScheduleNext: on(schedules.setScheduleNext),
-    dueSchedules: on(schedules.dueSchedules),
-    fireSchedules: writing(schedules.fireSchedules),
-    createJob: on(jobs.createJob),
-    getJob: on(jobs.getJob),
-    listJobs: on(jobs.listJobs),
-    runningJobs: on(jobs.runningJobs),
-    advanceJob: on(jobs.advanceJob),
-    runJobStep: writing(jobs.runJobStep),
-    stopJob: on(jobs.stopJob),
-    getTopic: on(topics.getTopic),
-    listTopics: on(topics.listTopics),
-    saveTopic: on(topics.saveTopic),
-    createAccount: on(accounts.createAccount),
-    getAccount: on(accounts.getAccount),
-    listAccounts: on(accounts.listAccounts),
-    setTier: (accountId: string, tier: TierName): boolean => {
-      books.accountsAtClaim.forget();
-      return accounts.setTier(database, accountId, tier);
-    },
-    getSigningKeys: on(accounts.getSigningKeys),
-    rotateSigningKeys: (accountId: string, next: string, fresh: string) => {
-      books.accountsAtClaim.forget();
-      return accounts.rotateSigningKeys(database, accountId, next, fresh);
-    },
-    createToken: on(accounts.createToken),
-    findToken: on(accounts.findToken),
-    listTokens: on(accounts.listTokens),
-    revokeToken: on(accounts.revokeToken),
-    createFirstAdmin: on(accounts.createFirstAdmin),
-    accountsKnownBy: on(accounts.accountsKnownBy),
-    revokeHashes: on(accounts.revokeHashes),
-    touchToken: on(accounts.touchToken),
-    createSession: on(sessions.createSession),
-    findSession: on(sessions.findSession),
-    endSession: on(sessions.endSession),
-    areAdmitted: on(sessions.areAdmitted),
-    usage: (accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
-      books.usage.list(accountId, fromDay, toDay, part),
-  };
+  const desk: Desk = { database, books, claimer: new Claimer(database, books) };
+  const overDesk = Object.entries(VERBS).map(([name, { run }]) => [
+    name,
+    (...args: never[]) => (run as (desk: Desk, ...args: never[]) => unknown)(desk, ...args),
+  ]);
+  return Object.fromEntries(overDesk) as Verbs;
 }
 
-export type Verbs = ReturnType<typeof createVerbs>;
+/** What is to be known of a verb, whatever its arguments are. */
+export function marksOf(verb: VerbName): Marks<readonly unknown[], unknown> {
+  return VERBS[verb] as Marks<readonly unknown[], unknown>;
+}
 
 export interface Command {
-  readonly verb: keyof Verbs;
+  readonly verb: VerbName;
   readonly args: readonly unknown[];
 }
 

@@ -1,0 +1,42 @@
+// The table of the verbs of accounts, tokens, sessions and signing keys.
+
+import type { TierName } from '../../domain/tier.ts';
+import type { ListPart } from '../list-piece.ts';
+import * as accounts from './accounts.ts';
+import * as sessions from './sessions.ts';
+import { type Desk, on, reading, writing } from './verb.ts';
+
+export const ACCOUNT_VERBS = {
+  createAccount: on(accounts.createAccount),
+  getAccount: on(accounts.getAccount),
+  setTier: writing((database, { accountsAtClaim }, accountId: string, tier: TierName) => {
+    accountsAtClaim.forget();
+    return accounts.setTier(database, accountId, tier);
+  }),
+  listAccounts: reading(accounts.listAccounts),
+  usage: {
+    isRead: true as const,
+    run: ({ books }: Desk, accountId: string, fromDay: string, toDay: string, part?: ListPart) =>
+      books.usage.list(accountId, fromDay, toDay, part),
+  },
+  accountsKnownBy: on(accounts.accountsKnownBy),
+
+  getSigningKeys: on(accounts.getSigningKeys),
+  rotateSigningKeys: writing((database, { accountsAtClaim }, accountId: string, next: string, fresh: string) => {
+    accountsAtClaim.forget();
+    return accounts.rotateSigningKeys(database, accountId, next, fresh);
+  }),
+
+  createToken: on(accounts.createToken),
+  findToken: on(accounts.findToken),
+  listTokens: reading(accounts.listTokens),
+  touchToken: on(accounts.touchToken),
+  revokeToken: on(accounts.revokeToken),
+  revokeHashes: on(accounts.revokeHashes),
+  createFirstAdmin: on(accounts.createFirstAdmin),
+
+  createSession: on(sessions.createSession),
+  findSession: on(sessions.findSession),
+  endSession: on(sessions.endSession),
+  areAdmitted: on(sessions.areAdmitted),
+};

@@ -1,0 +1,126 @@
+// The port of deliveries over SQLite. What is accepted is leased straight to the engine that has room for it, so that a message
+// that is due at once is written twice in its life (accepted, settled) and never read back.
+
+import type { NewMessage } from '../../domain/message.ts';
+import type { NodeAbout } from '../../domain/node.ts';
+import type { Clock } from '../../world.ts';
+import type { Cancelling } from '../cancelling.ts';
+import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
+import type { Inbox } from '../inbox.ts';
+import type { StandingOffer } from '../standing-offer.ts';
+import type { AcceptReply } from './accept.ts';
+import type { Calls } from './calls.ts';
+
+export interface DeliveriesOptions {
+  readonly calls: Calls;
+  readonly offer: StandingOffer;
+  readonly inbox: Inbox;
+  readonly cancelling: Cancelling;
+  readonly clock: Clock;
+  readonly node: string;
+  readonly about: NodeAbout;
+}
+
+export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
+  const { calls, offer, cancelling, clock, node } = options;
+  return {
+    accept: accepting(options),
+    claimDue: (request) =>
+      offer.claimDue(request, async (limits, leasePrefix) => {
+        const reply = await calls.ask('claim', { ...request, limits, leasePrefix });
+        if (reply.claims.length > 0) calls.noteJournal();
+        return reply;
+      }),
+    settle: settling(options),
+    async release(leases, now) {
+      await calls.ask('release', leases, node, now);
+    },
+    onWork: (listener) => offer.onWork(listener),
+    onCancel: (listener) => cancelling.onCancel(listener),
+    cancelledClaims: () => calls.ask('cancelledClaims', node),
+    orphanedClaims: (id) => calls.ask('orphanedClaims', id, clock.monotonicMs()),
+    async strayClaims(limit) {
+      const leases = await calls.ask('leasesOf', node, limit);
+      return leases.filter((lease) => !offer.keeps(lease));
+    },
+    claimAlone(now) {
+      const heir = offer.heir();
+      return offer.leasing(heir, () => calls.ask('claimAlone', heir, now));
+    },
+    recovery: () => calls.ask('recovery'),
+    ...lifeOf(options),
+    storedTime: () => calls.ask('storedTime'),
+    scheduleTimes: (after, limit) => calls.ask('scheduleTimes', after, limit),
+    moveSchedules: (moves) => calls.ask('moveSchedules', moves),
+    async dueSchedules(now, limits) {
+      const answer = await calls.ask('dueSchedules', now, limits);
+      offer.setSchedule(answer.nextAt);
+      return answer;
+    },
+    fireSchedules: async (ticks, now) => (await calls.ask('fireSchedules', ticks, now)).made,
+    runningJobs: () => calls.ask('runningJobs'),
+    async runJobStep(accountId, id, work, step) {
+      const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
+      if (work.action === 'cancel') {
+        await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
+        // Nobody waits for it.
+        if (requested.length > 0) void cancelling.look().catch(() => {});
+      }
+      return done;
+    },
+  };
+}
+
+function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
+  return async (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> => {
+    const bytes = inbox.take(messages);
+    // Under a quota nothing is leased in advance: all of it may be refused.
+    const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
+    const command = { messages, leases, node, now, dayMax };
+    let reply: AcceptReply;
+    try {
+      reply = await calls.writer.call('accept', command);
+    } catch (error) {
+      offer.drop(leases);
+      throw error;
+    } finally {
+      inbox.give(messages, bytes);
+    }
+    offer.confirm(messages, leases, reply.accounts, now);
+    calls.tell('accept', reply, command);
+    return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
+  };
+}
+
+function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] {
+  return async (settlements, now, { takesOver = [], canWait = false } = {}) => {
+    const estate = offer.estate(takesOver);
+    // While something waits for room, the slots that become free are wanted at once.
+    const asked =
+      canWait && offer.isCaughtUp(now)
+        ? calls.writer.callSometime('settle', settlements, now, estate)
+        : calls.writer.call('settle', settlements, now, estate);
+    const written = async () => {
+      const reply = await asked;
+      offer.inherit(reply.claims);
+      return reply;
+    };
+    const reply = await (estate ? offer.leasing(estate, written) : written());
+    calls.tell('settle', reply, settlements, now, estate);
+    return reply.results;
+  };
+}
+
+/** A file belongs to one process: there is no other node to tell of. */
+function lifeOf({ calls, clock, node, about }: DeliveriesOptions): Pick<DeliveryStore, 'heartbeat' | 'listNodes'> {
+  const startedAt = clock.now();
+  let aliveUntil = startedAt;
+  return {
+    async heartbeat(id, ttlMs, time) {
+      const kept = await calls.ask('heartbeat', id, clock.monotonicMs() + ttlMs, time ?? null);
+      aliveUntil = clock.now() + ttlMs;
+      return { kept, wallAt: null };
+    },
+    listNodes: async () => [{ ...about, id: node, startedAt, aliveUntil, isAlive: aliveUntil > clock.now() }],
+  };
+}

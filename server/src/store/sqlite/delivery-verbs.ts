@@ -1,0 +1,37 @@
+// The table of the verbs by which a node takes messages in, leases and settles them, and runs schedules and bulk operations.
+
+import { accept } from './accept.ts';
+import { claimAlone, recovery } from './alone.ts';
+import { cancelHolders, cancelledClaims } from './cancel.ts';
+import { type ClaimCommand, leasesOf, orphanedClaims, release } from './claim.ts';
+import * as jobs from './jobs.ts';
+import * as schedules from './schedules.ts';
+import { settle } from './settle.ts';
+import * as time from './time.ts';
+import { type Desk, on, writing } from './verb.ts';
+
+export const DELIVERY_VERBS = {
+  accept: writing(accept, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  claim: { run: ({ claimer }: Desk, command: ClaimCommand) => claimer.claim(command) },
+  settle: writing(settle, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  release: writing(release, { makesWorkAt: (dueAt) => dueAt }),
+  cancelledClaims: on(cancelledClaims),
+  cancelHolders: on(cancelHolders),
+
+  orphanedClaims: on(orphanedClaims),
+  leasesOf: on(leasesOf),
+  claimAlone: writing(claimAlone),
+  recovery: on(recovery),
+
+  heartbeat: on(time.heartbeat),
+  storedTime: on(time.storedTime),
+
+  dueSchedules: on(schedules.dueSchedules),
+  fireSchedules: writing(schedules.fireSchedules, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  scheduleTimes: on(time.scheduleTimes),
+  moveSchedules: on(time.moveSchedules, { schedulesAt: (moves) => moves.map(({ nextAt }) => nextAt) }),
+
+  runningJobs: on(jobs.runningJobs),
+  advanceJob: on(jobs.advanceJob),
+  runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+};

@@ -1,0 +1,53 @@
+// The table of the verbs by which people see messages and act on them, and by which what is past its time is deleted.
+
+import { activity, foldActivity } from './activity.ts';
+import { releaseHeld } from './alone.ts';
+import { cancel } from './cancel.ts';
+import * as deadLetters from './dead-letters.ts';
+import * as events from './events.ts';
+import { deleteJournal } from './journal.ts';
+import * as messages from './messages.ts';
+import * as search from './search.ts';
+import { deliverNow } from './settle.ts';
+import * as statistics from './statistics.ts';
+import { on, reading, writing } from './verb.ts';
+import { whyFacts } from './why.ts';
+
+export const MESSAGE_VERBS = {
+  getMessage: reading(messages.getMessage),
+  whyFacts: reading(whyFacts),
+  messageStates: reading(messages.messageStates),
+  searchMessages: reading(search.searchMessages),
+  countPiece: reading(search.countPiece),
+  counts: on(messages.countMessages),
+  deliverNow: on(deliverNow, { makesWorkAt: (_result, _accountId, _id, now) => now }),
+  releaseHeld: writing(releaseHeld, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+
+  cancel: writing(cancel, {
+    makesWorkAt: ({ dueAt }) => dueAt,
+    writesJournal: true,
+    cancels: true,
+    changes: (accountId, ids) => ({ accountId, messages: ids.length }),
+  }),
+
+  deleteDeadLetters: on(deadLetters.deleteDeadLetters, {
+    changes: (accountId, ids) => ({ accountId, messages: ids.length }),
+  }),
+  retryDeadLetters: writing(deadLetters.retryDeadLetters, {
+    makesWorkAt: ({ dueAt }) => dueAt,
+    writesJournal: true,
+    changes: (retries) => ({ accountId: retries[0]?.message.accountId ?? '', messages: retries.length }),
+  }),
+
+  listEvents: reading(events.listEvents),
+  journalEnd: reading(events.journalEnd),
+
+  standing: reading(statistics.standing),
+  activity: reading(activity),
+  failureGroups: reading(statistics.failureGroups),
+
+  deleteExpired: on(messages.deleteExpired),
+  deleteJournal: on(deleteJournal),
+  deleteDeduplication: on(messages.deleteDeduplication),
+  foldActivity: on(foldActivity),
+};

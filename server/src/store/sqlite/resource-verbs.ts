@@ -1,0 +1,68 @@
+// The table of the verbs by which people set up queues, flow keys, schedules, bulk operations and topics.
+
+import { eachMax } from '../../domain/budgets.ts';
+import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
+import type { Database } from './database.ts';
+import * as flowKeys from './flow-key-verbs.ts';
+import * as jobs from './jobs.ts';
+import * as queues from './queues.ts';
+import * as schedules from './schedules.ts';
+import * as topics from './topics.ts';
+import { type Marks, on, reading, type Verb, writing } from './verb.ts';
+
+/** A change of a flow key judges again what the key has let through. */
+const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
+
+export const RESOURCE_VERBS = {
+  saveQueue: on(queues.saveQueue, {
+    makesWorkAt: (_queue, _accountId, _name, _change, now) => now,
+    changes: (accountId) => ({ accountId, messages: QUEUE_PARALLELISM_MAX / 2 }),
+  }),
+  getQueue: reading(queues.getQueue),
+  deleteQueue: on(queues.deleteQueue),
+  listQueues: reading(queues.listQueues),
+  countQueues: reading(queues.countQueues),
+  countLine: reading(queues.countLine),
+
+  getFlowKey: onFlowKeys(flowKeys.getFlowKey, { isRead: true }),
+  listFlowKeys: onFlowKeys(flowKeys.listFlowKeys, { isRead: true }),
+  pauseFlowKey: onFlowKeys(flowKeys.pauseFlowKey, {
+    makesWorkAt: (_flowKey, _accountId, _key, _isPaused, now) => now,
+    changes: (accountId) => ({ accountId, messages: FLOW_KEY_MESSAGES }),
+  }),
+  pinFlowKey: onFlowKeys(flowKeys.pinFlowKey, {
+    makesWorkAt: (_flowKey, _accountId, _key, _pin, now) => now,
+    changes: (accountId) => ({ accountId, messages: FLOW_KEY_MESSAGES }),
+  }),
+  resetFlowRate: onFlowKeys(flowKeys.resetFlowRate, {
+    makesWorkAt: (_flowKey, _accountId, _key, now) => now,
+    changes: (accountId) => ({ accountId, messages: FLOW_KEY_MESSAGES }),
+  }),
+
+  saveSchedule: on(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt] }),
+  getSchedule: on(schedules.getSchedule),
+  deleteSchedule: on(schedules.deleteSchedule),
+  setScheduleNext: on(schedules.setScheduleNext, { schedulesAt: (_accountId, _id, nextAt) => [nextAt] }),
+  listSchedules: reading(schedules.listSchedules),
+  countSchedules: reading(schedules.countSchedules),
+
+  createJob: on(jobs.createJob),
+  getJob: on(jobs.getJob),
+  stopJob: on(jobs.stopJob),
+  listJobs: reading(jobs.listJobs),
+
+  getTopic: on(topics.getTopic),
+  saveTopic: on(topics.saveTopic),
+  listTopics: reading(topics.listTopics),
+};
+
+/** What messages said about the limits of their keys is written first. */
+function onFlowKeys<A extends unknown[], R>(
+  verb: (database: Database, ...args: A) => R,
+  marks: Marks<A, R>,
+): Verb<A, R> {
+  return writing((database, { saidLimits }, ...args: A) => {
+    saidLimits.apply();
+    return verb(database, ...args);
+  }, marks);
+}
