@@ -1,34 +1,34 @@
-// The verbs of accounts, tokens, keys and sessions, as the store has them: which of them read and which of them write.
+// The port of accounts over PostgreSQL: which verbs read and which write.
 
-import type { Store } from '../store.ts';
+import type { AccountStore } from '../account-store.ts';
 import * as accounts from './accounts.ts';
-import type { Database } from './database.ts';
+import type { Calls } from './calls.ts';
+import * as lists from './lists.ts';
 import * as sessions from './sessions.ts';
 
-type Verb = (database: Database, ...rest: never[]) => Promise<unknown>;
-export type Rest<F> = F extends (database: Database, ...rest: infer R) => Promise<infer T>
-  ? (...rest: R) => Promise<T>
-  : never;
-/** Makes a function over a connection into a verb that finds its own. */
-export type Over = <F extends Verb>(verb: F) => Rest<F>;
-
-export function accountVerbs(reading: Over, writing: Over) {
+export function createAccounts(calls: Calls): AccountStore {
   return {
-    createAccount: writing(accounts.createAccount),
-    getAccount: reading(accounts.getAccount),
-    setTier: writing(accounts.setTier),
-    accountsKnownBy: reading(accounts.accountsKnownBy),
-    getSigningKeys: reading(accounts.getSigningKeys),
-    rotateSigningKeys: writing(accounts.rotateSigningKeys),
-    createToken: writing(accounts.createToken),
-    findToken: reading(accounts.findToken),
-    revokeToken: writing(accounts.revokeToken),
-    revokeHashes: writing(accounts.revokeHashes),
-    createFirstAdmin: writing(accounts.createFirstAdmin),
-    touchToken: writing(accounts.touchToken),
-    createSession: writing(sessions.createSession),
-    findSession: reading(sessions.findSession),
-    endSession: writing(sessions.endSession),
-    areAdmitted: reading(sessions.areAdmitted),
-  } satisfies Partial<Store>;
+    createAccount: calls.writing(accounts.createAccount),
+    getAccount: calls.reading(accounts.getAccount),
+    setTier: calls.writing(accounts.setTier),
+    listAccounts: calls.reading(lists.listAccounts),
+    usage: calls.reading(lists.usage),
+    accountsKnownBy: calls.reading(accounts.accountsKnownBy),
+
+    getSigningKeys: calls.reading(accounts.getSigningKeys),
+    rotateSigningKeys: calls.writing(accounts.rotateSigningKeys),
+
+    createToken: calls.writing(accounts.createToken),
+    findToken: calls.reading(accounts.findToken),
+    listTokens: calls.reading(lists.listTokens),
+    touchToken: calls.writing(accounts.touchToken),
+    revokeToken: calls.writing(accounts.revokeToken),
+    revokeHashes: calls.writing(accounts.revokeHashes),
+    createFirstAdmin: calls.writing(accounts.createFirstAdmin),
+
+    createSession: calls.writing(sessions.createSession),
+    findSession: calls.reading(sessions.findSession),
+    endSession: calls.writing(sessions.endSession),
+    areAdmitted: calls.reading(sessions.areAdmitted),
+  };
 }

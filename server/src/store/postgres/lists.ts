@@ -28,34 +28,13 @@ import {
   toToken,
   toTopic,
 } from '../rows.ts';
-import type { Store } from '../store.ts';
-import type { Over } from './account-verbs.ts';
 import { ACCOUNT, TOKEN } from './accounts.ts';
 import type { Database } from './database.ts';
-import { listFlowKeys } from './flow-key-verbs.ts';
 import { JOB } from './jobs.ts';
-import { listQueues } from './queues.ts';
 import { sought, soughtAll } from './sought.ts';
 import { TOPIC } from './topics.ts';
 
-export function listVerbs(reading: Over) {
-  return {
-    listQueues: reading(listQueues),
-    listFlowKeys: reading(listFlowKeys),
-    listSchedules: reading(listSchedules),
-    listTopics: reading(listTopics),
-    listJobs: reading(listJobs),
-    listAccounts: reading(listAccounts),
-    listTokens: reading(listTokens),
-    usage: reading(usage),
-    countQueues: reading(countQueues),
-    countSchedules: reading(countSchedules),
-    countLine: reading(countLine),
-    messageStates: reading(messageStates),
-  } satisfies Partial<Store>;
-}
-
-async function listTopics(
+export async function listTopics(
   database: Database,
   accountId: string,
   part: ListPart = FIRST_PART,
@@ -78,7 +57,7 @@ async function listTopics(
   return { entries: rows.map(toTopic), hasMore: keys.length > count };
 }
 
-async function listSchedules(
+export async function listSchedules(
   database: Database,
   accountId: string,
   part: ListPart = FIRST_PART,
@@ -108,7 +87,11 @@ async function listSchedules(
 }
 
 /** Newest first. */
-async function listJobs(database: Database, accountId: string, part: ListPart = FIRST_PART): Promise<ListPiece<Job>> {
+export async function listJobs(
+  database: Database,
+  accountId: string,
+  part: ListPart = FIRST_PART,
+): Promise<ListPiece<Job>> {
   const after = part.after ?? BEHIND_ALL;
   const keys = await database.all<WeighedKey>(
     `SELECT id AS key, octet_length(filter) AS bytes FROM jobs WHERE account_id = $1 AND id < $2
@@ -128,12 +111,15 @@ async function listJobs(database: Database, accountId: string, part: ListPart = 
   return { entries: rows.map(toJob), hasMore: keys.length > count };
 }
 
-async function listAccounts(database: Database, { after, limit }: ListPart = FIRST_PART): Promise<ListPiece<Account>> {
+export async function listAccounts(
+  database: Database,
+  { after, limit }: ListPart = FIRST_PART,
+): Promise<ListPiece<Account>> {
   const sql = `SELECT ${ACCOUNT} FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`;
   return pieceOf(await database.all<Account>(sql, after ?? '', limit + 1), limit, (row) => row);
 }
 
-async function listTokens(
+export async function listTokens(
   database: Database,
   accountId: string,
   { after, limit }: ListPart = FIRST_PART,
@@ -142,7 +128,7 @@ async function listTokens(
   return pieceOf(await database.all<TokenRow>(sql, sought(accountId), after ?? '', limit + 1), limit, toToken);
 }
 
-async function usage(
+export async function usage(
   database: Database,
   accountId: string,
   fromDay: string,
@@ -162,7 +148,7 @@ async function usage(
   return pieceOf(rows, limit, (row) => row);
 }
 
-async function countQueues(database: Database, accountId: string, max: number): Promise<number> {
+export async function countQueues(database: Database, accountId: string, max: number): Promise<number> {
   const row = await database.get<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM queues WHERE account_id = $1 LIMIT $2) AS few',
     accountId,
@@ -171,7 +157,7 @@ async function countQueues(database: Database, accountId: string, max: number): 
   return row!.n;
 }
 
-async function countSchedules(database: Database, accountId: string): Promise<number> {
+export async function countSchedules(database: Database, accountId: string): Promise<number> {
   const row = await database.get<{ n: number }>('SELECT count(*) AS n FROM schedules WHERE account_id = $1', accountId);
   return row!.n;
 }
@@ -179,7 +165,7 @@ async function countSchedules(database: Database, accountId: string): Promise<nu
 const LINE = `SELECT first_due_at, seq FROM messages WHERE ended_at IS NULL AND queue_name IS NOT NULL
   AND account_id = $1 AND queue_name = $2 AND (first_due_at, seq) > ($3::bigint, $4::bigint) ORDER BY first_due_at, seq`;
 
-async function countLine(
+export async function countLine(
   database: Database,
   accountId: string,
   name: string,
@@ -197,7 +183,11 @@ async function countLine(
   return { count: row!.n, next: null };
 }
 
-async function messageStates(database: Database, accountId: string, ids: readonly string[]): Promise<MessageState[]> {
+export async function messageStates(
+  database: Database,
+  accountId: string,
+  ids: readonly string[],
+): Promise<MessageState[]> {
   const rows = await database.all<StateOfRow & { readonly id: string }>(
     'SELECT id, state, held_at FROM messages WHERE account_id = $1 AND id = ANY ($2::text[])',
     accountId,

@@ -1,0 +1,91 @@
+// How the store asks for its verbs: each on a connection of its own, to read or in a transaction. What is to be told once it is
+// written stands beside the verb, as its marks.
+
+import type { StandingOffer } from '../standing-offer.ts';
+import type { Database } from './database.ts';
+import { toStoreError } from './errors.ts';
+import type { Hints } from './hints.ts';
+import type { Pool } from './pool.ts';
+
+/** What becomes due later than this is found by everybody in time without a hint. */
+const HINT_WITHIN_MS = 5000;
+
+/** `now` is the time of whoever wrote it. */
+export interface MadeWork {
+  readonly dueAt: number | null;
+  readonly now: number;
+}
+
+/** Without a mark, nobody is told. */
+export interface Marks<A extends readonly unknown[], R> {
+  /** There may be something to claim. */
+  readonly makesWork?: (reply: R, ...args: A) => MadeWork;
+  /** Schedules run at other times. */
+  readonly schedulesAt?: (...args: A) => readonly (number | null)[];
+  readonly writesJournal?: true;
+}
+
+type Verb<A extends readonly unknown[], R> = (database: Database, ...args: A) => Promise<R>;
+type Asked<A extends readonly unknown[], R> = (...args: A) => Promise<R>;
+
+export class Calls {
+  readonly #pool: Pool;
+  readonly #offer: StandingOffer;
+  readonly #hints: Hints;
+  readonly #journalListeners = new Set<() => void>();
+
+  constructor(pool: Pool, offer: StandingOffer, hints: Hints) {
+    this.#pool = pool;
+    this.#offer = offer;
+    this.#hints = hints;
+  }
+
+  reading<A extends unknown[], R>(verb: Verb<A, R>): Asked<A, R> {
+    return (...args) => told(this.#pool.read((database) => verb(database, ...args)));
+  }
+
+  writing<A extends unknown[], R>(verb: Verb<A, R>, marks: Marks<A, R> = {}): Asked<A, R> {
+    return async (...args) => {
+      const reply = await told(this.#pool.transaction((database) => verb(database, ...args)));
+      this.#tell(marks, reply, args);
+      return reply;
+    };
+  }
+
+  #tell<A extends readonly unknown[], R>({ makesWork, schedulesAt, writesJournal }: Marks<A, R>, reply: R, args: A) {
+    if (makesWork) this.noteDue(makesWork(reply, ...args));
+    if (schedulesAt) {
+      for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
+      this.#hints.work();
+    }
+    if (writesJournal) this.noteJournal();
+  }
+
+  noteDue({ dueAt, now }: MadeWork): void {
+    this.#offer.noteDue(dueAt);
+    if (dueAt !== null && dueAt <= now + HINT_WITHIN_MS) this.#hints.work();
+  }
+
+  noteJournal(): void {
+    this.tellListeners();
+    this.#hints.news();
+  }
+
+  /** Those of this node alone. */
+  tellListeners(): void {
+    for (const listener of this.#journalListeners) listener();
+  }
+
+  onJournal(listener: () => void): () => void {
+    this.#journalListeners.add(listener);
+    return () => this.#journalListeners.delete(listener);
+  }
+}
+
+export async function told<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw toStoreError(error);
+  }
+}

@@ -1,0 +1,61 @@
+// Cancelling, and giving back, as this node does it: what is written, what was promised here and is given back, and who is asked.
+
+import type { Clock } from '../../world.ts';
+import { Cancelling } from '../cancelling.ts';
+import type { DeliveryStore } from '../delivery-store.ts';
+import type { MessageStore } from '../message-store.ts';
+import type { StandingOffer } from '../standing-offer.ts';
+import type { Calls } from './calls.ts';
+import { cancel, cancelHolders, cancelledClaims } from './cancel.ts';
+import { CancelCalls } from './cancel-calls.ts';
+import { release } from './claim.ts';
+
+export interface CancelsOptions {
+  readonly calls: Calls;
+  readonly offer: StandingOffer;
+  readonly node: string;
+  readonly timers: Clock;
+  readonly say: (payload: string) => void;
+}
+
+export type Cancels = ReturnType<typeof createCancels>;
+
+export function createCancels({ calls, offer, node, timers, say }: CancelsOptions) {
+  const giveBack = calls.writing(release, { makesWork: (dueAt, _leases, _node, now) => ({ dueAt, now }) });
+  const write = calls.writing(cancel, {
+    makesWork: ({ dueAt }, _accountId, _ids, now) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  const claims = calls.reading(cancelledClaims);
+  const releaseHere: DeliveryStore['release'] = async (leases, now) => {
+    await giveBack(leases, node, now);
+  };
+  const others = new CancelCalls({ node, timers, say, look: () => cancelling.look() });
+  const cancelling = new Cancelling({
+    node,
+    timers,
+    offer,
+    release: releaseHere,
+    holders: calls.reading(cancelHolders),
+    askOthers: (nodes, withinMs) => others.ask(nodes, withinMs),
+  });
+  const cancelHere: MessageStore['cancel'] = async (accountId, ids, now, expiresAt) => {
+    const { dueAt: _dueAt, ...answer } = await write(accountId, ids, now, expiresAt);
+    return cancelling.endPromised(answer, now);
+  };
+  return {
+    release: releaseHere,
+    cancel: cancelHere,
+    confirm: cancelling.confirm.bind(cancelling),
+    onCancel: cancelling.onCancel.bind(cancelling),
+    cancelledClaims: () => claims(node),
+    hear: (payload: string) => others.hear(payload),
+    /** What was said meanwhile was not heard. */
+    cameBack: () => void cancelling.look().catch(() => {}),
+    /** A bulk operation has requested these: their holders are told, and nobody waits for them. */
+    async afterJob(accountId: string, requested: readonly string[], now: number): Promise<void> {
+      const left = await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, now);
+      if (left.requested.length > 0) void cancelling.confirm(accountId, left.requested, 0).catch(() => {});
+    },
+  };
+}

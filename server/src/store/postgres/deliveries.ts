@@ -1,0 +1,140 @@
+// The port of deliveries over PostgreSQL, for any number of nodes: what is accepted and settled in groups, what is claimed, what
+// nodes left behind, and the schedules and bulk operations that nodes run.
+
+import type { Clock } from '../../world.ts';
+import type { DeliveryStore } from '../delivery-store.ts';
+import type { Inbox } from '../inbox.ts';
+import { claimAlone, recovery } from './alone.ts';
+import type { Cancels } from './cancels.ts';
+import { Claimer, leasesOf, lookAround, orphanedClaims } from './claim.ts';
+import type { Database } from './database.ts';
+import { toStoreError } from './errors.ts';
+import type { Groups, GroupsOptions } from './groups.ts';
+import type { Hints } from './hints.ts';
+import * as jobs from './jobs.ts';
+import { listNodes } from './nodes.ts';
+import * as schedules from './schedules.ts';
+import * as time from './time.ts';
+
+/** Others write to the database too, and a hint may be missed. */
+const KNOWN_FOR_MS = 4000;
+/** A claim is for the time at which it was asked for: later, a node that stood still asks anew, if it may claim at all. */
+const CLAIM_AGAIN_MS_MAX = 2000;
+const NODE_SHARDS = 16;
+
+export interface DeliveriesOptions extends GroupsOptions {
+  readonly timers: Clock;
+  readonly hints: Hints;
+  readonly inbox: Inbox;
+  readonly groups: Groups;
+  readonly cancels: Cancels;
+  /** What a node knows of the database is taken for true for this long; 0 to look every time. */
+  readonly knownForMs?: number | undefined;
+  /** Gives back what was leased in doubt, and says whether there was any. */
+  readonly releaseDoubts: () => Promise<boolean>;
+}
+
+export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
+  const { calls, offer, doubts, node, inbox, groups, cancels, life } = options;
+  const orphans = calls.reading(orphanedClaims);
+  const stray = calls.reading(leasesOf);
+  const alone = calls.writing(claimAlone);
+  return {
+    accept: (messages, now, dayMax) => inbox.hold(messages, () => groups.accept(messages, now, dayMax)),
+    claimDue: claiming(options),
+    settle: groups.settle,
+    release: cancels.release,
+    onWork: (listener) => offer.onWork(listener),
+    onCancel: (listener) => cancels.onCancel(listener),
+    cancelledClaims: () => cancels.cancelledClaims(),
+    async orphanedClaims(id) {
+      if (!doubts.isEmpty && (await options.releaseDoubts())) offer.lookAgain();
+      return orphans(id);
+    },
+    async strayClaims(limit) {
+      const leases = await stray(node, limit);
+      return leases.filter((lease) => !offer.keeps(lease));
+    },
+    claimAlone(now) {
+      const to = offer.heir();
+      return groups.leasing(to, () => alone(to, now));
+    },
+    recovery: calls.reading(recovery),
+    heartbeat: life.heartbeat,
+    storedTime: calls.reading(time.storedTime),
+    listNodes: calls.reading(listNodes),
+    ...running(options),
+  };
+}
+
+function claiming({ pool, timers, offer, calls, hints, doubts, cancels, ...options }: DeliveriesOptions) {
+  const { knownForMs = KNOWN_FOR_MS } = options;
+  const claimer = new Claimer();
+  const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
+  const look = () => pool.write(lookAround);
+  const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work, CLAIM_AGAIN_MS_MAX);
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+
+  const claimDue: DeliveryStore['claimDue'] = (request) => {
+    const nowMs = timers.monotonicMs();
+    if (nowMs - lookedAtMs >= knownForMs) offer.forgetDue();
+    return offer.claimDue(request, async (limits, leasePrefix) => {
+      let isWritten = false;
+      const claim: typeof transaction = async (work) => {
+        const result = await transaction(work);
+        isWritten = true;
+        return result;
+      };
+      try {
+        const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, claim, read);
+        lookedAtMs = nowMs;
+        if (reply.claims.length > 0) calls.noteJournal();
+        // Those that are to be cancelled end with it.
+        if (reply.gone.length > 0) await cancels.release(reply.gone, request.now);
+        // What we have no room for, others may.
+        if (reply.hasMore) hints.work();
+        return reply;
+      } catch (error) {
+        doubts.addPrefix(leasePrefix, error, isWritten);
+        throw toStoreError(error);
+      }
+    });
+  };
+  return claimDue;
+}
+
+/** The schedules and bulk operations that nodes run. */
+function running({ calls, offer, node, cancels }: DeliveriesOptions) {
+  const shard = shardOf(node);
+  const due = calls.reading(schedules.dueSchedules);
+  const fire = calls.writing(schedules.fireSchedules, {
+    makesWork: ({ dueAt }, _ticks, now) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  const run = calls.writing(jobs.runJobStep, {
+    makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  return {
+    async dueSchedules(now, limits) {
+      const answer = await due(now, limits, shard);
+      offer.setSchedule(answer.nextAt);
+      return answer;
+    },
+    fireSchedules: async (ticks, now) => (await fire(ticks, now)).made,
+    scheduleTimes: calls.reading(time.scheduleTimes),
+    moveSchedules: calls.writing(time.moveSchedules, { schedulesAt: (moves) => moves.map(({ nextAt }) => nextAt) }),
+    runningJobs: calls.reading(jobs.runningJobs),
+    async runJobStep(accountId, id, work, step) {
+      const { done, requested } = await run(accountId, id, work, step);
+      if (work.action === 'cancel') await cancels.afterJob(accountId, requested, step.now);
+      return done;
+    },
+  } satisfies Partial<DeliveryStore>;
+}
+
+function shardOf(node: string): number {
+  let sum = 0;
+  for (const character of node) sum = (sum * 31 + character.codePointAt(0)!) >>> 0;
+  return sum % NODE_SHARDS;
+}

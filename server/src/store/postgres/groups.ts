@@ -1,0 +1,140 @@
+// Accepts and settlements in groups: all that is asked while a transaction runs shares the next one. What is accepted is leased
+// straight to the engine of this node when that has room for it.
+
+import type { NewMessage, Settlement } from '../../domain/message.ts';
+import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
+import { bodyBytes } from '../shared-bodies.ts';
+import type { StandingOffer } from '../standing-offer.ts';
+import { type Heir, takingOver } from '../succession.ts';
+import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
+import type { Calls } from './calls.ts';
+import { Committer } from './committer.ts';
+import type { Database } from './database.ts';
+import type { Doubts } from './doubts.ts';
+import type { OwnLife } from './own-life.ts';
+import type { Pool } from './pool.ts';
+import { isPlain, type SettleReply, settle } from './settle.ts';
+
+/** One transaction: as long as its messages take, nobody else's is answered. */
+const BATCH_MESSAGES_MAX = 1000;
+const BATCH_BYTES_MAX = 16 * 1024 * 1024;
+
+export interface GroupsOptions {
+  readonly pool: Pool;
+  readonly node: string;
+  readonly offer: StandingOffer;
+  readonly doubts: Doubts;
+  readonly calls: Calls;
+  readonly life: OwnLife;
+}
+
+interface SettleCommand {
+  readonly settlements: readonly Settlement[];
+  readonly now: number;
+  readonly takesOver: readonly string[];
+}
+
+export class Groups {
+  readonly #options: GroupsOptions;
+  readonly #accepting: Committer<AcceptCommand, AcceptReply>;
+  /** What may have to wait for a queue, a key or a quota does not hold up the rest. */
+  readonly #acceptingInLine: Committer<AcceptCommand, AcceptReply>;
+  readonly #settling: Committer<SettleCommand, Omit<SettleReply, 'claims'>>;
+
+  constructor(options: GroupsOptions) {
+    const { pool } = options;
+    this.#options = options;
+    this.#accepting = acceptor((work) => pool.add(work));
+    this.#acceptingInLine = acceptor((work) => pool.transaction(work));
+    this.#settling = new Committer({
+      run: (commands) => this.#settleAll(commands),
+      sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),
+      sizeMax: 1,
+    });
+  }
+
+  async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
+    const { node, offer, doubts, calls, life } = this.#options;
+    // Under a quota nothing is leased in advance: all of it may be refused.
+    const isLeased = dayMax === null && life.mayLease();
+    const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
+    let reply: AcceptReply;
+    try {
+      const command = { messages, leases, node, now, dayMax };
+      reply = await (isPlainAccept(command) ? this.#accepting : this.#acceptingInLine).call(command);
+    } catch (error) {
+      offer.drop(leases);
+      doubts.addLeases(
+        leases.filter((lease) => lease !== null),
+        error,
+      );
+      throw error;
+    }
+    offer.confirm(messages, leases, reply.accounts, now);
+    calls.noteDue({ dueAt: reply.dueAt, now });
+    calls.noteJournal();
+    return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
+  }
+
+  readonly settle: DeliveryStore['settle'] = async (settlements, now, { takesOver = [] } = {}) => {
+    const { results, dueAt } = await this.#settling.call({ settlements, now, takesOver });
+    this.#options.calls.noteDue({ dueAt, now });
+    this.#options.calls.noteJournal();
+    return results;
+  };
+
+  /** What may have been leased although the answer never came is given back later. */
+  leasing<T>(heir: Heir, work: () => Promise<T>): Promise<T> {
+    const { offer, doubts } = this.#options;
+    return offer.leasing(heir, work).catch((error: unknown) => {
+      doubts.addPrefix(heir.leasePrefix, error);
+      throw error;
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#accepting.close(), this.#acceptingInLine.close(), this.#settling.close()]);
+  }
+
+  async #settleAll(commands: readonly SettleCommand[]): Promise<Omit<SettleReply, 'claims'>[]> {
+    const { pool, life } = this.#options;
+    const all = commands.flatMap(({ settlements }) => settlements);
+    const now = Math.max(...commands.map((command) => command.now));
+    const { results, dueAt } = isPlain(all)
+      ? await pool.write((database) => settle(database, all, now))
+      : await this.#settleInLine(all, now, life.mayLease() ? takingOver(commands) : []);
+    let at = 0;
+    return commands.map(({ settlements }) => {
+      at += settlements.length;
+      return { results: results.slice(at - settlements.length, at), dueAt };
+    });
+  }
+
+  async #settleInLine(
+    settlements: readonly Settlement[],
+    now: number,
+    takesOver: readonly string[],
+  ): Promise<SettleReply> {
+    const { pool, offer } = this.#options;
+    const estate = offer.estate(takesOver);
+    const write = async () => {
+      const reply = await pool.transaction((database) => settle(database, settlements, now, estate));
+      offer.inherit(reply.claims);
+      return reply;
+    };
+    return estate ? this.leasing(estate, write) : write();
+  }
+}
+
+function acceptor(run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>) {
+  return new Committer<AcceptCommand, AcceptReply>({
+    run: (commands) => run((database) => acceptAll(database, commands)),
+    sizeOf: ({ messages }) => Math.max(messages.length / BATCH_MESSAGES_MAX, bodyBytes(messages) / BATCH_BYTES_MAX),
+    sizeMax: 1,
+  });
+}
+
+/** In parts of a transaction. */
+function sizeOf(body: Uint8Array): number {
+  return Math.max(1 / BATCH_MESSAGES_MAX, body.length / BATCH_BYTES_MAX);
+}

@@ -1,0 +1,62 @@
+// The port of messages over PostgreSQL: which verbs read and which write, and what is told of them.
+
+import type { Clock } from '../../world.ts';
+import type { Inbox } from '../inbox.ts';
+import type { MessageStore } from '../message-store.ts';
+import { activity, foldActivity } from './activity.ts';
+import { releaseHeld } from './alone.ts';
+import type { Calls } from './calls.ts';
+import type { Cancels } from './cancels.ts';
+import * as deadLetters from './dead-letters.ts';
+import * as events from './events.ts';
+import { deleteJournal } from './journal.ts';
+import { messageStates } from './lists.ts';
+import { listingLive } from './live-events.ts';
+import * as messages from './messages.ts';
+import * as search from './search.ts';
+import { deliverNow } from './settle.ts';
+import * as statistics from './statistics.ts';
+import { whyFacts } from './why.ts';
+
+export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, timers: Clock): MessageStore {
+  const retry = calls.writing(deadLetters.retryDeadLetters, {
+    makesWork: ({ dueAt }, _retries, now) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  const journal = { list: calls.reading(events.listEvents), isHeldBack: calls.reading(events.isHeldBack) };
+  return {
+    getMessage: calls.reading(messages.getMessage),
+    whyFacts: calls.reading(whyFacts),
+    messageStates: calls.reading(messageStates),
+    searchMessages: calls.reading(search.searchMessages),
+    countPiece: calls.reading(search.countPiece),
+    deliverNow: calls.writing(deliverNow, { makesWork: (_result, _accountId, _id, now) => ({ dueAt: now, now }) }),
+    releaseHeld: calls.writing(releaseHeld, {
+      makesWork: (released, _accountId, _ids, now) => ({ dueAt: released.length > 0 ? now : null, now }),
+      writesJournal: true,
+    }),
+
+    cancel: cancels.cancel,
+    confirmCancels: cancels.confirm,
+
+    deleteDeadLetters: calls.writing(deadLetters.deleteDeadLetters),
+    async retryDeadLetters(retries, now, dayMax = null) {
+      const fresh = retries.map(({ message }) => message);
+      const { isRetried, isOverQuota } = await inbox.hold(fresh, () => retry(retries, now, dayMax));
+      return isOverQuota ? 'overQuota' : isRetried;
+    },
+
+    listEvents: listingLive(journal, timers, () => calls.tellListeners()),
+    journalEnd: calls.reading(events.journalEnd),
+    onJournal: (listener) => calls.onJournal(listener),
+
+    standing: calls.reading(statistics.standing),
+    activity: calls.reading(activity),
+    failureGroups: calls.reading(statistics.failureGroups),
+
+    deleteExpired: calls.writing(messages.deleteExpired),
+    deleteJournal: calls.writing(deleteJournal),
+    deleteDeduplication: calls.writing(messages.deleteDeduplication),
+    foldActivity: calls.writing(foldActivity),
+  };
+}

@@ -1,0 +1,53 @@
+// The port of resources over PostgreSQL: which verbs read and which write, and what is told of them.
+
+import type { ResourceStore } from '../resource-store.ts';
+import type { Calls } from './calls.ts';
+import * as flowKeys from './flow-key-verbs.ts';
+import * as jobs from './jobs.ts';
+import * as lists from './lists.ts';
+import * as queues from './queues.ts';
+import * as schedules from './schedules.ts';
+import * as topics from './topics.ts';
+
+export function createResources(calls: Calls): ResourceStore {
+  return {
+    saveQueue: calls.writing(queues.saveQueue, {
+      makesWork: (_queue, _accountId, _name, _change, now) => ({ dueAt: now, now }),
+    }),
+    getQueue: calls.reading(queues.getQueue),
+    deleteQueue: calls.writing(queues.deleteQueue),
+    listQueues: calls.reading(queues.listQueues),
+    countQueues: calls.reading(lists.countQueues),
+    countLine: calls.reading(lists.countLine),
+
+    getFlowKey: calls.reading(flowKeys.getFlowKey),
+    pauseFlowKey: calls.writing(flowKeys.pauseFlowKey, {
+      makesWork: (_flowKey, _accountId, _key, _isPaused, now) => ({ dueAt: now, now }),
+    }),
+    pinFlowKey: calls.writing(flowKeys.pinFlowKey, {
+      makesWork: (_flowKey, _accountId, _key, _pin, now) => ({ dueAt: now, now }),
+    }),
+    resetFlowRate: calls.writing(flowKeys.resetFlowRate, {
+      makesWork: (_flowKey, _accountId, _key, now) => ({ dueAt: now, now }),
+    }),
+    listFlowKeys: calls.reading(flowKeys.listFlowKeys),
+
+    saveSchedule: calls.writing(schedules.saveSchedule, { schedulesAt: ({ nextAt }) => [nextAt] }),
+    getSchedule: calls.reading(schedules.getSchedule),
+    deleteSchedule: calls.writing(schedules.deleteSchedule),
+    setScheduleNext: calls.writing(schedules.setScheduleNext, {
+      schedulesAt: (_accountId, _id, nextAt) => [nextAt],
+    }),
+    listSchedules: calls.reading(lists.listSchedules),
+    countSchedules: calls.reading(lists.countSchedules),
+
+    createJob: calls.writing(jobs.createJob),
+    getJob: calls.reading(jobs.getJob),
+    stopJob: calls.writing(jobs.stopJob),
+    listJobs: calls.reading(lists.listJobs),
+
+    getTopic: calls.reading(topics.getTopic),
+    saveTopic: calls.writing(topics.saveTopic),
+    listTopics: calls.reading(lists.listTopics),
+  };
+}
