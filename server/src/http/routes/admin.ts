@@ -14,10 +14,17 @@ const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));
 const AccountId = Type.Object({ accountId: Type.String() });
 
-export function adminRoutes(
-  api: Api,
-  { store, accounts }: RouteContext<AccountStore & Pick<DeliveryStore, 'listNodes'>>,
-): void {
+type Context = RouteContext<AccountStore & Pick<DeliveryStore, 'listNodes'>>;
+
+export function adminRoutes(api: Api, context: Context): void {
+  accountRoutes(api, context);
+  nodeRoutes(api, context);
+  tokenRoutes(api, context);
+}
+
+function accountRoutes(api: Api, context: Context): void {
+  const { accounts, store } = context;
+
   api.add({
     method: 'GET',
     path: '/v2/admin/accounts',
@@ -63,6 +70,10 @@ export function adminRoutes(
       return store.getAccount(params.accountId);
     },
   });
+}
+
+function nodeRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'GET',
@@ -72,6 +83,10 @@ export function adminRoutes(
     answer: NodesAnswer,
     handle: async () => ({ nodes: await store.listNodes() }),
   });
+}
+
+function tokenRoutes(api: Api, context: Context): void {
+  const { accounts, store } = context;
 
   api.add({
     method: 'GET',
@@ -81,7 +96,7 @@ export function adminRoutes(
     answer: TokensAnswer,
     query: Type.Object({ accountId: Type.String(), ...pageQuery }, { additionalProperties: false }),
     handle: async ({ query }) => {
-      await requireAccount(query.accountId);
+      await requireAccount(context, query.accountId);
       return objectPage(
         'tokens',
         {
@@ -111,7 +126,7 @@ export function adminRoutes(
     ),
     handle: async ({ body, reply }) => {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
-      await requireAccount(body.accountId);
+      await requireAccount(context, body.accountId);
       const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes);
       reply.status(201);
       return { ...shown(token), token: text };
@@ -137,10 +152,10 @@ export function adminRoutes(
       throw new ApiError('token_not_found', `there is no token "${params.tokenId}" to revoke in that account`);
     },
   });
+}
 
-  async function requireAccount(accountId: string): Promise<void> {
-    if (!(await store.getAccount(accountId))) throw unknownAccount(accountId);
-  }
+async function requireAccount({ store }: Context, accountId: string): Promise<void> {
+  if (!(await store.getAccount(accountId))) throw unknownAccount(accountId);
 }
 
 function unknownAccount(accountId: string): ApiError {

@@ -62,8 +62,16 @@ interface Overriding {
   readonly headers: HeaderList;
 }
 
-export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>): void {
-  const { store, world, newId, publications, rules, tiers } = context;
+type Context = RouteContext<MessageStore>;
+
+export function deadLetterRoutes(api: Api, context: Context): void {
+  readRoutes(api, context);
+  deleteRoutes(api, context);
+  retryRoutes(api, context);
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store } = context;
   const views = viewsFor(context.isForQstashClients);
 
   api.add({
@@ -75,7 +83,7 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
     answer: DeadLettersAnswer,
     handle: async ({ principal, query }) => {
       const values = given(query, null, NAMES, context.isForQstashClients);
-      const { messages, lastAttempts, cursor } = await search(principal, values, LISTED);
+      const { messages, lastAttempts, cursor } = await search(context, principal, values, LISTED);
       const held = messages.reduce((sum, message) => sum + messageWeight(message), 0);
       const entries = () =>
         messages.values().map((message, index) => views.deadLetter(message, lastAttempts[index] ?? undefined));
@@ -94,10 +102,14 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
     answer: DeadLetterAnswer,
     handle: async ({ principal, params }) => {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
-      if (!stored || !isShown(stored.message)) throw unknownDeadLetter(params.dlqId);
+      if (!stored || !isShown(context, stored.message)) throw unknownDeadLetter(params.dlqId);
       return views.deadLetter(stored.message, stored.attempts.at(-1));
     },
   });
+}
+
+function deleteRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'DELETE',
@@ -109,7 +121,7 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
     handle: async ({ principal, params }) => {
       const messageId = messageIdOf(params.dlqId);
       const stored = await store.getMessage(principal.account.id, messageId, 'outline');
-      const isThere = stored !== null && isShown(stored.message);
+      const isThere = stored !== null && isShown(context, stored.message);
       const deleted = isThere ? await store.deleteDeadLetters(principal.account.id, [messageId]) : 0;
       if (deleted === 0) throw unknownDeadLetter(params.dlqId);
       return { deleted };
@@ -126,7 +138,7 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
     answer: DeletedAnswer,
     isRead: true,
     handle: async ({ principal, query, body }) => {
-      const { messages, cursor } = await search(principal, bulk(query, body), DELETED);
+      const { messages, cursor } = await search(context, principal, bulk(context, query, body), DELETED);
       const deleted = await store.deleteDeadLetters(
         principal.account.id,
         messages.map(({ id }) => id),
@@ -134,6 +146,10 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
       return { deleted, ...(cursor !== null && { cursor: String(cursor) }) };
     },
   });
+}
+
+function retryRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'POST',
@@ -147,14 +163,14 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
     statuses: [201],
     handle: async ({ principal, params, body, reply }) => {
       const stored = await store.getMessage(principal.account.id, messageIdOf(params.dlqId));
-      if (!stored || !isShown(stored.message)) throw unknownDeadLetter(params.dlqId);
+      if (!stored || !isShown(context, stored.message)) throw unknownDeadLetter(params.dlqId);
       const { message } = stored;
       refuseRetried(message);
-      const fresh = await again(principal, reply, message, overridesOf(reply, body), 1);
-      const [isRetried] = await retryAll(principal, reply, [{ messageId: message.id, message: fresh }]);
+      const fresh = await again(context, principal, reply, message, overridesOf(context, reply, body), 1);
+      const [isRetried] = await retryAll(context, principal, reply, [{ messageId: message.id, message: fresh }]);
       const left = isRetried ? null : await store.getMessage(principal.account.id, message.id, 'outline');
       // Of two at once, the second finds what the first has made of it.
-      if (left && isShown(left.message)) refuseRetried(left.message);
+      if (left && isShown(context, left.message)) refuseRetried(left.message);
       if (left?.message.state === 'failed' && fresh.deduplication) {
         throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
       }
@@ -176,16 +192,16 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
     statuses: [200, 201],
     isRead: true,
     handle: async ({ principal, query, body, reply }) => {
-      const { messages, cursor } = await search(principal, bulk(query, body), RETRIED);
-      const overrides = overridesOf(reply);
+      const { messages, cursor } = await search(context, principal, bulk(context, query, body), RETRIED);
+      const overrides = overridesOf(context, reply);
       const retries: { messageId: string; message: NewMessage }[] = [];
       for (const message of messages) {
         retries.push({
           messageId: message.id,
-          message: await again(principal, reply, message, overrides, messages.length),
+          message: await again(context, principal, reply, message, overrides, messages.length),
         });
       }
-      const isRetried = retries.length > 0 ? await retryAll(principal, reply, retries) : [];
+      const isRetried = retries.length > 0 ? await retryAll(context, principal, reply, retries) : [];
       const responses = retries
         .filter((_, index) => isRetried[index])
         .map(({ message }) => ({ messageId: message.id }));
@@ -193,111 +209,113 @@ export function deadLetterRoutes(api: Api, context: RouteContext<MessageStore>):
       return { responses, ...(cursor !== null && { cursor: String(cursor) }) };
     },
   });
+}
 
-  async function retryAll(
-    principal: Principal,
-    reply: FastifyReply,
-    retries: Parameters<MessageStore['retryDeadLetters']>[0],
-  ) {
-    const tier = tiers[principal.account.tier];
-    const now = world.clock.now();
-    const isRetried = await store.retryDeadLetters(retries, now, tier.messagesPerDayMax);
-    requireQuota(isRetried === 'overQuota', tier, now, (name, value) => reply.header(name, value));
-    return isRetried === 'overQuota' ? [] : isRetried;
-  }
+async function retryAll(
+  { store, tiers, world }: Context,
+  principal: Principal,
+  reply: FastifyReply,
+  retries: Parameters<MessageStore['retryDeadLetters']>[0],
+) {
+  const tier = tiers[principal.account.tier];
+  const now = world.clock.now();
+  const isRetried = await store.retryDeadLetters(retries, now, tier.messagesPerDayMax);
+  requireQuota(isRetried === 'overQuota', tier, now, (name, value) => reply.header(name, value));
+  return isRetried === 'overQuota' ? [] : isRetried;
+}
 
-  /** By ids that are given, as many as there are; by filter, a page at a time. */
-  async function search(
-    principal: Principal,
-    values: ReturnType<typeof given>,
-    how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
-  ) {
-    const asked = parseMessageFilter(values);
-    const filter: MessageFilter = { isRetried: false, ...asked, states: ['FAILED'] };
-    const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
-    return store.searchMessages(principal.account.id, filter, { ...page, ...how });
-  }
+/** By ids that are given, as many as there are; by filter, a page at a time. */
+async function search(
+  { store }: Context,
+  principal: Principal,
+  values: ReturnType<typeof given>,
+  how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
+) {
+  const asked = parseMessageFilter(values);
+  const filter: MessageFilter = { isRetried: false, ...asked, states: ['FAILED'] };
+  const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
+  return store.searchMessages(principal.account.id, filter, { ...page, ...how });
+}
 
-  function bulk(query: unknown, body: unknown): ReturnType<typeof given> {
-    const { all, ...values } = given(query, body, BULK_NAMES, context.isForQstashClients);
-    if (isEmptyFilter(parseMessageFilter(values)) && !saysAll(all)) {
-      refuseEmptyFilters(query, body);
-      if (!context.isForQstashClients) {
-        throw new ApiError('bad_filter', 'no filter was given; to mean all dead letters, say all=true');
-      }
+function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeof given> {
+  const { all, ...values } = given(query, body, BULK_NAMES, context.isForQstashClients);
+  if (isEmptyFilter(parseMessageFilter(values)) && !saysAll(all)) {
+    refuseEmptyFilters(query, body);
+    if (!context.isForQstashClients) {
+      throw new ApiError('bad_filter', 'no filter was given; to mean all dead letters, say all=true');
     }
-    return values;
   }
+  return values;
+}
 
-  /** The public clients expect that one that was sent again is gone. */
-  function isShown({ state, retriedAs }: Message): boolean {
-    return state === 'failed' && (retriedAs === undefined || !context.isForQstashClients);
-  }
+/** The public clients expect that one that was sent again is gone. */
+function isShown(context: Context, { state, retriedAs }: Message): boolean {
+  return state === 'failed' && (retriedAs === undefined || !context.isForQstashClients);
+}
 
-  function refuseRetried({ retriedAs }: Message): void {
-    if (retriedAs === undefined) return;
-    throw new ApiError('already_retried', `it was sent again already, as ${retriedAs}; retry that one if it failed`);
-  }
+function refuseRetried({ retriedAs }: Message): void {
+  if (retriedAs === undefined) return;
+  throw new ApiError('already_retried', `it was sent again already, as ${retriedAs}; retry that one if it failed`);
+}
 
-  /** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */
-  function overridesOf(reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
-    const prefix = rules.headerPrefix.toLowerCase();
-    const sent = rawHeaders(reply.request.raw).filter(([name]) =>
-      isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS),
-    );
-    if (!body && sent.length === 0) return null;
-    return { ...body, headers: withDefaults(Object.entries(body?.headers ?? {}), sent) };
-  }
+/** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */
+function overridesOf({ rules }: Context, reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
+  const prefix = rules.headerPrefix.toLowerCase();
+  const sent = rawHeaders(reply.request.raw).filter(([name]) => isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS));
+  if (!body && sent.length === 0) return null;
+  return { ...body, headers: withDefaults(Object.entries(body?.headers ?? {}), sent) };
+}
 
-  async function again(
-    principal: Principal,
-    reply: FastifyReply,
-    dead: Message,
-    overrides: Overriding | null,
-    /** How many the request sends again: they share what may descend from the delivery that asked for it, if one did. */
-    count: number,
-  ): Promise<NewMessage> {
-    const { hops, left } = descentOf(reply.request.raw, rules);
-    const share = shareOut(left, count);
-    if (typeof share !== 'number') throw new ApiError(share.problem.code, share.problem.message);
-    const same = retriedMessage(dead, world.clock.now(), newId, hops);
-    const fresh = overrides ? await changed(principal, dead, same, overrides) : same;
-    return { ...fresh, descendantsLeft: Math.min(fresh.descendantsLeft, share) };
-  }
+async function again(
+  context: Context,
+  principal: Principal,
+  reply: FastifyReply,
+  dead: Message,
+  overrides: Overriding | null,
+  /** How many the request sends again: they share what may descend from the delivery that asked for it, if one did. */
+  count: number,
+): Promise<NewMessage> {
+  const { newId, rules, world } = context;
+  const { hops, left } = descentOf(reply.request.raw, rules);
+  const share = shareOut(left, count);
+  if (typeof share !== 'number') throw new ApiError(share.problem.code, share.problem.message);
+  const same = retriedMessage(dead, world.clock.now(), newId, hops);
+  const fresh = overrides ? await changed(context, principal, dead, same, overrides) : same;
+  return { ...fresh, descendantsLeft: Math.min(fresh.descendantsLeft, share) };
+}
 
-  /** Goes through the same planning as any publish, so that what a retry changes is judged like any other. */
-  async function changed(
-    principal: Principal,
-    dead: Message,
-    same: NewMessage,
-    overrides: Overriding,
-  ): Promise<NewMessage> {
-    const { headers } = overrides;
-    const settings = parsePublishSettings(headers, rules);
-    if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
-    const misplaced = cronProblem(settings, rules);
-    if (misplaced) throw new ApiError(misplaced.problem.code, misplaced.problem.message);
-    const plan = await publications.plan(
-      {
-        destination: overrides.url ?? dead.url,
-        queueName: dead.queueName,
-        headers,
-        body: overrides.body === undefined ? dead.body : new TextEncoder().encode(overrides.body),
-        callerIp: dead.callerIp,
-        scheduleId: dead.scheduleId,
-        descent: NO_DESCENT,
-      },
-      principal.account,
-    );
-    if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
-    const planned = plan.messages[0]!;
-    if (planned.topicName !== null)
-      throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
-    const changed = withChanges(same, planned, settings);
-    const wrong = deliveredHeadersProblem(null, changed.headers, headerLimits(rules));
-    if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
-    return changed;
-  }
+/** Goes through the same planning as any publish, so that what a retry changes is judged like any other. */
+async function changed(
+  { publications, rules }: Context,
+  principal: Principal,
+  dead: Message,
+  same: NewMessage,
+  overrides: Overriding,
+): Promise<NewMessage> {
+  const { headers } = overrides;
+  const settings = parsePublishSettings(headers, rules);
+  if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
+  const misplaced = cronProblem(settings, rules);
+  if (misplaced) throw new ApiError(misplaced.problem.code, misplaced.problem.message);
+  const plan = await publications.plan(
+    {
+      destination: overrides.url ?? dead.url,
+      queueName: dead.queueName,
+      headers,
+      body: overrides.body === undefined ? dead.body : new TextEncoder().encode(overrides.body),
+      callerIp: dead.callerIp,
+      scheduleId: dead.scheduleId,
+      descent: NO_DESCENT,
+    },
+    principal.account,
+  );
+  if ('problem' in plan) throw new ApiError(plan.problem.code, plan.problem.message);
+  const planned = plan.messages[0]!;
+  if (planned.topicName !== null) throw new ApiError('bad_body', 'url: must be a URL; a retry goes to one destination');
+  const changed = withChanges(same, planned, settings);
+  const wrong = deliveredHeadersProblem(null, changed.headers, headerLimits(rules));
+  if (wrong !== null) throw new ApiError('bad_forward_header', wrong);
+  return changed;
 }
 
 function unknownDeadLetter(id: string): ApiError {

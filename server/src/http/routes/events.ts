@@ -40,13 +40,15 @@ const COUNT_MAX = 1000;
 /** All events of the messages that are named are put in order before a page is cut from them. */
 const LOOKED_AT_MAX = 20_000;
 
-export function eventRoutes(
-  api: Api,
-  context: RouteContext<MessageStore>,
-  streams: EventStreams,
-  access: AccessWatch,
-): void {
-  const { store, isForQstashClients } = context;
+type Context = RouteContext<MessageStore>;
+
+export function eventRoutes(api: Api, context: Context, streams: EventStreams, access: AccessWatch): void {
+  listRoutes(api, context);
+  streamRoutes(api, context, streams, access);
+}
+
+function listRoutes(api: Api, context: Context): void {
+  const { isForQstashClients } = context;
   const views = viewsFor(isForQstashClients);
 
   for (const path of ['/v2/events', '/v2/logs']) {
@@ -66,8 +68,14 @@ export function eventRoutes(
         const place = goesOnFrom === undefined ? null : parseEventCursor(single('cursor', goesOnFrom));
         const { events, cursor } =
           isForQstashClients && isTime(place)
-            ? await list(principal, { ...filter, toAt: Math.min(filter.toAt ?? place.place, place.place) }, page, null)
-            : await list(principal, filter, page, place);
+            ? await list(
+                context,
+                principal,
+                { ...filter, toAt: Math.min(filter.toAt ?? place.place, place.place) },
+                page,
+                null,
+              )
+            : await list(context, principal, filter, page, place);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
         // Both from the same events, each made into text when it is written.
@@ -83,6 +91,10 @@ export function eventRoutes(
       },
     });
   }
+}
+
+function streamRoutes(api: Api, context: Context, streams: EventStreams, access: AccessWatch): void {
+  const { isForQstashClients } = context;
 
   api.add({
     method: 'GET',
@@ -119,69 +131,84 @@ export function eventRoutes(
       }
     },
   });
+}
 
-  /**
-   * From the journal or, of messages that are named, from themselves: those outlive their journal. Told oldest first, the latter only ever grow at
-   * the end: a place in that order is their cursor.
-   */
-  async function list(principal: Principal, filter: EventFilter, page: PageRequest, from: EventCursor | null) {
-    const ids = filter.messages.messageIds;
-    if (!ids) {
-      return cutPage(await store.listEvents(principal.account.id, filter, pageToAsk(page, from)), page.limit, from);
-    }
-    const events: MessageEvent[] = [];
-    for (const id of new Set(ids)) {
-      const stored = await store.getMessage(principal.account.id, id, 'outline');
-      if (stored) events.push(...(await eventsOf(principal, stored)));
-      if (events.length > LOOKED_AT_MAX) {
-        const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events together; name fewer at once`;
-        throw new ApiError('bad_filter', text);
-      }
-    }
-    const matcher = new Matcher(filter.messages);
-    const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
-    wanted.sort((a, b) => a.at - b.at);
-    if (page.order === 'newestFirst') {
-      const end = Math.min(from?.place ?? wanted.length, wanted.length);
-      const filled = await fill(principal, wanted.slice(Math.max(0, end - page.limit), end).reverse());
-      const start = end - filled.length;
-      return { events: filled, cursor: start > 0 ? String(start) : null };
-    }
-    const start = from?.place ?? 0;
-    const filled = await fill(principal, wanted.slice(start, start + page.limit));
-    const end = start + filled.length;
-    return { events: filled, cursor: end < wanted.length ? String(end) : null };
+/**
+ * From the journal or, of messages that are named, from themselves: those outlive their journal. Told oldest first, the latter only ever grow at
+ * the end: a place in that order is their cursor.
+ */
+async function list(
+  context: Context,
+  principal: Principal,
+  filter: EventFilter,
+  page: PageRequest,
+  from: EventCursor | null,
+) {
+  const { store } = context;
+  const ids = filter.messages.messageIds;
+  if (!ids) {
+    return cutPage(await store.listEvents(principal.account.id, filter, pageToAsk(page, from)), page.limit, from);
   }
+  const events: MessageEvent[] = [];
+  for (const id of new Set(ids)) {
+    const stored = await store.getMessage(principal.account.id, id, 'outline');
+    if (stored) events.push(...(await eventsOf(context, principal, stored)));
+    if (events.length > LOOKED_AT_MAX) {
+      const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events together; name fewer at once`;
+      throw new ApiError('bad_filter', text);
+    }
+  }
+  const matcher = new Matcher(filter.messages);
+  const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
+  wanted.sort((a, b) => a.at - b.at);
+  if (page.order === 'newestFirst') {
+    const end = Math.min(from?.place ?? wanted.length, wanted.length);
+    const filled = await fill(context, principal, wanted.slice(Math.max(0, end - page.limit), end).reverse());
+    const start = end - filled.length;
+    return { events: filled, cursor: start > 0 ? String(start) : null };
+  }
+  const start = from?.place ?? 0;
+  const filled = await fill(context, principal, wanted.slice(start, start + page.limit));
+  const end = start + filled.length;
+  return { events: filled, cursor: end < wanted.length ? String(end) : null };
+}
 
-  async function eventsOf(principal: Principal, { message, attempts }: StoredMessage): Promise<MessageEvent[]> {
-    if (!needsJournal(attempts)) return messageEvents(message, attempts);
-    const { events } = await store.listEvents(
-      principal.account.id,
-      { messages: { messageIds: [message.id] }, states: JOURNAL_ONLY },
-      { limit: COUNT_MAX, cursor: null, order: 'newestFirst', withBodies: false },
-    );
-    return messageEvents(message, attempts, events.toReversed());
-  }
+async function eventsOf(
+  { store }: Context,
+  principal: Principal,
+  { message, attempts }: StoredMessage,
+): Promise<MessageEvent[]> {
+  if (!needsJournal(attempts)) return messageEvents(message, attempts);
+  const { events } = await store.listEvents(
+    principal.account.id,
+    { messages: { messageIds: [message.id] }, states: JOURNAL_ONLY },
+    { limit: COUNT_MAX, cursor: null, order: 'newestFirst', withBodies: false },
+  );
+  return messageEvents(message, attempts, events.toReversed());
+}
 
-  /** As many of the events as a page holds, with the bodies and answers that were left out so far. */
-  async function fill(principal: Principal, events: readonly MessageEvent[]): Promise<MessageEvent[]> {
-    const filled: MessageEvent[] = [];
-    let stored: StoredMessage | null = null;
-    let bytes = 0;
-    for (const event of events) {
-      if (stored?.message.id !== event.message.id) {
-        stored = await store.getMessage(principal.account.id, event.message.id);
-      }
-      const attempt = stored?.attempts.find(({ number }) => number === event.attempt?.number) ?? event.attempt;
-      const body = stored?.message.body ?? event.message.body;
-      const [cut] = stepEvents({ ...event.message, body }, { kind: 'accepted', isStarted: false });
-      const whole = { ...event, attempt, message: cut!.message, ...(cut!.isBodyCut && { isBodyCut: true }) };
-      filled.push(whole);
-      bytes += eventWeight(whole);
-      if (bytes >= eachMax('pageBytes')) break;
+/** As many of the events as a page holds, with the bodies and answers that were left out so far. */
+async function fill(
+  { store }: Context,
+  principal: Principal,
+  events: readonly MessageEvent[],
+): Promise<MessageEvent[]> {
+  const filled: MessageEvent[] = [];
+  let stored: StoredMessage | null = null;
+  let bytes = 0;
+  for (const event of events) {
+    if (stored?.message.id !== event.message.id) {
+      stored = await store.getMessage(principal.account.id, event.message.id);
     }
-    return filled;
+    const attempt = stored?.attempts.find(({ number }) => number === event.attempt?.number) ?? event.attempt;
+    const body = stored?.message.body ?? event.message.body;
+    const [cut] = stepEvents({ ...event.message, body }, { kind: 'accepted', isStarted: false });
+    const whole = { ...event, attempt, message: cut!.message, ...(cut!.isBodyCut && { isBodyCut: true }) };
+    filled.push(whole);
+    bytes += eventWeight(whole);
+    if (bytes >= eachMax('pageBytes')) break;
   }
+  return filled;
 }
 
 /**

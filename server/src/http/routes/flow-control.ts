@@ -23,7 +23,18 @@ const Texts = (...names: string[]) =>
     additionalProperties: false,
   });
 
-export function flowControlRoutes(api: Api, { store, world, concurrency }: RouteContext<ResourceStore>): void {
+type Context = RouteContext<ResourceStore>;
+
+export function flowControlRoutes(api: Api, context: Context): void {
+  readRoutes(api, context);
+  pauseRoutes(api, context);
+  limitRoutes(api, context);
+  parallelismRoutes(api, context);
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store } = context;
+
   api.add({
     method: 'GET',
     path: '/v2/flowControl',
@@ -53,6 +64,10 @@ export function flowControlRoutes(api: Api, { store, world, concurrency }: Route
     handle: async ({ principal, params }) =>
       known(params.key, await store.getFlowKey(principal.account.id, params.key)),
   });
+}
+
+function pauseRoutes(api: Api, context: Context): void {
+  const { store, world } = context;
 
   for (const [action, isPaused] of [
     ['pause', true],
@@ -69,6 +84,10 @@ export function flowControlRoutes(api: Api, { store, world, concurrency }: Route
         known(params.key, await store.pauseFlowKey(principal.account.id, params.key, isPaused, world.clock.now())),
     });
   }
+}
+
+function limitRoutes(api: Api, context: Context): void {
+  const { store, world } = context;
 
   api.add({
     method: 'POST',
@@ -121,6 +140,10 @@ export function flowControlRoutes(api: Api, { store, world, concurrency }: Route
     handle: async ({ principal, params }) =>
       known(params.key, await store.resetFlowRate(principal.account.id, params.key, world.clock.now())),
   });
+}
+
+function parallelismRoutes(api: Api, context: Context): void {
+  const { concurrency } = context;
 
   api.add({
     method: 'GET',

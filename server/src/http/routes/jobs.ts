@@ -19,8 +19,16 @@ const PER_SECOND_DEFAULT = 100;
 const PER_SECOND_MAX = 1000;
 const LISTED = 100;
 
-export function jobRoutes(api: Api, context: RouteContext<ResourceStore & Pick<MessageStore, 'countPiece'>>): void {
-  const { store, world, newId } = context;
+type Context = RouteContext<ResourceStore & Pick<MessageStore, 'countPiece'>>;
+
+export function jobRoutes(api: Api, context: Context): void {
+  startRoutes(api, context);
+  readRoutes(api, context);
+  stopRoutes(api, context);
+}
+
+function startRoutes(api: Api, context: Context): void {
+  const { newId, store, world } = context;
 
   api.add({
     method: 'POST',
@@ -77,6 +85,10 @@ export function jobRoutes(api: Api, context: RouteContext<ResourceStore & Pick<M
       return shown(job);
     },
   });
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'GET',
@@ -111,6 +123,10 @@ export function jobRoutes(api: Api, context: RouteContext<ResourceStore & Pick<M
       return shown(job);
     },
   });
+}
+
+function stopRoutes(api: Api, context: Context): void {
+  const { store, world } = context;
 
   api.add({
     method: 'POST',

@@ -46,8 +46,16 @@ const CANCEL_NAMES = [
 const COUNT_NAMES = FILTER_NAMES.messages.filter((name) => name !== 'state');
 const STATES_COUNTED_MAX = 20_000;
 
-export function messageRoutes(api: Api, context: RouteContext<MessageStore>): void {
-  const { store, world, tiers } = context;
+type Context = RouteContext<MessageStore>;
+
+export function messageRoutes(api: Api, context: Context): void {
+  readRoutes(api, context);
+  cancelRoutes(api, context);
+  resumeRoutes(api, context);
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store, world } = context;
   const views = viewsFor(context.isForQstashClients);
 
   api.add({
@@ -107,7 +115,9 @@ export function messageRoutes(api: Api, context: RouteContext<MessageStore>): vo
       return { messages: messages.map(views.message), ...(cursor !== null && { cursor: String(cursor) }) };
     },
   });
+}
 
+function cancelRoutes(api: Api, context: Context): void {
   api.add({
     method: 'DELETE',
     path: '/v2/messages/:messageId',
@@ -117,11 +127,11 @@ export function messageRoutes(api: Api, context: RouteContext<MessageStore>): vo
     statuses: [200, 202],
     answer: CancelledAnswer,
     handle: async ({ principal, params, reply }) => {
-      const call = cancelCall(principal.account);
+      const call = cancelCall(context, principal.account);
       await call.cancel([params.messageId]);
       if (call.count === 0)
         throw new ApiError('message_not_found', `message "${params.messageId}" is unknown or has ended`);
-      return answerTo(await call.confirm(), reply);
+      return answerTo(context, await call.confirm(), reply);
     },
   });
 
@@ -149,9 +159,13 @@ export function messageRoutes(api: Api, context: RouteContext<MessageStore>): vo
         values.count === undefined || context.isForQstashClients
           ? Number.POSITIVE_INFINITY
           : parsePage({ count: values.count }, 1, 1_000_000, false).limit;
-      return answerTo(await cancelMatching(principal.account, filter, max), reply);
+      return answerTo(context, await cancelMatching(context, principal.account, filter, max), reply);
     },
   });
+}
+
+function resumeRoutes(api: Api, context: Context): void {
+  const { store, world } = context;
 
   api.add({
     method: 'POST',
@@ -189,30 +203,36 @@ export function messageRoutes(api: Api, context: RouteContext<MessageStore>): vo
       throw new ApiError('not_held', `message "${params.messageId}" is ${shownState(stored.message)}, not HELD`);
     },
   });
+}
 
-  function cancelCall(account: Account): CancelCall {
-    return new CancelCall({ store, clock: world.clock, tiers }, account);
-  }
+function cancelCall({ store, tiers, world }: Context, account: Account): CancelCall {
+  return new CancelCall({ store, clock: world.clock, tiers }, account);
+}
 
-  function answerTo({ cancelled, requested }: CancelCount, reply: FastifyReply) {
-    const rest = unconfirmed(requested, reply);
-    return context.isForQstashClients ? { cancelled } : { cancelled, ...rest };
-  }
+function answerTo(context: Context, { cancelled, requested }: CancelCount, reply: FastifyReply) {
+  const rest = unconfirmed(requested, reply);
+  return context.isForQstashClients ? { cancelled } : { cancelled, ...rest };
+}
 
-  async function cancelMatching(account: Account, filter: MessageFilter, max: number): Promise<CancelCount> {
-    const call = cancelCall(account);
-    for (let cursor: number | null = null; ; ) {
-      const page = {
-        limit: Math.min(CANCEL_CHUNK, max - call.count),
-        cursor,
-        order: 'newestFirst',
-        withBodies: false,
-      } as const;
-      const found = await store.searchMessages(account.id, { ...filter, states: OPEN_STATES }, page);
-      if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));
-      cursor = found.cursor;
-      if (cursor === null || call.count >= max) return call.confirm();
-    }
+async function cancelMatching(
+  context: Context,
+  account: Account,
+  filter: MessageFilter,
+  max: number,
+): Promise<CancelCount> {
+  const { store } = context;
+  const call = cancelCall(context, account);
+  for (let cursor: number | null = null; ; ) {
+    const page = {
+      limit: Math.min(CANCEL_CHUNK, max - call.count),
+      cursor,
+      order: 'newestFirst',
+      withBodies: false,
+    } as const;
+    const found = await store.searchMessages(account.id, { ...filter, states: OPEN_STATES }, page);
+    if (found.messages.length > 0) await call.cancel(found.messages.map(({ id }) => id));
+    cursor = found.cursor;
+    if (cursor === null || call.count >= max) return call.confirm();
   }
 }
 

@@ -21,10 +21,16 @@ const DELETE_TRIES_MAX = 10;
 /** What is to be cancelled already leaves the queue by itself. */
 const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
-export function queueRoutes(
-  api: Api,
-  { store, world, tiers, isForQstashClients }: RouteContext<ResourceStore & MessageStore>,
-): void {
+type Context = RouteContext<ResourceStore & MessageStore>;
+
+export function queueRoutes(api: Api, context: Context): void {
+  saveRoutes(api, context);
+  readRoutes(api, context);
+  deleteRoutes(api, context);
+  pauseRoutes(api, context);
+}
+
+function saveRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/queues',
@@ -41,13 +47,17 @@ export function queueRoutes(
     answer: QueueAnswer,
     handle: async ({ principal, body }) => {
       if (!isName(body.queueName)) throw new ApiError('bad_queue_name', `queueName: ${NAME_RULE}`);
-      await requireRoom(principal, body.queueName);
-      return save(principal, body.queueName, {
+      await requireRoom(context, principal, body.queueName);
+      return save(context, principal, body.queueName, {
         ...(body.parallelism !== undefined && { parallelism: body.parallelism }),
         ...(body.paused !== undefined && { isPaused: body.paused }),
       });
     },
   });
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'GET',
@@ -80,9 +90,13 @@ export function queueRoutes(
     handle: async ({ principal, params }) => {
       const queue = await store.getQueue(principal.account.id, params.queueName);
       if (!queue) throw unknownQueue(params.queueName);
-      return shownCounted(queue);
+      return shownCounted(context, queue);
     },
   });
+}
+
+function deleteRoutes(api: Api, context: Context): void {
+  const { isForQstashClients, store, tiers, world } = context;
 
   api.add({
     method: 'DELETE',
@@ -100,7 +114,7 @@ export function queueRoutes(
       let open: number | null = null;
       // Others may enqueue between the cancelling and the deleting.
       for (let tries = 0; tries < (isForced ? DELETE_TRIES_MAX : 1) && open !== 0; tries += 1) {
-        if (isForced) await cancelAll(call, principal, params.queueName);
+        if (isForced) await cancelAll(context, call, principal, params.queueName);
         open = await store.deleteQueue(principal.account.id, params.queueName);
         if (open === null) break;
       }
@@ -115,6 +129,10 @@ export function queueRoutes(
       return isForQstashClients ? {} : unconfirmed(requested, reply);
     },
   });
+}
+
+function pauseRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   for (const [action, isPaused] of [
     ['pause', true],
@@ -129,38 +147,39 @@ export function queueRoutes(
       answer: QueueAnswer,
       handle: async ({ principal, params }) => {
         if (!(await store.getQueue(principal.account.id, params.queueName))) throw unknownQueue(params.queueName);
-        return save(principal, params.queueName, { isPaused });
+        return save(context, principal, params.queueName, { isPaused });
       },
     });
   }
+}
 
-  async function save(principal: Principal, name: string, change: QueueChange) {
-    return shownCounted(await store.saveQueue(principal.account.id, name, change, world.clock.now()));
+async function save(context: Context, principal: Principal, name: string, change: QueueChange) {
+  const { store, world } = context;
+  return shownCounted(context, await store.saveQueue(principal.account.id, name, change, world.clock.now()));
+}
+
+async function shownCounted({ store }: Context, queue: Queue) {
+  const [counted] = await new Lags(store).counted([queue]);
+  return shown(counted!);
+}
+
+async function requireRoom({ store, tiers }: Context, principal: Principal, name: string): Promise<void> {
+  const { account } = principal;
+  const max = tiers[account.tier].queuesMax;
+  if (max === null || (await store.getQueue(account.id, name))) return;
+  if ((await store.countQueues(account.id, max)) >= max) {
+    throw new ApiError('limit_exceeded', `queues: at most ${max} on the ${account.tier} tier`);
   }
+}
 
-  async function shownCounted(queue: Queue) {
-    const [counted] = await new Lags(store).counted([queue]);
-    return shown(counted!);
-  }
-
-  async function requireRoom(principal: Principal, name: string): Promise<void> {
-    const { account } = principal;
-    const max = tiers[account.tier].queuesMax;
-    if (max === null || (await store.getQueue(account.id, name))) return;
-    if ((await store.countQueues(account.id, max)) >= max) {
-      throw new ApiError('limit_exceeded', `queues: at most ${max} on the ${account.tier} tier`);
-    }
-  }
-
-  async function cancelAll(call: CancelCall, { account }: Principal, name: string): Promise<void> {
-    const filter = { queueNames: [name], states: CANCELLABLE } as const;
-    for (let cursor: number | null = null; ; ) {
-      const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', withBodies: false } as const;
-      const { messages, cursor: next } = await store.searchMessages(account.id, filter, page);
-      if (messages.length === 0 && next === null) return;
-      cursor = messages.length === 0 ? next : null;
-      await call.cancel(messages.map(({ id }) => id));
-    }
+async function cancelAll({ store }: Context, call: CancelCall, { account }: Principal, name: string): Promise<void> {
+  const filter = { queueNames: [name], states: CANCELLABLE } as const;
+  for (let cursor: number | null = null; ; ) {
+    const page = { limit: CANCEL_CHUNK, cursor, order: 'newestFirst', withBodies: false } as const;
+    const { messages, cursor: next } = await store.searchMessages(account.id, filter, page);
+    if (messages.length === 0 && next === null) return;
+    cursor = messages.length === 0 ? next : null;
+    await call.cancel(messages.map(({ id }) => id));
   }
 }
 

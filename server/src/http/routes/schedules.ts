@@ -27,11 +27,17 @@ const TICKS_SHOWN = 5;
 /** Messages whose states are read at once. */
 const STATES_PIECE = 1000;
 
-export function scheduleRoutes(
-  api: Api,
-  context: RouteContext<ResourceStore & Pick<DeliveryStore, 'accept'> & MessageStore>,
-): void {
-  const { store, world, publications, tiers } = context;
+type Context = RouteContext<ResourceStore & Pick<DeliveryStore, 'accept'> & MessageStore>;
+
+export function scheduleRoutes(api: Api, context: Context): void {
+  readRoutes(api, context);
+  changeRoutes(api, context);
+  runRoutes(api, context);
+  cronRoutes(api, context);
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'GET',
@@ -45,7 +51,7 @@ export function scheduleRoutes(
         {
           read: (part) => store.listSchedules(principal.account.id, part),
           keyOf: ({ id }) => id,
-          show: (schedules) => shown(schedules, principal),
+          show: (schedules) => shown(context, schedules, principal),
         },
         query,
         reply,
@@ -60,10 +66,14 @@ export function scheduleRoutes(
     summary: 'Read a schedule',
     answer: ScheduleAnswer,
     handle: async ({ principal, params }) => {
-      const [schedule] = await shown([await find(principal, params.scheduleId)], principal);
+      const [schedule] = await shown(context, [await find(context, principal, params.scheduleId)], principal);
       return schedule;
     },
   });
+}
+
+function changeRoutes(api: Api, context: Context): void {
+  const { store, world } = context;
 
   api.add({
     method: 'DELETE',
@@ -87,7 +97,7 @@ export function scheduleRoutes(
       summary: 'Pause a schedule',
       answer: NothingAnswer,
       handle: async ({ principal, params }) => {
-        const schedule = await find(principal, params.scheduleId);
+        const schedule = await find(context, principal, params.scheduleId);
         await store.setScheduleNext(principal.account.id, schedule.id, null, true);
         return {};
       },
@@ -100,7 +110,7 @@ export function scheduleRoutes(
       summary: 'Resume a schedule; ticks during the pause are not made up for',
       answer: NothingAnswer,
       handle: async ({ principal, params }) => {
-        const schedule = await find(principal, params.scheduleId);
+        const schedule = await find(context, principal, params.scheduleId);
         const cron = parseCron(schedule.cron);
         const nextAt = 'problem' in cron ? null : nextCronTime(cron, world.clock.wallNow());
         if (schedule.isPaused) await store.setScheduleNext(principal.account.id, schedule.id, nextAt, false);
@@ -108,6 +118,10 @@ export function scheduleRoutes(
       },
     });
   }
+}
+
+function runRoutes(api: Api, context: Context): void {
+  const { publications, store, tiers, world } = context;
 
   api.add({
     method: 'POST',
@@ -119,7 +133,7 @@ export function scheduleRoutes(
     answer: RunAnswer,
     statuses: [201],
     handle: async ({ principal, params, reply }) => {
-      const schedule = await find(principal, params.scheduleId);
+      const schedule = await find(context, principal, params.scheduleId);
       const plan = await publications.plan(
         { ...schedule, scheduleId: schedule.id, descent: descentOf(reply.request.raw, context.rules) },
         principal.account,
@@ -140,6 +154,10 @@ export function scheduleRoutes(
       );
     },
   });
+}
+
+function cronRoutes(api: Api, context: Context): void {
+  const { world } = context;
 
   api.add({
     method: 'GET',
@@ -162,61 +180,62 @@ export function scheduleRoutes(
       return { cron: query.cron, timeZone: cron.timeZone, times };
     },
   });
+}
 
-  async function find(principal: Principal, id: string): Promise<Schedule> {
-    const schedule = await store.getSchedule(principal.account.id, id);
-    if (!schedule) throw unknownSchedule(id);
-    return schedule;
-  }
+async function find({ store }: Context, principal: Principal, id: string): Promise<Schedule> {
+  const schedule = await store.getSchedule(principal.account.id, id);
+  if (!schedule) throw unknownSchedule(id);
+  return schedule;
+}
 
-  async function shown(schedules: readonly ListedSchedule[], { account }: Principal) {
-    const states = await lastStates(account.id, schedules);
-    return schedules.map((schedule) => view(schedule, account.tier, states));
-  }
+async function shown(context: Context, schedules: readonly ListedSchedule[], { account }: Principal) {
+  const states = await lastStates(context, account.id, schedules);
+  return schedules.map((schedule) => view(context, schedule, account.tier, states));
+}
 
-  function view(schedule: ListedSchedule, tier: Tier['name'], states: LastStates) {
-    const settings = parsePublishSettings(schedule.headers, context.rules);
-    if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
-    const { contentType, flow, labels, callback, failureCallback, redaction } = settings;
-    const { forward, method, retries, delayMs, retryDelay } = settings.settings;
-    const headers = deliveredHeaders(contentType, forward);
-    const { header, body } = shownContent({ redaction, headers, body: schedule.body });
-    return {
-      scheduleId: schedule.id,
-      cron: schedule.cron,
-      createdAt: schedule.createdAt,
-      destination: shownDestination(schedule.destination),
-      method: method ?? 'POST',
-      header: headerMap(header),
-      ...shownBody('body', body),
-      ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
-      retries: retries ?? tiers[tier].retriesDefault,
-      ...(delayMs !== null && { delay: delayMs / 1000 }),
-      ...(retryDelay !== null && { retryDelayExpression: retryDelay }),
-      ...(callback && { callback: callback.target.url }),
-      ...(failureCallback && { failureCallback: failureCallback.target.url }),
-      ...shownCaller(schedule.callerIp),
-      isPaused: schedule.isPaused,
-      ...(schedule.queueName !== null && { queueName: schedule.queueName }),
-      ...(labels.length > 0 && { label: labels[0], labels }),
-      ...shownFlow(flow, context.isForQstashClients),
-      ...(schedule.nextAt !== null && { nextScheduleTime: schedule.nextAt }),
-      ...(schedule.lastAt !== null && { lastScheduleTime: schedule.lastAt }),
-      ...(schedule.lastMessageIds.length > 0 && { lastScheduleStates: ownStates(schedule, states) }),
-    };
-  }
+function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], states: LastStates) {
+  const { tiers } = context;
+  const settings = parsePublishSettings(schedule.headers, context.rules);
+  if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
+  const { contentType, flow, labels, callback, failureCallback, redaction } = settings;
+  const { forward, method, retries, delayMs, retryDelay } = settings.settings;
+  const headers = deliveredHeaders(contentType, forward);
+  const { header, body } = shownContent({ redaction, headers, body: schedule.body });
+  return {
+    scheduleId: schedule.id,
+    cron: schedule.cron,
+    createdAt: schedule.createdAt,
+    destination: shownDestination(schedule.destination),
+    method: method ?? 'POST',
+    header: headerMap(header),
+    ...shownBody('body', body),
+    ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
+    retries: retries ?? tiers[tier].retriesDefault,
+    ...(delayMs !== null && { delay: delayMs / 1000 }),
+    ...(retryDelay !== null && { retryDelayExpression: retryDelay }),
+    ...(callback && { callback: callback.target.url }),
+    ...(failureCallback && { failureCallback: failureCallback.target.url }),
+    ...shownCaller(schedule.callerIp),
+    isPaused: schedule.isPaused,
+    ...(schedule.queueName !== null && { queueName: schedule.queueName }),
+    ...(labels.length > 0 && { label: labels[0], labels }),
+    ...shownFlow(flow, context.isForQstashClients),
+    ...(schedule.nextAt !== null && { nextScheduleTime: schedule.nextAt }),
+    ...(schedule.lastAt !== null && { lastScheduleTime: schedule.lastAt }),
+    ...(schedule.lastMessageIds.length > 0 && { lastScheduleStates: ownStates(schedule, states) }),
+  };
+}
 
-  /** How the messages of the last ticks did; those past their retention are left out. */
-  async function lastStates(accountId: string, schedules: readonly Schedule[]): Promise<LastStates> {
-    const ids = schedules.flatMap(({ lastMessageIds }) => lastMessageIds);
-    const states = new Map<string, LastState>();
-    for (let at = 0; at < ids.length; at += STATES_PIECE) {
-      for (const { id, state } of await store.messageStates(accountId, ids.slice(at, at + STATES_PIECE))) {
-        states.set(id, lastStateOf(state));
-      }
+/** How the messages of the last ticks did; those past their retention are left out. */
+async function lastStates({ store }: Context, accountId: string, schedules: readonly Schedule[]): Promise<LastStates> {
+  const ids = schedules.flatMap(({ lastMessageIds }) => lastMessageIds);
+  const states = new Map<string, LastState>();
+  for (let at = 0; at < ids.length; at += STATES_PIECE) {
+    for (const { id, state } of await store.messageStates(accountId, ids.slice(at, at + STATES_PIECE))) {
+      states.set(id, lastStateOf(state));
     }
-    return states;
   }
+  return states;
 }
 
 type LastState = 'IN_PROGRESS' | 'SUCCESS' | 'FAIL';

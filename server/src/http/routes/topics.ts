@@ -45,8 +45,15 @@ const NEW_TOPIC = { defaults: [], version: 0 };
 /** Two people editing one topic at once: the later one is decided anew on what the earlier one wrote. */
 const EDIT_TRIES_MAX = 20;
 
-export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): void {
-  const { store, world, tiers } = context;
+type Context = RouteContext<ResourceStore>;
+
+export function topicRoutes(api: Api, context: Context): void {
+  readRoutes(api, context);
+  changeRoutes(api, context);
+}
+
+function readRoutes(api: Api, context: Context): void {
+  const { store } = context;
 
   api.add({
     method: 'GET',
@@ -80,7 +87,9 @@ export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): voi
       return shown(topic);
     },
   });
+}
 
+function changeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/topics/:name/endpoints',
@@ -91,9 +100,9 @@ export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): voi
     body: EndpointsBody,
     handle: async ({ principal, params, body }) => {
       if (!isName(params.name)) throw new ApiError('bad_parameter', `topic name: ${NAME_RULE}`);
-      refuseTooMany(body.endpoints.length, principal.account.tier);
+      refuseTooMany(context, body.endpoints.length, principal.account.tier);
       const added = parseEndpoints(body.endpoints, context);
-      return edit(principal.account, params.name, (topic) => ({
+      return edit(context, principal.account, params.name, (topic) => ({
         endpoints: withEndpoints(topic?.endpoints ?? [], added),
       }));
     },
@@ -108,7 +117,7 @@ export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): voi
     params: Named,
     body: SelectorsBody,
     handle: async ({ principal, params, body }) =>
-      edit(principal.account, params.name, (topic) => {
+      edit(context, principal.account, params.name, (topic) => {
         if (!topic) throw unknownTopic(params.name);
         return { endpoints: withoutEndpoints(topic.endpoints, body.endpoints) };
       }),
@@ -123,11 +132,11 @@ export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): voi
     summary: 'Set the endpoints of a topic anew, or its default headers',
     answer: TopicAnswer,
     handle: async ({ principal, params, body }) => {
-      if (body.endpoints) refuseTooMany(body.endpoints.length, principal.account.tier);
+      if (body.endpoints) refuseTooMany(context, body.endpoints.length, principal.account.tier);
       const endpoints = body.endpoints && parseEndpoints(body.endpoints, context);
       if (endpoints) refuseRepeats(endpoints);
       const defaults = body.headers && parseDefaults(body.headers, context.rules);
-      return edit(principal.account, params.name, (topic) => {
+      return edit(context, principal.account, params.name, (topic) => {
         if (!topic) throw unknownTopic(params.name);
         return { endpoints: endpoints ?? topic.endpoints, defaults: defaults ?? topic.defaults };
       });
@@ -143,45 +152,47 @@ export function topicRoutes(api: Api, context: RouteContext<ResourceStore>): voi
     params: Named,
     // Idempotent: gone is gone, whoever did it.
     handle: async ({ principal, params }) => {
-      await edit(principal.account, params.name, () => ({ endpoints: [] }));
+      await edit(context, principal.account, params.name, () => ({ endpoints: [] }));
       return {};
     },
   });
+}
 
-  /** Before they are put together with those that are there, each of which is compared with each. */
-  function refuseTooMany(count: number, tier: Tier['name']): void {
-    const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
-    if (count > max) throw tooMany(max, tier);
-  }
+/** Before they are put together with those that are there, each of which is compared with each. */
+function refuseTooMany({ tiers }: Context, count: number, tier: Tier['name']): void {
+  const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
+  if (count > max) throw tooMany(max, tier);
+}
 
-  async function edit(
-    account: { id: string; tier: Tier['name'] },
-    nameOrId: string,
-    decide: (topic: Topic | null) => { readonly endpoints: readonly Endpoint[]; readonly defaults?: HeaderList },
-  ): Promise<ReturnType<typeof shown> | Record<string, never>> {
-    for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
-      const before = await store.getTopic(account.id, nameOrId);
-      const change = decide(before);
-      const { endpoints } = change;
-      if (!before && endpoints.length === 0) return {};
-      const max = tiers[account.tier].endpointsPerTopicMax;
-      if (max !== null && endpoints.length > max) throw tooMany(max, account.tier);
-      const now = world.clock.now();
-      const topic: Topic = {
-        ...(before ?? {
-          ...NEW_TOPIC,
-          id: context.newId('tpc'),
-          accountId: account.id,
-          name: nameOrId,
-          createdAt: now,
-        }),
-        ...change,
-        updatedAt: now,
-      };
-      if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
-    }
-    throw new ApiError('conflict', `topic "${nameOrId}" is being changed by others all the time; try again`);
+async function edit(
+  context: Context,
+  account: { id: string; tier: Tier['name'] },
+  nameOrId: string,
+  decide: (topic: Topic | null) => { readonly endpoints: readonly Endpoint[]; readonly defaults?: HeaderList },
+): Promise<ReturnType<typeof shown> | Record<string, never>> {
+  const { store, tiers, world } = context;
+  for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
+    const before = await store.getTopic(account.id, nameOrId);
+    const change = decide(before);
+    const { endpoints } = change;
+    if (!before && endpoints.length === 0) return {};
+    const max = tiers[account.tier].endpointsPerTopicMax;
+    if (max !== null && endpoints.length > max) throw tooMany(max, account.tier);
+    const now = world.clock.now();
+    const topic: Topic = {
+      ...(before ?? {
+        ...NEW_TOPIC,
+        id: context.newId('tpc'),
+        accountId: account.id,
+        name: nameOrId,
+        createdAt: now,
+      }),
+      ...change,
+      updatedAt: now,
+    };
+    if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
   }
+  throw new ApiError('conflict', `topic "${nameOrId}" is being changed by others all the time; try again`);
 }
 
 function tooMany(max: number, tier: Tier['name']): ApiError {
