@@ -30,131 +30,166 @@ export interface UndiciSender extends Sender {
 }
 
 export function createUndiciSender(options: UndiciSenderOptions): UndiciSender {
-  const { world, policy, hostConnectionsMax, headerPrefix, network = systemNetwork } = options;
-  const { clock } = world;
-  const lookups = new Lookups(clock, (hostname) => network.lookup(hostname));
-  const dial = createDial({ policy, network, lookups });
-  const issuer = headerPrefix.replace(/-$/, '');
-  const signatureName = `${headerPrefix}Signature`;
-  const wire = new WireWindow(clock);
-  const connections = new Connections({ clock, dial, wire, hostConnectionsMax });
-  const answers = new Pool(nodeMax('answers'));
-  const running = new Map<string, Attempt>();
+  return new SenderHere(options);
+}
+
+class SenderHere implements UndiciSender {
+  readonly #world: World;
+  readonly #signer: Signer;
+  readonly #lookups: Lookups;
+  readonly #wire: WireWindow;
+  readonly #connections: Connections;
+  readonly #answers = new Pool(nodeMax('answers'));
+  readonly pools: UndiciSender['pools'];
+  readonly #running = new Map<string, Attempt>();
   /** Not begun; what is called takes it back. */
-  const waiting = new Map<string, () => void>();
-  let listener: (reports: readonly SendReport[]) => void = () => {};
-  let onWritten: (leases: readonly string[]) => void = () => {};
-  let ended: SendReport[] = [];
-  let isClosed = false;
+  readonly #waiting = new Map<string, () => void>();
+  #listener: (reports: readonly SendReport[]) => void = () => {};
+  #onWritten: (leases: readonly string[]) => void = () => {};
+  #ended: SendReport[] = [];
+  #isClosed = false;
   /** It is taken back, and not reported. */
-  let dropping: string | null = null;
+  #dropping: string | null = null;
 
-  function report(lease: string, startedAt: number, outcome: SendReport['outcome']): void {
-    ended.push({ lease, startedAt, endedAt: clock.now(), outcome });
-    if (ended.length === 1) clock.soon(handOver);
+  constructor(options: UndiciSenderOptions) {
+    const { world, policy, hostConnectionsMax, headerPrefix, network = systemNetwork } = options;
+    const { clock } = world;
+    this.#world = world;
+    this.#signer = new Signer(world, headerPrefix);
+    this.#lookups = new Lookups(clock, (hostname) => network.lookup(hostname));
+    this.#wire = new WireWindow(clock);
+    const dial = createDial({ policy, network, lookups: this.#lookups });
+    this.#connections = new Connections({ clock, dial, wire: this.#wire, hostConnectionsMax });
+    this.pools = { lookups: this.#lookups.pool, answers: this.#answers };
   }
 
-  function handOver(): void {
-    if (ended.length === 0) return;
-    const reports = ended;
-    ended = [];
-    listener(reports);
+  send(jobs: readonly SendJob[]): void {
+    for (const job of jobs) this.#start(job);
   }
 
-  function start(job: SendJob): void {
-    if (isClosed) {
-      report(job.lease, clock.now(), 'unsent');
+  onReports(listener: (reports: readonly SendReport[]) => void): void {
+    this.#listener = listener;
+  }
+
+  onWritten(listener: (leases: readonly string[]) => void): void {
+    this.#onWritten = listener;
+  }
+
+  mayStartUntil(untilMs: number): void {
+    if (!this.#wire.extend(untilMs)) return;
+    this.#giveBackWaiting();
+    for (const attempt of this.#running.values()) attempt.dropUnsent();
+  }
+
+  drop(leases: readonly string[]): readonly string[] {
+    return leases.filter((lease) => this.#drop(lease));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#giveBackWaiting();
+    for (const attempt of this.#running.values()) attempt.interrupt('cut off: this server is shutting down');
+    await this.#connections.close();
+    this.#handOver();
+  }
+
+  #start(job: SendJob): void {
+    const now = this.#world.clock.now();
+    if (this.#isClosed) {
+      this.#report(job.lease, now, 'unsent');
       return;
     }
     const target = parseTargetUrl(job.url);
     if ('problem' in target) {
-      report(job.lease, clock.now(), { kind: 'refusedByPolicy', reason: target.problem });
+      this.#report(job.lease, now, { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
-    if (connections.hasIdle(target)) begin(job, target);
-    else beginWithLookup(job, target);
+    if (this.#connections.hasIdle(target)) this.#begin(job, target);
+    else this.#beginWithLookup(job, target);
   }
 
   /** Before its name can be looked up the attempt has not begun: no deadline runs, and nothing is signed. */
-  function beginWithLookup(job: SendJob, target: TargetUrl): void {
+  #beginWithLookup(job: SendJob, target: TargetUrl): void {
     let hasBegun = false;
-    const takeBack = lookups.whenFree(job.accountId, target.hostname, () => {
+    const takeBack = this.#lookups.whenFree(job.accountId, target.hostname, () => {
       hasBegun = true;
-      waiting.delete(job.lease);
-      begin(job, target);
+      this.#waiting.delete(job.lease);
+      this.#begin(job, target);
     });
-    if (!hasBegun) waiting.set(job.lease, takeBack);
+    if (!hasBegun) this.#waiting.set(job.lease, takeBack);
   }
 
-  function begin(job: SendJob, target: TargetUrl): void {
+  #begin(job: SendJob, target: TargetUrl): void {
+    const { clock } = this.#world;
     const startedAt = clock.now();
     const { lease, accountId, method, body, timeoutMs } = job;
-    const headers = allHeaders(job, target);
+    const headers = this.#signer.allHeaders(job, target);
     // None of these may see the job: they stay until the end, and its body need not.
     const onEnd = (outcome: SendReport['outcome']) => {
-      running.delete(lease);
-      if (lease !== dropping) report(lease, startedAt, outcome);
+      this.#running.delete(lease);
+      if (lease !== this.#dropping) this.#report(lease, startedAt, outcome);
     };
-    const attempt = new Attempt({ clock, connections, wire, answers }, onEnd, () => onWritten([lease]));
-    running.set(lease, attempt);
+    const means = { clock, connections: this.#connections, wire: this.#wire, answers: this.#answers };
+    const attempt = new Attempt(means, onEnd, () => this.#onWritten([lease]));
+    this.#running.set(lease, attempt);
     attempt.start({ accountId, target, method, headers, body, timeoutMs });
   }
 
-  function giveBackWaiting(): void {
-    for (const [lease, takeBack] of [...waiting]) {
+  #giveBackWaiting(): void {
+    for (const [lease, takeBack] of [...this.#waiting]) {
       takeBack();
-      waiting.delete(lease);
-      report(lease, clock.now(), 'unsent');
+      this.#waiting.delete(lease);
+      this.#report(lease, this.#world.clock.now(), 'unsent');
     }
   }
 
   /** Answers whether not a byte of it was written. */
-  function drop(lease: string): boolean {
-    const takeBack = waiting.get(lease);
+  #drop(lease: string): boolean {
+    const takeBack = this.#waiting.get(lease);
     if (takeBack) {
       takeBack();
-      return waiting.delete(lease);
+      return this.#waiting.delete(lease);
     }
-    dropping = lease;
-    const isUnsent = running.get(lease)?.dropUnsent() ?? false;
-    dropping = null;
+    this.#dropping = lease;
+    const isUnsent = this.#running.get(lease)?.dropUnsent() ?? false;
+    this.#dropping = null;
     return isUnsent;
   }
 
+  #report(lease: string, startedAt: number, outcome: SendReport['outcome']): void {
+    const { clock } = this.#world;
+    this.#ended.push({ lease, startedAt, endedAt: clock.now(), outcome });
+    if (this.#ended.length === 1) clock.soon(() => this.#handOver());
+  }
+
+  #handOver(): void {
+    if (this.#ended.length === 0) return;
+    const reports = this.#ended;
+    this.#ended = [];
+    this.#listener(reports);
+  }
+}
+
+/** The headers of a request as it goes out, with its signatures. */
+class Signer {
+  readonly #world: World;
+  readonly #issuer: string;
+  readonly #signatureName: string;
+
+  constructor(world: World, headerPrefix: string) {
+    this.#world = world;
+    this.#issuer = headerPrefix.replace(/-$/, '');
+    this.#signatureName = `${headerPrefix}Signature`;
+  }
+
   /** One list from the first to the last, and no list besides: this is done for every attempt. */
-  function allHeaders({ signingKey: key, messageId, url, body, headers }: SendJob, target: TargetUrl): string[] {
+  allHeaders({ signingKey: key, messageId, url, body, headers }: SendJob, target: TargetUrl): string[] {
     const all = ['Host', target.hostHeader];
     for (const header of headers) all.push(header[0], header[1]);
-    const nowMs = clock.machineNow();
-    const jti = `jwt_${Buffer.from(world.random.bytes(16)).toString('base64url')}`;
-    all.push(signatureName, signJwt({ key, issuer, url, body, nowMs, jti }));
+    const nowMs = this.#world.clock.machineNow();
+    const jti = `jwt_${Buffer.from(this.#world.random.bytes(16)).toString('base64url')}`;
+    all.push(this.#signatureName, signJwt({ key, issuer: this.#issuer, url, body, nowMs, jti }));
     putStandardWebhookHeaders(all, { key, messageId, body, nowMs });
     return all;
   }
-
-  return {
-    pools: { lookups: lookups.pool, answers },
-    send(jobs) {
-      for (const job of jobs) start(job);
-    },
-    onReports(report) {
-      listener = report;
-    },
-    onWritten(written) {
-      onWritten = written;
-    },
-    mayStartUntil(untilMs) {
-      if (!wire.extend(untilMs)) return;
-      giveBackWaiting();
-      for (const attempt of running.values()) attempt.dropUnsent();
-    },
-    drop: (leases) => leases.filter(drop),
-    async close() {
-      isClosed = true;
-      giveBackWaiting();
-      for (const attempt of running.values()) attempt.interrupt('cut off: this server is shutting down');
-      await connections.close();
-      handOver();
-    },
-  };
 }

@@ -1,0 +1,101 @@
+// Refuses requests: those that are answered with an error, those whose body is still coming, and what cannot be read as a request
+// at all.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
+import type { Problem } from '../domain/problem.ts';
+import { internalProblem } from './api.ts';
+import type { CallerConnections, CallerTimes } from './caller-connections.ts';
+import { errorResponse, problemOf, sendError } from './errors.ts';
+
+export interface RefusalsOptions {
+  readonly connections: CallerConnections;
+  readonly times: CallerTimes;
+  readonly onFault: (error: unknown) => string;
+}
+
+export class Refusals {
+  readonly #options: RefusalsOptions;
+  /** What could not be read as a request was heard of on these. */
+  readonly #unreadable = new WeakSet<Socket>();
+
+  constructor(options: RefusalsOptions) {
+    this.#options = options;
+  }
+
+  refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    // The caller went away while sending: there is nobody to answer.
+    if (request.destroyed && !request.complete) return;
+    const problem = problemOf(error) ?? internalProblem(this.#options.onFault(error));
+    // Half an answer cannot be taken back: that it ends too early is what the caller can see.
+    if (response.headersSent) response.destroy();
+    else if (request.complete) sendError(response, problem);
+    else this.#refuseUnread(request, response, problem);
+  }
+
+  refuseNonsense(error: Error, socket: Socket): void {
+    // All that comes behind it is unreadable as well: it is heard of again with every piece.
+    if (this.#unreadable.has(socket)) return;
+    this.#unreadable.add(socket);
+    const { connections, times } = this.#options;
+    const last = connections.latestOf(socket);
+    if (!last || last.response.writableFinished) this.#refuseUnreadable(error, socket);
+    // Nonsense behind a whole request must not be answered in its place.
+    else if (last.request.complete) {
+      socket.pause();
+      last.response.once('finish', () => this.#refuseUnreadable(error, socket));
+    }
+    // Nonsense within a body that is refused already gets no second answer.
+    else if (last.response.headersSent) {
+      last.response.end();
+      connections.destroyAfter(socket, times.endedMs);
+    } else this.#refuseUnreadable(error, socket);
+  }
+
+  /** A refusal of a request whose body is still coming: closed when the caller has stopped sending, or after a while. */
+  #refuseUnread(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
+    const { status, headers, body } = errorResponse(problem);
+    const text = JSON.stringify(body);
+    const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
+    response.writeHead(status, { ...headers, ...length }).write(text);
+    this.#options.connections.destroyAfter(request.socket, this.#options.times.refusedMs);
+    // Whoever sends next to nothing would not stop for long; and to read on in short pieces is what was refused.
+    if (problem.code === 'body_too_slow' || problem.code === 'body_in_pieces') return void response.end();
+    let discardedBytes = 0;
+    // Closed at once, the connection would be reset before the answer is read.
+    request.on('data', (chunk: Buffer) => {
+      discardedBytes += chunk.length;
+      if (discardedBytes > eachMax('refusedBytes')) request.socket.destroy();
+    });
+    request.on('end', () => response.end());
+  }
+
+  /** What node:http could not read as a request at all. */
+  #refuseUnreadable(error: Error & { code?: string; reason?: string }, socket: Socket): void {
+    // Who has brought nothing in all this time waits for nothing.
+    if (!socket.writable || error.code === 'ECONNRESET' || socket.bytesRead === 0) {
+      socket.destroy();
+      return;
+    }
+    const { status, headers, body } = errorResponse(unreadableProblem(error));
+    const text = JSON.stringify(body);
+    const head = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' });
+    socket.end(`HTTP/1.1 ${status} Refused\r\n${head.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${text}`);
+    this.#options.connections.destroyAfter(socket, this.#options.times.endedMs);
+  }
+}
+
+function unreadableProblem({ code, reason }: { code?: string; reason?: string }): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    const message = `the request line and headers are over ${eachMax('headBytes')} bytes`;
+    return { code: 'headers_too_large', message };
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return { code: 'request_timeout', message: 'the request did not arrive in time' };
+  }
+  return {
+    code: 'bad_request',
+    message: `this cannot be read as an HTTP request${reason ? `: ${reason}` : ''}`,
+  };
+}
