@@ -50,7 +50,11 @@ export function writeMissingMigrations(): string[] {
     const version = String(readdirSync(folder).length + 1).padStart(4, '0');
     const path = join(folder, `${version}-message-${missing[0]!.name.replaceAll('_', '-')}.sql`);
     const lines = missing.map(({ name, kind }) => `ALTER TABLE messages ADD COLUMN ${name} ${STORES[store](kind)};\n`);
-    writeFileSync(path, lines.join(''));
+    const names = missing.map(({ name }) => name).join(', ');
+    writeFileSync(
+      path,
+      `-- New in a message: ${names}; server/src/store/message-fields.ts says what it holds.\n${lines.join('')}`,
+    );
     return [path];
   });
 }
