@@ -192,3 +192,11 @@ export class Timekeeper {
 export function reckonedAt(reckoned: number, shownAt: number, tookMs: number): number {
   return Math.min(Math.max(reckoned, shownAt), shownAt + tookMs);
 }
+
+/** A time that was read so long ago is still used as it is. */
+const READ_MS_MAX = 2000;
+
+/** The time of work that was asked for at `askedAt`: a process that stood still since then goes on by the time that it is. */
+export function timeOfWork(askedAt: number, passedMs: number): number {
+  return passedMs > READ_MS_MAX ? askedAt + Math.round(passedMs) : askedAt;
+}

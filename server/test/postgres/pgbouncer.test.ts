@@ -4,10 +4,12 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { test } from 'node:test';
+import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
+import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
 import { startProcess } from '../support/process.ts';
 import { type Cleanup, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
@@ -165,3 +167,33 @@ test('settings in the options of the URL hold behind pgbouncer too, and ours ove
   );
   assert.equal(made.length, 1);
 });
+
+test(
+  'a commit that was not answered names the server process that may still make it, behind pgbouncer too',
+  behindPgbouncer,
+  async (t) => {
+    const direct = await newDatabase(t);
+    const bouncer = await Bouncer.start(t, direct, { mode: 'session' });
+    const store = await openPostgresStore({
+      url: bouncer.url,
+      node: 'nod_a',
+      timers: systemWorld().clock,
+      log: () => {},
+    });
+    t.after(() => store.close());
+    await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+    await store.accept([message()], NOW);
+    const tables = new StoreTables(direct);
+    const writers = "SELECT pid FROM pg_stat_activity WHERE application_name = 'postrider writer' ORDER BY pid";
+    const pids = (await tables.query<{ pid: number }>(writers)).map(({ pid }) => pid);
+    await tables.query(
+      'CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$',
+    );
+    await tables.query('CREATE TRIGGER die AFTER INSERT ON messages EXECUTE FUNCTION die()');
+    await assert.rejects(store.accept([message()], NOW), (error: unknown) => {
+      assert.ok(error instanceof CommitInDoubt, String(error));
+      assert.ok(pids.includes(error.session!), `${error.session} is none of ${pids}`);
+      return true;
+    });
+  },
+);

@@ -28,17 +28,32 @@ afterEach(() => {
   client.query = query;
 });
 
-/** The next statement that has `part` in it is carried out, and its answer lost with the connection. */
-function loseAnswerTo(part: string, onLost = () => {}): void {
+/** The next statement that has `part` in it is carried out, and what becomes of its answer is in the hands of `then`. */
+function onAnswerTo(part: string, then: (answer: unknown) => unknown): void {
   client.query = async function (...args) {
     const [given] = args;
     const text = typeof given === 'string' ? given : (given as { text: string }).text;
     const answer = await query.apply(this, args);
     if (!text.includes(part)) return answer;
     client.query = query;
+    return then(answer);
+  };
+}
+
+/** Its answer is lost with the connection. */
+function loseAnswerTo(part: string, onLost = () => {}): void {
+  onAnswerTo(part, () => {
     onLost();
     throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-  };
+  });
+}
+
+/** Its answer comes late. */
+function delayAnswerTo(part: string, onLate = () => {}): void {
+  onAnswerTo(part, (answer) => {
+    onLate();
+    return answer;
+  });
 }
 
 /** The same clock, of which one reading can be replaced. */
@@ -105,31 +120,44 @@ test('what was leased by an acceptance whose answer was lost is given back', () 
     await assertGivenBack(a, b, due.id);
   }));
 
-test('a claim that was cut off while its node stood still is not made again with the time from before', async (t) => {
-  const server = await sharedServer();
-  const name = await server.createDatabase();
-  t.after(() => server.dropDatabase(name));
-  const { clock } = systemWorld();
-  let passedMs = 0;
-  const timers = { ...delegating(clock), monotonicMs: () => clock.monotonicMs() + passedMs };
-  const open = { timers, log: () => {}, knownForMs: 0 };
-  const a = new Node('nod_a', await openPostgresStore({ ...open, url: server.url(name), node: 'nod_a' }));
-  t.after(() => a.store.close());
-  await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
-  const due = message();
-  await a.store.accept([due], NOW);
-  loseAnswerTo('BEGIN', () => {
-    passedMs = 18_000;
+/** Which statement a node stands still at, and what becomes of its answer. */
+const STILL: readonly (readonly [string, string, typeof loseAnswerTo])[] = [
+  ['was cut off', 'BEGIN', loseAnswerTo],
+  ['had looked what is due', 'schedule_at', delayAnswerTo],
+];
+
+for (const [what, part, hinder] of STILL) {
+  test(`a claim that ${what} while its node stood still is not made with the time from before`, async (t) => {
+    const server = await sharedServer();
+    const name = await server.createDatabase();
+    t.after(() => server.dropDatabase(name));
+    const { clock } = systemWorld();
+    let passedMs = 0;
+    const stoodStill = (ms: number) => () => {
+      passedMs += ms;
+    };
+    const timers = { ...delegating(clock), monotonicMs: () => clock.monotonicMs() + passedMs };
+    const open = { timers, log: () => {}, knownForMs: 0 };
+    const a = new Node('nod_a', await openPostgresStore({ ...open, url: server.url(name), node: 'nod_a' }));
+    t.after(() => a.store.close());
+    await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+    const due = message();
+    await a.store.accept([due], NOW);
+    await a.store.heartbeat(a.name, TTL_MS);
+    hinder(part, stoodStill(18_000));
+    assert.deepEqual(await a.claims(NOW), [], 'others take it for dead by now');
+    assert.notEqual(await a.stateOf(due), 'claimed');
+    await a.store.heartbeat(a.name, TTL_MS);
+    hinder(part, stoodStill(3000));
+    const [late] = await a.claims(NOW);
+    assert.ok(late!.message.claimedAt! >= NOW + 3000, 'it bears the time at which it was made');
+    await a.store.release([late!.lease], NOW);
+    // A moment does not count.
+    hinder(part, stoodStill(10));
+    const [claim] = await a.claims(NOW);
+    assert.equal(claim!.message.claimedAt, NOW);
   });
-  await assert.rejects(a.claims(NOW), (error: unknown) => {
-    assert.ok(error instanceof StoreUnavailable, String(error));
-    return true;
-  });
-  assert.notEqual(await a.stateOf(due), 'claimed');
-  // A moment does not count: it is made again.
-  loseAnswerTo('BEGIN');
-  assert.deepEqual(await a.claimedIds(NOW), [due.id]);
-});
+}
 
 /** So late that nobody could expect it any more: the time by which a node forgets things has gone on by so much. */
 const LATE_MS = 75_000;

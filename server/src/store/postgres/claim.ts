@@ -27,6 +27,8 @@ const LEFT_MS = 20;
 export interface ClaimCommand extends ClaimRequest {
   /** Makes lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
+  /** Asked again when the writing begins, at every try: null when others may take this node for dead by then. */
+  readonly timeNow: () => number | null;
 }
 
 /** What waits for the clock, and whether something is ready: one look, mostly the only one. */
@@ -64,9 +66,11 @@ export class Claimer {
     if (!waiting.is_ready && !isDue(waiting, command.now))
       return { claims: [], ...later(waiting, command.now), hasMore: false, gone: [] };
     const { claims, isCut, after } = await transaction(async (database) => {
-      await this.#promoter.makeReady(database, waiting, command.now);
+      const now = command.timeNow();
+      if (now === null) return { claims: [], isCut: false, after: { ...waiting, is_ready: true } };
+      await this.#promoter.makeReady(database, waiting, now);
       const { taken, isCut } = await this.#takeReady(database, new SlotBudget(command.limits));
-      const claims = await leaseReady(database, command, command.now, taken);
+      const claims = await leaseReady(database, command, now, taken);
       return { claims, isCut, after: await lookAround(database) };
     });
     const again = this.#pace.next(isCut, claims.length > 0);

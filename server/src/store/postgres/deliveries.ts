@@ -1,6 +1,7 @@
 // The port of deliveries over PostgreSQL, for any number of nodes: what is accepted and settled in groups, what is claimed, what
 // nodes left behind, and the schedules and bulk operations that nodes run.
 
+import { timeOfWork } from '../../domain/clock.ts';
 import type { Clock } from '../../world.ts';
 import type { DeliveryStore } from '../delivery-store.ts';
 import type { Inbox } from '../inbox.ts';
@@ -18,8 +19,6 @@ import * as time from './time.ts';
 
 /** Others write to the database too, and a hint may be missed. */
 const KNOWN_FOR_MS = 4000;
-/** A claim is for the time at which it was asked for: later, a node that stood still asks anew, if it may claim at all. */
-const CLAIM_AGAIN_MS_MAX = 2000;
 const NODE_SHARDS = 16;
 
 export interface DeliveriesOptions extends GroupsOptions {
@@ -67,12 +66,12 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
   };
 }
 
-function claiming({ pool, timers, offer, calls, hints, doubts, cancels, ...options }: DeliveriesOptions) {
+function claiming({ pool, timers, offer, calls, hints, doubts, cancels, life, ...options }: DeliveriesOptions) {
   const { knownForMs = KNOWN_FOR_MS } = options;
   const claimer = new Claimer();
   const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
   const look = () => pool.write(lookAround);
-  const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work, CLAIM_AGAIN_MS_MAX);
+  const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
   let lookedAtMs = Number.NEGATIVE_INFINITY;
 
   const claimDue: DeliveryStore['claimDue'] = (request) => {
@@ -85,8 +84,9 @@ function claiming({ pool, timers, offer, calls, hints, doubts, cancels, ...optio
         isWritten = true;
         return result;
       };
+      const timeNow = () => (life.mayLease() ? timeOfWork(request.now, timers.monotonicMs() - nowMs) : null);
       try {
-        const reply = await claimer.claim({ ...request, limits, leasePrefix }, look, claim, read);
+        const reply = await claimer.claim({ ...request, limits, leasePrefix, timeNow }, look, claim, read);
         lookedAtMs = nowMs;
         if (reply.claims.length > 0) calls.noteJournal();
         // Those that are to be cancelled end with it.

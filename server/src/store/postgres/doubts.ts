@@ -94,7 +94,7 @@ async function claimedBy(database: Database, node: string, prefixes: readonly st
   return rows.map(({ lease }) => lease);
 }
 
-/** Which of their sessions there still are. Behind a pooler none is found; then `strayClaims` finds what comes late. */
+/** Which of their sessions there still are. A pooler may keep one for others: then a doubt is kept for longer than it must be. */
 async function openSessions(database: Database, doubts: readonly Doubt[]): Promise<ReadonlySet<number>> {
   const sessions = new Set(doubts.flatMap(({ session }) => session ?? []));
   if (sessions.size === 0) return sessions;

@@ -80,6 +80,8 @@ export class Pool {
   readonly #clients = new Set<pg.ClientBase>();
   /** Their server processes: no two connections may have the same. */
   readonly #pids = new Map<pg.ClientBase, number>();
+  /** The same, also of connections that were lost. A pooler in between says another number when it is connected to. */
+  readonly #processes = new WeakMap<pg.ClientBase, number>();
   #listener: pg.Client | null = null;
   #listenerPid = 0;
   /** When the listener itself answered last. */
@@ -125,10 +127,9 @@ export class Pool {
 
   /**
    * Commits what `work` did, or nothing. It is done again when it could not go on beside another, and once when its
-   * connection was cut off before the commit: a process that stood still for a moment finds it so. Not so after
-   * `againWithinMs`: the time that it bears is too old by then.
+   * connection was cut off before the commit: a process that stood still for a moment finds it so.
    */
-  transaction<T>(work: (database: Database) => Promise<T>, againWithinMs = Number.POSITIVE_INFINITY): Promise<T> {
+  transaction<T>(work: (database: Database) => Promise<T>): Promise<T> {
     const once = () =>
       this.#use('writers', async (database) => {
         let result: T;
@@ -143,7 +144,7 @@ export class Pool {
         await committing(database.exec('COMMIT'));
         return result;
       });
-    return this.#again(once, againWithinMs);
+    return this.#again(once);
   }
 
   notify(payload: string): void {
@@ -160,16 +161,14 @@ export class Pool {
     await Promise.allSettled([listener?.end(), ...Object.values(this.#pools).map((pool) => pool.end())]);
   }
 
-  async #again<T>(work: () => Promise<T>, withinMs = Number.POSITIVE_INFINITY): Promise<T> {
-    const { timers } = this.#options;
-    const startedMs = timers.monotonicMs();
+  async #again<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await work();
       } catch (error) {
         if (isConflict(error) && tries < CONFLICT_TRIES_MAX) continue;
         if (!(error instanceof CutOff)) throw error;
-        if (tries > 1 || timers.monotonicMs() - startedMs > withinMs) throw error.cause;
+        if (tries > 1) throw error.cause;
       }
     }
   }
@@ -198,7 +197,7 @@ export class Pool {
       return result;
     } catch (error) {
       const isLost = toStoreError(error) instanceof StoreUnavailable;
-      if (error instanceof CommitInDoubt) error.session = processOf(client);
+      if (error instanceof CommitInDoubt) error.session = this.#processes.get(client) ?? null;
       if (!isLost) this.#answeredAtMs = this.#options.timers.monotonicMs();
       client.release(isLost);
       if (isNotOurs(error) && this.#listener) this.#lose(this.#listener);
@@ -270,7 +269,10 @@ export class Pool {
 
   #notePid(client: pg.ClientBase, pid: number): void {
     const isShared = pid === this.#listenerPid || [...this.#pids.values()].includes(pid);
-    if (!isShared) return void this.#pids.set(client, pid);
+    if (!isShared) {
+      this.#processes.set(client, pid);
+      return void this.#pids.set(client, pid);
+    }
     // Whether it is so is found out for sure before anything goes on.
     if (this.#listener) this.#lose(this.#listener);
     throw new SharedSession('two connections have the same server process');
@@ -371,9 +373,4 @@ export class Pool {
     this.#schedulePing();
     onBack();
   }
-}
-
-/** The database's process on the other end, as it said when the connection was made. */
-function processOf(client: pg.ClientBase): number | null {
-  return (client as unknown as { processID: number | null }).processID;
 }
