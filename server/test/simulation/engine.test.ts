@@ -25,6 +25,7 @@ const AWAY: Reply = { error: 'the store is away', reason: 'full' };
 /** A sender that only notes what it is told to send; a test ends attempts by hand. */
 class NotingSender implements Sender {
   readonly sent: SendJob[] = [];
+  readonly toldToDrop: string[] = [];
   readonly #now: () => number;
   #listener: (reports: readonly SendReport[]) => void = () => {};
 
@@ -38,7 +39,9 @@ class NotingSender implements Sender {
 
   mayStartUntil(): void {}
 
-  drop(): readonly string[] {
+  /** All of them are on the wire. */
+  drop(leases: readonly string[]): readonly string[] {
+    this.toldToDrop.push(...leases);
     return [];
   }
 
@@ -230,6 +233,45 @@ test('a claim whose answer came later than the node is trusted is given back and
   assert.equal(node.sender.sent.length, 2);
   assert.notEqual(again!.lease, lateLease);
   assert.equal((await node.store.getMessage('acc_1', 'msg_a'))?.message.interrupted, 0);
+});
+
+test('a claim that was long on its way is not sent if it was cancelled meanwhile, although nobody has told its node', async () => {
+  const node = new Node(10);
+  await node.start();
+  const { claimDue } = node.store;
+  const cancelled: (readonly string[])[] = [];
+  Object.assign(node.store, {
+    claimDue: async (...args: Parameters<typeof claimDue>) => {
+      const answer = await claimDue(...args);
+      if (answer.claims.length === 0) return answer;
+      const { requested } = await node.store.cancel('acc_1', ['msg_a'], node.clock.now(), node.clock.now() + 1000);
+      cancelled.push(requested);
+      // Well within its lease.
+      node.clock.advance(3000);
+      return answer;
+    },
+  });
+  await node.accept(message('msg_a'));
+  await settled();
+  await settled();
+  assert.deepEqual(cancelled, [['msg_a']]);
+  assert.deepEqual(node.sender.sent, []);
+  assert.equal(await node.stateOf('msg_a'), 'cancelled');
+});
+
+test('with its next sign of life a node hears of a cancel that it was not told of', async () => {
+  const node = new Node(10);
+  await node.start();
+  await node.accept(message('msg_a'));
+  await settled();
+  await node.store.cancel('acc_1', ['msg_a'], node.clock.now(), node.clock.now() + 1000);
+  await settled();
+  assert.deepEqual(node.sender.toldToDrop, []);
+  await node.advance(5000);
+  assert.deepEqual(
+    node.sender.toldToDrop,
+    node.sender.sent.map(({ lease }) => lease),
+  );
 });
 
 test('an engine whose slots are all promised waits for the commit instead of asking in circles', async () => {

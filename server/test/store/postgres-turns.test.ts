@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { inTurn } from '../../src/store/in-turn.ts';
 import { DATABASE_AT_ONCE } from '../../src/store/postgres/pool.ts';
@@ -13,6 +14,8 @@ import { ownDatabase } from '../conformance/postgres-harness.ts';
 import { waitFor } from '../support/wait.ts';
 
 const ASKED = 50;
+/** Connections that write: those of accounts, and four for the node itself. */
+const WRITERS = DATABASE_AT_ONCE.changes + 4;
 /** Longer than a new connection may take. */
 const PATIENCE_MS = 10_000;
 
@@ -90,6 +93,15 @@ test('one account looks up and changes much at once, and the database is slow wi
     const lookedUp = await statementsBefore(store.getTopic(QUIET, 'none'), held);
     const changed = await statementsBefore(store.deleteSchedule(QUIET, 'none'), held);
     assert.ok(lookedUp + changed < ASKED / 2, `${lookedUp} and ${changed} statements of it came before`);
+  }));
+
+test('a sign of life does not wait for connections that all write on', () =>
+  withHeld(async (_store, held, bare) => {
+    askOften(() => bare.deleteSchedule(HOSTILE, 'none'));
+    await waitFor('every connection that writes to be in use', () => held.waiting() === WRITERS);
+    const beat = bare.heartbeat('nod_1', 10_000).then(() => 'beat');
+    assert.equal(await Promise.race([beat, wait(PATIENCE_MS, 'late', { ref: false })]), 'beat');
+    assert.equal(held.waiting(), WRITERS);
   }));
 
 test('who waits for a connection that others use gets it when it is free, and is not told that the database is away', (t) =>
