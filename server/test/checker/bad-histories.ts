@@ -138,6 +138,7 @@ export const BAD_HISTORIES: readonly (readonly [rule: RuleName, what: string, hi
   ['ends', 'held although only two crashes met it', history({ ...heldAfter(3, 3), faults: [crash('m'), crash('m')] })],
   ['attempt counts', 'a gap in the numbers', history({ stored: [stored('m', { attempts: [attempt(2, 0)] })] })],
   ['attempt gaps', 'a retry too soon', history(triedTwice({}, 930))],
+  ['attempt gaps', 'a retry too soon, though claims may be old', history({ ...triedTwice({}, 930), claimMsMax: 1000 })],
   ['attempt gaps', 'sooner than the answer asked', history(triedTwice({ retryAfterMs: 60_000 }, 50_000))],
   [
     'attempt gaps',

@@ -115,7 +115,7 @@ export interface History {
   readonly clocksApartMsMax?: number;
   /**
    * How long a claim may be on its way to the store: it bears the time at which its node asked, and finds what another has
-   * made due meanwhile. Short unless given.
+   * made due meanwhile. Short unless given; it counts for attempts that were cut off, whose claim is all that is known of them.
    */
   readonly claimMsMax?: number;
   /** The messages that a person has released while they were held. */

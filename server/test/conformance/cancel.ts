@@ -122,12 +122,12 @@ export function cancelConformance(factory: HarnessFactory): void {
       b,
       letTimePass,
     }) => {
-      await a.store.heartbeat(a.name, 1000);
+      await a.store.heartbeat(a.name, 15_000);
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       const claim = await a.claimOne(NOW);
       await cancel(b, [head.id]);
-      await letTimePass(1001);
+      await letTimePass(15_001);
       assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [head.id], 60_000), [], 'a dead node starts nothing');
       const [orphan] = await b.store.orphanedClaims(b.name);
       assert.equal(orphan!.lease, claim.lease);
