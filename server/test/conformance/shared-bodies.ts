@@ -105,7 +105,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       letTimePass,
     }) => {
       const body = bytes('again ');
-      await a.store.heartbeat('nod_a', 1000);
+      await a.store.heartbeat('nod_a', 15_000);
       await a.store.accept(fanOut(3, body), NOW);
       const [first, second, third] = await a.claims(NOW);
       await a.store.settle([settlementOf(first!, ERROR, NOW)], NOW);
@@ -115,7 +115,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
         again.map((claim) => claim.message.body),
         [body, body],
       );
-      await letTimePass(2000);
+      await letTimePass(16_000);
       const orphans = await b.store.orphanedClaims('nod_b');
       assert.equal(orphans.length, 3);
       assert.ok(orphans.some(({ lease }) => lease === third!.lease));
