@@ -1,5 +1,7 @@
-// A flow key as it stands: its limits, what it has let through, what waits behind it.
+// A flow key as it stands: its limits, what it has let through, what waits behind it. And whose word counts for its limits:
+// its newest message's, where a person has not pinned them.
 
+import type { KeyState } from './admission.ts';
 import type { FlowLimits } from './flow-control.ts';
 
 export interface FlowKey {
@@ -21,3 +23,50 @@ export interface FlowKey {
 
 /** What to do with one limit of a key. */
 export type FlowPin<T> = T | 'keep' | 'unpin';
+
+export interface FlowPins {
+  readonly parallelism: FlowPin<number>;
+  readonly rate: FlowPin<{ readonly rate: number; readonly periodMs: number }>;
+}
+
+type Pinned = Pick<KeyState, 'limits' | 'isParallelismPinned' | 'isRatePinned'>;
+
+/** Those that a message says, where they are not pinned. */
+export function limitsSaid({ limits, isParallelismPinned, isRatePinned }: Pinned, said: FlowLimits): FlowLimits {
+  return {
+    parallelism: isParallelismPinned ? limits.parallelism : said.parallelism,
+    rate: isRatePinned ? limits.rate : said.rate,
+    periodMs: isRatePinned ? limits.periodMs : said.periodMs,
+  };
+}
+
+/** Those that its newest message says, whether they have taken effect or not. */
+export function newestLimits(key: Pinned & Pick<KeyState, 'said'>): FlowLimits {
+  return key.said === null ? key.limits : limitsSaid(key, key.said);
+}
+
+/** Whether the key has these limits already, where they are not pinned. */
+export function isSaidAlready(key: Pinned & Pick<KeyState, 'said'>, said: FlowLimits): boolean {
+  return key.said === null && areSameLimits(key.limits, limitsSaid(key, said));
+}
+
+export function areSameLimits(a: FlowLimits, b: FlowLimits): boolean {
+  return a.parallelism === b.parallelism && a.rate === b.rate && a.periodMs === b.periodMs;
+}
+
+/** A limit that is no longer pinned stays until a message says another. */
+export function withPins(key: Pinned & Pick<KeyState, 'said'>, { parallelism, rate }: FlowPins): Pinned {
+  return {
+    isParallelismPinned: isPinned(parallelism, key.isParallelismPinned),
+    isRatePinned: isPinned(rate, key.isRatePinned),
+    limits: {
+      ...newestLimits(key),
+      ...(typeof parallelism === 'number' ? { parallelism } : {}),
+      ...(typeof rate === 'object' ? rate : {}),
+    },
+  };
+}
+
+function isPinned(pin: FlowPin<unknown>, before: boolean): boolean {
+  return pin === 'keep' ? before : pin !== 'unpin';
+}

@@ -16,6 +16,7 @@ import { earlier } from '../../domain/instant.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
+import { READY_NOW } from './queues.ts';
 
 export interface FlowRow {
   account_id: string;
@@ -223,13 +224,7 @@ export async function admitOne(database: Database, row: FlowRow, seq: number, no
   const counts = (await readCounts(database, [row], (each) => countedBefore(each, now)))[0]!;
   const verdict = admit(flowState(row, counts), limitsOf(row), now);
   if (verdict.free === 0) return false;
-  await database.run(
-    `UPDATE messages SET holds_slot = true, ready_at = CASE attempts WHEN 0 THEN $3 ELSE ready_at END
-       WHERE account_id = $1 AND seq = $2`,
-    row.account_id,
-    seq,
-    now,
-  );
+  await database.run('UPDATE messages SET holds_slot = true WHERE account_id = $1 AND seq = $2', row.account_id, seq);
   await writeWindows(database, [row], [{ state: started(verdict.state, 1, now), nextAt: row.next_start_at }]);
   return true;
 }
@@ -327,18 +322,17 @@ async function makeReady(
   const made = await database.all<{ index: number }>(
     `WITH first AS MATERIALIZED
        (SELECT (g.at - 1)::int AS index, g.account_id, m.seq
-          FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, key, free, at)
+          FROM unnest($2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS g (account_id, key, free, at)
           CROSS JOIN LATERAL
             (SELECT seq FROM messages
                WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = g.account_id AND flow_key = g.key
                ORDER BY due_at, seq LIMIT g.free) AS m)
-     UPDATE messages m SET state = 'ready', holds_slot = true,
-         ready_at = CASE m.attempts WHEN 0 THEN $4 ELSE m.ready_at END FROM first
+     UPDATE messages m SET state = 'ready', holds_slot = true, ${READY_NOW} FROM first
        WHERE m.account_id = first.account_id AND m.seq = first.seq AND m.state = 'queued' RETURNING first.index`,
+    now,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),
     free,
-    now,
   );
   for (const { index } of made) admitted[index]! += 1;
   return admitted;

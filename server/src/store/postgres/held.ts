@@ -43,7 +43,7 @@ export class Lines {
   }
 
   isPaused({ account_id, queue_name }: Held): boolean {
-    return queue_name !== null && (this.queues.get(keyOf(account_id, queue_name))?.is_paused ?? false);
+    return queue_name !== null && Boolean(this.queues.get(keyOf(account_id, queue_name))?.is_paused);
   }
 
   /** Whoever waited for the places of these messages: in their queues, for their order keys, under their flow keys. */

@@ -4,8 +4,21 @@
 // first can be a head.
 
 import { eachMax } from '../../domain/budgets.ts';
+import { earlier } from '../../domain/instant.ts';
+import type { Waiting } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
-import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
+import {
+  changedRules,
+  freeHeads,
+  type InLine,
+  moveInPause,
+  planHeads,
+  QUEUE_PARALLELISM_DEFAULT,
+  type Queue,
+  type QueueChange,
+  wrongMarks,
+} from '../../domain/queue.ts';
+import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { areHeirs, type Place } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
@@ -13,21 +26,17 @@ import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
 
-export interface QueueRow {
-  account_id: string;
-  name: string;
-  parallelism: number;
-  is_paused: boolean;
-  next_start_at: number | null;
+export interface LockedQueue extends QueueRow {
   line_at: number;
   /** As it is in the table. */
   written_line_at: number;
-  created_at: number;
-  updated_at: number;
 }
 
+/** $1 is when `m` could first start, for the lag that is measured; a retry keeps the time of its first attempt. */
+export const READY_NOW = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready_at END';
+
 /** Queues whose rows this transaction holds, by `keyOf`. */
-export type LockedQueues = Map<string, QueueRow>;
+export type LockedQueues = Map<string, LockedQueue>;
 
 /** `SKIP LOCKED` leaves out those that somebody else holds. */
 export async function lockQueues(
@@ -36,7 +45,7 @@ export async function lockQueues(
   how: '' | 'SKIP LOCKED' = '',
 ): Promise<LockedQueues> {
   if (pairs.isEmpty) return new Map();
-  const rows = await database.all<QueueRow>(
+  const rows = await database.all<LockedQueue>(
     `SELECT q.*, q.line_at AS written_line_at
        FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
        ORDER BY q.account_id, q.name FOR UPDATE OF q ${how}`,
@@ -90,40 +99,24 @@ export async function startHeads(
 ): Promise<Heads> {
   const rows = [...queues.values()];
   if (rows.length === 0) return { dueAt: null, claims: [] };
-  const { started, heads, isOtherReady } = await readLines(database, rows, estate !== null);
-  const dueAt: number[] = [];
-  for (const [index, row] of rows.entries()) {
-    const excess = started[index]! - row.parallelism;
-    if (excess <= 0) continue;
-    await giveBackPlaces(database, row, excess);
-    dueAt.push(now);
+  const { lines, isOtherReady } = await readLines(database, rows, estate !== null);
+  const plans = rows.map((row, index) => planHeads(toRules(row), lines[index]!.started, lines[index]!.heads, now));
+  for (const [index, { giveBack }] of plans.entries()) {
+    if (giveBack > 0) await giveBackPlaces(database, rows[index]!, giveBack);
   }
-  const starting = heads.filter((head) => head.first_due_at <= now);
-  // One that had its place taken away while it waited for its retry waits on, as the head.
-  const isDue = starting.every((head) => head.due_at <= now);
-  const isTakenOver = estate !== null && isDue && !isOtherReady && areHeirs(starting, estate.places);
-  const claims = isTakenOver ? await estate.lease(starting) : [];
-  if (!isTakenOver) await makeHeadsReady(database, starting, now);
-  const nextStartAt = new Map<number, number>();
-  for (const head of heads) {
-    if (head.first_due_at > now && !nextStartAt.has(head.index)) nextStartAt.set(head.index, head.first_due_at);
-  }
-  await writeQueues(
-    database,
-    rows,
-    rows.map((_, index) => nextStartAt.get(index) ?? null),
-  );
-  dueAt.push(...nextStartAt.values());
-  if (!isTakenOver) dueAt.push(...starting.map((head) => Math.max(head.due_at, now)));
-  return { dueAt: dueAt.length === 0 ? null : Math.min(...dueAt), claims };
+  const starting = plans.flatMap(({ start }) => start);
+  const heads = starting.map(({ head }) => head);
+  const isDue = starting.every(({ state }) => state === 'ready');
+  const isTakenOver = estate !== null && isDue && !isOtherReady && areHeirs(heads, estate.places);
+  const claims = isTakenOver ? await estate.lease(heads) : [];
+  if (!isTakenOver) await giveStates(database, starting, now);
+  await writeQueues(database, rows, plans);
+  let dueAt: number | null = null;
+  for (const plan of plans) dueAt = earlier(dueAt, isTakenOver ? plan.nextStartAt : plan.dueAt);
+  return { dueAt, claims };
 }
 
-interface WaitingHead extends Head {
-  /** Of its queue among the rows asked for. */
-  readonly index: number;
-  readonly first_due_at: number;
-  readonly due_at: number;
-}
+type WaitingHead = Head & InLine;
 
 /** How many of each queue have their place, and the first of its line, as many as it has free ones. */
 async function readLines(database: Database, rows: readonly QueueRow[], looksForOthers: boolean) {
@@ -136,46 +129,55 @@ async function readLines(database: Database, rows: readonly QueueRow[], looksFor
          (SELECT count(*)::int AS started FROM messages
             WHERE holds_slot AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
        LEFT JOIN LATERAL
-         (SELECT seq, host, first_due_at, due_at, ${bodyBytesSql('messages')} AS bytes FROM messages
+         (SELECT seq, host, first_due_at AS "firstDueAt", due_at AS "dueAt", ${bodyBytesSql('messages')} AS bytes
+            FROM messages
             WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name
             ORDER BY first_due_at, seq LIMIT greatest(0, g.places - holding.started)) AS m ON true
-       ORDER BY g.at, m.first_due_at, m.seq`,
+       ORDER BY g.at, m."firstDueAt", m.seq`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.name),
-    rows.map((row) => freeHeads({ parallelism: row.parallelism, isPaused: row.is_paused }, 0)),
+    rows.map((row) => freeHeads(toRules(row), 0)),
     looksForOthers,
   );
-  const started = rows.map(() => 0);
-  for (const row of found) started[row.index] = row.started;
-  return {
-    started,
-    heads: found.filter((row): row is typeof row & WaitingHead => row.seq !== null),
-    isOtherReady: found.some((row) => row.is_other_ready),
-  };
+  const lines = rows.map(() => ({ started: 0, heads: [] as WaitingHead[] }));
+  for (const row of found) {
+    const line = lines[row.index]!;
+    line.started = row.started;
+    if (isHead(row)) line.heads.push(row);
+  }
+  return { lines, isOtherReady: found.some((row) => row.is_other_ready) };
 }
 
-async function makeHeadsReady(database: Database, heads: readonly Head[], now: number): Promise<void> {
-  if (heads.length === 0) return;
+function isHead(row: Partial<WaitingHead>): row is WaitingHead {
+  return row.seq !== null;
+}
+
+async function giveStates(
+  database: Database,
+  starting: readonly { readonly head: Head; readonly state: Waiting }[],
+  now: number,
+): Promise<void> {
+  if (starting.length === 0) return;
   await database.run(
-    `UPDATE messages m SET state = CASE WHEN m.due_at > $3 THEN 'delayed' ELSE 'ready' END, holds_slot = true,
-         ready_at = CASE m.attempts WHEN 0 THEN $3 ELSE m.ready_at END
-       FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+    `UPDATE messages m SET state = g.state, holds_slot = true, ${READY_NOW}
+       FROM unnest($2::text[], $3::bigint[], $4::text[]) AS g (account_id, seq, state)
        WHERE m.account_id = g.account_id AND m.seq = g.seq`,
-    heads.map((head) => head.account_id),
-    heads.map((head) => head.seq),
     now,
+    starting.map(({ head }) => head.account_id),
+    starting.map(({ head }) => head.seq),
+    starting.map(({ state }) => state),
   );
 }
 
 /** `line_at` may have been moved by the caller, on the row it locked. */
 async function writeQueues(
   database: Database,
-  rows: readonly QueueRow[],
-  nextStartAt: readonly (number | null)[],
+  rows: readonly LockedQueue[],
+  plans: readonly { readonly nextStartAt: number | null }[],
 ): Promise<void> {
   const changed = rows
-    .map((row, index) => ({ ...row, next_start_at: nextStartAt[index]!, was: row.next_start_at }))
+    .map((row, index) => ({ ...row, next_start_at: plans[index]!.nextStartAt, was: row.next_start_at }))
     .filter((row) => row.next_start_at !== row.was || row.line_at !== row.written_line_at);
   if (changed.length === 0) return;
   await database.run(
@@ -228,30 +230,33 @@ export class OrderKeys {
   async settle(database: Database): Promise<void> {
     const keys = [...this.#keys.values()];
     if (keys.length === 0) return;
-    const rows = await database.all<{ account_id: string; seq: number; is_first_of_key: boolean; rank: number }>(
-      `SELECT g.account_id, m.seq, m.is_first_of_key, m.rank
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) AS g (account_id, queue_name, order_key, count)
+    const rows = await database.all<{ at: number; account_id: string; seq: number; isFirstOfKey: boolean }>(
+      `SELECT g.at, g.account_id, m.seq, m.is_first_of_key AS "isFirstOfKey"
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::int[])
+           WITH ORDINALITY AS g (account_id, queue_name, order_key, looked_at, at)
          CROSS JOIN LATERAL
-           (SELECT seq, is_first_of_key, row_number() OVER (ORDER BY first_due_at, seq) AS rank FROM messages
+           (SELECT seq, is_first_of_key, first_due_at FROM messages
               WHERE order_key IS NOT NULL AND ended_at IS NULL AND account_id = g.account_id
                 AND queue_name = g.queue_name AND order_key = g.order_key
-              ORDER BY first_due_at, seq LIMIT g.count + 1) AS m
+              ORDER BY first_due_at, seq LIMIT g.looked_at) AS m
          WHERE NOT EXISTS
            (SELECT 1 FROM messages h WHERE h.holds_slot AND h.queue_name IS NOT NULL AND h.account_id = g.account_id
-              AND h.queue_name = g.queue_name AND h.order_key = g.order_key)`,
+              AND h.queue_name = g.queue_name AND h.order_key = g.order_key)
+         ORDER BY g.at, m.first_due_at, m.seq`,
       keys.map((key) => key.accountId),
       keys.map((key) => key.queueName),
       keys.map((key) => key.orderKey),
-      keys.map((key) => key.count),
+      keys.map((key) => key.count + 1),
     );
-    const wrong = rows.filter((row) => row.is_first_of_key !== (row.rank === 1));
+    const wrong = [...Map.groupBy(rows, ({ at }) => at).values()].flatMap(wrongMarks);
     if (wrong.length === 0) return;
     await database.run(
-      `UPDATE messages m SET is_first_of_key = NOT m.is_first_of_key
-         FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+      `UPDATE messages m SET is_first_of_key = g.is_first
+         FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS g (account_id, seq, is_first)
          WHERE m.account_id = g.account_id AND m.seq = g.seq`,
-      wrong.map((row) => row.account_id),
-      wrong.map((row) => row.seq),
+      wrong.map(({ message }) => message.account_id),
+      wrong.map(({ message }) => message.seq),
+      wrong.map(({ isFirst }) => isFirst),
     );
   }
 }
@@ -277,37 +282,27 @@ export async function saveQueue(
   const pairs = new Pairs([[accountId, name]]);
   await ensureQueues(database, pairs, now);
   const before = (await lockQueues(database, pairs)).get(keyOf(accountId, name))!;
-  const isPaused = change.isPaused ?? before.is_paused;
+  const rules = changedRules(toRules(before), change);
   await database.run(
     `UPDATE queues SET parallelism = $3, is_paused = $4, updated_at = $5 WHERE account_id = $1 AND name = $2`,
     accountId,
     name,
-    change.parallelism ?? before.parallelism,
-    isPaused,
+    rules.parallelism,
+    rules.isPaused,
     now,
   );
-  // A head of a paused queue waits as `queued`, keeping its place; resumed, it waits for the clock as before.
-  if (isPaused) await moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued', now);
-  else await moveHeads(database, accountId, name, "state = 'queued'", 'delayed', now);
-  await startHeads(database, await lockQueues(database, pairs), now);
-  return (await getQueue(database, accountId, name))!;
-}
-
-async function moveHeads(
-  database: Database,
-  accountId: string,
-  name: string,
-  from: string,
-  to: 'queued' | 'delayed',
-  now: number,
-): Promise<void> {
+  const { from, to } = moveInPause(rules.isPaused);
   await database.run(
-    `UPDATE messages SET state = '${to}', ready_at = CASE attempts WHEN 0 THEN $3 ELSE ready_at END
-       WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $1 AND queue_name = $2 AND ${from}`,
+    `UPDATE messages m SET state = $2, ${READY_NOW}
+       WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $3 AND queue_name = $4 AND state = ANY($5::text[])`,
+    now,
+    to,
     accountId,
     name,
-    now,
+    from,
   );
+  await startHeads(database, await lockQueues(database, pairs), now);
+  return (await getQueue(database, accountId, name))!;
 }
 
 export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
@@ -348,28 +343,15 @@ export async function listQueues(
 
 async function toQueues(database: Database, rows: readonly QueueRow[]): Promise<Queue[]> {
   if (rows.length === 0) return [];
-  const max = eachMax('lineCount');
   const counts = await database.all<{ lag: number }>(
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.ended_at IS NULL AND m.queue_name IS NOT NULL
                AND m.account_id = g.account_id AND m.queue_name = g.name LIMIT $3) AS few) AS lag
        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, name, at) ORDER BY g.at`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.name),
-    max + 1,
+    eachMax('lineCount') + 1,
   );
-  return rows.map((row, index) => {
-    const { lag } = counts[index]!;
-    return {
-      accountId: row.account_id,
-      name: row.name,
-      parallelism: row.parallelism,
-      isPaused: row.is_paused,
-      createdAt: row.created_at,
-      updatedAt: row.updated_at,
-      lag: Math.min(lag, max),
-      ...(lag > max && { isLagCut: true }),
-    };
-  });
+  return rows.map((row, index) => toQueue(row, counts[index]!.lag));
 }
 
 /** Deletes a queue that has no open messages; answers its lag. Under its lock none can come meanwhile. */

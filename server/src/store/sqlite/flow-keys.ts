@@ -13,6 +13,7 @@ import {
 } from '../../domain/flow-control.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
+import { READY_NOW } from './queues.ts';
 
 export interface FlowRow {
   account_id: string;
@@ -190,7 +191,7 @@ export function admitOne(database: Database, accountId: string, key: string, seq
   if (!row) return false;
   const verdict = admit(flowState(database, row, now), limitsOf(row), now);
   if (verdict.free === 0) return false;
-  database.run('UPDATE messages SET holds_slot = 1, ready_at = iif(attempts = 0, ?, ready_at) WHERE seq = ?', now, seq);
+  database.run('UPDATE messages SET holds_slot = 1 WHERE seq = ?', seq);
   writeWindow(database, row, started(verdict.state, 1, now), row.next_start_at);
   return true;
 }
@@ -259,7 +260,7 @@ function writeWindow(
 
 function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): number {
   return database.run(
-    `UPDATE messages SET state = 'ready', holds_slot = 1, ready_at = iif(attempts = 0, ?, ready_at) WHERE seq IN
+    `UPDATE messages SET state = 'ready', holds_slot = 1, ${READY_NOW} WHERE seq IN
        (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ?
           ORDER BY due_at, seq LIMIT ?)`,
     now,

@@ -3,20 +3,24 @@
 // first can be a head (`orderKey`).
 
 import { eachMax } from '../../domain/budgets.ts';
-import { freeHeads, QUEUE_PARALLELISM_DEFAULT, type Queue, type QueueChange } from '../../domain/queue.ts';
+import {
+  changedRules,
+  freeHeads,
+  type InLine,
+  moveInPause,
+  planHeads,
+  QUEUE_PARALLELISM_DEFAULT,
+  type Queue,
+  type QueueChange,
+  wrongMarks,
+} from '../../domain/queue.ts';
+import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { LinePiece, LinePlace } from '../resource-store.ts';
 import type { Database } from './database.ts';
 
-interface QueueRow {
-  account_id: string;
-  name: string;
-  parallelism: number;
-  is_paused: 0 | 1;
-  next_start_at: number | null;
-  created_at: number;
-  updated_at: number;
-}
+/** ?1 is when it could first start, for the lag that is measured; a retry keeps the time of its first attempt. */
+export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
 
 const GET_QUEUE = 'SELECT * FROM queues WHERE account_id = ? AND name = ?';
 
@@ -38,7 +42,7 @@ export function isPaused(database: Database, accountId: string, name: string): b
 
 /**
  * Makes as many messages ready as there are free places, in order, and notes when the next one may start.
- * Answers the earliest time at which this queue has something to claim, or null.
+ * Returns the earliest time at which this queue has something to claim, or null.
  */
 export function startHeads(database: Database, accountId: string, name: string, now: number): number | null {
   const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
@@ -48,39 +52,35 @@ export function startHeads(database: Database, accountId: string, name: string, 
     accountId,
     name,
   )!;
-  const excess = started - queue.parallelism;
-  if (excess > 0) giveBackPlaces(database, accountId, name, excess);
-  let free = freeHeads({ parallelism: queue.parallelism, isPaused: queue.is_paused === 1 }, started);
-  let nextStartAt: number | null = null;
-  let hasStarted = false;
-  while (free > 0) {
-    const head = database.get<{ seq: number; first_due_at: number }>(
-      `SELECT seq, first_due_at FROM messages
-         WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND account_id = ? AND queue_name = ?
-         ORDER BY first_due_at, seq LIMIT 1`,
+  const line = readLine(database, queue, freeHeads(toRules(queue), started), now);
+  const plan = planHeads(toRules(queue), started, line, now);
+  if (plan.giveBack > 0) giveBackPlaces(database, accountId, name, plan.giveBack);
+  for (const { head, state } of plan.start) {
+    database.run(`UPDATE messages SET state = ?2, holds_slot = 1, ${READY_NOW} WHERE seq = ?3`, now, state, head.seq);
+  }
+  if (plan.nextStartAt !== queue.next_start_at) {
+    database.run(
+      'UPDATE queues SET next_start_at = ? WHERE account_id = ? AND name = ?',
+      plan.nextStartAt,
       accountId,
       name,
     );
-    if (!head) break;
-    if (head.first_due_at > now) {
-      nextStartAt = head.first_due_at;
-      break;
-    }
-    // One that had its place taken away while it waited for its retry waits on, as the head.
-    database.run(
-      `UPDATE messages SET state = CASE WHEN due_at > ?1 THEN 'delayed' ELSE 'ready' END, holds_slot = 1,
-         ready_at = iif(attempts = 0, ?1, ready_at) WHERE seq = ?2`,
-      now,
-      head.seq,
-    );
-    hasStarted = true;
-    free -= 1;
   }
-  if (nextStartAt !== queue.next_start_at) {
-    database.run('UPDATE queues SET next_start_at = ? WHERE account_id = ? AND name = ?', nextStartAt, accountId, name);
-  }
-  return hasStarted || excess > 0 ? now : nextStartAt;
+  return plan.dueAt;
 }
+
+/** The first `free` of those that wait for a place; behind those that are due, only the next one. */
+function readLine(database: Database, { account_id, name }: QueueRow, free: number, now: number) {
+  if (free === 0) return [];
+  const line = database.all<InLine & { seq: number }>(`${LINE} <= ? ${IN_ORDER}`, account_id, name, now, free);
+  if (line.length === free) return line;
+  return [...line, ...database.all<InLine & { seq: number }>(`${LINE} > ? ${IN_ORDER}`, account_id, name, now, 1)];
+}
+
+const LINE = `SELECT seq, first_due_at AS firstDueAt, due_at AS dueAt FROM messages
+  WHERE state = 'queued' AND holds_slot = 0 AND is_first_of_key = 1 AND account_id = ? AND queue_name = ?
+    AND first_due_at`;
+const IN_ORDER = 'ORDER BY first_due_at, seq LIMIT ?';
 
 /** When the queue's next message may start, as far as the clock decides it. */
 export function nextStartAt(database: Database, accountId: string, name: string): number | null {
@@ -111,7 +111,7 @@ export function settleOrderKey(database: Database, accountId: string, queueName:
     orderKey,
   );
   if (holder) return;
-  const [first, second] = database.all<{ seq: number; is_first_of_key: 0 | 1 }>(
+  const line = database.all<{ seq: number; is_first_of_key: 0 | 1 }>(
     `SELECT seq, is_first_of_key FROM messages
        WHERE ended_at IS NULL AND account_id = ? AND queue_name = ? AND order_key = ?
        ORDER BY first_due_at, seq LIMIT 2`,
@@ -119,10 +119,10 @@ export function settleOrderKey(database: Database, accountId: string, queueName:
     queueName,
     orderKey,
   );
-  const mark = (row: { seq: number }, isFirst: 0 | 1) =>
-    database.run('UPDATE messages SET is_first_of_key = ? WHERE seq = ?', isFirst, row.seq);
-  if (first?.is_first_of_key === 0) mark(first, 1);
-  if (second?.is_first_of_key === 1) mark(second, 0);
+  const marks = line.map(({ seq, is_first_of_key }) => ({ seq, isFirstOfKey: is_first_of_key === 1 }));
+  for (const { message, isFirst } of wrongMarks(marks)) {
+    database.run('UPDATE messages SET is_first_of_key = ? WHERE seq = ?', isFirst ? 1 : 0, message.seq);
+  }
 }
 
 /** Starts the heads of queues whose next message has become due. */
@@ -137,43 +137,33 @@ export function startDueQueues(database: Database, now: number, limit: number): 
 
 export function saveQueue(database: Database, accountId: string, name: string, change: QueueChange, now: number) {
   ensureQueue(database, accountId, name, now);
-  const before = database.get<QueueRow>(GET_QUEUE, accountId, name)!;
-  const paused = change.isPaused ?? before.is_paused === 1;
+  const rules = changedRules(toRules(database.get<QueueRow>(GET_QUEUE, accountId, name)!), change);
   database.run(
     'UPDATE queues SET parallelism = ?, is_paused = ?, updated_at = ? WHERE account_id = ? AND name = ?',
-    change.parallelism ?? before.parallelism,
-    paused ? 1 : 0,
+    rules.parallelism,
+    rules.isPaused ? 1 : 0,
     now,
     accountId,
     name,
   );
-  // A head that waits for its retry keeps its place through a pause, but may not start while it lasts.
-  if (paused) moveHeads(database, accountId, name, "state IN ('ready', 'delayed')", 'queued', now);
-  else moveHeads(database, accountId, name, "state = 'queued'", 'delayed', now);
+  const { from, to } = moveInPause(rules.isPaused);
+  database.run(
+    `UPDATE messages INDEXED BY messages_holding SET state = ?2, ${READY_NOW}
+       WHERE holds_slot = 1 AND account_id = ?3 AND queue_name = ?4 AND state IN (?5, ?6)`,
+    now,
+    to,
+    accountId,
+    name,
+    from[0]!,
+    from.at(-1)!,
+  );
   startHeads(database, accountId, name, now);
   return getQueue(database, accountId, name)!;
 }
 
-function moveHeads(
-  database: Database,
-  accountId: string,
-  name: string,
-  from: string,
-  to: 'queued' | 'delayed',
-  now: number,
-): void {
-  database.run(
-    `UPDATE messages INDEXED BY messages_holding SET state = '${to}', ready_at = iif(attempts = 0, ?, ready_at)
-       WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND ${from}`,
-    now,
-    accountId,
-    name,
-  );
-}
-
 export function getQueue(database: Database, accountId: string, name: string): Queue | null {
   const row = database.get<QueueRow>(GET_QUEUE, accountId, name);
-  return row ? toQueue(database, row) : null;
+  return row ? withLag(database, row) : null;
 }
 
 /** Ends early when it has counted enough: the queues behind are another piece of work. */
@@ -188,7 +178,7 @@ export function listQueues(database: Database, accountId: string, part: ListPart
   let counted = 0;
   for (const row of rows.slice(0, part.limit)) {
     if (counted > eachMax('lineCount')) break;
-    const queue = toQueue(database, row);
+    const queue = withLag(database, row);
     entries.push(queue);
     counted += queue.lag;
   }
@@ -215,24 +205,14 @@ export function countLine(database: Database, accountId: string, name: string, f
   return { count: n, next: null };
 }
 
-function toQueue(database: Database, row: QueueRow): Queue {
-  const max = eachMax('lineCount');
+function withLag(database: Database, row: QueueRow): Queue {
   const { lag } = database.get<{ lag: number }>(
     `SELECT count(*) AS lag FROM (SELECT 1 ${OPEN_IN_QUEUE} LIMIT ?)`,
     row.account_id,
     row.name,
-    max + 1,
+    eachMax('lineCount') + 1,
   )!;
-  return {
-    accountId: row.account_id,
-    name: row.name,
-    parallelism: row.parallelism,
-    isPaused: row.is_paused === 1,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    lag: Math.min(lag, max),
-    ...(lag > max && { isLagCut: true }),
-  };
+  return toQueue(row, lag);
 }
 
 /** Deletes a queue that has no open messages; answers its lag. */

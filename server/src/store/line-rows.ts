@@ -1,0 +1,80 @@
+// Rows of queues and of flow keys as both adapters read them, made into the domain's types. No decisions.
+
+import type { KeyCounts, KeyState } from '../domain/admission.ts';
+import { eachMax } from '../domain/budgets.ts';
+import type { FlowLimits } from '../domain/flow-control.ts';
+import { type FlowKey, newestLimits } from '../domain/flow-key.ts';
+import type { Queue, QueueRules } from '../domain/queue.ts';
+import type { Flag } from './rows.ts';
+
+export interface QueueRow {
+  account_id: string;
+  name: string;
+  parallelism: number;
+  is_paused: Flag;
+  next_start_at: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export function toRules({ parallelism, is_paused }: QueueRow): QueueRules {
+  return { parallelism, isPaused: Boolean(is_paused) };
+}
+
+/** `lag` is counted up to one more than is told. */
+export function toQueue(row: QueueRow, lag: number): Queue {
+  const max = eachMax('lineCount');
+  return {
+    accountId: row.account_id,
+    name: row.name,
+    ...toRules(row),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    lag: Math.min(lag, max),
+    ...(lag > max && { isLagCut: true }),
+  };
+}
+
+export interface FlowRow {
+  account_id: string;
+  key: string;
+  parallelism: number | null;
+  rate: number | null;
+  period_ms: number;
+  is_parallelism_pinned: Flag;
+  is_rate_pinned: Flag;
+  is_paused: Flag;
+  window_start_at: number;
+  window_count: number;
+  next_start_at: number | null;
+  /** As JSON: what its newest message says, while that has not taken effect. */
+  said_limits: string | null;
+  said_at: number | null;
+}
+
+export function toKeyState(row: FlowRow): KeyState {
+  return {
+    limits: { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms },
+    isParallelismPinned: Boolean(row.is_parallelism_pinned),
+    isRatePinned: Boolean(row.is_rate_pinned),
+    isPaused: Boolean(row.is_paused),
+    windowStartAt: row.window_start_at,
+    windowCount: row.window_count,
+    nextStartAt: row.next_start_at,
+    said: row.said_limits === null ? null : (JSON.parse(row.said_limits) as FlowLimits),
+  };
+}
+
+/** `waiting` is counted up to one more than is told. */
+export function toFlowKey(row: FlowRow, { active, waiting }: Omit<KeyCounts, 'unstarted'>): FlowKey {
+  const max = eachMax('lineCount');
+  const { limits: _, nextStartAt: _at, said: _said, ...state } = toKeyState(row);
+  return {
+    key: row.key,
+    limits: newestLimits(toKeyState(row)),
+    ...state,
+    active,
+    waiting: Math.min(waiting, max),
+    ...(waiting > max && { isWaitingCut: true }),
+  };
+}

@@ -1,0 +1,219 @@
+// What a flow key lets in.
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  countedToAdmit,
+  countedToStart,
+  type KeyCounts,
+  type KeyState,
+  planAdmission,
+  planOne,
+  planStart,
+  startsIn,
+  withoutStarts,
+} from '../../src/domain/admission.ts';
+import { eachMax } from '../../src/domain/budgets.ts';
+import { AT_NEXT_START } from '../../src/domain/flow-control.ts';
+import { areSameLimits, isSaidAlready, limitsSaid, newestLimits, withPins } from '../../src/domain/flow-key.ts';
+
+const NOW = 100_000;
+const PERIOD = 1000;
+const READY_MAX = eachMax('flowKeyReady');
+
+const key = (some: Partial<KeyState> = {}): KeyState => ({
+  limits: { parallelism: null, rate: null, periodMs: PERIOD },
+  isParallelismPinned: false,
+  isRatePinned: false,
+  isPaused: false,
+  windowStartAt: NOW - 1,
+  windowCount: 0,
+  nextStartAt: null,
+  said: null,
+  ...some,
+});
+const limits = (parallelism: number | null, rate: number | null) => ({ parallelism, rate, periodMs: PERIOD });
+const counts = (waiting: number, active = 0, unstarted = 0): KeyCounts => ({ active, unstarted, waiting });
+
+suite('admission', () => {
+  test('as many are let in as the limits allow and as wait', () => {
+    const both = key({ limits: limits(3, 5), windowCount: 1 });
+    assert.equal(planAdmission(both, counts(9, 1), NOW).letIn, 2);
+    assert.equal(planAdmission(both, counts(1, 1), NOW).letIn, 1);
+    assert.equal(planAdmission(both, counts(9, 1), NOW, 1).letIn, 1);
+    assert.deepEqual(planAdmission({ ...both, isPaused: true }, counts(9), NOW), {
+      letIn: 0,
+      window: { windowStartAt: NOW - 1, windowCount: 1 },
+      nextStartAt: null,
+      dueAt: null,
+    });
+  });
+
+  test('who waits for the rate is let in with the next window', () => {
+    const spent = key({ limits: limits(null, 5), windowCount: 5 });
+    const plan = planAdmission(spent, counts(1), NOW);
+    assert.deepEqual([plan.letIn, plan.nextStartAt, plan.dueAt], [0, NOW - 1 + PERIOD, NOW - 1 + PERIOD]);
+    const later = NOW - 1 + PERIOD;
+    assert.deepEqual(planAdmission(spent, counts(9, 0, 2), later), {
+      letIn: 3,
+      window: { windowStartAt: later, windowCount: 5 },
+      nextStartAt: later + PERIOD,
+      dueAt: later,
+    });
+  });
+
+  test('a key that has let in as many as may wait for a slot lets more in when one of them starts', () => {
+    const full = planAdmission(key(), counts(9, 0, READY_MAX), NOW);
+    assert.deepEqual([full.letIn, full.nextStartAt, full.dueAt], [0, AT_NEXT_START, null]);
+    const waiting = key({ nextStartAt: AT_NEXT_START });
+    assert.equal(planStart(waiting, 0, 1, NOW).nextStartAt, NOW);
+  });
+
+  test('what starts in a later window than it was let in counts there, with what is still to start', () => {
+    const past = key({ limits: limits(null, 5), windowCount: 4, windowStartAt: NOW - PERIOD });
+    assert.deepEqual(planStart(past, 2, 1, NOW).window, { windowStartAt: NOW, windowCount: 3 });
+    const current = key({ limits: limits(null, 5), windowCount: 4 });
+    assert.deepEqual(planStart(current, 0, 1, NOW).window, { windowStartAt: NOW - 1, windowCount: 4 });
+  });
+
+  test('one that starts at once is counted, or does not start', () => {
+    const one = key({ limits: limits(1, null), windowCount: 2 });
+    assert.deepEqual(planOne(one, counts(0), NOW)?.window, { windowStartAt: NOW - 1, windowCount: 3 });
+    assert.equal(planOne(one, counts(0, 1), NOW), null);
+  });
+
+  test('what is taken back has not counted, if this is still its window', () => {
+    const window = { windowStartAt: NOW, windowCount: 3 };
+    assert.equal(withoutStarts(window, 2).windowCount, 1);
+    assert.equal(withoutStarts(window, 5).windowCount, 0);
+    assert.equal(startsIn(window, [NOW - 1, NOW, NOW + 1]), 2);
+  });
+
+  const someLimits = fc.record({
+    parallelism: fc.option(fc.integer({ min: 1, max: 2 * READY_MAX })),
+    rate: fc.option(fc.integer({ min: 1, max: 2 * READY_MAX })),
+    periodMs: fc.constant(PERIOD),
+  });
+  const keys = fc
+    .record({
+      limits: someLimits,
+      isPaused: fc.boolean(),
+      windowStartAt: fc.integer({ min: NOW - 2 * PERIOD, max: NOW }),
+      windowCount: fc.nat({ max: READY_MAX }),
+    })
+    .map(key);
+  const lines = fc
+    .record({
+      started: fc.nat({ max: READY_MAX }),
+      unstarted: fc.nat({ max: READY_MAX }),
+      waiting: fc.nat({ max: 300 }),
+    })
+    .map(({ started, unstarted, waiting }) => counts(waiting, started + unstarted, unstarted));
+  const cut = (count: number, max: number | null) => (max === null ? count : Math.min(count, max));
+
+  test('counting further than a decision needs changes no decision', () => {
+    fc.assert(
+      fc.property(keys, lines, (state, line) => {
+        const max = countedToAdmit(state, NOW);
+        const seen = {
+          active: cut(line.active, max.active),
+          unstarted: cut(line.unstarted, max.unstarted),
+          waiting: cut(line.waiting, max.waiting),
+        };
+        const [cutPlan, plan] = [planAdmission(state, seen, NOW), planAdmission(state, line, NOW)];
+        // A window that is used up is used up, by however many.
+        const spent = (count: number) => cut(count, state.limits.rate);
+        assert.equal(spent(cutPlan.window.windowCount), spent(plan.window.windowCount));
+        assert.deepEqual({ ...cutPlan, window: null }, { ...plan, window: null });
+        const startMax = countedToStart(state, NOW);
+        const some = {
+          ...line,
+          active: cut(line.active, startMax.active),
+          unstarted: cut(line.unstarted, startMax.unstarted),
+        };
+        assert.equal(planOne(state, some, NOW) === null, planOne(state, line, NOW) === null);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('no limit is exceeded, and nobody who waits is forgotten', () => {
+    fc.assert(
+      fc.property(keys, lines, fc.integer({ min: 1, max: 50 }), (state, line, most) => {
+        const plan = planAdmission(state, line, NOW, most);
+        const { parallelism, rate } = state.limits;
+        assert.ok(plan.letIn <= Math.min(line.waiting, most));
+        if (plan.letIn > 0) {
+          assert.ok(!state.isPaused && line.unstarted + plan.letIn <= READY_MAX);
+          if (parallelism !== null) assert.ok(line.active + plan.letIn <= parallelism);
+          if (rate !== null) assert.ok(plan.window.windowCount <= rate);
+        }
+        const staysBehind = line.waiting > plan.letIn;
+        if (!staysBehind) assert.equal(plan.nextStartAt, null);
+        // Without a time, an event is waited for: a resume, or the end of one that is under way.
+        else if (plan.nextStartAt === null) {
+          assert.ok(state.isPaused || (parallelism !== null && line.active + plan.letIn >= parallelism));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('what waits is let in by the plans that follow, within the rate of each window', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.nat({ max: 30 }), (rate, waiting) => {
+        let state = key({ limits: limits(null, rate), windowStartAt: 0 });
+        let left = waiting;
+        let now = NOW;
+        for (let windows = 0; left > 0; windows += 1) {
+          assert.ok(windows <= waiting / rate);
+          const plan = planAdmission(state, counts(left), now);
+          assert.ok(plan.letIn <= rate);
+          left -= plan.letIn;
+          state = { ...state, ...plan.window };
+          now = plan.nextStartAt ?? now;
+        }
+      }),
+    );
+  });
+});
+
+suite('whose word counts for the limits', () => {
+  const said = { parallelism: 9, rate: 9, periodMs: 9000 };
+
+  test('the newest message has the say, where nothing is pinned', () => {
+    const held = key({ limits: limits(1, 2) });
+    assert.deepEqual(limitsSaid(held, said), said);
+    assert.deepEqual(limitsSaid({ ...held, isParallelismPinned: true }, said), { ...said, parallelism: 1 });
+    assert.deepEqual(limitsSaid({ ...held, isRatePinned: true }, said), { ...limits(9, 2) });
+    assert.deepEqual(newestLimits({ ...held, isRatePinned: true, said }), limits(9, 2));
+    assert.equal(isSaidAlready(held, limits(1, 2)), true);
+    assert.equal(isSaidAlready({ ...held, said }, limits(1, 2)), false);
+    assert.equal(isSaidAlready({ ...held, isParallelismPinned: true, isRatePinned: true }, said), true);
+  });
+
+  test('a limit that is no longer pinned stays until a message says another', () => {
+    const pinned = key({ limits: limits(1, 2), isParallelismPinned: true });
+    const after = withPins(pinned, { parallelism: 'unpin', rate: { rate: 7, periodMs: 70 } });
+    assert.deepEqual(after, {
+      isParallelismPinned: false,
+      isRatePinned: true,
+      limits: { parallelism: 1, rate: 7, periodMs: 70 },
+    });
+    assert.deepEqual(withPins(pinned, { parallelism: 'keep', rate: 'keep' }).limits, limits(1, 2));
+  });
+
+  test('no message changes what is pinned', () => {
+    const some = fc.record({ parallelism: fc.option(fc.nat()), rate: fc.option(fc.nat()), periodMs: fc.nat() });
+    fc.assert(
+      fc.property(some, some, fc.boolean(), fc.boolean(), (before, message, isParallelismPinned, isRatePinned) => {
+        const held = key({ limits: before, isParallelismPinned, isRatePinned });
+        const after = limitsSaid(held, message);
+        if (isParallelismPinned) assert.equal(after.parallelism, before.parallelism);
+        if (isRatePinned) assert.deepEqual([after.rate, after.periodMs], [before.rate, before.periodMs]);
+        assert.equal(areSameLimits(limitsSaid({ ...held, limits: after }, message), after), true);
+      }),
+    );
+  });
+});
