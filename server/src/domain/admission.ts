@@ -93,6 +93,11 @@ export function planAdmission(
   };
 }
 
+/** Whether a start changes the key itself: mostly it does not. */
+export function isChangedByStart(key: KeyState, now: number): boolean {
+  return key.nextStartAt === AT_NEXT_START || isPast(key, now);
+}
+
 export type StartPlan = Pick<AdmissionPlan, 'window' | 'nextStartAt'>;
 
 /**

@@ -2,19 +2,11 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
-import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
+import { type FlowKey, type FlowPins, withPins } from '../../domain/flow-key.ts';
+import { type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
-import {
-  admitWaiting,
-  ensureKeys,
-  type FlowRow,
-  lockKeys,
-  newestLimits,
-  readCounts,
-  setLimits,
-  takeBack,
-} from './flow-keys.ts';
+import { admitWaiting, ensureKeys, lockKeys, readCounts, setLimits, takeBack } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
 
@@ -90,33 +82,28 @@ export function pauseFlowKey(
   });
 }
 
-/** Holds limits against what messages say (`pin`), or lets the messages say again (null). Makes the key if need be. */
+/** Holds limits against what messages say, or lets the messages say again. Makes the key if need be. */
 export async function pinFlowKey(
   database: Database,
   accountId: string,
   key: string,
-  pin: { readonly parallelism: FlowPin<number>; readonly rate: FlowPin<{ rate: number; periodMs: number }> },
+  pins: FlowPins,
   now: number,
 ): Promise<FlowKey> {
-  const limits = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
-  await ensureKeys(database, [{ accountId, key, limits }]);
-  const isPinned = (each: FlowPin<unknown>, before: boolean) => (each === 'keep' ? before : each !== 'unpin');
-  const flowKey = await change(database, accountId, key, now, async (row) => {
+  const none = { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT };
+  await ensureKeys(database, [{ accountId, key, limits: none }]);
+  const pinned = await change(database, accountId, key, now, async (row) => {
+    const { isParallelismPinned, isRatePinned, limits } = withPins(toKeyState(row), pins);
     await database.run(
       'UPDATE flow_keys SET is_parallelism_pinned = $3, is_rate_pinned = $4 WHERE account_id = $1 AND key = $2',
       accountId,
       key,
-      isPinned(pin.parallelism, row.is_parallelism_pinned),
-      isPinned(pin.rate, row.is_rate_pinned),
+      isParallelismPinned,
+      isRatePinned,
     );
-    // A limit that is no longer pinned stays until a message says another.
-    await setLimits(database, row, {
-      ...newestLimits(row),
-      ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
-      ...(typeof pin.rate === 'object' ? pin.rate : {}),
-    });
+    await setLimits(database, row, limits);
   });
-  return flowKey!;
+  return pinned!;
 }
 
 /** Forgets what was started in the current period. */
@@ -143,19 +130,5 @@ async function toFlowKeys(database: Database, rows: readonly FlowRow[]): Promise
   if (rows.length === 0) return [];
   const max = eachMax('lineCount');
   const counts = await readCounts(database, rows, () => ({ active: max, unstarted: 0, waiting: max + 1 }));
-  return rows.map((row, index) => {
-    const { active, waiting } = counts[index]!;
-    return {
-      key: row.key,
-      limits: newestLimits(row),
-      isParallelismPinned: row.is_parallelism_pinned,
-      isRatePinned: row.is_rate_pinned,
-      isPaused: row.is_paused,
-      active,
-      waiting: Math.min(waiting, max),
-      ...(waiting > max && { isWaitingCut: true }),
-      windowStartAt: row.window_start_at,
-      windowCount: row.window_count,
-    };
-  });
+  return rows.map((row, index) => toFlowKey(row, counts[index]!));
 }

@@ -1,39 +1,32 @@
 // Flow control by key: which of its messages may start. Whoever changes what a key has let through locks its row first
 // (`lockKeys`), so that its limits hold over all nodes; every change that could free a place ends in `admitWaiting`,
-// and nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
+// and nothing else turns a message that waits behind a key into `ready`. What is let in is planned in
+// domain/admission.ts.
 
-import { eachMax } from '../../domain/budgets.ts';
 import {
-  AT_NEXT_START,
-  admit,
-  type FlowLimits,
-  type FlowState,
-  letIn,
-  nextStartAt,
-  started,
-} from '../../domain/flow-control.ts';
+  type AdmissionPlan,
+  type CountLimits,
+  countedToAdmit,
+  countedToStart,
+  type FlowWindow,
+  isChangedByStart,
+  type KeyCounts,
+  type KeyState,
+  planAdmission,
+  planOne,
+  planStart,
+  type StartPlan,
+  startsIn,
+  withoutStarts,
+} from '../../domain/admission.ts';
+import type { FlowLimits } from '../../domain/flow-control.ts';
+import { areSameLimits } from '../../domain/flow-key.ts';
 import { earlier } from '../../domain/instant.ts';
+import { type FlowRow, toKeyState } from '../line-rows.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { READY_NOW } from './queues.ts';
-
-export interface FlowRow {
-  account_id: string;
-  key: string;
-  parallelism: number | null;
-  rate: number | null;
-  period_ms: number;
-  is_parallelism_pinned: boolean;
-  is_rate_pinned: boolean;
-  is_paused: boolean;
-  window_start_at: number;
-  window_count: number;
-  next_start_at: number | null;
-  /** As JSON: what its newest message says, while that has not taken effect. */
-  said_limits: string | null;
-  said_at: number | null;
-}
 
 /** Keys whose rows this transaction holds, by `keyOf`. */
 export type LockedKeys = Map<string, FlowRow>;
@@ -69,26 +62,9 @@ export async function ensureKeys(
   );
 }
 
-/** Those that its newest message says, whether they have taken effect or not. */
-export function newestLimits(row: FlowRow): FlowLimits {
-  return row.said_limits === null ? limitsOf(row) : notPinned(row, JSON.parse(row.said_limits) as FlowLimits);
-}
-
-export function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
-  return {
-    parallelism: row.is_parallelism_pinned ? row.parallelism : said.parallelism,
-    rate: row.is_rate_pinned ? row.rate : said.rate,
-    periodMs: row.is_rate_pinned ? row.period_ms : said.periodMs,
-  };
-}
-
-export function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
-  return row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs;
-}
-
 /** What was let in by other limits and has not started is to be judged by these. */
 export async function setLimits(database: Database, row: FlowRow, limits: FlowLimits): Promise<void> {
-  const isSame = hasLimits(row, limits);
+  const isSame = areSameLimits(toKeyState(row).limits, limits);
   if (isSame && row.said_at === null) return;
   await database.run(
     `UPDATE flow_keys SET parallelism = $3, rate = $4, period_ms = $5, said_limits = NULL, said_at = NULL
@@ -124,7 +100,7 @@ export async function takeBack(database: Database, row: FlowRow): Promise<void> 
 }
 
 async function uncount(database: Database, row: FlowRow, count: number): Promise<void> {
-  row.window_count = Math.max(0, row.window_count - count);
+  row.window_count = withoutStarts(windowOf(row), count).windowCount;
   await database.run(
     'UPDATE flow_keys SET window_count = $3 WHERE account_id = $1 AND key = $2',
     row.account_id,
@@ -135,7 +111,7 @@ async function uncount(database: Database, row: FlowRow, count: number): Promise
 
 /** Claims were given back before their attempts began: they did not count, if this is still the window they counted in. */
 export async function uncountStarts(database: Database, row: FlowRow, claimedAt: readonly number[]): Promise<void> {
-  const count = claimedAt.filter((at) => at >= row.window_start_at).length;
+  const count = startsIn(windowOf(row), claimedAt);
   if (count > 0) await uncount(database, row, count);
 }
 
@@ -151,44 +127,35 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
   );
   // Looked at before it is locked: mostly there is nothing to write, and nobody has to wait for the key. A key that begins to
   // wait for a start at this very moment misses this one; the next start, or the end of this one, lets more in.
-  const isConcerned = (row: FlowRow) => row.next_start_at === AT_NEXT_START || isPast(row, now);
+  const isConcerned = (row: FlowRow) => isChangedByStart(toKeyState(row), now);
   const concerned = new Pairs(seen.filter(isConcerned).map((row) => [row.account_id, row.key] as const));
   const rows = [...(await lockKeys(database, concerned)).values()].filter(isConcerned);
   if (rows.length === 0) return;
-  const windows: { state: FlowWindow; nextAt: number | null }[] = [];
-  for (const row of rows) {
-    const state = isPast(row, now) ? await windowOfStarts(database, row, now) : windowOf(row);
-    windows.push({ state, nextAt: row.next_start_at === AT_NEXT_START ? now : row.next_start_at });
+  const counts = await readCounts(database, rows, (key) => countedToStart(key, now));
+  const plans: StartPlan[] = [];
+  for (const [index, row] of rows.entries()) {
+    plans.push(planStart(toKeyState(row), counts[index]!.unstarted, await claimedAt(database, row, now), now));
   }
-  await writeWindows(database, rows, windows);
+  await writeWindows(database, rows, plans);
 }
 
-/** The window that opens with those that are claimed now: they start in it, like those that are still to come. */
-async function windowOfStarts(database: Database, row: FlowRow, now: number): Promise<FlowWindow> {
-  const { active, unstarted } = (await readCounts(database, [row], (each) => countedBefore(each, now)))[0]!;
-  const claimedNow = await database.get<{ n: number }>(
+/** How many are claimed at this moment. */
+async function claimedAt(database: Database, row: FlowRow, now: number): Promise<number> {
+  const claimed = await database.get<{ n: number }>(
     `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
        AND state = 'claimed' AND claimed_at = $3`,
     row.account_id,
     row.key,
     now,
   );
-  const before = { ...flowState(row, { active, unstarted }), unstarted: unstarted + claimedNow!.n };
-  return admit(before, limitsOf(row), now).state;
+  return claimed!.n;
 }
-
-type FlowWindow = Pick<FlowState, 'windowStartAt' | 'windowCount'>;
 
 function windowOf(row: FlowRow): FlowWindow {
   return { windowStartAt: row.window_start_at, windowCount: row.window_count };
 }
 
-function isPast(row: FlowRow, now: number): boolean {
-  const { state } = admit({ ...windowOf(row), active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
-  return state.windowStartAt !== row.window_start_at;
-}
-
-/** Makes ready as many as each key lets through, at most `most` of each. Answers the earliest time at which one has something to claim. */
+/** Makes ready as many as each key lets through, at most `most` of each. Returns the earliest time at which one has something to claim. */
 export async function admitWaiting(
   database: Database,
   keys: LockedKeys,
@@ -197,76 +164,31 @@ export async function admitWaiting(
 ): Promise<number | null> {
   if (keys.size === 0) return null;
   const rows = [...keys.values()];
-  const max = eachMax('flowKeyReady');
-  const counts = await readCounts(database, rows, (row) => countedToAdmit(row, now));
-  const verdicts = rows.map((row, index) => admit(flowState(row, counts[index]!), limitsOf(row), now));
-  const room = verdicts.map((verdict, index) => {
-    const { unstarted, waiting } = counts[index]!;
-    return Math.min(letIn(verdict, unstarted, max), waiting, most);
-  });
-  const admitted = await makeReady(database, rows, room, now);
-  let dueAt: number | null = null;
-  const windows = rows.map((row, index) => {
-    const { unstarted, waiting } = counts[index]!;
-    const count = admitted[index]!;
-    const state = started(verdicts[index]!.state, count, now);
-    const nextAt =
-      waiting > count ? nextStartAt(admit(state, limitsOf(row), now), unstarted + count >= max, now) : null;
-    dueAt = earlier(dueAt, count > 0 ? now : nextAt === AT_NEXT_START ? null : nextAt);
-    return { state, nextAt };
-  });
-  await writeWindows(database, rows, windows);
-  return dueAt;
+  const counts = await readCounts(database, rows, (key) => countedToAdmit(key, now));
+  const plans = rows.map((row, index) => planAdmission(toKeyState(row), counts[index]!, now, most));
+  await makeReady(database, rows, plans, now);
+  await writeWindows(database, rows, plans);
+  return plans.reduce<number | null>((dueAt, plan) => earlier(dueAt, plan.dueAt), null);
 }
 
-/** Of one that starts at once if its key's limits allow it: whoever waits for a slot does not keep it back. Answers whether it may. */
+/** Of one that starts at once if its key's limits allow it. Returns whether it may. */
 export async function admitOne(database: Database, row: FlowRow, seq: number, now: number): Promise<boolean> {
-  const counts = (await readCounts(database, [row], (each) => countedBefore(each, now)))[0]!;
-  const verdict = admit(flowState(row, counts), limitsOf(row), now);
-  if (verdict.free === 0) return false;
+  const counts = await readCounts(database, [row], (key) => countedToStart(key, now));
+  const plan = planOne(toKeyState(row), counts[0]!, now);
+  if (!plan) return false;
   await database.run('UPDATE messages SET holds_slot = true WHERE account_id = $1 AND seq = $2', row.account_id, seq);
-  await writeWindows(database, [row], [{ state: started(verdict.state, 1, now), nextAt: row.next_start_at }]);
+  await writeWindows(database, [row], [plan]);
   return true;
 }
 
-export function limitsOf(row: FlowRow): FlowLimits {
-  return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
-}
-
-interface FlowCounts {
-  /** Let through and not ended. */
-  readonly active: number;
-  /** Of those, not claimed yet. */
-  readonly unstarted: number;
-  /** Behind the key. */
-  readonly waiting: number;
-}
-
-/** How far each is counted; null for to the end. */
-type FlowCountLimits = Readonly<Record<keyof FlowCounts, number | null>>;
-
-/**
- * No more than is needed: this is asked at every message of a key. Those that have not started count when the window is past,
- * and to see how many may join them; of those behind the key, one more than can be let through in one go.
- */
-function countedToAdmit(row: FlowRow, now: number): FlowCountLimits {
-  const max = eachMax('flowKeyReady');
-  const { active, unstarted } = countedBefore(row, now);
-  return { active, unstarted: unstarted === null ? null : Math.max(unstarted, max), waiting: max + 1 };
-}
-
-/** For the window that a start at `now` belongs to. */
-function countedBefore(row: FlowRow, now: number): FlowCountLimits {
-  return { active: row.parallelism ?? 0, unstarted: isPast(row, now) ? row.rate : 0, waiting: 0 };
-}
-
+/** The messages of each key, counted as far as is asked for. */
 export async function readCounts(
   database: Database,
   rows: readonly FlowRow[],
-  limitsOfCounts: (row: FlowRow) => FlowCountLimits,
-): Promise<FlowCounts[]> {
-  const limits = rows.map(limitsOfCounts);
-  return database.all<FlowCounts>(
+  limitsOf: (key: KeyState) => CountLimits,
+): Promise<KeyCounts[]> {
+  const limits = rows.map((row) => limitsOf(toKeyState(row)));
+  return database.all<KeyCounts>(
     `SELECT
        (SELECT count(*) FROM (SELECT 1 FROM messages m WHERE m.holds_slot AND m.flow_key IS NOT NULL
           AND m.account_id = g.account_id AND m.flow_key = g.key LIMIT g.active) AS few) AS active,
@@ -285,15 +207,7 @@ export async function readCounts(
   );
 }
 
-function flowState(row: FlowRow, { active, unstarted }: Pick<FlowCounts, 'active' | 'unstarted'>): FlowState {
-  return { active, ...windowOf(row), unstarted, isPaused: row.is_paused };
-}
-
-async function writeWindows(
-  database: Database,
-  rows: readonly FlowRow[],
-  windows: readonly { readonly state: FlowWindow; readonly nextAt: number | null }[],
-): Promise<void> {
+async function writeWindows(database: Database, rows: readonly FlowRow[], plans: readonly StartPlan[]): Promise<void> {
   await database.run(
     `UPDATE flow_keys k SET window_start_at = g.window_start_at, window_count = g.window_count,
          next_start_at = g.next_start_at
@@ -304,38 +218,35 @@ async function writeWindows(
            IS DISTINCT FROM (g.window_start_at, g.window_count, g.next_start_at)`,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),
-    windows.map(({ state }) => state.windowStartAt),
-    windows.map(({ state }) => state.windowCount),
-    windows.map(({ nextAt }) => nextAt),
+    plans.map(({ window }) => window.windowStartAt),
+    plans.map(({ window }) => window.windowCount),
+    plans.map(({ nextStartAt }) => nextStartAt),
   );
 }
 
-/** The first of each line, as many as it may; answers how many of each. */
+/** The first of each line. Under the lock of their keys they can only have become more since they were counted. */
 async function makeReady(
   database: Database,
   rows: readonly FlowRow[],
-  free: readonly number[],
+  plans: readonly AdmissionPlan[],
   now: number,
-): Promise<number[]> {
-  const admitted = rows.map(() => 0);
-  if (free.every((count) => count === 0)) return admitted;
-  const made = await database.all<{ index: number }>(
+): Promise<void> {
+  if (plans.every(({ letIn }) => letIn === 0)) return;
+  await database.run(
     `WITH first AS MATERIALIZED
-       (SELECT (g.at - 1)::int AS index, g.account_id, m.seq
-          FROM unnest($2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS g (account_id, key, free, at)
+       (SELECT g.account_id, m.seq
+          FROM unnest($2::text[], $3::text[], $4::int[]) AS g (account_id, key, let_in)
           CROSS JOIN LATERAL
             (SELECT seq FROM messages
                WHERE state = 'queued' AND flow_key IS NOT NULL AND account_id = g.account_id AND flow_key = g.key
-               ORDER BY due_at, seq LIMIT g.free) AS m)
+               ORDER BY due_at, seq LIMIT g.let_in) AS m)
      UPDATE messages m SET state = 'ready', holds_slot = true, ${READY_NOW} FROM first
-       WHERE m.account_id = first.account_id AND m.seq = first.seq AND m.state = 'queued' RETURNING first.index`,
+       WHERE m.account_id = first.account_id AND m.seq = first.seq AND m.state = 'queued'`,
     now,
     rows.map((row) => row.account_id),
     rows.map((row) => row.key),
-    free,
+    plans.map(({ letIn }) => letIn),
   );
-  for (const { index } of made) admitted[index]! += 1;
-  return admitted;
 }
 
 /**

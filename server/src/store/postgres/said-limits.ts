@@ -3,8 +3,10 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { FlowLimits } from '../../domain/flow-control.ts';
+import { isSaidAlready, limitsSaid, newestLimits } from '../../domain/flow-key.ts';
+import { type FlowRow, toKeyState } from '../line-rows.ts';
 import type { Database } from './database.ts';
-import { admitWaiting, type FlowRow, hasLimits, lockKeys, newestLimits, notPinned, setLimits } from './flow-keys.ts';
+import { admitWaiting, lockKeys, setLimits } from './flow-keys.ts';
 import { Pairs } from './lines.ts';
 
 /** Takes over the limits that the newest message of each key says, where they are not pinned: of a few keys. Answers whether those of others wait for a claim. */
@@ -13,9 +15,11 @@ export async function noteLimits(
   said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
   now: number,
 ): Promise<boolean> {
-  const changed = said.filter(({ row, limits }) => row.said_at !== null || !hasLimits(row, notPinned(row, limits)));
+  const changed = said.filter(({ row, limits }) => !isSaidAlready(toKeyState(row), limits));
   const max = eachMax('flowKeysJudged');
-  for (const { row, limits } of changed.slice(0, max)) await setLimits(database, row, notPinned(row, limits));
+  for (const { row, limits } of changed.slice(0, max)) {
+    await setLimits(database, row, limitsSaid(toKeyState(row), limits));
+  }
   const putOff = changed.slice(max);
   if (putOff.length > 0) await putOffLimits(database, putOff, now);
   return putOff.length > 0;
@@ -42,6 +46,6 @@ export async function applyPutOffLimits(database: Database, now: number): Promis
   );
   const pairs = new Pairs(noted.map((row) => [row.account_id, row.key] as const));
   const locked = await lockKeys(database, pairs, 'SKIP LOCKED');
-  for (const row of locked.values()) await setLimits(database, row, newestLimits(row));
+  for (const row of locked.values()) await setLimits(database, row, newestLimits(toKeyState(row)));
   await admitWaiting(database, locked, now);
 }

@@ -2,24 +2,15 @@
 
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
-import type { FlowKey, FlowPin } from '../../domain/flow-key.ts';
+import { type FlowKey, type FlowPins, withPins } from '../../domain/flow-key.ts';
+import { type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
-import {
-  activeCount,
-  admitWaiting,
-  type FlowRow,
-  GET_KEY,
-  makeKey,
-  newestLimits,
-  setLimits,
-  takeBack,
-  WAITING,
-} from './flow-keys.ts';
+import { admitWaiting, count, GET_KEY, makeKey, setLimits, takeBack } from './flow-keys.ts';
 
 export function getFlowKey(database: Database, accountId: string, key: string): FlowKey | null {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  return row ? toFlowKey(database, row) : null;
+  return row ? withCounts(database, row) : null;
 }
 
 /** Ends early when it has counted enough: the keys behind are another piece of work. */
@@ -34,11 +25,26 @@ export function listFlowKeys(database: Database, accountId: string, part: ListPa
   let counted = 0;
   for (const row of rows.slice(0, part.limit)) {
     if (counted > eachMax('lineCount')) break;
-    const key = toFlowKey(database, row);
+    const key = withCounts(database, row);
     entries.push(key);
     counted += key.waiting + key.active;
   }
   return { entries, hasMore: rows.length > entries.length };
+}
+
+/** Changes a key, and lets through what the change allows; null when there is no such key. */
+function change(
+  database: Database,
+  accountId: string,
+  key: string,
+  now: number,
+  make: (row: FlowRow) => void,
+): FlowKey | null {
+  const row = database.get<FlowRow>(GET_KEY, accountId, key);
+  if (!row) return null;
+  make(row);
+  admitWaiting(database, accountId, key, now);
+  return getFlowKey(database, accountId, key);
 }
 
 /** Pauses or resumes; what is ready but not started goes back behind a paused key. */
@@ -49,78 +55,48 @@ export function pauseFlowKey(
   isPaused: boolean,
   now: number,
 ): FlowKey | null {
-  const changes = database.run(
-    'UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?',
-    isPaused ? 1 : 0,
-    accountId,
-    key,
-  );
-  if (changes === 0) return null;
-  if (isPaused) takeBack(database, accountId, key);
-  admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key);
+  return change(database, accountId, key, now, (row) => {
+    database.run(
+      'UPDATE flow_keys SET is_paused = ? WHERE account_id = ? AND key = ?',
+      isPaused ? 1 : 0,
+      accountId,
+      key,
+    );
+    if (isPaused) takeBack(database, row);
+  });
 }
 
-/** Holds limits against what messages say (`pin`), or lets the messages say again (null). Makes the key if need be. */
-export function pinFlowKey(
-  database: Database,
-  accountId: string,
-  key: string,
-  pin: { readonly parallelism: FlowPin<number>; readonly rate: FlowPin<{ rate: number; periodMs: number }> },
-  now: number,
-): FlowKey {
+/** Holds limits against what messages say, or lets the messages say again. Makes the key if need be. */
+export function pinFlowKey(database: Database, accountId: string, key: string, pins: FlowPins, now: number): FlowKey {
   makeKey(database, accountId, key, { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT });
-  const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
-  const isPinned = (each: FlowPin<unknown>, before: 0 | 1) => (each === 'keep' ? before : each === 'unpin' ? 0 : 1);
-  database.run(
-    'UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?',
-    isPinned(pin.parallelism, row.is_parallelism_pinned),
-    isPinned(pin.rate, row.is_rate_pinned),
-    accountId,
-    key,
-  );
-  // A limit that is no longer pinned stays until a message says another.
-  setLimits(database, row, {
-    ...newestLimits(row),
-    ...(typeof pin.parallelism === 'number' ? { parallelism: pin.parallelism } : {}),
-    ...(typeof pin.rate === 'object' ? pin.rate : {}),
+  const pinned = change(database, accountId, key, now, (row) => {
+    const { isParallelismPinned, isRatePinned, limits } = withPins(toKeyState(row), pins);
+    database.run(
+      'UPDATE flow_keys SET is_parallelism_pinned = ?, is_rate_pinned = ? WHERE account_id = ? AND key = ?',
+      isParallelismPinned ? 1 : 0,
+      isRatePinned ? 1 : 0,
+      accountId,
+      key,
+    );
+    setLimits(database, row, limits);
   });
-  admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key)!;
+  return pinned!;
 }
 
 /** Forgets what was started in the current period. */
 export function resetFlowRate(database: Database, accountId: string, key: string, now: number): FlowKey | null {
-  takeBack(database, accountId, key);
-  const changes = database.run(
-    'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?',
-    now,
-    accountId,
-    key,
-  );
-  if (changes === 0) return null;
-  admitWaiting(database, accountId, key, now);
-  return getFlowKey(database, accountId, key);
+  return change(database, accountId, key, now, (row) => {
+    takeBack(database, row);
+    database.run(
+      'UPDATE flow_keys SET window_count = 0, window_start_at = ? WHERE account_id = ? AND key = ?',
+      now,
+      accountId,
+      key,
+    );
+  });
 }
 
-function toFlowKey(database: Database, row: FlowRow): FlowKey {
+function withCounts(database: Database, row: FlowRow): FlowKey {
   const max = eachMax('lineCount');
-  const { waiting } = database.get<{ waiting: number }>(
-    `SELECT count(*) AS waiting FROM (${WAITING})`,
-    row.account_id,
-    row.key,
-    max + 1,
-  )!;
-  return {
-    key: row.key,
-    limits: newestLimits(row),
-    isParallelismPinned: row.is_parallelism_pinned === 1,
-    isRatePinned: row.is_rate_pinned === 1,
-    isPaused: row.is_paused === 1,
-    active: activeCount(database, row.account_id, row.key, max),
-    waiting: Math.min(waiting, max),
-    ...(waiting > max && { isWaitingCut: true }),
-    windowStartAt: row.window_start_at,
-    windowCount: row.window_count,
-  };
+  return toFlowKey(row, count(database, row, { active: max, unstarted: 0, waiting: max + 1 }));
 }

@@ -1,43 +1,34 @@
 // Flow control by key: which of its messages may start. Every change that could free a place ends in `admitWaiting`;
-// nothing else turns a message that waits behind a key into `ready`. The rule is domain/flow-control.ts's.
+// nothing else turns a message that waits behind a key into `ready`. What is let in is planned in domain/admission.ts.
 
-import { eachMax } from '../../domain/budgets.ts';
 import {
-  AT_NEXT_START,
-  admit,
-  type FlowLimits,
-  type FlowState,
-  letIn,
-  nextStartAt,
-  started,
-} from '../../domain/flow-control.ts';
+  type CountLimits,
+  countedToAdmit,
+  countedToStart,
+  type FlowWindow,
+  isChangedByStart,
+  type KeyCounts,
+  planAdmission,
+  planOne,
+  planStart,
+  type StartPlan,
+  startsIn,
+  withoutStarts,
+} from '../../domain/admission.ts';
+import { eachMax } from '../../domain/budgets.ts';
+import type { FlowLimits } from '../../domain/flow-control.ts';
+import * as flowKey from '../../domain/flow-key.ts';
+import { type FlowRow, toKeyState } from '../line-rows.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 import { READY_NOW } from './queues.ts';
 
-export interface FlowRow {
-  account_id: string;
-  key: string;
-  parallelism: number | null;
-  rate: number | null;
-  period_ms: number;
-  is_parallelism_pinned: 0 | 1;
-  is_rate_pinned: 0 | 1;
-  is_paused: 0 | 1;
-  window_start_at: number;
-  window_count: number;
-  next_start_at: number | null;
-  /** As JSON: what its newest message says, while that has not taken effect. */
-  said_limits: string | null;
-  said_at: number | null;
-}
-
 export const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
 
-/** Makes the key or takes over the limits of its newest message, where they are not pinned. Answers whether that changed them. */
+/** Makes the key or takes over the limits of its newest message, where they are not pinned. Returns whether that changed them. */
 export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return setLimits(database, row, notPinned(row, said));
+  if (row) return setLimits(database, row, flowKey.limitsSaid(toKeyState(row), said));
   makeKey(database, accountId, key, said);
   return false;
 }
@@ -53,7 +44,7 @@ export function putOffLimits(database: Database, accountId: string, key: string,
   );
 }
 
-/** Limits that were noted take effect, the oldest first, of a few keys. Answers whether more are noted. */
+/** Limits that were noted take effect, the oldest first, of a few keys. Returns whether more are noted. */
 export function applyPutOffLimits(database: Database, now: number): boolean {
   const max = eachMax('flowKeysJudged');
   const rows = database.all<FlowRow>(
@@ -61,7 +52,7 @@ export function applyPutOffLimits(database: Database, now: number): boolean {
     max + 1,
   );
   for (const row of rows.slice(0, max)) {
-    setLimits(database, row, newestLimits(row));
+    setLimits(database, row, flowKey.newestLimits(toKeyState(row)));
     admitWaiting(database, row.account_id, row.key, now);
   }
   return rows.length > max;
@@ -70,26 +61,9 @@ export function applyPutOffLimits(database: Database, now: number): boolean {
 /** Whether the key has these limits already, where they are not pinned. Makes the key, if need be. */
 export function isSaidAlready(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row) return row.said_at === null && hasLimits(row, notPinned(row, said));
+  if (row) return flowKey.isSaidAlready(toKeyState(row), said);
   makeKey(database, accountId, key, said);
   return true;
-}
-
-function notPinned(row: FlowRow, said: FlowLimits): FlowLimits {
-  return {
-    parallelism: row.is_parallelism_pinned ? row.parallelism : said.parallelism,
-    rate: row.is_rate_pinned ? row.rate : said.rate,
-    periodMs: row.is_rate_pinned ? row.period_ms : said.periodMs,
-  };
-}
-
-/** Those that its newest message says, whether they have taken effect or not. */
-export function newestLimits(row: FlowRow): FlowLimits {
-  return row.said_limits === null ? limitsOf(row) : notPinned(row, JSON.parse(row.said_limits) as FlowLimits);
-}
-
-function hasLimits(row: FlowRow, { parallelism, rate, periodMs }: FlowLimits): boolean {
-  return row.parallelism === parallelism && row.rate === rate && row.period_ms === periodMs;
 }
 
 export function makeKey(database: Database, accountId: string, key: string, limits: FlowLimits): void {
@@ -104,9 +78,9 @@ export function makeKey(database: Database, accountId: string, key: string, limi
   );
 }
 
-/** What was let in by other limits and has not started is to be judged by these. Answers whether they are others. */
+/** What was let in by other limits and has not started is to be judged by these. Returns whether they are others. */
 export function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
-  const isSame = hasLimits(row, limits);
+  const isSame = flowKey.areSameLimits(toKeyState(row).limits, limits);
   if (isSame && row.said_at === null) return false;
   database.run(
     `UPDATE flow_keys SET parallelism = ?, rate = ?, period_ms = ?, said_limits = NULL, said_at = NULL
@@ -117,53 +91,42 @@ export function setLimits(database: Database, row: FlowRow, limits: FlowLimits):
     row.account_id,
     row.key,
   );
-  if (!isSame) takeBack(database, row.account_id, row.key);
+  if (!isSame) takeBack(database, row);
   return !isSame;
 }
 
 /** What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. */
-export function takeBack(database: Database, accountId: string, key: string): void {
+export function takeBack(database: Database, row: FlowRow): void {
   const count = database.run(
     `UPDATE messages SET state = 'queued', holds_slot = 0
        WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready'`,
-    accountId,
-    key,
+    row.account_id,
+    row.key,
   );
-  if (count > 0) uncount(database, accountId, key, count);
+  uncount(database, row, count);
 }
 
-function uncount(database: Database, accountId: string, key: string, count: number): void {
-  database.run(
-    'UPDATE flow_keys SET window_count = max(0, window_count - ?) WHERE account_id = ? AND key = ?',
-    count,
-    accountId,
-    key,
-  );
+function uncount(database: Database, row: FlowRow, count: number): void {
+  if (count > 0)
+    writeWindow(database, row, { window: withoutStarts(windowOf(row), count), nextStartAt: row.next_start_at });
 }
 
 /** A claim was given back before its attempt began: it did not count, if this is still the window it counted in. */
 export function uncountStart(database: Database, accountId: string, key: string, claimedAt: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
-  if (row && claimedAt >= row.window_start_at) uncount(database, accountId, key, 1);
+  if (row) uncount(database, row, startsIn(windowOf(row), [claimedAt]));
 }
 
-/**
- * Of one that is claimed now. Let in in an earlier window, it counts in the window in which it starts; and a key that waits
- * for a start lets more in.
- */
+/** Of one that is claimed now. */
 export function noteStart(database: Database, accountId: string, key: string, now: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
-  const nextAt = row.next_start_at === AT_NEXT_START ? now : row.next_start_at;
-  if (!isPast(row, now)) {
-    if (nextAt !== row.next_start_at) writeWindow(database, row, windowOf(row), nextAt);
-    return;
-  }
-  const before = flowState(database, row, now);
-  const { state } = admit({ ...before, unstarted: before.unstarted + 1 }, limitsOf(row), now);
-  writeWindow(database, row, state, nextAt);
+  const state = toKeyState(row);
+  if (!isChangedByStart(state, now)) return;
+  const { unstarted } = count(database, row, countedToStart(state, now));
+  writeWindow(database, row, planStart(state, unstarted, 1, now));
 }
 
-/** Makes ready as many as the key lets through, at most `most`. Answers the earliest time at which it has something to claim. */
+/** Makes ready as many as the key lets through, at most `most`. Returns the earliest time at which it has something to claim. */
 export function admitWaiting(
   database: Database,
   accountId: string,
@@ -173,96 +136,69 @@ export function admitWaiting(
 ): number | null {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (!row) return null;
-  const limits = limitsOf(row);
-  const verdict = admit(flowState(database, row, now), limits, now);
-  const max = eachMax('flowKeyReady');
-  const { unstarted, waiting } = lineCounts(database, row, letIn(verdict, 0, max), max);
-  const room = Math.min(letIn(verdict, unstarted, max), most);
-  const admitted = room === 0 || waiting === 0 ? 0 : makeReady(database, accountId, key, room, now);
-  const state = started(verdict.state, admitted, now);
-  const nextAt = waiting > admitted ? nextStartAt(admit(state, limits, now), unstarted + admitted >= max, now) : null;
-  writeWindow(database, row, state, nextAt);
-  return admitted > 0 ? now : nextAt === AT_NEXT_START ? null : nextAt;
+  const state = toKeyState(row);
+  const plan = planAdmission(state, count(database, row, countedToAdmit(state, now)), now, most);
+  if (plan.letIn > 0) makeReady(database, accountId, key, plan.letIn, now);
+  writeWindow(database, row, plan);
+  return plan.dueAt;
 }
 
-/** Of one that starts at once if its key's limits allow it: whoever waits for a slot does not keep it back. Answers whether it may. */
+/** Of one that starts at once if its key's limits allow it. Returns whether it may. */
 export function admitOne(database: Database, accountId: string, key: string, seq: number, now: number): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (!row) return false;
-  const verdict = admit(flowState(database, row, now), limitsOf(row), now);
-  if (verdict.free === 0) return false;
+  const state = toKeyState(row);
+  const plan = planOne(state, count(database, row, countedToStart(state, now)), now);
+  if (!plan) return false;
   database.run('UPDATE messages SET holds_slot = 1 WHERE seq = ?', seq);
-  writeWindow(database, row, started(verdict.state, 1, now), row.next_start_at);
+  writeWindow(database, row, plan);
   return true;
 }
 
-/** What stands in the line of a key, counted as far as is needed to let up to `wanted` in. */
-function lineCounts(database: Database, row: FlowRow, wanted: number, unstartedMax: number) {
-  return database.get<{ unstarted: number; waiting: number }>(
-    `SELECT (SELECT count(*) FROM (${UNSTARTED})) AS unstarted, (SELECT count(*) FROM (${WAITING})) AS waiting`,
-    row.account_id,
-    row.key,
-    wanted === 0 ? 0 : unstartedMax,
-    row.account_id,
-    row.key,
-    wanted + 1,
-  )!;
-}
-
-export function limitsOf(row: FlowRow): FlowLimits {
-  return { parallelism: row.parallelism, rate: row.rate, periodMs: row.period_ms };
-}
-
-function windowOf(row: FlowRow): Pick<FlowState, 'windowStartAt' | 'windowCount'> {
+function windowOf(row: FlowRow): FlowWindow {
   return { windowStartAt: row.window_start_at, windowCount: row.window_count };
 }
 
-/** Whether its window is over, so that the next start opens another. */
-function isPast(row: FlowRow, now: number): boolean {
-  const { state } = admit({ ...windowOf(row), active: 0, unstarted: 0, isPaused: false }, limitsOf(row), now);
-  return state.windowStartAt !== row.window_start_at;
-}
-
-/**
- * Counts no more than the limits ask for: a key that limits the rate only may have let through very many, and this is
- * asked at every message of it.
- */
-function flowState(database: Database, row: FlowRow, now: number): FlowState {
-  const { account_id, key, parallelism, rate } = row;
-  return {
-    active: parallelism === null ? 0 : activeCount(database, account_id, key, parallelism),
-    ...windowOf(row),
-    unstarted: isPast(row, now) ? unstartedCount(database, account_id, key, rate ?? NO_LIMIT) : 0,
-    isPaused: row.is_paused === 1,
-  };
-}
-
+const LET_IN = 'SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ?1 AND flow_key = ?2';
+const BEHIND = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ?1 AND flow_key = ?2";
+const COUNT = `SELECT (SELECT count(*) FROM (${LET_IN} LIMIT ?3)) AS active,
+  (SELECT count(*) FROM (${LET_IN} AND state = 'ready' LIMIT ?4)) AS unstarted,
+  (SELECT count(*) FROM (${BEHIND} LIMIT ?5)) AS waiting`;
 /** As SQLite says it. */
 const NO_LIMIT = -1;
 
-function writeWindow(
-  database: Database,
-  row: FlowRow,
-  { windowStartAt, windowCount }: ReturnType<typeof windowOf>,
-  nextAt: number | null,
-): void {
+/** The messages of a key, counted as far as is asked for. */
+export function count(database: Database, { account_id, key }: FlowRow, limits: CountLimits): KeyCounts {
+  const { active, unstarted, waiting } = limits;
+  return database.get<KeyCounts>(
+    COUNT,
+    account_id,
+    key,
+    active ?? NO_LIMIT,
+    unstarted ?? NO_LIMIT,
+    waiting ?? NO_LIMIT,
+  )!;
+}
+
+function writeWindow(database: Database, row: FlowRow, { window, nextStartAt }: StartPlan): void {
+  const { windowStartAt, windowCount } = window;
   const isSame = row.window_start_at === windowStartAt && row.window_count === windowCount;
-  if (isSame && row.next_start_at === nextAt) return;
+  if (isSame && row.next_start_at === nextStartAt) return;
   database.run(
     'UPDATE flow_keys SET window_start_at = ?, window_count = ?, next_start_at = ? WHERE account_id = ? AND key = ?',
     windowStartAt,
     windowCount,
-    nextAt,
+    nextStartAt,
     row.account_id,
     row.key,
   );
 }
 
-function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): number {
-  return database.run(
+function makeReady(database: Database, accountId: string, key: string, limit: number, now: number): void {
+  database.run(
     `UPDATE messages SET state = 'ready', holds_slot = 1, ${READY_NOW} WHERE seq IN
-       (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ?
-          ORDER BY due_at, seq LIMIT ?)`,
+       (SELECT seq FROM messages WHERE state = 'queued' AND account_id = ?2 AND flow_key = ?3
+          ORDER BY due_at, seq LIMIT ?4)`,
     now,
     accountId,
     key,
@@ -280,23 +216,4 @@ export function admitDueKeys(database: Database, now: number): void {
   const some = inTurns(due).slice(0, PROMOTE_KEYS_MAX);
   const most = promotedOfKeyMax(some.length);
   for (const row of some) admitWaiting(database, row.account_id, row.key, now, most);
-}
-
-/** Let through and not ended; counted up to `max`. */
-export function activeCount(database: Database, accountId: string, key: string, max: number): number {
-  return database.get<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? LIMIT ?)',
-    accountId,
-    key,
-    max,
-  )!.n;
-}
-
-const UNSTARTED =
-  "SELECT 1 FROM messages WHERE holds_slot = 1 AND account_id = ? AND flow_key = ? AND state = 'ready' LIMIT ?";
-export const WAITING = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ? AND flow_key = ? LIMIT ?";
-
-/** Of those, not claimed yet; counted up to `max`. */
-function unstartedCount(database: Database, accountId: string, key: string, max: number): number {
-  return database.get<{ n: number }>(`SELECT count(*) AS n FROM (${UNSTARTED})`, accountId, key, max)!.n;
 }
