@@ -7,6 +7,7 @@ import { earlier } from '../../domain/instant.ts';
 import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
+import { type Lane, shareSlots } from '../../domain/share-slots.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import type { ClaimRequest } from '../delivery-store.ts';
 import { LookingPace } from '../looking-pace.ts';
@@ -106,12 +107,6 @@ export class Claimer {
   }
 }
 
-/** One account's messages to one host. */
-interface Lane {
-  readonly account_id: string;
-  readonly host: string;
-}
-
 /** Accounts that are looked at in one go: as many as there are slots, within these. And as many hosts of one account. */
 const LANES_MIN = 16;
 const LANES_MAX = 256;
@@ -188,7 +183,7 @@ class Lanes {
       else seenWhole.push(id);
     }
     const lanes = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id).flatMap((id) => {
-      const own = byAccount.get(id)!.filter((lane): lane is Lane => lane.host !== null);
+      const own = byAccount.get(id)!.flatMap(({ host }) => (host === null ? [] : [{ accountId: id, host }]));
       const last = this.#begin.has(id) ? '' : this.#lastHosts.get(id);
       return behindFirst(own, last ?? '', ({ host }) => host);
     });
@@ -196,7 +191,7 @@ class Lanes {
     return { lanes, isWhole, next, seenWhole };
   }
 
-  served(rows: readonly Lane[]): void {
+  served(rows: readonly ReadyRow[]): void {
     for (const { account_id, host } of rows) {
       this.#lastAccount = account_id;
       this.#lastHosts.set(account_id, host);
@@ -216,44 +211,32 @@ function behindFirst<T>(sorted: readonly T[], last: string, keyOf: (each: T) => 
   return at === -1 ? [...sorted] : [...sorted.slice(at), ...sorted.slice(0, at)];
 }
 
-interface ReadyRow extends Lane, Leasable {
+interface ReadyRow extends Leasable {
+  readonly host: string;
   readonly bytes: number;
 }
 
-/**
- * Adds to `taken` as many as the budget allows, and locks them: the slots are shared over the accounts in equal parts, each
- * account's over its hosts, and what some cannot use over those that used theirs up.
- */
+/** Adds to `taken` as many as the budget allows, and locks them. */
 async function takeLanes(
   database: Database,
   budget: SlotBudget,
   lanes: readonly Lane[],
   taken: ReadyRow[],
 ): Promise<void> {
-  let hungry = [...lanes];
-  while (budget.slots > 0 && hungry.length > 0) {
-    const shares = shareOut(budget, hungry);
-    const asked = hungry.filter((lane) => shares.get(lane)! > 0);
-    if (asked.length === 0) break;
+  for (const asks of shareSlots(lanes, budget)) {
     const rows = await database.all<ReadyRow & { index: number }>(
       READY,
-      asked.map(({ account_id }) => account_id),
-      asked.map(({ host }) => host),
-      asked.map((lane) => shares.get(lane)!),
+      asks.map(({ lane }) => lane.accountId),
+      asks.map(({ lane }) => lane.host),
+      asks.map(({ wanted }) => wanted),
       taken.map(({ seq }) => seq),
     );
-    const found = asked.map(() => 0);
-    const full = new Set<Lane>();
     for (const row of rows) {
-      found[row.index]! += 1;
-      const lane = asked[row.index]!;
       // A small one need not wait for a large one before it.
-      if (budget.take(row.account_id, row.host, row.bytes)) taken.push(row);
-      else full.add(lane);
+      if (!budget.take(row.account_id, row.host, row.bytes)) continue;
+      taken.push(row);
+      asks[row.index]!.taken += 1;
     }
-    // Those whose share was none this time are asked in the next round.
-    const isSated = new Set(asked.filter((lane, index) => found[index]! < shares.get(lane)! || full.has(lane)));
-    hungry = hungry.filter((lane) => !isSated.has(lane));
   }
 }
 
@@ -266,26 +249,6 @@ const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${b
        WHERE state = 'ready' AND account_id = g.account_id AND host = g.host AND seq <> ALL ($4::bigint[])
        ORDER BY due_at, seq LIMIT g.wanted FOR UPDATE SKIP LOCKED) AS m
   ORDER BY g.at, m.due_at, m.seq`;
-
-function shareOut(budget: SlotBudget, lanes: readonly Lane[]): Map<Lane, number> {
-  const shares = new Map<Lane, number>();
-  const byAccount = Map.groupBy(lanes, ({ account_id }) => account_id);
-  let left = budget.slots;
-  let accountsLeft = byAccount.size;
-  for (const own of byAccount.values()) {
-    let share = Math.min(Math.ceil(left / accountsLeft), budget.accountRoom(own[0]!.account_id));
-    accountsLeft -= 1;
-    let lanesLeft = own.length;
-    for (const lane of own) {
-      const wanted = Math.min(Math.ceil(share / lanesLeft), budget.room(lane.account_id, lane.host), left);
-      lanesLeft -= 1;
-      shares.set(lane, wanted);
-      share -= wanted;
-      left -= wanted;
-    }
-  }
-  return shares;
-}
 
 export async function lookAround(database: Database): Promise<Waiting> {
   return (await database.get<Waiting>(LOOK))!;

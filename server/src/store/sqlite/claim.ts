@@ -6,6 +6,7 @@ import { earlier } from '../../domain/instant.ts';
 import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
+import { type Lane, shareSlots } from '../../domain/share-slots.ts';
 import { SlotBudget } from '../../domain/slots.ts';
 import type { ClaimRequest } from '../delivery-store.ts';
 import { LookingPace } from '../looking-pace.ts';
@@ -95,17 +96,21 @@ export class Claimer {
     }
   }
 
+  /** Looks for as many hosts of an account as its part may need, and for more when it has used up those. */
   #claimReady(claiming: Claiming): void {
-    const { budget } = claiming;
-    const accounts = this.#readyAccounts(claiming);
+    const { budget, claims } = claiming;
+    let accounts = this.#readyAccounts(claiming);
     const hostsMax = Math.min(eachMax('claimHosts'), Math.ceil(LANES_MAX / Math.max(1, accounts.length)));
-    shareOut(budget.slots, accounts, (accountId, share) => {
-      const most = Math.min(share, budget.accountRoom(accountId));
-      const hosts = this.#readyHosts(claiming, accountId, most, hostsMax);
-      const taken = shareOut(most, hosts, (host, count) => this.#claimLane(claiming, accountId, host, count));
-      if (taken > 0 && !claiming.cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
-      return taken;
-    });
+    while (budget.slots > 0 && accounts.length > 0) {
+      const most = Math.ceil(budget.slots / accounts.length);
+      const lanesOf = new Map(accounts.map((id) => [id, this.#readyLanes(claiming, id, most, hostsMax)]));
+      const before = claims.length;
+      for (const asks of shareSlots([...lanesOf.values()].flat(), budget)) {
+        for (const ask of asks) ask.taken = this.#claimLane(claiming, ask.lane, ask.wanted);
+      }
+      if (claims.length === before) return;
+      accounts = accounts.filter((id) => lanesOf.get(id)!.length === most);
+    }
   }
 
   /** Those with something ready and room for it, as many as there are slots, from behind the last one served. */
@@ -134,8 +139,8 @@ export class Claimer {
   }
 
   /** The account's hosts with something ready and room for it, at most `most`, from behind the last one served. */
-  #readyHosts({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): string[] {
-    if (most < 1 || cut.has(accountId)) return [];
+  #readyLanes({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): Lane[] {
+    if (cut.has(accountId)) return [];
     const hosts = around(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
       this.#database.get<{ key: string }>(
         `SELECT host AS key FROM messages
@@ -145,11 +150,11 @@ export class Claimer {
         upTo,
       ),
     );
-    const found: string[] = [];
+    const found: Lane[] = [];
     let count = looked.get(accountId) ?? 0;
     for (const host of hosts) {
       count += 1;
-      if (budget.room(accountId, host) > 0) found.push(host);
+      if (budget.room(accountId, host) > 0) found.push({ accountId, host });
       if (found.length >= most) break;
       if (count < lookedMax) continue;
       // The next claim looks at the ones behind, whatever is found here.
@@ -162,7 +167,7 @@ export class Claimer {
   }
 
   /** Claims up to `count` of one account's messages to one host, and answers how many. */
-  #claimLane(claiming: Claiming, accountId: string, host: string, count: number): number {
+  #claimLane(claiming: Claiming, { accountId, host }: Lane, count: number): number {
     const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;
@@ -184,6 +189,7 @@ export class Claimer {
       claims.push({ lease, message: toMessage(bodies.fill(row)), ...this.#books.accountsAtClaim.get(accountId) });
       taken += 1;
     }
+    if (taken > 0 && !cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
     const isTooLarge = taken === 0 && ready.length > 0;
     if (isTooLarge || (taken > 0 && !cut.has(accountId))) this.#lastHosts.set(accountId, host);
     // The next claim looks at the hosts behind: what is too large for now keeps nobody else waiting.
@@ -249,25 +255,6 @@ const LAST = '\u{10ffff}';
 function* around(start: string, next: (after: string, upTo: string) => { key: string } | undefined): Generator<string> {
   for (let at = next(start, LAST); at; at = next(at.key, LAST)) yield at.key;
   for (let at = next('', start); at; at = next(at.key, start)) yield at.key;
-}
-
-/**
- * Shares `count` over the keys in equal parts, and what some cannot use over those that used theirs up. `take` gives
- * a key at most so many and answers how many it took. Answers how many all took.
- */
-function shareOut(count: number, keys: readonly string[], take: (key: string, share: number) => number): number {
-  let left = count;
-  let hungry = keys;
-  while (left > 0 && hungry.length > 0) {
-    const part = Math.ceil(left / hungry.length);
-    hungry = hungry.filter((key) => {
-      const share = Math.min(part, left);
-      const taken = share > 0 ? take(key, share) : 0;
-      left -= taken;
-      return taken > 0 && taken === share;
-    });
-  }
-  return count - left;
 }
 
 /** What has come due is ready, or, under a flow key, waits to be let through. Answers how many these were. */
