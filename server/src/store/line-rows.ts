@@ -5,7 +5,7 @@ import { eachMax } from '../domain/budgets.ts';
 import type { FlowLimits } from '../domain/flow-control.ts';
 import { type FlowKey, newestLimits } from '../domain/flow-key.ts';
 import type { Queue, QueueRules } from '../domain/queue.ts';
-import type { Flag } from './rows.ts';
+import type { Flag } from './message-columns.ts';
 
 export interface QueueRow {
   account_id: string;

@@ -152,6 +152,27 @@ const SAMPLES: Record<RuleName, Samples> = {
     ],
     good: [at('server/src/domain/settle.ts', '// never async\nconst isAsyncQueue = true;'), engine('async () => {}')],
   },
+  'decision in SQL': {
+    bad: [
+      at('server/src/store/sqlite/accept.ts', "db.run('UPDATE messages SET state = iif(due_at > ?, 1, 2)');"),
+      at('server/src/store/postgres/accept.ts', 'db.run(`UPDATE m\n SET state = CASE WHEN a THEN b END`);'),
+      at('server/src/store/postgres/accept.ts', "db.run('UPDATE m SET due_at = greatest($1, due_at)');"),
+      at('server/src/store/sqlite/accept.ts', "db.run('UPDATE m SET window_count = max(0, window_count)');"),
+      at('server/src/store/sqlite/accept.ts', "db.run('SELECT 1 FROM k WHERE window_start_at + period_ms < ?');"),
+      at('server/src/store/sqlite/accept.ts', "db.run('SELECT ? - parallelism FROM queues');"),
+      // What is on the list must be there.
+      at('server/src/store/sqlite/queues.ts', "db.run('SELECT 1');"),
+    ],
+    good: [
+      at('server/src/store/sqlite/accept.ts', "db.run('SELECT count(*), max(seq) FROM m WHERE due_at <= ? LIMIT ?');"),
+      at(
+        'server/src/store/sqlite/accept.ts',
+        'const at = row.due_at + 1; // CASE\nconst last = Math.max(0, at_count - 1);',
+      ),
+      at('server/src/store/sqlite/queues.ts', "const READY = 'ready_at = iif(attempts = 0, ?1, ready_at)';"),
+      at('server/src/store/move.ts', "const text = 'In any CASE, max(a, b)';"),
+    ],
+  },
   sql: {
     bad: [
       engine("db.run('SELECT 1');"),

@@ -4,6 +4,7 @@
 import { basename } from 'node:path';
 import { PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './import-rule.ts';
 import { findImports, type SourceView, viewSource } from './source-view.ts';
+import { findSqlDecisions } from './sql-decision-rule.ts';
 
 export interface TextFile {
   /** From the root of the repository, with forward slashes. */
@@ -158,6 +159,10 @@ export const RULES = {
     /\bSELECT\b|\bINSERT\s+(?:OR\s+\w+\s+)?INTO\b|\bUPDATE\b[^;'"`]*\bSET\b|\bDELETE\s+FROM\b|\b(?:CREATE|DROP|ALTER)\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\b|\bPRAGMA\b/g,
     'SQL belongs into store/<adapter>/',
   ),
+  'decision in SQL': {
+    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/[^/]*\.ts$/.test(path),
+    find: ({ path }, view) => findSqlDecisions(path, view),
+  },
   'open table': { reads: isSource, find: findOpenTables },
   any: ban(isCode, 'code', /\bas\s+any\b|:\s*any\b(?!\s*\()|<\s*any\b/g, 'give it its type, or `unknown` and a check'),
   'silenced types': ban(isCode, 'comments', /@ts-(?:ignore|nocheck)\b/g, 'repair the type'),
