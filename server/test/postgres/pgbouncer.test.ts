@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { test } from 'node:test';
+import type pg from 'pg';
+import { setUp, WRITING } from '../../src/store/postgres/connection.ts';
 import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { systemWorld } from '../../src/world.ts';
@@ -197,3 +199,32 @@ test(
     });
   },
 );
+
+test('a session in which one of our settings does not hold is refused, whichever it is', async () => {
+  const given = {
+    url: 'postgres://localhost/none',
+    name: 'postrider writer',
+    settings: WRITING,
+    timers: systemWorld().clock,
+  };
+  // What was set, read back but for one.
+  const session = (lost: string | null, seen: string[] = []) => {
+    const query = async (sql: string) => {
+      const sets = [...sql.matchAll(/set_config\('([^']+)', '([^']*)'/g)].map(([, name, setting]) => ({
+        name,
+        setting,
+      }));
+      const asked = sets.filter(({ name }) => sql.split('WHERE name IN')[1]!.includes(`'${name}'`));
+      seen.push(...asked.map(({ name }) => name!));
+      return [
+        { rows: asked.map((row) => (row.name === lost ? { pid: 1, ...row, setting: 'lost' } : { pid: 1, ...row })) },
+      ];
+    };
+    return { query } as unknown as pg.ClientBase;
+  };
+  const demanded: string[] = [];
+  assert.equal(await setUp(session(null, demanded), given), 1);
+  assert.ok(demanded.length >= 12, demanded.join());
+  for (const name of demanded)
+    await assert.rejects(setUp(session(name), given), new RegExp(`^Error: ${name} is lost although`));
+});
