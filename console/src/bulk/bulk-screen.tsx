@@ -79,36 +79,9 @@ function Starter() {
           <p className="mt-1 text-xs text-ink-3">{action.help}</p>
         </fieldset>
         <FilterEditor search={rest} onChange={(next) => show({ ...next, action: action.action })} />
-        <label className="block">
-          <span className="label">At most this many a second</span>
-          <span className="flex items-center gap-3">
-            <input
-              type="range"
-              min={1}
-              max={1000}
-              value={perSecond}
-              onChange={(event) => setPerSecond(Number(event.target.value))}
-              className="w-56 accent-accent"
-            />
-            <span className="num w-16 text-sm">{perSecond}/s</span>
-          </span>
-        </label>
+        <Pace perSecond={perSecond} onChange={setPerSecond} />
         <div className="flex flex-wrap items-center gap-4 border-t border-line pt-4">
-          <p className="grow text-sm">
-            {count.error ? (
-              <span className="text-failed">{problemText(count.error)}</span>
-            ) : matched === undefined ? (
-              <span className="text-ink-3">
-                {may ? 'Counting…' : 'Counting needs a token with the scope “manage”.'}
-              </span>
-            ) : (
-              <>
-                <strong className="num text-2xl leading-8 font-semibold tracking-tight">{shown}</strong>{' '}
-                {matched === 1 ? 'message matches' : 'messages match'}
-                {isAll && matched > 0 && <span className="text-retrying">: that is all there are</span>}
-              </>
-            )}
-          </p>
+          <Matched count={count} isAll={isAll} />
           <ConfirmButton
             title={`${action.verb} ${shown} messages?`}
             verb={`${action.verb} ${shown}`}
@@ -127,6 +100,47 @@ function Starter() {
         </div>
       </div>
     </Section>
+  );
+}
+
+function Pace({ perSecond, onChange }: { readonly perSecond: number; readonly onChange: (perSecond: number) => void }) {
+  return (
+    <label className="block">
+      <span className="label">At most this many a second</span>
+      <span className="flex items-center gap-3">
+        <input
+          type="range"
+          min={1}
+          max={1000}
+          value={perSecond}
+          onChange={(event) => onChange(Number(event.target.value))}
+          className="w-56 accent-accent"
+        />
+        <span className="num w-16 text-sm">{perSecond}/s</span>
+      </span>
+    </label>
+  );
+}
+
+/** How many messages match, or why that is not known. */
+function Matched({ count, isAll }: { readonly count: ReturnType<typeof useCount>; readonly isAll: boolean }) {
+  const may = useMay('manage');
+  const matched = count.data?.matched;
+  const shown = matched === undefined ? '' : shownCount(matched, count.data?.isMatchedCut);
+  return (
+    <p className="grow text-sm">
+      {count.error ? (
+        <span className="text-failed">{problemText(count.error)}</span>
+      ) : matched === undefined ? (
+        <span className="text-ink-3">{may ? 'Counting…' : 'Counting needs a token with the scope “manage”.'}</span>
+      ) : (
+        <>
+          <strong className="num text-2xl leading-8 font-semibold tracking-tight">{shown}</strong>{' '}
+          {matched === 1 ? 'message matches' : 'messages match'}
+          {isAll && matched > 0 && <span className="text-retrying">: that is all there are</span>}
+        </>
+      )}
+    </p>
   );
 }
 

@@ -14,29 +14,12 @@ import { RetryDialog } from './retry-dialog.tsx';
 
 export function MessageActions({ message }: { readonly message: MessageWithAttempts }) {
   const navigate = useNavigate();
-  const may = useMay('manage');
   const toCurl = useCurl();
-  const [isEditing, setIsEditing] = useState(false);
   const { messageId, state } = message;
   const dlqId = dlqIdOf(messageId);
-  const goTo = (id: string) => void navigate({ to: '/messages/$messageId', params: { messageId: id } });
   return (
     <div className="flex flex-wrap gap-2">
-      {state === 'HELD' && (
-        <ConfirmButton
-          title="Release this message?"
-          verb="Release it"
-          call={calls.releaseMessage(messageId)}
-          icon="play"
-          button="Release"
-          className="btn btn-primary"
-          isDanger={false}
-          done="Released: it is delivered again"
-        >
-          <p>It was the only one in flight each time the server went down. If it is the cause, it will do so again.</p>
-          <p>What crashes did to it before no longer counts: it is held again after three more.</p>
-        </ConfirmButton>
-      )}
+      {state === 'HELD' && <Release messageId={messageId} />}
       {(state === 'CREATED' || state === 'RETRY') && (
         <ActionButton
           call={calls.deliverNow(messageId)}
@@ -62,30 +45,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           </p>
         </ConfirmButton>
       )}
-      {state === 'FAILED' && message.retriedAs === undefined && (
-        <>
-          <ActionButton
-            call={calls.retryDeadLetter(dlqId)}
-            icon="retry"
-            className="btn btn-primary"
-            done="Sent again, as a new message"
-            onDone={({ messageId: id }) => goTo(id)}
-          >
-            Retry
-          </ActionButton>
-          <button
-            type="button"
-            className="btn"
-            disabled={!may}
-            title={may ? undefined : lacks('manage')}
-            onClick={() => setIsEditing(true)}
-          >
-            <Icon name="edit" className="size-3.5" />
-            Retry with edits
-          </button>
-          <RetryDialog message={message} dlqId={dlqId} isOpen={isEditing} onOpenChange={setIsEditing} onDone={goTo} />
-        </>
-      )}
+      {state === 'FAILED' && message.retriedAs === undefined && <Retry message={message} />}
       {state === 'FAILED' && (
         <ConfirmButton
           title="Delete this dead letter?"
@@ -107,6 +67,57 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
         cURL
       </CopyButton>
     </div>
+  );
+}
+
+function Release({ messageId }: { readonly messageId: string }) {
+  return (
+    <ConfirmButton
+      title="Release this message?"
+      verb="Release it"
+      call={calls.releaseMessage(messageId)}
+      icon="play"
+      button="Release"
+      className="btn btn-primary"
+      isDanger={false}
+      done="Released: it is delivered again"
+    >
+      <p>It was the only one in flight each time the server went down. If it is the cause, it will do so again.</p>
+      <p>What crashes did to it before no longer counts: it is held again after three more.</p>
+    </ConfirmButton>
+  );
+}
+
+/** As it was, or with changes. */
+function Retry({ message }: { readonly message: MessageWithAttempts }) {
+  const navigate = useNavigate();
+  const may = useMay('manage');
+  const [isEditing, setIsEditing] = useState(false);
+  const dlqId = dlqIdOf(message.messageId);
+  const goTo = (id: string) => void navigate({ to: '/messages/$messageId', params: { messageId: id } });
+  return (
+    <>
+      <ActionButton
+        call={calls.retryDeadLetter(dlqId)}
+        icon="retry"
+        className="btn btn-primary"
+        done="Sent again, as a new message"
+        onDone={({ messageId: id }) => goTo(id)}
+      >
+        Retry
+      </ActionButton>
+      <button
+        type="button"
+        className="btn"
+        disabled={!may}
+        title={may ? undefined : lacks('manage')}
+        onClick={() => setIsEditing(true)}
+      >
+        <Icon name="edit" className="size-3.5" />
+        Retry with edits
+      </button>
+      <RetryDialog message={message} dlqId={dlqId} isOpen={isEditing} onOpenChange={setIsEditing} onDone={goTo} />
+    </>
   );
 }
 

@@ -3,7 +3,16 @@
 import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import type { Message } from 'postrider-sdk';
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import {
+  type ComponentProps,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { API_URL } from '../base/place.ts';
 import type { Search } from '../base/search.ts';
 import { shownToken, useSession } from '../base/session.ts';
@@ -48,55 +57,31 @@ function List({
   const [isFocused, setIsFocused] = useState(false);
   const { messageId: openId } = useParams({ strict: false }) as { messageId?: string };
   const { rows, hasMore, isLoading, isLoadingMore, newCount } = state;
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_HEIGHT,
-    overscan: 10,
-    getItemKey: (index) => rows[index]!.messageId,
-  });
+  const virtual = useShownRows(feed, state, scroller);
   const items = virtual.getVirtualItems();
-  const last = items.at(-1)?.index ?? -1;
   const isAtTop = (virtual.scrollOffset ?? 0) < 8;
 
-  useEffect(() => {
-    feed.view(items.map(({ index }) => rows[index]!.messageId));
-  });
   // Somebody reads here: what is new is announced and does not push the rows away.
   const isRead = isOver || isFocused || !isAtTop;
   useEffect(() => feed.hold(isRead), [feed, isRead]);
-  useEffect(() => {
-    if (hasMore && !isLoadingMore && last >= rows.length - 20) void feed.loadMore();
-  }, [feed, hasMore, isLoadingMore, last, rows.length]);
   useRowKeys(rows, openId, (index) => virtual.scrollToIndex(index), search);
 
   if (!isLoading && rows.length === 0 && !hasMore) {
-    return (
-      <div className="min-h-0 grow overflow-y-auto">
-        <div className="px-4 pt-4">
-          <Problem error={state.error} />
-        </div>
-        {!state.error && (hasFilter ? <NothingFound /> : <FirstMessage />)}
-      </div>
-    );
+    return <NoRows error={state.error}>{hasFilter ? <NothingFound /> : <FirstMessage />}</NoRows>;
   }
   // The button of new messages lies over the first row: a mouse that is over the button is still over the list.
   const overList = { onMouseEnter: () => setIsOver(true), onMouseLeave: () => setIsOver(false) };
   return (
     <div className="relative flex min-h-0 grow flex-col">
       {newCount > 0 && (
-        <button
-          type="button"
+        <NewMessages
+          count={newCount}
           {...overList}
-          className="appear btn btn-primary absolute top-11 left-1/2 z-10 h-7 -translate-x-1/2 rounded-full px-3.5 text-xs"
           onClick={() => {
             scroller.current?.scrollTo({ top: 0 });
             feed.showNew();
           }}
-        >
-          <Icon name="up" className="size-3" />
-          {newCount.toLocaleString('en')} new
-        </button>
+        />
       )}
       <div className="px-4 md:px-6">
         <Problem error={state.error} />
@@ -107,22 +92,7 @@ function List({
         aria-rowcount={hasMore ? -1 : rows.length + 1}
         className="flex min-h-0 grow flex-col"
       >
-        <div role="rowgroup" className="hidden border-b border-line px-6 @2xl:block">
-          <div role="row" className={`${GRID} th h-8 items-center`}>
-            <span role="columnheader">State</span>
-            <span role="columnheader">Destination</span>
-            <span role="columnheader">Queue, topic</span>
-            <span role="columnheader" className="text-right">
-              Retries
-            </span>
-            <span role="columnheader" className="text-right">
-              Answer
-            </span>
-            <span role="columnheader" className="text-right">
-              Age
-            </span>
-          </div>
-        </div>
+        <ColumnNames />
         <div
           ref={scroller}
           role="rowgroup"
@@ -152,6 +122,76 @@ function List({
       </div>
     </div>
   );
+}
+
+/** Over the list: a click shows what has come. */
+function NewMessages({ count, ...events }: { readonly count: number } & ComponentProps<'button'>) {
+  return (
+    <button
+      type="button"
+      {...events}
+      className="appear btn btn-primary absolute top-11 left-1/2 z-10 h-7 -translate-x-1/2 rounded-full px-3.5 text-xs"
+    >
+      <Icon name="up" className="size-3" />
+      {count.toLocaleString('en')} new
+    </button>
+  );
+}
+
+function NoRows({ error, children }: { readonly error: Error | null; readonly children: ReactNode }) {
+  return (
+    <div className="min-h-0 grow overflow-y-auto">
+      <div className="px-4 pt-4">
+        <Problem error={error} />
+      </div>
+      {!error && children}
+    </div>
+  );
+}
+
+function ColumnNames() {
+  return (
+    <div role="rowgroup" className="hidden border-b border-line px-6 @2xl:block">
+      <div role="row" className={`${GRID} th h-8 items-center`}>
+        <span role="columnheader">State</span>
+        <span role="columnheader">Destination</span>
+        <span role="columnheader">Queue, topic</span>
+        <span role="columnheader" className="text-right">
+          Retries
+        </span>
+        <span role="columnheader" className="text-right">
+          Answer
+        </span>
+        <span role="columnheader" className="text-right">
+          Age
+        </span>
+      </div>
+    </div>
+  );
+}
+
+/** The rows on the screen. The feed is told which they are, and fetches older ones before they are reached. */
+function useShownRows(
+  feed: MessageFeed,
+  { rows, hasMore, isLoadingMore }: MessageFeed['state'],
+  scroller: RefObject<HTMLDivElement | null>,
+) {
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 10,
+    getItemKey: (index) => rows[index]!.messageId,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? -1;
+  useEffect(() => {
+    feed.view(items.map(({ index }) => rows[index]!.messageId));
+  });
+  useEffect(() => {
+    if (hasMore && !isLoadingMore && last >= rows.length - 20) void feed.loadMore();
+  }, [feed, hasMore, isLoadingMore, last, rows.length]);
+  return virtual;
 }
 
 /** `j` and `k` or the arrows go through the rows while a message is open; Escape closes it. */

@@ -107,40 +107,50 @@ function QueueCard({
           >
             Why isn’t it moving?
           </button>
-          {paused ? (
-            <ActionButton
-              call={calls.resumeQueue(name)}
-              icon="play"
-              className="btn btn-primary"
-              done={`Queue “${name}” goes on`}
-            >
-              Resume
-            </ActionButton>
-          ) : (
-            <ActionButton call={calls.pauseQueue(name)} icon="pause" done={`Queue “${name}” is paused`}>
-              Pause
-            </ActionButton>
-          )}
-          <ConfirmButton
-            title={lag === 0 ? `Delete queue “${name}”?` : `Purge queue “${name}”?`}
-            verb={lag === 0 ? 'Delete the queue' : `Cancel ${open} and delete`}
-            typed={name}
-            call={calls.deleteQueue(name, { force: lag > 0 })}
-            icon="trash"
-            label={`Purge ${name}`}
-            done={`Queue “${name}” is gone`}
-          >
-            <p>
-              {lag === 0
-                ? 'It is empty. The next message to it makes it anew, with a parallelism of 1.'
-                : `${open} messages have not ended. They are cancelled, and the queue is deleted.`}
-            </p>
-          </ConfirmButton>
+          <PauseAndPurge queue={queue} />
         </div>
       </div>
       {isAsking && lag > 0 && <QueueWhy queue={queue} />}
       <span className="sr-only">{parallelism} at once</span>
     </article>
+  );
+}
+
+function PauseAndPurge({ queue }: { readonly queue: Queue }) {
+  const { name, paused, lag } = queue;
+  const open = shownCount(lag, queue.isLagCut);
+  return (
+    <>
+      {paused ? (
+        <ActionButton
+          call={calls.resumeQueue(name)}
+          icon="play"
+          className="btn btn-primary"
+          done={`Queue “${name}” goes on`}
+        >
+          Resume
+        </ActionButton>
+      ) : (
+        <ActionButton call={calls.pauseQueue(name)} icon="pause" done={`Queue “${name}” is paused`}>
+          Pause
+        </ActionButton>
+      )}
+      <ConfirmButton
+        title={lag === 0 ? `Delete queue “${name}”?` : `Purge queue “${name}”?`}
+        verb={lag === 0 ? 'Delete the queue' : `Cancel ${open} and delete`}
+        typed={name}
+        call={calls.deleteQueue(name, { force: lag > 0 })}
+        icon="trash"
+        label={`Purge ${name}`}
+        done={`Queue “${name}” is gone`}
+      >
+        <p>
+          {lag === 0
+            ? 'It is empty. The next message to it makes it anew, with a parallelism of 1.'
+            : `${open} messages have not ended. They are cancelled, and the queue is deleted.`}
+        </p>
+      </ConfirmButton>
+    </>
   );
 }
 

@@ -92,44 +92,7 @@ function ScheduleCard({ schedule, isNamed }: { readonly schedule: Schedule; read
           >
             Next runs
           </button>
-          <ActionButton
-            call={calls.runSchedule(scheduleId)}
-            icon="send"
-            done="It runs now, beside its ticks"
-            link={([first]) =>
-              first && (
-                <Link to="/messages/$messageId" params={{ messageId: first.messageId }} className="link">
-                  Look at it
-                </Link>
-              )
-            }
-          >
-            Run now
-          </ActionButton>
-          {isPaused ? (
-            <ActionButton
-              call={calls.resumeSchedule(scheduleId)}
-              icon="play"
-              className="btn btn-primary"
-              done="The schedule goes on"
-            >
-              Resume
-            </ActionButton>
-          ) : (
-            <ActionButton call={calls.pauseSchedule(scheduleId)} icon="pause" done="The schedule is paused">
-              Pause
-            </ActionButton>
-          )}
-          <ConfirmButton
-            title={`Delete schedule “${scheduleId}”?`}
-            verb="Delete the schedule"
-            call={calls.deleteSchedule(scheduleId)}
-            icon="trash"
-            label={`Delete schedule ${scheduleId}`}
-            done="The schedule is deleted"
-          >
-            <p>It makes no more messages. Those it has made go on.</p>
-          </ConfirmButton>
+          <ScheduleActions schedule={schedule} />
         </div>
       </div>
       {isUnfolded && (
@@ -138,6 +101,51 @@ function ScheduleCard({ schedule, isNamed }: { readonly schedule: Schedule; read
         </div>
       )}
     </article>
+  );
+}
+
+function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly schedule: Schedule }) {
+  return (
+    <>
+      <ActionButton
+        call={calls.runSchedule(scheduleId)}
+        icon="send"
+        done="It runs now, beside its ticks"
+        link={([first]) =>
+          first && (
+            <Link to="/messages/$messageId" params={{ messageId: first.messageId }} className="link">
+              Look at it
+            </Link>
+          )
+        }
+      >
+        Run now
+      </ActionButton>
+      {isPaused ? (
+        <ActionButton
+          call={calls.resumeSchedule(scheduleId)}
+          icon="play"
+          className="btn btn-primary"
+          done="The schedule goes on"
+        >
+          Resume
+        </ActionButton>
+      ) : (
+        <ActionButton call={calls.pauseSchedule(scheduleId)} icon="pause" done="The schedule is paused">
+          Pause
+        </ActionButton>
+      )}
+      <ConfirmButton
+        title={`Delete schedule “${scheduleId}”?`}
+        verb="Delete the schedule"
+        call={calls.deleteSchedule(scheduleId)}
+        icon="trash"
+        label={`Delete schedule ${scheduleId}`}
+        done="The schedule is deleted"
+      >
+        <p>It makes no more messages. Those it has made go on.</p>
+      </ConfirmButton>
+    </>
   );
 }
 

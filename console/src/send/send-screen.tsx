@@ -75,7 +75,6 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
     },
   });
   const put = (some: Partial<Draft>) => setDraft({ ...draft, ...some });
-  const cron = draft.settings.find(([name]) => name.toLowerCase() === 'cron')?.[1];
   useEffect(() => {
     if (action.error instanceof PostriderError) setProblem(action.error);
   }, [action.error]);
@@ -95,81 +94,7 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
       </PageHead>
       <PageBody>
         <div className="grid gap-6 lg:grid-cols-2">
-          <form
-            id="send"
-            className="min-w-0 space-y-5"
-            onSubmit={(event) => {
-              event.preventDefault();
-              action.mutate(call);
-            }}
-          >
-            <fieldset>
-              <legend className="label">How</legend>
-              <div className="flex rounded-md border border-line-strong p-0.5">
-                {MODES.map(([mode, label, help]) => (
-                  <button
-                    key={mode}
-                    type="button"
-                    aria-pressed={draft.mode === mode}
-                    title={help}
-                    className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-line aria-pressed:text-ink"
-                    onClick={() =>
-                      put({
-                        mode,
-                        ...(mode === 'schedule' &&
-                          cron === undefined && { settings: [['Cron', '*/5 * * * *'], ...draft.settings] }),
-                      })
-                    }
-                  >
-                    {label}
-                  </button>
-                ))}
-              </div>
-            </fieldset>
-            {draft.mode === 'enqueue' && (
-              <label className="block">
-                <span className="label">Queue</span>
-                <input
-                  className="input"
-                  required
-                  value={draft.queue}
-                  onChange={(event) => put({ queue: event.target.value })}
-                  placeholder="orders"
-                />
-              </label>
-            )}
-            <Destinations value={draft.destination} onChange={(destination) => put({ destination })} />
-            <div className="grid grid-cols-1 gap-2">
-              <label className="block">
-                <span className="label">Body</span>
-                <textarea
-                  className="input mono"
-                  rows={8}
-                  spellCheck={false}
-                  value={draft.body}
-                  onChange={(event) => put({ body: event.target.value })}
-                />
-              </label>
-              {isBinary && (
-                <p className="text-xs text-retrying">
-                  The original body is binary and cannot be edited here; it is left out.
-                </p>
-              )}
-              <label className="flex items-center gap-2 text-xs text-ink-2">
-                <span className="whitespace-nowrap">Content-Type</span>
-                <input
-                  className="input mono h-7"
-                  value={draft.contentType}
-                  onChange={(event) => put({ contentType: event.target.value })}
-                />
-              </label>
-            </div>
-            <fieldset>
-              <legend className="label">Settings</legend>
-              <HeaderRows rows={draft.settings} onChange={(settings) => put({ settings })} />
-            </fieldset>
-            {draft.mode === 'schedule' && cron !== undefined && <CronPreview cron={cron} />}
-          </form>
+          <Form draft={draft} put={put} isBinary={isBinary} onSend={() => action.mutate(call)} />
           <div className="min-w-0 space-y-5">
             <Problem error={problem} />
             {sent && (
@@ -179,21 +104,128 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
               </section>
             )}
             <Preview draft={draft} />
-            <p className="text-xs text-ink-3">
-              All settings are in the{' '}
-              <a className="link" href={`${API_URL}/docs`} target="_blank" rel="noreferrer">
-                API documentation
-              </a>
-              . See the{' '}
-              <Link to="/messages" className="link">
-                messages
-              </Link>
-              .
-            </p>
+            <More />
           </div>
         </div>
       </PageBody>
     </>
+  );
+}
+
+interface Editing {
+  readonly draft: Draft;
+  readonly put: (some: Partial<Draft>) => void;
+}
+
+function cronOf({ settings }: Draft): string | undefined {
+  return settings.find(([name]) => name.toLowerCase() === 'cron')?.[1];
+}
+
+function Form({ draft, put, isBinary, onSend }: Editing & { readonly isBinary: boolean; readonly onSend: () => void }) {
+  const cron = cronOf(draft);
+  return (
+    <form
+      id="send"
+      className="min-w-0 space-y-5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSend();
+      }}
+    >
+      <Modes draft={draft} put={put} />
+      {draft.mode === 'enqueue' && (
+        <label className="block">
+          <span className="label">Queue</span>
+          <input
+            className="input"
+            required
+            value={draft.queue}
+            onChange={(event) => put({ queue: event.target.value })}
+            placeholder="orders"
+          />
+        </label>
+      )}
+      <Destinations value={draft.destination} onChange={(destination) => put({ destination })} />
+      <Body draft={draft} put={put} isBinary={isBinary} />
+      <fieldset>
+        <legend className="label">Settings</legend>
+        <HeaderRows rows={draft.settings} onChange={(settings) => put({ settings })} />
+      </fieldset>
+      {draft.mode === 'schedule' && cron !== undefined && <CronPreview cron={cron} />}
+    </form>
+  );
+}
+
+function Modes({ draft, put }: Editing) {
+  const cron = cronOf(draft);
+  return (
+    <fieldset>
+      <legend className="label">How</legend>
+      <div className="flex rounded-md border border-line-strong p-0.5">
+        {MODES.map(([mode, label, help]) => (
+          <button
+            key={mode}
+            type="button"
+            aria-pressed={draft.mode === mode}
+            title={help}
+            className="h-7 grow rounded text-sm font-medium text-ink-2 aria-pressed:bg-line aria-pressed:text-ink"
+            onClick={() =>
+              put({
+                mode,
+                ...(mode === 'schedule' &&
+                  cron === undefined && { settings: [['Cron', '*/5 * * * *'], ...draft.settings] }),
+              })
+            }
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Body({ draft, put, isBinary }: Editing & { readonly isBinary: boolean }) {
+  return (
+    <div className="grid grid-cols-1 gap-2">
+      <label className="block">
+        <span className="label">Body</span>
+        <textarea
+          className="input mono"
+          rows={8}
+          spellCheck={false}
+          value={draft.body}
+          onChange={(event) => put({ body: event.target.value })}
+        />
+      </label>
+      {isBinary && (
+        <p className="text-xs text-retrying">The original body is binary and cannot be edited here; it is left out.</p>
+      )}
+      <label className="flex items-center gap-2 text-xs text-ink-2">
+        <span className="whitespace-nowrap">Content-Type</span>
+        <input
+          className="input mono h-7"
+          value={draft.contentType}
+          onChange={(event) => put({ contentType: event.target.value })}
+        />
+      </label>
+    </div>
+  );
+}
+
+function More() {
+  return (
+    <p className="text-xs text-ink-3">
+      All settings are in the{' '}
+      <a className="link" href={`${API_URL}/docs`} target="_blank" rel="noreferrer">
+        API documentation
+      </a>
+      . See the{' '}
+      <Link to="/messages" className="link">
+        messages
+      </Link>
+      .
+    </p>
   );
 }
 

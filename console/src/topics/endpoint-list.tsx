@@ -46,46 +46,16 @@ export function EndpointList({
     <div className="card">
       <ol className="divide-y divide-line">
         {drafts.map((draft, at) => (
-          <li key={draft.id} className="flex flex-wrap items-center gap-2 px-4 py-2.5">
-            <span className="num w-5 text-xs text-ink-3">{at + 1}</span>
-            <input
-              className="input mono min-w-48 grow basis-64"
-              aria-label={`URL of endpoint ${at + 1}`}
-              placeholder="https://…"
-              disabled={!may}
-              value={draft.url}
-              onChange={(event) => change(draft.id, { url: event.target.value })}
-            />
-            <input
-              className="input w-32"
-              aria-label={`Name of endpoint ${at + 1}`}
-              placeholder="name"
-              disabled={!may}
-              value={draft.name}
-              onChange={(event) => change(draft.id, { name: event.target.value })}
-            />
-            <HealthBar health={health?.get(draft.url)} />
-            <span className="flex">
-              <RowButton
-                icon="up"
-                label={`Move endpoint ${at + 1} up`}
-                isDisabled={!may || at === 0}
-                onClick={() => move(at, -1)}
-              />
-              <RowButton
-                icon="down"
-                label={`Move endpoint ${at + 1} down`}
-                isDisabled={!may || at === drafts.length - 1}
-                onClick={() => move(at, 1)}
-              />
-              <RowButton
-                icon="trash"
-                label={`Remove endpoint ${at + 1}`}
-                isDisabled={!may || drafts.length === 1}
-                onClick={() => setDrafts(drafts.filter(({ id }) => id !== draft.id))}
-              />
-            </span>
-          </li>
+          <EndpointRow
+            key={draft.id}
+            draft={draft}
+            at={at}
+            count={drafts.length}
+            change={(some) => change(draft.id, some)}
+            move={(by) => move(at, by)}
+            remove={() => setDrafts(drafts.filter(({ id }) => id !== draft.id))}
+            health={health?.get(draft.url)}
+          />
         ))}
       </ol>
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-4 py-2.5">
@@ -115,6 +85,57 @@ export function EndpointList({
         </ActionButton>
       </div>
     </div>
+  );
+}
+
+interface EndpointRowProps {
+  readonly draft: Draft;
+  readonly at: number;
+  readonly count: number;
+  readonly change: (some: Partial<Draft>) => void;
+  readonly move: (by: number) => void;
+  readonly remove: () => void;
+  readonly health: Health | undefined;
+}
+
+function EndpointRow({ draft, at, count, change, move, remove, health }: EndpointRowProps) {
+  const may = useMay('manage');
+  return (
+    <li className="flex flex-wrap items-center gap-2 px-4 py-2.5">
+      <span className="num w-5 text-xs text-ink-3">{at + 1}</span>
+      <input
+        className="input mono min-w-48 grow basis-64"
+        aria-label={`URL of endpoint ${at + 1}`}
+        placeholder="https://…"
+        disabled={!may}
+        value={draft.url}
+        onChange={(event) => change({ url: event.target.value })}
+      />
+      <input
+        className="input w-32"
+        aria-label={`Name of endpoint ${at + 1}`}
+        placeholder="name"
+        disabled={!may}
+        value={draft.name}
+        onChange={(event) => change({ name: event.target.value })}
+      />
+      <HealthBar health={health} />
+      <span className="flex">
+        <RowButton
+          icon="up"
+          label={`Move endpoint ${at + 1} up`}
+          isDisabled={!may || at === 0}
+          onClick={() => move(-1)}
+        />
+        <RowButton
+          icon="down"
+          label={`Move endpoint ${at + 1} down`}
+          isDisabled={!may || at === count - 1}
+          onClick={() => move(1)}
+        />
+        <RowButton icon="trash" label={`Remove endpoint ${at + 1}`} isDisabled={!may || count === 1} onClick={remove} />
+      </span>
+    </li>
   );
 }
 
