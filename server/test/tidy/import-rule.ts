@@ -57,6 +57,9 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
 const FILES: Readonly<Record<string, PartName>> = {
   'main.ts': 'main',
   'open-store.ts': 'main',
+  'node-ground.ts': 'main',
+  'build-engine.ts': 'main',
+  'build-front.ts': 'main',
   'world.ts': 'world',
   'config.ts': 'config',
   'setting-kind.ts': 'config',

@@ -1,0 +1,94 @@
+// Builds the engine of a node with its sender and all of its upkeep.
+
+import type { Config } from './config.ts';
+import type { Network } from './delivery/dial.ts';
+import type { EgressPolicy } from './delivery/egress.ts';
+import { parseAllowList } from './delivery/egress.ts';
+import { Engine, type EngineEvent } from './delivery/engine.ts';
+import { createUndiciSender } from './delivery/undici-sender.ts';
+import { whyNothingIsMade } from './domain/acceptance.ts';
+import { nodeMax } from './domain/budgets.ts';
+import { NO_DESCENT } from './domain/descent.ts';
+import type { Ground } from './node-ground.ts';
+import { VERSION } from './node-ground.ts';
+import { logEngine } from './telemetry/log.ts';
+import { countEngine } from './telemetry/metrics.ts';
+import { jobRunner } from './upkeep/jobs.ts';
+import { heartbeat, orphans, strays } from './upkeep/leases.ts';
+import { retention } from './upkeep/retention.ts';
+import { scheduleTimes } from './upkeep/schedule-times.ts';
+import { scheduleRunner } from './upkeep/schedules.ts';
+
+const LOOPBACK = '127.0.0.0/8,::1/128';
+
+/** The engine, and the policy by which it calls out: that one learns later which addresses are our own. */
+export function buildEngine(ground: Ground, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
+  const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts } = ground;
+  const { headerPrefix, tiers } = config;
+  const policy = egressPolicy(config);
+  const observers = [logEngine(log), countEngine(metrics, messages)];
+  const observe = (event: EngineEvent) => {
+    for (const each of observers) each(event);
+  };
+  const sender = createUndiciSender({
+    world,
+    policy,
+    hostConnectionsMax: config.hostConcurrency,
+    headerPrefix,
+    ...(network && { network }),
+  });
+  for (const [name, pool] of Object.entries(sender.pools)) metrics.pool(name, pool);
+  // Without a slot nothing is claimed, and nothing leased at acceptance; the upkeep goes on.
+  const slots = config.role === 'api' ? 0 : config.concurrency;
+  const engine = new Engine({
+    node,
+    store,
+    sender,
+    world,
+    newId,
+    tiers,
+    style: { headerPrefix, userAgent: `postrider/${VERSION}` },
+    limits: {
+      concurrency: slots,
+      accountConcurrency: config.accountConcurrency,
+      hostConcurrency: config.hostConcurrency,
+      bodyBytes: nodeMax('inFlightBytes'),
+    },
+    heartbeat: heartbeat(store, node, clock),
+    upkeep: (recovery, isUnderWay) => [
+      orphans(store, node, recovery),
+      strays({ store, slots, isUnderWay, onGivenBack: (count) => observe({ kind: 'strays', count }) }),
+      retention(store, tiers, () => clock.isProven),
+      scheduleTimes(store, clock),
+      jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
+      disk,
+      files,
+    ],
+    fireSchedules: runSchedules(ground),
+    observe,
+  });
+  for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
+  return { engine, policy };
+}
+
+function runSchedules({ config: { tiers }, log, clock, store, facts, publications }: Ground) {
+  return scheduleRunner({
+    store,
+    now: () => clock.now(),
+    tiers,
+    plan: async (schedule, account) => {
+      const why = whyNothingIsMade(facts());
+      return why
+        ? { problem: why }
+        : publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account);
+    },
+    onSkipped: (schedule, why) =>
+      log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
+  });
+}
+
+function egressPolicy(config: Config): EgressPolicy {
+  const allowed = parseAllowList([...config.allowCidr, ...(config.command === 'dev' ? [LOOPBACK] : [])].join(','));
+  if ('problem' in allowed) throw new Error(allowed.problem);
+  return { allowed, own: [] };
+}

@@ -1,0 +1,169 @@
+// Builds what callers meet: the API with all of its routes, the lane of publishing, the console and the listener before them.
+
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Engine } from './delivery/engine.ts';
+import { whyNothingIsAccepted, whyNotReady } from './domain/acceptance.ts';
+import { nodeMax } from './domain/budgets.ts';
+import { Pool } from './domain/pool.ts';
+import { isForQstashClients } from './domain/qstash.ts';
+import { AccessWatch } from './http/access-watch.ts';
+import { Api, type RouteContext } from './http/api.ts';
+import { BodyReader } from './http/body.ts';
+import { CALLER_TIMES, CallerConnections, type CallerTimes } from './http/caller-connections.ts';
+import { Console } from './http/console.ts';
+import { ApiError } from './http/errors.ts';
+import { EventStreams } from './http/event-streams.ts';
+import { createListener } from './http/listener.ts';
+import { OwnHosts } from './http/own-hosts.ts';
+import { PublishLane } from './http/publish-lane.ts';
+import { ReadGate } from './http/read-gate.ts';
+import { Requests } from './http/requests.ts';
+import { accountRoutes } from './http/routes/account.ts';
+import { adminRoutes } from './http/routes/admin.ts';
+import { deadLetterRoutes } from './http/routes/dead-letters.ts';
+import { docsRoutes } from './http/routes/docs.ts';
+import { eventRoutes } from './http/routes/events.ts';
+import { flowControlRoutes } from './http/routes/flow-control.ts';
+import { healthRoutes } from './http/routes/health.ts';
+import { jobRoutes } from './http/routes/jobs.ts';
+import { messageRoutes } from './http/routes/messages.ts';
+import { metricsRoutes } from './http/routes/metrics.ts';
+import { queueRoutes } from './http/routes/queues.ts';
+import { scheduleRoutes } from './http/routes/schedules.ts';
+import { sinkRoutes } from './http/routes/sink.ts';
+import { statisticsRoutes } from './http/routes/statistics.ts';
+import { topicRoutes } from './http/routes/topics.ts';
+import { ScheduleMaker } from './http/schedule-maker.ts';
+import { Sink } from './http/sink.ts';
+import type { Ground } from './node-ground.ts';
+import { VERSION } from './node-ground.ts';
+import type { Store } from './store/store.ts';
+import { logMisspelt } from './telemetry/log.ts';
+import { showClock } from './telemetry/metrics.ts';
+import { systemWorld } from './world.ts';
+
+/** What `npm run build` makes of the console. */
+const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
+
+const ROUTES = [
+  healthRoutes,
+  messageRoutes,
+  queueRoutes,
+  topicRoutes,
+  scheduleRoutes,
+  deadLetterRoutes,
+  flowControlRoutes,
+  jobRoutes,
+  statisticsRoutes,
+  accountRoutes,
+  adminRoutes,
+];
+
+export async function buildFront(ground: Ground, engine: Engine, callerTimes: Partial<CallerTimes> = {}) {
+  const { config, world, metrics, accounts, onFault } = ground;
+  const { headerPrefix } = config;
+  const isDev = config.command === 'dev';
+  const context = createContext(ground, engine);
+  const api = new Api(context);
+  const streams = addRoutes(api, context, ground);
+  showNode(ground, engine);
+  metricsRoutes(api, () => metrics.text());
+  const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
+  if (sink) sinkRoutes(api, sink);
+  const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
+  const ownHosts = isDev ? new OwnHosts(hosts) : null;
+  const times = { ...CALLER_TIMES, ...callerTimes };
+  const connections = new CallerConnections(systemWorld().clock, times);
+  metrics.pool('connections', connections);
+  const listener = await createListener({
+    connections,
+    times,
+    lane: createLane(context, ground),
+    api,
+    webConsole: new Console(accounts, CONSOLE),
+    sink,
+    ownHosts,
+    isForQstashClients: context.isForQstashClients,
+    onFault,
+  });
+  return { api, listener, streams, bodies: context.bodies, ownHosts };
+}
+
+export type Front = Awaited<ReturnType<typeof buildFront>>;
+
+function createContext(ground: Ground, engine: Engine): RouteContext<Store> & { readonly bodies: BodyReader } {
+  const { config, world, newId, metrics, store, accounts, publications, facts, service, onFault } = ground;
+  const { headerPrefix, tiers } = config;
+  const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
+  metrics.pool('uploads', uploads);
+  const bodies = new BodyReader(uploads, world.clock);
+  const gate = new ReadGate(systemWorld().clock);
+  const requests = new Requests();
+  metrics.pool('requests', requests.pool);
+  metrics.pool('reads', gate.reads);
+  metrics.pool('answerBytes', gate.answers);
+  return {
+    requests,
+    store,
+    accounts,
+    world,
+    newId,
+    tiers,
+    publications,
+    bodies,
+    rules: config,
+    isForQstashClients: isForQstashClients(headerPrefix),
+    service: { version: VERSION, headerPrefix, isDev: config.command === 'dev' },
+    concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
+    facts,
+    refusal: () => {
+      const why = whyNothingIsAccepted(facts());
+      return why && new ApiError(why.code, why.message);
+    },
+    isServing: () => service.isServing,
+    onFault,
+    gate,
+  };
+}
+
+function addRoutes(
+  api: Api,
+  context: RouteContext<Store>,
+  { config, world, metrics, store, accounts }: Ground,
+): EventStreams {
+  const streams = new EventStreams(store, world.clock);
+  metrics.pool('streams', streams.pool);
+  for (const routes of ROUTES) routes(api, context);
+  eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
+  docsRoutes(api, VERSION, config.headerPrefix);
+  return streams;
+}
+
+function createLane(context: RouteContext<Store>, { config, log }: Ground): PublishLane {
+  const { headerPrefix } = config;
+  return new PublishLane({
+    ...context,
+    schedules: new ScheduleMaker({ ...context, headerPrefix, strictSettings: config.strictSettings }),
+    headerPrefix,
+    strictSettings: config.strictSettings,
+    requestBytesMax: config.requestBytesMax,
+    batchMax: config.batchMax,
+    onMisspelt: logMisspelt(log),
+  });
+}
+
+/** What /metrics tells of the node as it is now. */
+function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
+  metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
+  metrics.gauge(
+    'postrider_messages_held',
+    'Messages of all accounts that wait for a person, because they may have brought the server down; counted every 5 seconds.',
+    () => engine.messagesHeld,
+  );
+  showClock(metrics, clock);
+  metrics.gauge('postrider_ready', '1 while the node accepts what is published, as far as it knows; else 0.', () =>
+    whyNotReady(facts(), true) ? 0 : 1,
+  );
+  metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
+}
