@@ -42,15 +42,13 @@ export function MessagesScreen() {
   );
 }
 
-function List({
-  feed,
-  search,
-  hasFilter,
-}: {
+interface ListProps {
   readonly feed: MessageFeed;
   readonly search: Search;
   readonly hasFilter: boolean;
-}) {
+}
+
+function List({ feed, search, hasFilter }: ListProps) {
   const state = useSyncExternalStore(feed.subscribe, () => feed.state);
   const scroller = useRef<HTMLDivElement>(null);
   const [isOver, setIsOver] = useState(false);

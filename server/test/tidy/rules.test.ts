@@ -262,6 +262,21 @@ const SAMPLES: Record<RuleName, Samples> = {
     bad: [engine('x();\n'.repeat(401)), at('server/src/store/sqlite/migrations/0001-core.sql', '\n'.repeat(401))],
     good: [engine('x();\n'.repeat(400)), at('server/test/x.test.ts', '\n'.repeat(900))],
   },
+  'function length': {
+    bad: [
+      engine(`function f() {\n${'x();\n'.repeat(79)}}\n`),
+      engine(`const f = async (a: string) => {\n${'x();\n'.repeat(79)}};\n`),
+      engine(`class A {\n  f(): void {\n${'x();\n'.repeat(79)}}\n}\n`),
+      engine(`function f(\n${'  a,\n'.repeat(78)}) {\n}\n`),
+      at('console/src/a.tsx', `export function A() {\n  return <b>\n${'<i />\n'.repeat(77)}</b>;\n}\n`),
+    ],
+    good: [
+      engine(`function f() {\n${'x();\n'.repeat(78)}}\n`),
+      engine(`class A {\n${'  f(): void {}\n'.repeat(90)}}\n`),
+      engine(`// Made from another file.\nfunction f() {\n${'x();\n'.repeat(90)}}\n`),
+      at('server/test/x.test.ts', `function f() {\n${'x();\n'.repeat(90)}}\n`),
+    ],
+  },
   'opening comment': {
     bad: [engine("import { x } from './x.ts';"), at('server/src/store/sqlite/migrations/0001-core.sql', 'BEGIN;')],
     good: [

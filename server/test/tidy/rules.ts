@@ -2,6 +2,7 @@
 // CONTRIBUTING.md gives the reason for each.
 
 import { basename } from 'node:path';
+import { functionsOver } from './function-length.ts';
 import { PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './import-rule.ts';
 import { findImports, type SourceView, viewSource } from './source-view.ts';
 import { findSqlDecisions } from './sql-decision-rule.ts';
@@ -24,6 +25,7 @@ interface Rule {
 }
 
 const LINES_MAX = 400;
+const FUNCTION_LINES_MAX = 80;
 
 const isSource = (path: string) => /^(?:server|sdk|console)\/src\/.*\.(?:tsx?|sql)$/.test(path);
 const isPage = (path: string) => /^console\/src\/.*\.tsx?$/.test(path);
@@ -199,6 +201,16 @@ export const RULES = {
         ? [{ at: -1, message: `${lines} lines: over ${LINES_MAX} it is more than one thing` }]
         : [];
     },
+  },
+  'function length': {
+    reads: (path) => isSource(path) && !path.endsWith('.sql'),
+    find: ({ path, text }) =>
+      text.startsWith('// Made from ')
+        ? []
+        : functionsOver(FUNCTION_LINES_MAX, path, text).map(({ at, lines }) => ({
+            at,
+            message: `a function of ${lines} lines: over ${FUNCTION_LINES_MAX} it is several steps that have names`,
+          })),
   },
   'opening comment': {
     reads: isSource,
