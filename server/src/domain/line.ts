@@ -1,7 +1,8 @@
 // How a message waits that nobody has claimed: for the clock (`delayed`), for its turn in its queue or behind its flow key
 // (`queued`), or for a slot (`ready`). Every store adapter asks here which of them it is.
 
-import type { NewMessage } from './message.ts';
+import type { NewMessage, Settlement } from './message.ts';
+import { NEVER_AT } from './recovery.ts';
 
 export type Waiting = 'delayed' | 'queued' | 'ready';
 
@@ -17,9 +18,47 @@ export function firstState(
   return flow ? 'queued' : 'ready';
 }
 
-/** After an attempt that another one follows. In a paused queue the head waits for the queue, and keeps its place. */
-export function stateForRetry(isQueuePaused: boolean): Waiting {
-  return isQueuePaused ? 'queued' : 'delayed';
+/** A message after its attempt, as it is written. */
+export interface AfterAttempt {
+  readonly state: Waiting | 'delivered' | 'failed';
+  /** Null for one that has ended: as it was. What starts alone or is held waits for a time that never comes. */
+  readonly dueAt: number | null;
+  readonly aloneFromAt: number | null;
+  readonly heldAt: number | null;
+  readonly endedAt: number | null;
+  readonly expiresAt: number | null;
+  readonly failure: string | null;
+  /** When the clock lets it start, or null. */
+  readonly startAt: number | null;
+}
+
+const NOTHING = {
+  dueAt: null,
+  aloneFromAt: null,
+  heldAt: null,
+  endedAt: null,
+  expiresAt: null,
+  failure: null,
+  startAt: null,
+};
+
+/** In a paused queue the head waits for the queue, and keeps its place. */
+export function afterAttempt(
+  { next, attempt }: Pick<Settlement, 'next' | 'attempt'>,
+  isQueuePaused: boolean,
+): AfterAttempt {
+  const state = isQueuePaused ? 'queued' : 'delayed';
+  switch (next.state) {
+    case 'held':
+      return { ...NOTHING, state, dueAt: NEVER_AT, heldAt: next.heldAt };
+    case 'pending':
+      if (next.startsAlone) return { ...NOTHING, state, dueAt: NEVER_AT, aloneFromAt: next.dueAt };
+      return { ...NOTHING, state, dueAt: next.dueAt, startAt: isQueuePaused ? null : next.dueAt };
+    default: {
+      const failure = next.state === 'failed' ? next.failure : null;
+      return { ...NOTHING, state: next.state, endedAt: attempt.endedAt, expiresAt: next.expiresAt, failure };
+    }
+  }
 }
 
 export interface GivenBack {

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { firstState, stateForRetry, stateGivenBack } from '../../src/domain/line.ts';
+import { afterAttempt, firstState, stateGivenBack } from '../../src/domain/line.ts';
+import type { Attempt, Settlement } from '../../src/domain/message.ts';
+import { NEVER_AT } from '../../src/domain/recovery.ts';
 
 const flow = { key: 'k', limits: { parallelism: 1, rate: null, periodMs: 1000 } };
 const NOW = 1000;
@@ -34,9 +36,43 @@ test('only a message that waits for nothing is ready, and only one with a lease 
   );
 });
 
+const settled = (next: Settlement['next']) => ({ next, attempt: { endedAt: NOW } as Attempt });
+
 test('a message that waits for its retry waits for its queue while that is paused', () => {
-  assert.equal(stateForRetry(true), 'queued');
-  assert.equal(stateForRetry(false), 'delayed');
+  const retry = settled({ state: 'pending', dueAt: NOW + 5, startsAlone: false });
+  const { state, dueAt, startAt } = afterAttempt(retry, false);
+  assert.deepEqual([state, dueAt, startAt], ['delayed', NOW + 5, NOW + 5]);
+  const paused = afterAttempt(retry, true);
+  assert.deepEqual([paused.state, paused.dueAt, paused.startAt], ['queued', NOW + 5, null]);
+});
+
+test('what starts alone or is held does not wait for the clock like others', () => {
+  const alone = afterAttempt(settled({ state: 'pending', dueAt: NOW + 5, startsAlone: true }), false);
+  assert.deepEqual([alone.dueAt, alone.aloneFromAt, alone.heldAt, alone.startAt], [NEVER_AT, NOW + 5, null, null]);
+  const held = afterAttempt(settled({ state: 'held', heldAt: NOW }), false);
+  assert.deepEqual([held.dueAt, held.aloneFromAt, held.heldAt, held.startAt], [NEVER_AT, null, NOW, null]);
+});
+
+test('what has ended waits for nothing, and what has not ended has no end', () => {
+  const times = fc.integer({ min: 0, max: 2 * NOW });
+  const nexts: fc.Arbitrary<Settlement['next']> = fc.oneof(
+    fc.record({ state: fc.constant('pending' as const), dueAt: times, startsAlone: fc.boolean() }),
+    fc.record({ state: fc.constant('held' as const), heldAt: times }),
+    fc.record({ state: fc.constant('delivered' as const), expiresAt: times }),
+    fc.record({ state: fc.constant('failed' as const), expiresAt: times, failure: fc.string() }),
+  );
+  fc.assert(
+    fc.property(nexts, fc.boolean(), (next, isQueuePaused) => {
+      const { state, dueAt, startAt, endedAt, expiresAt, failure } = afterAttempt(settled(next), isQueuePaused);
+      const isEnd = next.state === 'delivered' || next.state === 'failed';
+      assert.equal(endedAt === NOW, isEnd);
+      assert.equal(expiresAt !== null, isEnd);
+      assert.equal(dueAt === null, isEnd);
+      assert.equal(failure !== null, next.state === 'failed');
+      assert.equal(state === next.state, isEnd);
+      if (isEnd || isQueuePaused) assert.equal(startAt, null);
+    }),
+  );
 });
 
 test('a claim that is given back waits for its paused queue, for its start alone, behind its flow key, or for a slot', () => {

@@ -27,8 +27,6 @@ const LEFT_OUT = 'what is not shown is not read: large bodies and headers stay i
 const CANCELLED_AT = 'a message never ends before it was asked to; the time of the request is known only to the row';
 const FOR_PEOPLE = 'a number for people, counted over many rows where they are';
 const JOB_STOPPED = 'a job that somebody stopped meanwhile stays stopped';
-const BOTH_WAYS =
-  'one statement writes messages that go on and messages that end; which of them it is was decided before';
 const RETENTION = 'deletes in pieces over all accounts; the two times come from the tiers, in domain/tier.ts';
 
 interface Allowed {
@@ -40,7 +38,6 @@ interface Allowed {
 }
 
 export const ALLOWED_DECISIONS: readonly Allowed[] = [
-  { file: 'sqlite/alone.ts', sql: 'due_at = iif(?, ?, due_at)', reason: BOTH_WAYS },
   { file: 'sqlite/bodies.ts', sql: 'iif(body_id IS NULL, length(body)', reason: SIZE },
   { file: 'sqlite/claim.ts', sql: "state = iif(flow_key IS NULL, 'ready', 'queued')", reason: WHOLE_SET },
   { file: 'sqlite/claim.ts', sql: 'holds_slot = iif(flow_key IS NULL, holds_slot, 0)', reason: PLACE_KEPT },
@@ -101,7 +98,6 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
     sql: 'ended_at = greatest(given.ended_at, m.cancel_requested_at)',
     reason: CANCELLED_AT,
   },
-  { file: 'postgres/settle.ts', sql: 'CASE WHEN given.expires_at IS NULL', reason: BOTH_WAYS },
   { file: 'postgres/statistics.ts', sql: 'min(greatest(due_at, ready_at))', reason: FOR_PEOPLE },
 ];
 

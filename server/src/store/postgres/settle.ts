@@ -3,9 +3,8 @@
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
-import { stateForRetry } from '../../domain/line.ts';
+import { type AfterAttempt, afterAttempt } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
-import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { MessageRow } from '../message-row.ts';
 import { CANCELLED } from '../rows.ts';
@@ -43,18 +42,25 @@ export async function settle(
   const lines = await Lines.lock(database, held);
   const heldById = new Map(held.map((each) => [keyOf(each.account_id, each.id), each]));
   const heldOf = (settlement: Settlement) => heldById.get(keyOf(settlement.accountId, settlement.messageId));
-  const isSettled = await write(database, SETTLE, settlements, (settlement) => {
+  const after = settlements.map((settlement) => {
     const message = heldOf(settlement);
-    return message !== undefined && lines.isPaused(message);
+    return afterAttempt(settlement, message !== undefined && lines.isPaused(message));
   });
+  const isSettled = await write(database, SETTLE, settlements, after);
   const settled = settlements.filter((_, index) => isSettled[index]);
   const unsettled = settlements.filter((_, index) => !isSettled[index]).map(afterCancel);
-  const isLate = unsettled.length === 0 ? [] : await write(database, END_CANCELLED, unsettled, () => false);
+  const isLate =
+    unsettled.length === 0
+      ? []
+      : await write(
+          database,
+          END_CANCELLED,
+          unsettled,
+          unsettled.map((each) => afterAttempt(each, false)),
+        );
   const late = unsettled.filter((_, index) => isLate[index]);
   let dueAt: number | null = null;
-  for (const { next } of settled) {
-    if (next.state === 'pending' && !next.startsAlone) dueAt = earlier(dueAt, next.dueAt);
-  }
+  for (const [index, { startAt }] of after.entries()) if (isSettled[index]) dueAt = earlier(dueAt, startAt);
   const heldOfAll = (some: readonly Settlement[]) => some.flatMap((settlement) => heldOf(settlement) ?? []);
   // A message that failed must not swallow the one that is sent to make up for it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
@@ -93,7 +99,7 @@ function readHeld(database: Database, settlements: readonly Settlement[]): Promi
 const GIVEN = `WITH given AS MATERIALIZED
     (SELECT * FROM json_to_recordset($1::json) AS r
        (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
-        alone_at_crash int, alone_from_at bigint, held_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
+        alone_at_crash int, alone_from_at bigint, held_at bigint, over_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
         error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),`;
 
 /** The record of each attempt in `settled`, in both places. */
@@ -135,8 +141,7 @@ const SETTLE = `${GIVEN}
        due_at = coalesce(given.due_at, m.due_at), retried = given.retried, interrupted = given.interrupted,
        alone_at_crash = given.alone_at_crash, alone_from_at = given.alone_from_at, held_at = given.held_at,
        attempts = given.number, last_status = given.status,
-       ended_at = CASE WHEN given.expires_at IS NULL THEN NULL ELSE given.ended_at END,
-       expires_at = given.expires_at, failure = given.failure
+       ended_at = given.over_at, expires_at = given.expires_at, failure = given.failure
      FROM given
      -- Only a claimed message has a lease. Asking for the state too would lead through an index of claims long ended.
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
@@ -152,26 +157,27 @@ async function write(
   database: Database,
   sql: string,
   settlements: readonly Settlement[],
-  isPaused: (settlement: Settlement) => boolean,
+  after: readonly AfterAttempt[],
 ): Promise<boolean[]> {
   let bytes = 0;
   const rows = settlements.map((settlement, at) => {
-    const { attempt, next } = settlement;
-    const isOpen = next.state === 'pending' || next.state === 'held';
+    const { attempt } = settlement;
+    const { state, dueAt, aloneFromAt, heldAt, endedAt, expiresAt, failure } = after[at]!;
     const row = {
       at,
       account_id: settlement.accountId,
       id: settlement.messageId,
       lease: settlement.lease,
-      state: isOpen ? stateForRetry(isPaused(settlement)) : next.state,
-      due_at: isOpen ? dueAtOf(next) : undefined,
+      state,
+      due_at: dueAt ?? undefined,
       retried: settlement.retried,
       interrupted: settlement.interrupted,
       alone_at_crash: settlement.aloneAtCrash,
-      alone_from_at: next.state === 'pending' && next.startsAlone ? next.dueAt : undefined,
-      held_at: next.state === 'held' ? next.heldAt : undefined,
-      expires_at: isOpen ? undefined : next.expiresAt,
-      failure: next.state === 'failed' ? storable(next.failure) : undefined,
+      alone_from_at: aloneFromAt ?? undefined,
+      held_at: heldAt ?? undefined,
+      over_at: endedAt ?? undefined,
+      expires_at: expiresAt ?? undefined,
+      failure: failure === null ? undefined : storable(failure),
       number: attempt.number,
       started_at: attempt.startedAt,
       ended_at: attempt.endedAt,
@@ -194,11 +200,6 @@ async function write(
   );
   const settled = new Set((await database.all<{ at: number }>(sql, JSON.stringify(rows), bodies)).map(({ at }) => at));
   return settlements.map((_, at) => settled.has(at));
-}
-
-/** What starts alone or is held does not wait for the clock like others: for it, that time never comes. */
-function dueAtOf(next: Extract<Settlement['next'], { state: 'pending' | 'held' }>): number {
-  return next.state === 'pending' && !next.startsAlone ? next.dueAt : NEVER_AT;
 }
 
 /** They must not keep others from being accepted any more. */

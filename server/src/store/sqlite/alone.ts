@@ -1,8 +1,8 @@
 // Messages that crashes have cut off again and again: those that start while nothing else does, and those that are held
 // until a person releases them. What becomes of a message is decided in domain/recovery.ts.
 
-import type { Claim, Settlement } from '../../domain/message.ts';
-import { NEVER_AT } from '../../domain/recovery.ts';
+import type { AfterAttempt } from '../../domain/line.ts';
+import type { Claim } from '../../domain/message.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { toMessage } from '../message-row.ts';
 import { RELEASED } from '../rows.ts';
@@ -18,15 +18,17 @@ const LOOKED_AT_MAX = 50;
 const HELD_COUNTED_MAX = 10_000;
 
 /** Beside what every settlement writes, of a message that is or was interrupted. */
-export function writeInterruptions(database: Database, seq: number, { aloneAtCrash, next }: Settlement): void {
-  const isApart = next.state === 'held' || (next.state === 'pending' && next.startsAlone);
+export function writeInterruptions(
+  database: Database,
+  seq: number,
+  aloneAtCrash: number,
+  { aloneFromAt, heldAt }: AfterAttempt,
+): void {
   database.run(
-    `UPDATE messages SET alone_at_crash = ?, alone_from_at = ?, held_at = ?, due_at = iif(?, ?, due_at) WHERE seq = ?`,
+    'UPDATE messages SET alone_at_crash = ?, alone_from_at = ?, held_at = ? WHERE seq = ?',
     aloneAtCrash,
-    next.state === 'pending' && next.startsAlone ? next.dueAt : null,
-    next.state === 'held' ? next.heldAt : null,
-    isApart ? 1 : 0,
-    NEVER_AT,
+    aloneFromAt,
+    heldAt,
     seq,
   );
 }

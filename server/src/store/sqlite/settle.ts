@@ -3,9 +3,8 @@
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
-import { stateForRetry } from '../../domain/line.ts';
+import { afterAttempt } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
-import { NEVER_AT } from '../../domain/recovery.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { MessageRow } from '../message-row.ts';
 import type { Estate } from '../succession.ts';
@@ -93,43 +92,42 @@ function isEnd({ next }: Settlement): boolean {
 }
 
 function writeNext(database: Database, held: Held, settlement: Settlement, now: number): number | null {
-  const { next, retried, interrupted, attempt } = settlement;
-  if (next.state === 'pending' || next.state === 'held') {
-    const waits = held.queue_name !== null && isPaused(database, held.account_id, held.queue_name);
+  const { retried, interrupted, attempt } = settlement;
+  const isQueuePaused =
+    !isEnd(settlement) && held.queue_name !== null && isPaused(database, held.account_id, held.queue_name);
+  const after = afterAttempt(settlement, isQueuePaused);
+  if (after.endedAt === null) {
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0),
          due_at = ?, retried = ?, interrupted = ?, attempts = ?, last_status = ? WHERE seq = ?`,
-      stateForRetry(waits),
-      next.state === 'held' ? NEVER_AT : next.dueAt,
+      after.state,
+      after.dueAt,
       retried,
       interrupted,
       attempt.number,
       attempt.status,
       held.seq,
     );
-    if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement);
-    const startAt = letOthersStart(database, held, now);
-    const isByClock = !waits && next.state === 'pending' && !next.startsAlone;
-    return isByClock ? earlier(next.dueAt, startAt) : startAt;
+  } else {
+    database.run(
+      `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
+         interrupted = ?, attempts = ?, last_status = ?, ended_at = ?, expires_at = ?, failure = ? WHERE seq = ?`,
+      after.state,
+      retried,
+      interrupted,
+      attempt.number,
+      attempt.status,
+      after.endedAt,
+      after.expiresAt,
+      after.failure,
+      held.seq,
+    );
   }
-  database.run(
-    `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
-       interrupted = ?, attempts = ?, last_status = ?, ended_at = ?, expires_at = ?, failure = ? WHERE seq = ?`,
-    next.state,
-    retried,
-    interrupted,
-    attempt.number,
-    attempt.status,
-    attempt.endedAt,
-    next.expiresAt,
-    next.state === 'failed' ? next.failure : null,
-    held.seq,
-  );
-  if (held.interrupted > 0) writeInterruptions(database, held.seq, settlement);
+  if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement.aloneAtCrash, after);
   // A message that failed must not swallow the one that is sent to make up for it.
-  if (next.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
-  return letOthersStart(database, held, now);
+  if (after.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
+  return earlier(after.startAt, letOthersStart(database, held, now));
 }
 
 /** Makes a message that waits for the clock due now. `inQueue`: its turn cannot be brought forward. */
