@@ -2,11 +2,10 @@
 // transaction that starts a message, and compares the database with the model after every event.
 
 import type { KeptTime } from '../../src/domain/clock.ts';
+import type { AcceptCommand, SettleReply } from '../../src/store/commands.ts';
 import type { AloneReply } from '../../src/store/delivery-store.ts';
-import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
-import type { SettleReply } from '../../src/store/sqlite/settle.ts';
 import { createVerbs, type Verbs } from '../../src/store/sqlite/verbs.ts';
 import type { ClaimReply } from '../../src/store/standing-offer.ts';
 import type { Model } from './model.ts';

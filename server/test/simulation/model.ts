@@ -4,9 +4,9 @@
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
 import type { Claim, Message, NewMessage, Settlement, SettleResult } from '../../src/domain/message.ts';
 import { CRASHES_ALONE_MAX, SUSPECT_INTERRUPTIONS } from '../../src/domain/recovery.ts';
+import type { AcceptCommand } from '../../src/store/commands.ts';
 import type { CancelAnswer } from '../../src/store/message-store.ts';
 import { sharedBodies } from '../../src/store/shared-bodies.ts';
-import type { AcceptCommand } from '../../src/store/sqlite/accept.ts';
 import type { ClaimCommand } from '../../src/store/sqlite/claim.ts';
 import type { Happening } from './coverage.ts';
 

@@ -1,7 +1,7 @@
 // Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
 
 import { COUNTED } from '../../domain/activity.ts';
-import type { CancelAnswer } from '../message-store.ts';
+import type { CancelReply } from '../commands.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
 import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
@@ -9,10 +9,6 @@ import { HELD, type Held, Lines } from './held.ts';
 import { placeSql } from './journal.ts';
 import { forgetDeduplication } from './settle.ts';
 import { soughtAll } from './sought.ts';
-
-export interface CancelReply extends CancelAnswer {
-  readonly dueAt: number | null;
-}
 
 /**
  * Ends what nobody has claimed. What somebody has keeps its claim and its place, and is marked: it ends with the claim. The

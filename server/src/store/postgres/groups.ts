@@ -2,18 +2,19 @@
 // straight to the engine of this node when that has room for it.
 
 import type { NewMessage, Settlement } from '../../domain/message.ts';
+import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import type { StandingOffer } from '../standing-offer.ts';
 import { type Heir, takingOver } from '../succession.ts';
-import { type AcceptCommand, type AcceptReply, acceptAll, isPlain as isPlainAccept } from './accept.ts';
+import { acceptAll, isPlain as isPlainAccept } from './accept.ts';
 import type { Calls } from './calls.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
 import type { Doubts } from './doubts.ts';
 import type { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
-import { isPlain, type SettleReply, settle } from './settle.ts';
+import { isPlain, settle } from './settle.ts';
 
 /** One transaction: as long as its messages take, nobody else's is answered. */
 const BATCH_MESSAGES_MAX = 1000;

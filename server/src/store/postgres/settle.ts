@@ -4,8 +4,9 @@
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
 import { type AfterAttempt, afterAttempt } from '../../domain/line.ts';
-import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
+import type { Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
+import type { SettleReply } from '../commands.ts';
 import type { MessageRow } from '../message-row.ts';
 import { CANCELLED } from '../rows.ts';
 import type { Estate } from '../succession.ts';
@@ -19,13 +20,6 @@ import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
 import { sought } from './sought.ts';
 import { storable } from './storable.ts';
-
-export interface SettleReply {
-  readonly results: readonly SettleResult[];
-  readonly dueAt: number | null;
-  /** The next of their queues, leased to the heir. */
-  readonly claims: readonly Claim[];
-}
 
 /** One statement settles all of them: they need no transaction around it. */
 export function isPlain(settlements: readonly Settlement[]): boolean {

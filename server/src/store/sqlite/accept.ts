@@ -6,6 +6,7 @@ import { earlier } from '../../domain/instant.ts';
 import { firstState } from '../../domain/line.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import { isOverQuota } from '../../domain/quota.ts';
+import type { AcceptCommand, AcceptReply } from '../commands.ts';
 import { promotedOfKeyMax } from '../promotion.ts';
 import { ACCEPTED, ACCEPTED_STARTED } from '../rows.ts';
 import { sharedBodies } from '../shared-bodies.ts';
@@ -16,27 +17,6 @@ import type { Database } from './database.ts';
 import { insertMessage } from './messages.ts';
 import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
 import type { Usage } from './usage.ts';
-
-export interface AcceptCommand {
-  readonly messages: readonly NewMessage[];
-  /** Beside each message the lease it is born with, or null. Only for what is due and behind no queue or flow key. */
-  readonly leases: readonly (string | null)[];
-  readonly node: string;
-  readonly now: number;
-  /** Messages the account may make in a day; over it, nothing is accepted. */
-  readonly dayMax: number | null;
-}
-
-export interface AcceptReply {
-  /** Beside each message the id of the one that stands for it already, or null when it was written. */
-  readonly duplicates: readonly (string | null)[];
-  /** True when nothing was written, because the account has used up its day. */
-  readonly isOverQuota: boolean;
-  /** The earliest time at which something written here can be claimed, or null if all of it is leased already. */
-  readonly dueAt: number | null;
-  /** What a claim must know of the accounts whose messages were leased. */
-  readonly accounts: ReadonlyMap<string, AccountAtClaim>;
-}
 
 type Pair = readonly [accountId: string, name: string];
 

@@ -2,15 +2,11 @@
 
 import { COUNTED } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
-import type { CancelAnswer } from '../message-store.ts';
+import type { CancelReply } from '../commands.ts';
 import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
-
-export interface CancelReply extends CancelAnswer {
-  readonly dueAt: number | null;
-}
 
 export function cancel(
   database: Database,

@@ -3,9 +3,9 @@
 // cannot.
 
 import type { Clock } from '../../world.ts';
+import type { AcceptCommand } from '../commands.ts';
 import { waitingBytes } from '../inbox.ts';
 import { StoreUnavailable } from '../store.ts';
-import type { AcceptCommand } from './accept.ts';
 import type { Executor } from './executor.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 

@@ -5,10 +5,10 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
 import type { Cancelling } from '../cancelling.ts';
+import type { AcceptReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import type { Inbox } from '../inbox.ts';
 import type { StandingOffer } from '../standing-offer.ts';
-import type { AcceptReply } from './accept.ts';
 import type { Calls } from './calls.ts';
 
 export interface DeliveriesOptions {

@@ -6,6 +6,7 @@ import { earlier } from '../../domain/instant.ts';
 import { afterAttempt } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
+import type { SettleReply } from '../commands.ts';
 import type { MessageRow } from '../message-row.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
@@ -16,13 +17,6 @@ import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { insertAttempt } from './messages.ts';
 import { isPaused, nextStartAt } from './queues.ts';
-
-export interface SettleReply {
-  readonly results: readonly SettleResult[];
-  readonly dueAt: number | null;
-  /** The next of their queues, leased to the heir. */
-  readonly claims: readonly Claim[];
-}
 
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 

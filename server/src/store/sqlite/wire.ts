@@ -3,9 +3,9 @@
 // with all bodies, which changes hands without being copied again. Everything else crosses as it is.
 
 import type { Attempt, Claim, Settlement, SettleResult } from '../../domain/message.ts';
+import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Estate } from '../succession.ts';
-import type { AcceptCommand, AcceptReply } from './accept.ts';
 import { putMessage, takeMessage } from './message-code.ts';
 import {
   type Packed,
@@ -18,7 +18,6 @@ import {
   takeValue,
   Unpacking,
 } from './packing.ts';
-import type { SettleReply } from './settle.ts';
 import { type Command, type FailedReply, failedReply, type Reply } from './verbs.ts';
 
 /** What stands before each command and reply, so that the other side knows what follows. */
