@@ -74,3 +74,26 @@ export function stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey }: Given
   if (startsAlone) return 'delayed';
   return hasFlowKey ? 'queued' : 'ready';
 }
+
+/** A message that has not ended, asked to be delivered now. */
+export interface Hurried {
+  readonly state: string;
+  readonly queue_name: string | null;
+  readonly held_at: number | null;
+  readonly alone_from_at: number | null;
+}
+
+/** `inQueue`: its turn cannot be brought forward. */
+export type HurryAnswer = 'due' | 'inQueue' | 'held' | 'notWaiting';
+
+/** What is answered, and which of its times is now: the one at which it starts alone, if it does. */
+export function planDeliverNow(open: Hurried | undefined): {
+  readonly answer: HurryAnswer;
+  readonly column: 'due_at' | 'alone_from_at' | null;
+} {
+  if (!open) return { answer: 'notWaiting', column: null };
+  if (open.held_at !== null) return { answer: 'held', column: null };
+  if (open.queue_name !== null) return { answer: 'inQueue', column: null };
+  if (open.state !== 'delayed') return { answer: 'due', column: null };
+  return { answer: 'due', column: open.alone_from_at === null ? 'due_at' : 'alone_from_at' };
+}

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { afterAttempt, firstState, stateGivenBack } from '../../src/domain/line.ts';
+import { afterAttempt, firstState, planDeliverNow, stateGivenBack } from '../../src/domain/line.ts';
 import type { Attempt, Settlement } from '../../src/domain/message.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
 
@@ -81,4 +81,14 @@ test('a claim that is given back waits for its paused queue, for its start alone
   assert.equal(stateGivenBack({ ...free, startsAlone: true, hasFlowKey: true }), 'delayed');
   assert.equal(stateGivenBack({ ...free, hasFlowKey: true }), 'queued');
   assert.equal(stateGivenBack(free), 'ready');
+});
+
+test('what waits for the clock is delivered now; its turn in a queue cannot be brought forward', () => {
+  const open = { state: 'delayed', queue_name: null, held_at: null, alone_from_at: null };
+  assert.deepEqual(planDeliverNow(open), { answer: 'due', column: 'due_at' });
+  assert.deepEqual(planDeliverNow({ ...open, alone_from_at: 1 }), { answer: 'due', column: 'alone_from_at' });
+  assert.deepEqual(planDeliverNow({ ...open, state: 'ready' }), { answer: 'due', column: null });
+  assert.deepEqual(planDeliverNow({ ...open, queue_name: 'q' }), { answer: 'inQueue', column: null });
+  assert.deepEqual(planDeliverNow({ ...open, queue_name: 'q', held_at: 1 }), { answer: 'held', column: null });
+  assert.deepEqual(planDeliverNow(undefined), { answer: 'notWaiting', column: null });
 });

@@ -3,11 +3,10 @@
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
-import { type AfterAttempt, afterAttempt } from '../../domain/line.ts';
+import { type AfterAttempt, afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
 import type { Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { SettleReply } from '../commands.ts';
-import type { MessageRow } from '../message-row.ts';
 import { CANCELLED } from '../rows.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
@@ -209,23 +208,21 @@ export async function forgetDeduplication(database: Database, ended: readonly He
   );
 }
 
-/** Makes a message that waits for the clock due now. `inQueue`: its turn cannot be brought forward. */
+/** Makes a message that waits for the clock due now. */
 export async function deliverNow(
   database: Database,
   accountId: string,
   messageId: string,
   now: number,
-): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'> {
-  const row = await database.get<Pick<MessageRow, 'seq' | 'state' | 'queue_name' | 'alone_from_at' | 'held_at'>>(
-    `SELECT seq, state, queue_name, alone_from_at, held_at FROM messages WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
+): Promise<HurryAnswer> {
+  const row = await database.get<Hurried & { seq: number }>(
+    `SELECT seq, state, queue_name, held_at, alone_from_at FROM messages
+       WHERE account_id = $1 AND id = $2 AND ended_at IS NULL FOR UPDATE`,
     accountId,
     sought(messageId),
   );
-  if (!row) return 'notWaiting';
-  if (row.held_at !== null) return 'held';
-  if (row.queue_name !== null) return 'inQueue';
-  if (row.state === 'delayed') {
-    const column = row.alone_from_at === null ? 'due_at' : 'alone_from_at';
+  const { answer, column } = planDeliverNow(row);
+  if (row && column) {
     await database.run(
       `UPDATE messages SET ${column} = $3 WHERE account_id = $1 AND seq = $2`,
       accountId,
@@ -233,5 +230,5 @@ export async function deliverNow(
       now,
     );
   }
-  return 'due';
+  return answer;
 }

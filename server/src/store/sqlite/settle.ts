@@ -3,11 +3,10 @@
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
-import { afterAttempt } from '../../domain/line.ts';
+import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { SettleReply } from '../commands.ts';
-import type { MessageRow } from '../message-row.ts';
 import type { Estate } from '../succession.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';
@@ -124,24 +123,15 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
   return earlier(after.startAt, letOthersStart(database, held, now));
 }
 
-/** Makes a message that waits for the clock due now. `inQueue`: its turn cannot be brought forward. */
-export function deliverNow(
-  database: Database,
-  accountId: string,
-  messageId: string,
-  now: number,
-): 'due' | 'inQueue' | 'held' | 'notWaiting' {
-  const row = database.get<Held & Pick<MessageRow, 'state' | 'held_at' | 'alone_from_at'>>(
-    `SELECT state, held_at, alone_from_at, ${HELD} FROM messages WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
+/** Makes a message that waits for the clock due now. */
+export function deliverNow(database: Database, accountId: string, messageId: string, now: number): HurryAnswer {
+  const row = database.get<Hurried & { seq: number }>(
+    `SELECT seq, state, queue_name, held_at, alone_from_at FROM messages
+       WHERE id = ? AND account_id = ? AND ended_at IS NULL`,
     messageId,
     accountId,
   );
-  if (!row) return 'notWaiting';
-  if (row.held_at !== null) return 'held';
-  if (row.queue_name !== null) return 'inQueue';
-  if (row.state === 'delayed') {
-    const column = row.alone_from_at === null ? 'due_at' : 'alone_from_at';
-    database.run(`UPDATE messages SET ${column} = ? WHERE seq = ?`, now, row.seq);
-  }
-  return 'due';
+  const { answer, column } = planDeliverNow(row);
+  if (row && column) database.run(`UPDATE messages SET ${column} = ? WHERE seq = ?`, now, row.seq);
+  return answer;
 }
