@@ -3,24 +3,21 @@
 // upkeep run beside it, each in a loop of its own. It decides nothing about messages (domain/settle.ts does).
 
 import type { Claim } from '../domain/message.ts';
-import { decideSafely, isAwaited } from '../domain/settle.ts';
+import { isAwaited } from '../domain/settle.ts';
 import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
-import type { ClaimAnswer } from '../store/delivery-store.ts';
 import { withinMs } from '../world.ts';
 import { Cancels } from './cancels.ts';
-import { CrashRecovery, type Ended } from './crash-recovery.ts';
+import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
 import { Loop, STORE_PAUSE_MS } from './loop.ts';
 import { jobMaker } from './request.ts';
 import type { SendReport } from './sender.ts';
+import { type EndedAttempt, inPieces, judging, passingOn } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
 import { STILL_MS_MAX, WirePulse } from './wire-pulse.ts';
 
 export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
-
-/** Bodies of messages that are settled together; one that is larger is settled alone. */
-const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** For a store that does not answer: a drain must end, and what is not settled is found after the next start. */
 const LAST_SETTLING_MS_MAX = 5_000;
@@ -30,6 +27,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
   readonly #jobOf: ReturnType<typeof jobMaker>;
+  readonly #judge: ReturnType<typeof judging>;
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
   readonly #cancels: Cancels;
@@ -42,9 +40,11 @@ export class Engine {
   #lapsesSeen = 0;
   #isStopping = false;
   #isOver = false;
-  /** The store was asked for work and has not answered yet. */
-  #isClaiming = false;
-  #isHandingOut = false;
+  /** Claims of this turn of the event loop, which start together. */
+  #arrived: Claim[] = [];
+  /** A look for due work is under way. */
+  #isLooking = false;
+  #isOfferingAgain = false;
   /** When the next schedule is due, as far as is known. */
   #scheduleAt = Number.NEGATIVE_INFINITY;
   #whenIdle: (() => void)[] = [];
@@ -54,6 +54,7 @@ export class Engine {
     this.#options = options;
     this.#inFlight = new InFlight(options.limits);
     this.#jobOf = jobMaker(options.style);
+    this.#judge = judging(options, (error) => this.#trouble('settling', error));
     this.#trust = new Trust(world.clock, heartbeat?.goodForMs ?? Number.POSITIVE_INFINITY);
     if (!heartbeat) this.#trust.renew(world.clock.monotonicMs());
     this.#heart = heartbeat && this.#loop('heartbeat', () => this.#beat(heartbeat));
@@ -74,6 +75,7 @@ export class Engine {
     this.#cancels = new Cancels({ store, drop: (leases) => this.#drop(leases) });
     store.onCancel(() => this.#cancels.look());
     store.onWork(() => this.#wake());
+    store.onClaims((claims) => this.#receive(claims));
     // It has observed its trouble.
     sender.onReports((reports) => void this.#settleReports(reports).catch(() => {}));
     sender.onWritten((leases) => this.#letGo(leases));
@@ -92,9 +94,9 @@ export class Engine {
     return this.#recovery.held;
   }
 
-  /** Every loop waits for the clock or for work. */
+  /** Every loop waits for the clock or for work, and every claim has started. */
   get isAsleep(): boolean {
-    return this.#loops().every((loop) => loop.isAsleep);
+    return this.#arrived.length === 0 && this.#loops().every((loop) => loop.isAsleep);
   }
 
   start(): void {
@@ -145,39 +147,59 @@ export class Engine {
   /** Claims what is due and answers how long until more is. */
   async #claimDue(): Promise<number> {
     const { lapses } = this.#trust;
-    // What was leased to us before we were taken for dead may be somebody else's by now; by a time that is off nothing starts.
+    // By a time that is off nothing starts.
     const isOff = this.#options.heartbeat?.isTimeRight() === false;
-    if (isOff || lapses !== this.#lapsesSeen) await this.#releaseUnsent();
+    if (isOff || lapses !== this.#lapsesSeen) this.#withdraw();
     this.#lapsesSeen = lapses;
     // The next sign of life wakes us.
     if (isOff || !this.#isTrusted) return Number.POSITIVE_INFINITY;
     this.#recovery.mayStartAlone();
-    const limits = this.#recovery.limit(this.#inFlight.free());
-    this.#isClaiming = true;
-    const { claims, nextDueAt, nextScheduleAt } = await this.#claim(limits).finally(() => {
-      this.#isClaiming = false;
+    this.#offer();
+    this.#isLooking = true;
+    const { store, world } = this.#options;
+    const { nextDueAt, nextScheduleAt } = await store.claimDue(world.clock.now()).finally(() => {
+      this.#isLooking = false;
     });
     this.#noteSchedule(nextScheduleAt);
-    if (!this.#isTrusted) {
-      await this.#release(claims);
-      return 0;
-    }
-    this.#start(claims);
+    if (!this.#isTrusted) return 0;
     if (this.#recovery.isClosed && (await this.#startAlone())) return 0;
     const waitMs = this.#recovery.changesInMs();
     // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
-    if (nextDueAt === null || claims.length >= limits.slots) return waitMs;
-    return Math.min(waitMs, Math.max(0, nextDueAt - this.#options.world.clock.now()));
+    if (nextDueAt === null || this.#freeSlots().slots <= 0) return waitMs;
+    return Math.min(waitMs, Math.max(0, nextDueAt - world.clock.now()));
   }
 
-  #claim(limits: ClaimLimits): Promise<ClaimAnswer> {
-    const { store, world, node } = this.#options;
-    return store.claimDue({ node, now: world.clock.now(), limits });
+  #freeSlots(): ClaimLimits {
+    return this.#recovery.limit(this.#inFlight.free());
+  }
+
+  #offer(): void {
+    this.#options.store.offer(this.#freeSlots());
+  }
+
+  /** Takes the offer back, and what has not started. It may be somebody else's by now. */
+  #withdraw(): void {
+    this.#options.store.offer(NO_SLOTS);
+    const claims = this.#arrived.splice(0);
+    this.#giveBack(claims).catch((error) => this.#trouble('releasing', error));
+  }
+
+  /** Their slots are taken at once. They start together with what else comes in this turn. */
+  #receive(claims: readonly Claim[]): void {
+    for (const claim of claims) this.#inFlight.add(claim);
+    this.#arrived.push(...claims);
+    if (this.#arrived.length > claims.length) return;
+    this.#options.world.clock.soon(() => this.#startArrived());
+  }
+
+  #startArrived(): void {
+    const claims = this.#arrived.splice(0);
+    if (claims.length === 0) return;
+    if (!this.#isStopping && this.#isTrusted) this.#start(claims);
+    else this.#giveBack(claims).catch((error) => this.#trouble('releasing', error));
   }
 
   #start(claims: readonly Claim[]): void {
-    if (claims.length === 0) return;
-    for (const claim of claims) this.#inFlight.add(claim);
     if (!claims.some((claim) => this.#isOld(claim))) this.#send(claims);
     else this.#startOld(claims).catch((error) => this.#trouble('claiming', error));
   }
@@ -224,26 +246,21 @@ export class Engine {
   /** Answers whether the others may go on at once. */
   async #startAlone(): Promise<boolean> {
     const claim = this.#recovery.mayStartAlone() ? await this.#recovery.claimAlone() : null;
-    if (claim && this.#isTrusted) this.#start([claim]);
-    else if (claim) await this.#release([claim]);
+    if (claim && this.#isTrusted) {
+      this.#inFlight.add(claim);
+      this.#start([claim]);
+    } else if (claim) await this.#release([claim]);
     return !this.#recovery.isClosed;
-  }
-
-  /** While a claim is under way, what is leased without being asked for need not wait for its answer. */
-  async #handOut(): Promise<void> {
-    this.#isHandingOut = false;
-    if (!this.#isClaiming || this.#isStopping || !this.#isTrusted) return;
-    const { claims } = await this.#claim(this.#recovery.limit(this.#inFlight.free()));
-    if (this.#isTrusted) this.#start(claims);
-    else await this.#release(claims);
   }
 
   #wake(): void {
     this.#claims.wake();
-    if (!this.#isClaiming || this.#isHandingOut) return;
-    this.#isHandingOut = true;
+    if (!this.#isLooking || this.#isOfferingAgain) return;
+    // A look may take long: what is accepted meanwhile can use the slots that became free.
+    this.#isOfferingAgain = true;
     this.#options.world.clock.soon(() => {
-      this.#handOut().catch((error) => this.#trouble('claiming', error));
+      this.#isOfferingAgain = false;
+      if (this.#isLooking && !this.#isStopping && this.#isTrusted) this.#offer();
     });
   }
 
@@ -275,7 +292,7 @@ export class Engine {
   }
 
   async #settleReports(reports: readonly SendReport[]): Promise<void> {
-    const ended: [Claim, Ended][] = [];
+    const ended: EndedAttempt[] = [];
     const unsent: Claim[] = [];
     for (const { lease, outcome, startedAt, endedAt } of reports) {
       const claim = this.#inFlight.get(lease);
@@ -306,45 +323,21 @@ export class Engine {
     this.#recovery.noteEnds(claims, known);
   }
 
-  /** In pieces: the reports of callbacks hold what was sent once more, and larger. */
-  async #settleSome(ended: readonly (readonly [Claim, Ended])[]): Promise<void> {
-    for (let at = 0; at < ended.length; ) {
-      let bytes = 0;
-      let end = at;
-      while (end < ended.length && (end === at || bytes <= SETTLE_BYTES_MAX)) {
-        bytes += ended[end]![0].message.body.length;
-        end += 1;
-      }
-      const piece = end - at === ended.length ? ended : ended.slice(at, end);
-      const isClosed = this.#isStopping || this.#recovery.isClosed;
+  async #settleSome(ended: readonly EndedAttempt[]): Promise<void> {
+    for (const piece of inPieces(ended)) {
       const known = piece.filter(([, { outcome }]) => outcome.kind !== 'interrupted').length;
       const claims = piece.map(([claim]) => claim);
-      await this.#settle(piece, isClosed ? [] : this.#passingOn(piece)).finally(() => this.#leave(claims, known));
-      at = end;
+      const isClosed = this.#isStopping || this.#recovery.isClosed;
+      const takesOver = isClosed ? [] : passingOn(claims, (claim) => this.#inFlight.mayPassOn(claim));
+      await this.#settle(piece, takesOver).finally(() => this.#leave(claims, known));
     }
-  }
-
-  /** The accounts whose messages leave their slots to the next of their queues. */
-  #passingOn(ended: readonly (readonly [Claim, Ended])[]): string[] {
-    const accounts = new Map<string, boolean>();
-    for (const [claim] of ended) {
-      const { queueName, accountId } = claim.message;
-      if (queueName === null || accounts.get(accountId) === false) continue;
-      accounts.set(accountId, this.#inFlight.mayPassOn(claim));
-    }
-    return [...accounts].filter(([, mayPassOn]) => mayPassOn).map(([accountId]) => accountId);
   }
 
   /** `takesOver`: messages of these accounts were sent from here, and leave their slots to the next of their queues. */
-  async #settle(ended: readonly (readonly [Claim, Ended])[], takesOver: readonly string[]): Promise<void> {
+  async #settle(ended: readonly EndedAttempt[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
-    const { store, world, tiers, newId, style, observe } = this.#options;
-    const onFault = (error: unknown) => this.#trouble('settling', error);
-    const settlements = ended.map(([claim, end]) => {
-      const { retentionMs, retriesDefault, retryDelayMsMin } = tiers[claim.tier];
-      const retryFloor = { afterRetries: retriesDefault, ms: retryDelayMsMin };
-      return decideSafely(claim, end, { headerPrefix: style.headerPrefix, retentionMs, retryFloor, newId }, onFault);
-    });
+    const { store, world, observe } = this.#options;
+    const settlements = this.#judge(ended);
     const canWait = ended.every(([claim], index) => !isAwaited(claim, settlements[index]!));
     const results = await this.#untilAnswered('settling', () =>
       store.settle(settlements, world.clock.now(), { takesOver, canWait }),
@@ -357,20 +350,11 @@ export class Engine {
 
   /** The loops are over, nothing is leased to us that was not sent, and every attempt is settled. */
   async #drain(accepted: Promise<void>): Promise<void> {
+    this.#withdraw();
     await Promise.all([this.#claims, this.#schedules, ...this.#upkeep].map((loop) => loop.stop()));
-    await this.#releaseUnsent();
     await accepted;
+    // Also what was leased to us meanwhile: it is in flight until it is given back.
     if (this.#inFlight.count > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-    // What was being accepted when the loop ended may be leased to us, and so may the next of a queue.
-    await this.#releaseUnsent();
-  }
-
-  async #releaseUnsent(): Promise<void> {
-    const { store, world, node } = this.#options;
-    const { claims } = await this.#untilAnswered('releasing', () =>
-      store.claimDue({ node, now: world.clock.now(), limits: NO_SLOTS }),
-    );
-    await this.#release(claims);
   }
 
   async #release(claims: readonly Claim[]): Promise<void> {

@@ -133,6 +133,8 @@ export interface Claim {
   readonly tier: TierName;
   /** The account's current signing key, as it stood when the claim was made. */
   readonly signingKey: string;
+  /** Nothing but the message changes when it ends: no queue, flow key or deduplication key waits for that. Unknown if absent. */
+  readonly isPlain?: boolean;
 }
 
 /** What came of one attempt: a value, never an exception. */
@@ -182,6 +184,8 @@ export interface Settlement {
   readonly accountId: string;
   readonly messageId: string;
   readonly attempt: Attempt;
+  /** As its claim says. */
+  readonly isPlain: boolean;
   /** How late it is a delivery, if it is one. */
   readonly lagMs: number;
   readonly retried: number;

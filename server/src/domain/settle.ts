@@ -50,6 +50,7 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
     accountId: message.accountId,
     messageId: message.id,
     attempt,
+    isPlain: claim.isPlain === true,
     lagMs: lagMs(message, end.endedAt),
     retried: message.retried + (verdict.kind === 'retry' ? 1 : 0),
     ...verdict.counts,
@@ -84,7 +85,8 @@ export function decideSafely(
     const { accountId, id: messageId, retried } = message;
     const attempt = attemptRecord(message, end, null);
     const late = lagMs(message, end.endedAt);
-    return { lease, accountId, messageId, attempt, lagMs: late, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
+    const ended = { lease, accountId, messageId, attempt, isPlain: claim.isPlain === true, lagMs: late };
+    return { ...ended, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
   }
 }
 

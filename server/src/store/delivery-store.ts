@@ -15,15 +15,8 @@ export interface AcceptAnswer {
   readonly isOverQuota: boolean;
 }
 
-export interface ClaimRequest {
-  readonly node: string;
-  readonly now: number;
-  readonly limits: ClaimLimits;
-}
-
-export interface ClaimAnswer {
-  /** Never more than the request's limits allow, but for what was leased by an earlier offer: that is always among them. */
-  readonly claims: readonly Claim[];
+/** What the store knows of work that is not due yet. */
+export interface NextWork {
   /** When something that is not due yet becomes due; null if nothing is waiting for the clock. */
   readonly nextDueAt: number | null;
   /** When the next schedule is due; null if there is none. */
@@ -33,7 +26,7 @@ export interface ClaimAnswer {
 export interface SettleOptions {
   /**
    * For each message of these accounts that ends there is a free slot: the store may lease the next of its queue to the
-   * same node, and hands it out at the next claim.
+   * same node, and hands it out.
    */
   readonly takesOver?: readonly string[];
   /** Nobody waits for it: the store may write it with what it is asked next, a moment later. */
@@ -114,12 +107,20 @@ export interface DeliveryStore {
   // ——— out ———
 
   /**
-   * Leases due messages to `node`, shared fairly over accounts and hosts. A queue's message is handed out only when
-   * every message before it has ended. What `limits` still allows afterwards stands as an offer: until the next
-   * call, the store may lease what it accepts straight to this node, and hands it out here at the next call. A call while
-   * another is under way does not wait for it, and is answered with what was leased so only.
+   * The slots that are free on this node from now on. The store leases messages to the node within them, in whichever
+   * transaction meets them: an acceptance, a settlement that starts the next of a queue, or a look for due work. Each call
+   * replaces the offer before; without slots it takes the offer back. A transaction that has begun may still lease.
    */
-  claimDue(request: ClaimRequest): Promise<ClaimAnswer>;
+  offer(limits: ClaimLimits): void;
+
+  /** Calls `listener` with what was leased to this node, each claim once. It may run inside any call of the store. */
+  onClaims(listener: (claims: readonly Claim[]) => void): void;
+
+  /**
+   * Leases due messages within the offer, shared fairly over accounts and hosts, and hands them out. A message of a queue
+   * is leased only when every message before it has ended. A call during another one leases nothing and returns at once.
+   */
+  claimDue(now: number): Promise<NextWork>;
 
   /** Writes attempt, next state and follow-ups together if the lease still stands; see `SettleResult` for the rest. */
   settle(settlements: readonly Settlement[], now: number, options?: SettleOptions): Promise<readonly SettleResult[]>;

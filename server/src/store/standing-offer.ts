@@ -1,13 +1,31 @@
-// What a node may claim without asking the database. Between two claims the engine's free slots stand as an offer: what
-// is accepted meanwhile and due at once is leased to them in the accepting transaction, and handed out at the next claim.
-// Every adapter plans its claims through one of these.
+// The free slots of a node as an offer, and the leases that are granted within it. Every adapter has one of these.
+//
+// The engine says how many slots are free (`offer`). Until it says so again, three kinds of transactions lease messages
+// to the node within these slots:
+//
+//   accept      leaseFor  → promised ──commit──→ confirm ─┐
+//                                    ──failed──→ drop     ├─→ handed out: the listener of `onClaims` gets the claim, once
+//   settle      leasing   → the next of a queue → handOn ─┤
+//   claimDue    leasing   → what is due in the database ──┘
+//
+// A lease is in one of these states:
+//
+//   promised    The acceptance is written, and its commit has not returned. The slot is taken. A failed commit drops the
+//               promise. A cancel drops it too, and the store gives the lease back.
+//   handed out  The engine has the claim. The offer does not know of it any more.
+//
+// What the store leases in `settle` and `claimDue` has no state here before it is handed out: only its prefix is known
+// (`leasing`), so that upkeep does not take it for a stray one (`keeps`).
+//
+// One look for due work runs at a time. It asks for what is thought to be there; the remaining slots stay on offer. So a
+// message that is accepted during the look can still be leased by its own transaction.
 
 import { earlier } from '../domain/instant.ts';
 import type { Claim, NewMessage } from '../domain/message.ts';
 import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
-import type { ClaimAnswer, ClaimRequest } from './delivery-store.ts';
+import type { NextWork } from './delivery-store.ts';
 import type { Estate, Heir } from './succession.ts';
 
 /** What a claim must know of the account of its message. */
@@ -29,14 +47,14 @@ const LOOK_AT_ONCE = Number.NEGATIVE_INFINITY;
 
 export class StandingOffer {
   readonly #node: string;
-  readonly #leaseEnd: string;
   #wake = () => {};
+  #handOut: ((claims: readonly Claim[]) => void) | null = null;
   #leaseNumber = 0;
-  /** Leased at acceptance and not yet handed to the engine, by lease; null until the commit is through. */
-  readonly #promised = new Map<string, { readonly message: NewMessage; claim: Claim | null }>();
+  /** By lease: the messages of acceptances whose commit has not returned. */
+  readonly #promised = new Map<string, NewMessage>();
   /** Prefixes of leases that are being made. */
   readonly #leasing = new Set<string>();
-  /** What the engine's last request still allows, and of that what the database is not being asked for. */
+  /** What is left of the last offer, and of that what the database is not being asked for. */
   #budget = new SlotBudget(NO_SLOTS);
   #offer = this.#budget;
   /** What the database is being asked for. */
@@ -47,14 +65,24 @@ export class StandingOffer {
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
 
-  /** `leaseEnd` is what the leases that are given at acceptance end with. */
-  constructor(node: string, leaseEnd = '') {
+  constructor(node: string) {
     this.#node = node;
-    this.#leaseEnd = leaseEnd;
   }
 
   onWork(listener: () => void): void {
     this.#wake = listener;
+  }
+
+  onClaims(listener: (claims: readonly Claim[]) => void): void {
+    this.#handOut = listener;
+  }
+
+  /** Replaces the offer before. Promises keep their places in it. */
+  offer(limits: ClaimLimits): void {
+    if (!this.#handOut) throw new Error('nobody takes the claims: call onClaims before offer');
+    this.#budget = new SlotBudget(limits);
+    for (const message of this.#promised.values()) use(this.#budget, message);
+    this.#setAsked(this.#asked);
   }
 
   /** The next claim asks the database, whatever is known; and the engine is woken to make it. */
@@ -106,8 +134,8 @@ export class StandingOffer {
       return null;
     }
     if (this.#offer !== this.#budget) use(this.#budget, message);
-    const lease = `${this.newLeasePrefix()}${this.#leaseEnd}`;
-    this.#promised.set(lease, { message, claim: null });
+    const lease = this.newLeasePrefix();
+    this.#promised.set(lease, message);
     return lease;
   }
 
@@ -136,28 +164,30 @@ export class StandingOffer {
     return accounts.length === 0 ? null : { ...this.heir(), accounts };
   }
 
-  /** Leased in place of those that have ended, whose slots they take: handed out at the next claim. */
-  inherit(claims: readonly Claim[]): void {
-    for (const claim of claims) this.#promise(claim);
-    if (claims.length > 0) this.#wake();
+  /** Leased already, outside an acceptance: takes slots of the offer, and goes to the engine. */
+  handOn(claims: readonly Claim[]): void {
+    if (claims.length === 0) return;
+    for (const { message } of claims) {
+      use(this.#budget, message);
+      if (this.#offer !== this.#budget) use(this.#offer, message);
+    }
+    this.#handOut?.(claims);
   }
 
-  /** The acceptance is through: what was leased is handed out at the next claim. */
+  /** The acceptance is committed: what it leased goes to the engine. */
   confirm(
     messages: readonly NewMessage[],
     leases: readonly (string | null)[],
     accounts: ReadonlyMap<string, AccountAtClaim>,
     now: number,
   ): void {
-    let isLeased = false;
+    const claims: Claim[] = [];
     leases.forEach((lease, index) => {
-      const promise = lease === null ? undefined : this.#promised.get(lease);
-      if (lease === null || !promise) return;
+      if (lease === null || !this.#promised.delete(lease)) return;
       const message = messages[index]!;
-      promise.claim = newClaim(lease, message, accounts.get(message.accountId)!, now);
-      isLeased = true;
+      claims.push(newClaim(lease, message, accounts.get(message.accountId)!, now));
     });
-    if (isLeased) this.#wake();
+    if (claims.length > 0) this.#handOut?.(claims);
   }
 
   /** The acceptance failed. */
@@ -174,32 +204,29 @@ export class StandingOffer {
     const leases = new Map<string, string>();
     if (this.#promised.size === 0 || messageIds.length === 0) return leases;
     const gone = new Set(messageIds);
-    for (const [lease, { message }] of this.#promised) if (gone.has(message.id)) leases.set(message.id, lease);
+    for (const [lease, message] of this.#promised) if (gone.has(message.id)) leases.set(message.id, lease);
     this.drop([...leases.values()]);
     return leases;
   }
 
   /**
-   * `ask` claims in the database; it is called only when there may be something to claim and room for it. A call while
-   * another one asks does not wait for it: it hands out what was promised meanwhile.
+   * Looks for due work, within the offer. `ask` claims in the database; it is called only when there may be something to
+   * claim and a slot for it, and no other look is under way.
    */
   async claimDue(
-    request: ClaimRequest,
+    now: number,
     ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>,
-  ): Promise<ClaimAnswer> {
-    this.#budget = new SlotBudget(request.limits);
-    // What is promised takes its place in the new budget, whoever's count it was in before.
-    for (const { message } of this.#promised.values()) use(this.#budget, message);
-    this.#setAsked(this.#asked);
+  ): Promise<NextWork> {
     const mayAsk = this.#asked === null && this.#budget.slots > 0;
-    if (!mayAsk || this.#databaseDueAt === null || this.#databaseDueAt > request.now) {
-      // What is due but has no slot waits for a commit or a settlement, not for the clock: an engine that was told so
-      // would ask again at once, forever, and never let the commit's answer through.
-      const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > request.now;
-      const nextDueAt = isLater ? this.#databaseDueAt : null;
-      return { claims: this.#takePromised(), nextDueAt, nextScheduleAt: this.#scheduleAt };
+    if (!mayAsk || this.#databaseDueAt === null || this.#databaseDueAt > now) {
+      // What is due but has no slot waits for a commit or a settlement, not for the clock. An engine that got this time
+      // would ask again at once, forever, and never let the commit return.
+      const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > now;
+      return { nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
     }
+    // What is noted during the look counts.
     this.#databaseDueAt = null;
+    this.#scheduleAt = null;
     let reply: ClaimReply;
     try {
       reply = await this.#ask(ask);
@@ -210,15 +237,14 @@ export class StandingOffer {
       this.#setAsked(null);
     }
     this.#databaseDueAt = earlier(this.#databaseDueAt, reply.hasMore ? LOOK_AT_ONCE : reply.nextDueAt);
-    this.#scheduleAt = reply.nextScheduleAt;
+    this.#scheduleAt = earlier(this.#scheduleAt, reply.nextScheduleAt);
     const nextDueAt = earlier(reply.nextDueAt, this.#databaseDueAt === LOOK_AT_ONCE ? null : this.#databaseDueAt);
-    return { claims: this.#takePromised(), nextDueAt, nextScheduleAt: this.#scheduleAt };
+    return { nextDueAt, nextScheduleAt: this.#scheduleAt };
   }
 
   /**
-   * Claims all that the budget allows. It asks for what is thought to be there first, and what is accepted meanwhile may
-   * use the rest: else one that comes while the database is asked finds no offer, must be written, read back and written
-   * once more, and is the reason why the database is asked again.
+   * Claims all that the budget allows. It first asks for as many as are thought to be there, so that the other slots stay
+   * on offer. A message that is accepted during the look and finds no offer costs two more writes and another look.
    */
   async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
     const askFor = (asked: SlotBudget) => {
@@ -226,7 +252,7 @@ export class StandingOffer {
       const leasePrefix = this.newLeasePrefix();
       return this.leasing({ leasePrefix }, async () => {
         const reply = await ask(asked.limits(), leasePrefix);
-        for (const claim of reply.claims) this.#promise(claim);
+        this.handOn(reply.claims);
         return reply;
       });
     };
@@ -240,26 +266,9 @@ export class StandingOffer {
     return askFor(new SlotBudget(this.#budget.limits()));
   }
 
-  /** Leased already; handed out at the next opportunity. */
-  #promise(claim: Claim): void {
-    this.#promised.set(claim.lease, { message: claim.message, claim });
-    use(this.#budget, claim.message);
-    if (this.#offer !== this.#budget) use(this.#offer, claim.message);
-  }
-
   #setAsked(asked: SlotBudget | null): void {
     this.#asked = asked;
     this.#offer = asked ? this.#budget.without(asked) : this.#budget;
-  }
-
-  #takePromised(): Claim[] {
-    const claims: Claim[] = [];
-    for (const [lease, { claim }] of this.#promised) {
-      if (!claim) continue;
-      claims.push(claim);
-      this.#promised.delete(lease);
-    }
-    return claims;
   }
 }
 
@@ -286,5 +295,7 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, n
     },
     tier: account.tier,
     signingKey: account.signingKey,
+    // Nothing else is leased at acceptance.
+    isPlain: true,
   };
 }

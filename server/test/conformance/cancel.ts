@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { NO_SLOTS } from '../../src/domain/slots.ts';
 import {
   ACCOUNT,
   ERROR,
@@ -35,6 +36,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       ] as const;
       await a.store.accept([retrying], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);
+      a.store.offer(NO_SLOTS);
       await a.store.accept([ready, delayed, head, waiting], NOW);
       const all = [ready, delayed, waiting, head, retrying];
       const ids = all.map(({ id }) => id);
@@ -54,6 +56,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       const [open, ended] = [message(), message({ dueAt: NOW - 1 })] as const;
       await a.store.accept([ended], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
+      a.store.offer(NO_SLOTS);
       await a.store.accept([open], NOW);
       const ids = [open.id, ended.id, 'msg_unknown', open.id];
       assert.deepEqual(await cancel(a, ids), { ...NOTHING, cancelled: [open.id] });

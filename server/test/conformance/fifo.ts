@@ -59,8 +59,11 @@ export function fifoConformance(factory: HarnessFactory): void {
       const line = Array.from({ length: 4 }, () => queued());
       await a.store.accept(line, NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
-      const { cancelled } = await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION);
-      assert.deepEqual(cancelled, [line[1]!.id]);
+      const [taken] = await a.claims(NOW, NO_SLOTS);
+      const { requested } = await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION);
+      assert.deepEqual(requested, [line[1]!.id]);
+      await a.store.release([taken!.lease], NOW);
+      assert.equal(await a.stateOf(line[1]!), 'cancelled');
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
       const unsent = await a.claims(NOW, NO_SLOTS);
       await a.store.release(

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Claim, NewMessage } from '../../src/domain/message.ts';
-import type { ClaimAnswer } from '../../src/store/delivery-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
+import { type Claimed, claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ACCOUNT, KEYS, limits, NOW, OTHER_ACCOUNT, type SomeLimits } from './given.ts';
 
@@ -33,8 +33,8 @@ export class Node {
     this.store = store;
   }
 
-  claimDue(now: number, some: SomeLimits = {}): Promise<ClaimAnswer> {
-    return this.store.claimDue({ node: this.name, now, limits: limits(some) });
+  claimDue(now: number, some: SomeLimits = {}): Promise<Claimed> {
+    return claimDue(this.store, now, limits(some));
   }
 
   async claims(now: number, some: SomeLimits = {}): Promise<readonly Claim[]> {

@@ -251,10 +251,8 @@ function cancel(by: number, which: number): Step {
     async (model, real) => {
       const target = model.messages[which % model.messages.length]!;
       const wasOpen = isOpen(target);
-      // What is leased to a node but not handed out is cancelled there: another node could only tell it too late.
-      const at = target.promisedTo ?? by;
-      const { store } = real.nodes[at]!;
-      const isClaimed = target.state === 'claimed' && target.promisedTo === null;
+      const { store } = real.nodes[by]!;
+      const isClaimed = target.state === 'claimed';
       const { cancelled, requested, awaited } = await store.cancel(
         ACCOUNT,
         [target.id],
@@ -429,7 +427,7 @@ export const EVENTS = [
   'awaited claimed',
   'released to be cancelled',
   'taken over → cancelled',
-  'cancelled promised',
+  'requested promised',
   'cancelled pending head',
   'requested claimed head',
   'more heads than places',

@@ -12,7 +12,7 @@ export interface ModelMessage {
   state: 'pending' | 'claimed' | 'held' | 'delivered' | 'failed' | 'cancelled';
   /** A head of its queue: from its start until its end, retries included. */
   hasPlace: boolean;
-  /** The claim under way; null also while it is promised to a node and not handed out yet. */
+  /** The claim under way; null also while it was leased at acceptance and its node has not looked at it. */
   lease: string | null;
   /** The node to which it was leased at acceptance, until that node is given it. */
   promisedTo: number | null;

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { NO_SLOTS } from '../../src/domain/slots.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { ACCOUNT, KIB, message, messages, NOW, OK, OTHER_ACCOUNT, queued, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, idsOf, storeTests } from './harness.ts';
 
@@ -98,25 +99,33 @@ export function offerConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + 1), [delayed.id]);
     });
 
-    test('a message cancelled before it was handed out is not handed out', async ({ a }) => {
+    test('a message that was leased at acceptance is cancelled when its node gives it back', async ({ a }) => {
       await a.claims(NOW);
       const [kept, dropped] = [message(), message()] as const;
       await a.store.accept([kept, dropped], NOW);
-      const { cancelled } = await a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION);
-      assert.deepEqual(cancelled, [dropped.id], 'it was never handed out, and has ended');
+      const { cancelled, requested } = await a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION);
+      assert.deepEqual([cancelled, requested], [[], [dropped.id]], 'its node has it');
+      const claims = await a.claims(NOW);
+      assert.deepEqual(idsOf(claims), [kept.id, dropped.id]);
+      assert.deepEqual(await a.store.cancelledClaims(), [claims[1]!.lease]);
+      await a.store.release([claims[1]!.lease], NOW);
       assert.equal(await a.stateOf(dropped), 'cancelled');
-      assert.deepEqual(await a.claimedIds(NOW), [kept.id]);
       assert.deepEqual(await a.claimedIds(NOW), []);
     });
 
-    test('a message cancelled at the moment of its acceptance is not handed out', async ({ a }) => {
+    test('a message cancelled at the moment of its acceptance ends as cancelled', async ({ a }) => {
       await a.claims(NOW);
       const dropped = message();
       const cancelling = () => a.store.cancel(ACCOUNT, [dropped.id], NOW, NOW + RETENTION);
-      const [, { cancelled }] = await Promise.all([a.store.accept([dropped], NOW), cancelling()]);
-      // One that came before the acceptance had nothing to cancel.
-      assert.equal(await a.stateOf(dropped), cancelled.length > 0 ? 'cancelled' : 'claimed');
-      if (cancelled.length === 0) await cancelling();
+      await Promise.all([a.store.accept([dropped], NOW), cancelling()]);
+      // A cancel that came before the acceptance had nothing to cancel.
+      await cancelling();
+      const claims = await a.claims(NOW);
+      await a.store.release(
+        claims.map(({ lease }) => lease),
+        NOW,
+      );
+      assert.equal(await a.stateOf(dropped), 'cancelled');
       assert.deepEqual(await a.claimedIds(NOW), []);
     });
 
@@ -137,7 +146,7 @@ export function offerConformance(factory: HarnessFactory): void {
       await a.claims(NOW);
       const work = messages(4);
       await a.store.accept(work, NOW);
-      const { claims } = await a.store.claimDue({ node: a.name, now: NOW, limits: NO_SLOTS });
+      const { claims } = await claimDue(a.store, NOW, NO_SLOTS);
       await a.store.release(
         claims.map(({ lease }) => lease),
         NOW,

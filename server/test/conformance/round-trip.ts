@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import type { Attempt, CallbackTarget, HeaderList, NewMessage, Outcome } from '../../src/domain/message.ts';
 import { METHODS } from '../../src/domain/message.ts';
 import { anyMessageFields } from '../support/any-message.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { ACCOUNT, KEYS, limits, message, NOW, OK, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
 
@@ -110,7 +111,7 @@ export function roundTripConformance(factory: HarnessFactory): void {
       await fc.assert(
         fc.asyncProperty(newMessage, fc.boolean(), async (given, isOffered) => {
           const accepted = { ...given, id: message().id, queueName: null, dueAt: NOW };
-          if (!isOffered) await a.store.claimDue({ node: a.name, now: NOW, limits: limits({ slots: 0 }) });
+          if (!isOffered) await claimDue(a.store, NOW, limits({ slots: 0 }));
           await a.store.accept([accepted], NOW);
           const claims = [...(await a.claims(NOW)), ...(await b.claims(NOW))];
           assert.deepStrictEqual(

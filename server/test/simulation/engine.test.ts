@@ -70,6 +70,8 @@ class Node {
   isTimeOff = false;
   /** What an answer of the store waits for. */
   beforeReply: () => Promise<void> = async () => {};
+  /** What a claim waits for on its way to the engine. */
+  beforeClaims: (() => Promise<void>) | null = null;
   /** What was wrong, as the engine observed it. */
   readonly troubles: unknown[] = [];
   readonly newId = countingIds();
@@ -93,7 +95,12 @@ class Node {
       if (this.claimCalls > 1000) throw new Error('asked in circles');
       return store.claimDue(request);
     };
-    this.store = { ...store, claimDue };
+    const onClaims: Store['onClaims'] = (listener) =>
+      store.onClaims((claims) => {
+        if (this.beforeClaims) void this.beforeClaims().then(() => listener(claims));
+        else listener(claims);
+      });
+    this.store = { ...store, claimDue, onClaims };
     this.engine = new Engine({
       node: NODE,
       store: this.store,
@@ -238,19 +245,13 @@ test('a claim whose answer came later than the node is trusted is given back and
 test('a claim that was long on its way is not sent if it was cancelled meanwhile, although nobody has told its node', async () => {
   const node = new Node(10);
   await node.start();
-  const { claimDue } = node.store;
   const cancelled: (readonly string[])[] = [];
-  Object.assign(node.store, {
-    claimDue: async (...args: Parameters<typeof claimDue>) => {
-      const answer = await claimDue(...args);
-      if (answer.claims.length === 0) return answer;
-      const { requested } = await node.store.cancel('acc_1', ['msg_a'], node.clock.now(), node.clock.now() + 1000);
-      cancelled.push(requested);
-      // Well within its lease.
-      node.clock.advance(3000);
-      return answer;
-    },
-  });
+  node.beforeClaims = async () => {
+    const { requested } = await node.store.cancel('acc_1', ['msg_a'], node.clock.now(), node.clock.now() + 1000);
+    cancelled.push(requested);
+    // Well within its lease.
+    node.clock.advance(3000);
+  };
   await node.accept(message('msg_a'));
   await settled();
   await settled();

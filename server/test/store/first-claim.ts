@@ -5,6 +5,7 @@ import { threadExecutor } from '../../src/store/sqlite/executor.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { systemWorld } from '../../src/world.ts';
 import { limits } from '../conformance/given.ts';
+import { claimDue } from '../support/claim-due.ts';
 
 const [directory, now] = process.argv.slice(2);
 const { clock } = systemWorld();
@@ -19,7 +20,7 @@ const store = createSqliteStore({
   },
 });
 const orphans = await store.orphanedClaims('nod_first');
-const { claims, nextDueAt } = await store.claimDue({ node: 'nod_first', now: Number(now), limits: limits() });
+const { claims, nextDueAt } = await claimDue(store, Number(now), limits());
 const tookMs = clock.monotonicMs() - startedAt;
 const rssGrowth = process.memoryUsage.rss() - rssBefore;
 await store.close();

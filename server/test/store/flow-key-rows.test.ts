@@ -12,6 +12,7 @@ import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, KEYS, limits, NOW } from '../conformance/given.ts';
 import { withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { WatchedExecutor } from './watched-executor.ts';
 
@@ -67,7 +68,7 @@ async function assertManyBounded(store: Store, changed: () => number): Promise<v
   }
   let claimed = 0;
   const claim = async () => {
-    const { claims } = await store.claimDue({ node: 'nod_a', now: NOW, limits: limits({ slots: 1 }) });
+    const { claims } = await claimDue(store, NOW, limits({ slots: 1 }));
     claimed += claims.length;
     return changed();
   };

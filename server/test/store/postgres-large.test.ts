@@ -20,6 +20,7 @@ import {
 } from '../conformance/given.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
+import { claimDue } from '../support/claim-due.ts';
 
 /** A million in long runs: `LARGE=1000000`. */
 const COUNT = Number(process.env.LARGE ?? 200_000);
@@ -55,7 +56,7 @@ async function work(url: string): Promise<number> {
   for (let round = 0; round < ROUNDS; round += 1) {
     const now = NOW + round * 10_000;
     // Nothing is leased at acceptance: all of it is to be claimed.
-    await store.claimDue({ node: 'nod_a', now, limits: limits({ slots: 0 }) });
+    await claimDue(store, now, limits({ slots: 0 }));
     await store.accept(messages(10, { dueAt: now }), now);
     await store.accept(
       [1, 2, 3].map(() => queued({ dueAt: now })),
@@ -65,7 +66,7 @@ async function work(url: string): Promise<number> {
     await store.accept(messages(4, { dueAt: now, flow: FLOW }), now);
     await store.accept([message({ dueAt: now, deduplication: { key: `${round}`, expiresAt: now + 1000 } })], now);
     for (let at = now; at < now + 5000; at += 1000) {
-      const { claims } = await store.claimDue({ node: 'nod_a', now: at, limits: limits() });
+      const { claims } = await claimDue(store, at, limits());
       const outcomeOf = (index: number) => (index % 7 === 6 ? ERROR : OK);
       const settlements = claims.map((claim, index) => settlementOf(claim, outcomeOf(index), at));
       await store.settle(settlements, at);

@@ -9,6 +9,7 @@ import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from '../conformance/given.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { damage } from './damage.ts';
 import { scratchDirectory } from './scratch-directory.ts';
@@ -42,7 +43,7 @@ async function openWatched(t: TestContext, database?: Database) {
   return { ...opened, executor };
 }
 
-const claim = (store: Store, slots: number) => store.claimDue({ node: 'nod_a', now: NOW, limits: limits({ slots }) });
+const claim = (store: Store, slots: number) => claimDue(store, NOW, limits({ slots }));
 
 function isUnavailable(reason: StoreUnavailable['reason']): (error: unknown) => boolean {
   return (error) => error instanceof StoreUnavailable && error.reason === reason;
@@ -197,7 +198,7 @@ test('no settlement is kept back while it is not known whether something waits f
   await store.accept([message({ dueAt: NOW + 1 })], NOW);
   executor.batches.length = 0;
   const letGo = executor.hold();
-  const claiming = store.claimDue({ node: 'nod_a', now: NOW + 1, limits: limits({ slots: 1 }) });
+  const claiming = claimDue(store, NOW + 1, limits({ slots: 1 }));
   await turn();
   const settled = store.settle([settlement], NOW + 1, { canWait: true });
   letGo();

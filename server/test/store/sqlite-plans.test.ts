@@ -32,6 +32,7 @@ import {
 } from '../conformance/given.ts';
 import { job } from '../conformance/jobs.ts';
 import { DUE, schedule } from '../conformance/schedules.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { FILTERS } from './filters.ts';
 import { RecordingDatabase } from './recording-database.ts';
@@ -90,7 +91,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   const onBroken = (error: Error) => assert.fail(error);
   const clock = new ManualClock(NOW);
   const store = createSqliteStore({ executor, clock, node: 'nod_a', onBroken });
-  const claim = async (now: number) => (await store.claimDue({ node: 'nod_a', now, limits: limits() })).claims;
+  const claim = async (now: number) => (await claimDue(store, now, limits())).claims;
 
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   await Promise.all([store.getAccount(ACCOUNT), store.listAccounts(), store.setTier(ACCOUNT, 'paid')]);
@@ -246,7 +247,7 @@ async function useLists(store: Store): Promise<void> {
   const deduplication = { key: 'k', expiresAt: NOW + DAY };
   const [dead, kept] = [message({ labels: ['x'], deduplication }), message()] as const;
   await store.accept([dead, kept], NOW, 1000);
-  const { claims } = await store.claimDue({ node: 'nod_a', now: NOW, limits: limits() });
+  const { claims } = await claimDue(store, NOW, limits());
   const failing = claims.filter(({ message: { id } }) => id === dead.id || id === kept.id);
   await store.settle(
     failing.map((each) => settlementOf(each, REFUSED, NOW)),

@@ -8,6 +8,7 @@ import { inlineExecutor } from '../../src/store/sqlite/executor.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { ACCOUNT, KEYS, limits, messages, NOW, OK, RETENTION, settlementOf } from '../conformance/given.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 
@@ -41,7 +42,7 @@ async function cycle(t: TestContext, sharing: number): Promise<void> {
       bodies.flatMap((body) => messages(sharing, { body, dueAt: now })),
       now,
     );
-    const { claims } = await store.claimDue({ node: 'nod_a', now, limits: limits({ slots: PER_CYCLE }) });
+    const { claims } = await claimDue(store, now, limits({ slots: PER_CYCLE }));
     assert.equal(claims.length, PER_CYCLE);
     await store.settle(
       claims.map((claim) => settlementOf(claim, OK, now)),

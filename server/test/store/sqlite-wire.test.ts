@@ -71,6 +71,7 @@ const settlement: fc.Arbitrary<Settlement> = fc.record({
   accountId: text,
   messageId: text,
   attempt,
+  isPlain: fc.boolean(),
   lagMs: whole,
   retried: whole,
   interrupted: whole,

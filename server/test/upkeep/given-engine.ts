@@ -164,8 +164,9 @@ export class Site {
     }
   }
 
-  /** Everything here runs in microtasks: when the loop turns, all are asleep. */
+  /** Everything here runs in microtasks, and what was claimed starts in the turn after that: then all are asleep. */
   async quiet(): Promise<void> {
+    await setImmediate();
     await setImmediate();
   }
 }

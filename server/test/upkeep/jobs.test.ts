@@ -9,6 +9,7 @@ import type { Store } from '../../src/store/store.ts';
 import { jobRunner } from '../../src/upkeep/jobs.ts';
 import { ACCOUNT, limits, message, messages, NOW, REFUSED, settlementOf } from '../conformance/given.ts';
 import { job } from '../conformance/jobs.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { Site } from './given-engine.ts';
 
 function runnerOver(site: Site, store: Store) {
@@ -22,7 +23,7 @@ async function made(store: Store, some: Partial<Job>): Promise<() => Promise<Job
 
 async function fail(store: Store, dead: readonly NewMessage[]): Promise<void> {
   await store.accept(dead, NOW);
-  const { claims } = await store.claimDue({ node: 'nod_a', now: NOW, limits: limits() });
+  const { claims } = await claimDue(store, NOW, limits());
   await store.settle(
     claims.map((claim) => settlementOf(claim, REFUSED, NOW)),
     NOW,
@@ -115,7 +116,7 @@ test('what ended by itself meanwhile is not counted as done', async () => {
   await store.accept(all, NOW);
   const current = await made(store, { perSecond: 3 });
   await runnerOver(site, store).run(NOW);
-  const { claims } = await store.claimDue({ node: 'nod_a', now: NOW, limits: limits({ slots: 1 }) });
+  const { claims } = await claimDue(store, NOW, limits({ slots: 1 }));
   await store.settle([settlementOf(claims[0]!, REFUSED, NOW)], NOW);
   await runnerOver(site, store).run(NOW + 1000);
   await runnerOver(site, store).run(NOW + 2000);
@@ -131,7 +132,7 @@ test('retrying sends every dead letter once, and does not take its own messages 
   for (let run = 1; run <= 5; run += 1) {
     await runner.run(NOW + run * 1000);
     // What was sent again fails again at once: it is a new dead letter, and none of the job's.
-    const { claims } = await store.claimDue({ node: 'nod_a', now: NOW + run * 1000, limits: limits() });
+    const { claims } = await claimDue(store, NOW + run * 1000, limits());
     await store.settle(
       claims.map((claim) => settlementOf(claim, REFUSED, NOW + run * 1000)),
       NOW + run * 1000,
@@ -176,7 +177,7 @@ for (const action of ['retry', 'delete'] as const) {
     const later = messages(2);
     await store.accept(later, NOW);
     const current = await made(store, { action, perSecond: 2 });
-    const { claims } = await store.claimDue({ node: 'nod_a', now: NOW + 1, limits: limits() });
+    const { claims } = await claimDue(store, NOW + 1, limits());
     await store.settle(
       claims.map((claim) => settlementOf(claim, REFUSED, NOW + 1)),
       NOW + 1,

@@ -44,7 +44,7 @@ export async function claimAlone(database: Database, to: Heir, now: number): Pro
       suspect.seq,
       suspect.alone_from_at,
     );
-    claims = await withBodies(database, await leaseReady(database, to, now, [{ ...suspect, is_plain: false }]));
+    claims = await withBodies(database, await leaseReady(database, to, now, [suspect]));
     break;
   }
   return { claim: claims[0] ?? null, nextAt: await nextAloneAt(database) };

@@ -8,8 +8,7 @@ import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { type Lane, shareSlots } from '../../domain/share-slots.ts';
-import { SlotBudget } from '../../domain/slots.ts';
-import type { ClaimRequest } from '../delivery-store.ts';
+import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { CANCELLED } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
@@ -18,14 +17,17 @@ import type { Database } from './database.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
 import { forgetStarts, placeSql } from './journal.ts';
-import { type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
+import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
 import { Promoter } from './promote.ts';
 
 const LEFT_MS = 20;
 
-export interface ClaimCommand extends ClaimRequest {
+export interface ClaimCommand {
+  readonly node: string;
+  readonly now: number;
+  readonly limits: ClaimLimits;
   /** Makes lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
   /** Asked again when the writing begins, at every try: null when others may take this node for dead by then. */
@@ -241,8 +243,7 @@ async function takeLanes(
 }
 
 /** \`g.wanted\` of each lane, oldest first, that nobody else is about to take and that we have not taken ($4). */
-const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${bodyBytesSql('m')} AS bytes,
-    m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS is_plain
+const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${bodyBytesSql('m')} AS bytes
   FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
   CROSS JOIN LATERAL
     (SELECT * FROM messages
@@ -348,7 +349,7 @@ export async function orphanedClaims(database: Database, node: string): Promise<
        UNION ALL
        SELECT (SELECT node FROM messages WHERE state = 'claimed' AND node > holder.id ORDER BY node LIMIT 1)
          FROM holder WHERE holder.id IS NOT NULL)
-     SELECT ${ALL_BUT_BODY}, a.tier, a.current_key AS "signingKey"
+     SELECT ${ALL_BUT_BODY}, ${BESIDE_MESSAGE}
        FROM (SELECT id FROM holder WHERE id <> $1 AND NOT EXISTS
                (SELECT 1 FROM nodes n WHERE n.id = holder.id AND n.alive_until > clock_timestamp()) LIMIT 1) AS gone
        JOIN messages m ON m.state = 'claimed' AND m.node = gone.id JOIN accounts a ON a.id = m.account_id`,

@@ -40,6 +40,8 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
   const alone = calls.writing(claimAlone);
   return {
     accept: (messages, now, dayMax) => inbox.hold(messages, () => groups.accept(messages, now, dayMax)),
+    offer: (limits) => offer.offer(limits),
+    onClaims: (listener) => offer.onClaims(listener),
     claimDue: claiming(options),
     settle: groups.settle,
     release: cancels.release,
@@ -66,7 +68,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
   };
 }
 
-function claiming({ pool, timers, offer, calls, hints, doubts, cancels, life, ...options }: DeliveriesOptions) {
+function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, life, ...options }: DeliveriesOptions) {
   const { knownForMs = KNOWN_FOR_MS } = options;
   const claimer = new Claimer();
   const read = <T>(work: (database: Database) => Promise<T>) => pool.read(work);
@@ -74,23 +76,23 @@ function claiming({ pool, timers, offer, calls, hints, doubts, cancels, life, ..
   const transaction = <T>(work: (database: Database) => Promise<T>) => pool.transaction(work);
   let lookedAtMs = Number.NEGATIVE_INFINITY;
 
-  const claimDue: DeliveryStore['claimDue'] = (request) => {
+  const claimDue: DeliveryStore['claimDue'] = (now) => {
     const nowMs = timers.monotonicMs();
     if (nowMs - lookedAtMs >= knownForMs) offer.forgetDue();
-    return offer.claimDue(request, async (limits, leasePrefix) => {
+    return offer.claimDue(now, async (limits, leasePrefix) => {
       let isWritten = false;
       const claim: typeof transaction = async (work) => {
         const result = await transaction(work);
         isWritten = true;
         return result;
       };
-      const timeNow = () => (life.mayLease() ? timeOfWork(request.now, timers.monotonicMs() - nowMs) : null);
+      const timeNow = () => (life.mayLease() ? timeOfWork(now, timers.monotonicMs() - nowMs) : null);
       try {
-        const reply = await claimer.claim({ ...request, limits, leasePrefix, timeNow }, look, claim, read);
+        const reply = await claimer.claim({ node, now, limits, leasePrefix, timeNow }, look, claim, read);
         lookedAtMs = nowMs;
         if (reply.claims.length > 0) calls.noteJournal();
         // Those that are to be cancelled end with it.
-        if (reply.gone.length > 0) await cancels.release(reply.gone, request.now);
+        if (reply.gone.length > 0) await cancels.release(reply.gone, now);
         // What we have no room for, others may.
         if (reply.hasMore) hints.work();
         return reply;

@@ -7,14 +7,14 @@ import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import type { StandingOffer } from '../standing-offer.ts';
 import { type Heir, takingOver } from '../succession.ts';
-import { acceptAll, isPlain as isPlainAccept } from './accept.ts';
+import { acceptAll, isPlain } from './accept.ts';
 import type { Calls } from './calls.ts';
 import { Committer } from './committer.ts';
 import type { Database } from './database.ts';
 import type { Doubts } from './doubts.ts';
 import type { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
-import { isPlain, settle } from './settle.ts';
+import { arePlain, settle } from './settle.ts';
 
 /** One transaction: as long as its messages take, nobody else's is answered. */
 const BATCH_MESSAGES_MAX = 1000;
@@ -62,7 +62,7 @@ export class Groups {
     let reply: AcceptReply;
     try {
       const command = { messages, leases, node, now, dayMax };
-      reply = await (isPlainAccept(command) ? this.#accepting : this.#acceptingInLine).call(command);
+      reply = await (isPlain(command) ? this.#accepting : this.#acceptingInLine).call(command);
     } catch (error) {
       offer.drop(leases);
       doubts.addLeases(
@@ -101,7 +101,7 @@ export class Groups {
     const { pool, life } = this.#options;
     const all = commands.flatMap(({ settlements }) => settlements);
     const now = Math.max(...commands.map((command) => command.now));
-    const { results, dueAt } = isPlain(all)
+    const { results, dueAt } = arePlain(all)
       ? await pool.write((database) => settle(database, all, now))
       : await this.#settleInLine(all, now, life.mayLease() ? takingOver(commands) : []);
     let at = 0;
@@ -120,7 +120,7 @@ export class Groups {
     const estate = offer.estate(takesOver);
     const write = async () => {
       const reply = await pool.transaction((database) => settle(database, settlements, now, estate));
-      offer.inherit(reply.claims);
+      offer.handOn(reply.claims);
       return reply;
     };
     return estate ? this.leasing(estate, write) : write();

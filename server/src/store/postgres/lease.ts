@@ -13,25 +13,21 @@ import { Pairs } from './lines.ts';
 import { ALL_BUT_BODY, WHOLE } from './messages.ts';
 import type { Head } from './queues.ts';
 
-/**
- * A lease that ends so is of a message for whose place nobody waits and whose end frees no key: settling it needs no
- * look at anything else. Whoever makes leases knows; whoever settles may be another node.
- */
-export const PLAIN = 'p';
-
 /** What is to be leased. This transaction has locked it, or its queue: nobody else changes its state. */
 export interface Leasable {
   readonly account_id: string;
   readonly seq: number;
-  /** Whether nothing but the message itself changes when it ends. */
-  readonly is_plain: boolean;
 }
 
 /** A claimed message, and what its claim must know of the account. */
-export type ClaimRow = MessageRow & AccountAtClaim;
+export type ClaimRow = MessageRow & AccountAtClaim & Required<Pick<Claim, 'isPlain'>>;
 
 /** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */
 export type BareClaim = Claim & Pick<MessageRow, 'seq' | 'body_id'>;
+
+/** What a claim says beside its message `m`, of account `a`. */
+export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
+  m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS "isPlain"`;
 
 const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
     (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
@@ -41,7 +37,7 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
        SELECT account_id, ${placeSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m)
-  SELECT ${columns}, a.tier, a.current_key AS "signingKey" FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
+  SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);
 /** With their bodies: those that are too large are no heirs. */
@@ -57,8 +53,7 @@ export function leaseReady(database: Database, to: Heir, now: number, rows: read
 
 /** Heads of queues, that start with a lease in place of being made ready. */
 export function leaseHeads(database: Database, to: Heir, now: number, heads: readonly Head[]): Promise<Claim[]> {
-  const rows = heads.map(({ account_id, seq }) => ({ account_id, seq, is_plain: false }));
-  return lease(database, LEASE_HEADS, to, now, rows);
+  return lease(database, LEASE_HEADS, to, now, heads);
 }
 
 async function lease(
@@ -73,7 +68,7 @@ async function lease(
     sql,
     rows.map(({ account_id }) => account_id),
     rows.map(({ seq }) => seq),
-    rows.map(({ is_plain }, index) => `${leasePrefix}.${index}${is_plain ? PLAIN : ''}`),
+    rows.map((_, index) => `${leasePrefix}.${index}`),
     node,
     now,
   );
@@ -88,8 +83,8 @@ async function lease(
 }
 
 export function toClaim(row: ClaimRow): BareClaim {
-  const { seq, body_id, tier, signingKey } = row;
-  return { lease: row.lease!, seq, body_id, message: toMessage(row), tier, signingKey };
+  const { seq, body_id, tier, signingKey, isPlain } = row;
+  return { lease: row.lease!, seq, body_id, message: toMessage(row), tier, signingKey, isPlain };
 }
 
 /**

@@ -14,15 +14,15 @@ import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
 import { HELD, type Held, Lines } from './held.ts';
 import { placeSql } from './journal.ts';
-import { leaseHeads, PLAIN } from './lease.ts';
+import { leaseHeads } from './lease.ts';
 import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
 import { sought } from './sought.ts';
 import { storable } from './storable.ts';
 
 /** One statement settles all of them: they need no transaction around it. */
-export function isPlain(settlements: readonly Settlement[]): boolean {
-  return settlements.every(({ lease, followUps }) => lease.endsWith(PLAIN) && followUps.length === 0);
+export function arePlain(settlements: readonly Settlement[]): boolean {
+  return settlements.every(({ isPlain, followUps }) => isPlain && followUps.length === 0);
 }
 
 export async function settle(
@@ -31,7 +31,7 @@ export async function settle(
   now: number,
   to: Estate | null = null,
 ): Promise<SettleReply> {
-  const held = isPlain(settlements) ? [] : await readHeld(database, settlements);
+  const held = arePlain(settlements) ? [] : await readHeld(database, settlements);
   const lines = await Lines.lock(database, held);
   const heldById = new Map(held.map((each) => [keyOf(each.account_id, each.id), each]));
   const heldOf = (settlement: Settlement) => heldById.get(keyOf(settlement.accountId, settlement.messageId));

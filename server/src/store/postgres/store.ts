@@ -14,7 +14,6 @@ import { Doubts } from './doubts.ts';
 import { Groups } from './groups.ts';
 import { Hints } from './hints.ts';
 import * as jobs from './jobs.ts';
-import { PLAIN } from './lease.ts';
 import { createMessages } from './message-verbs.ts';
 import * as messages from './messages.ts';
 import { leave } from './nodes.ts';
@@ -49,7 +48,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const { pool, timers, node, about, knownForMs, schema } = options;
   const inbox = options.inbox ?? new Inbox();
   const say = (payload: string) => pool.notify(payload);
-  const offer = new StandingOffer(node, PLAIN);
+  const offer = new StandingOffer(node);
   const hints = new Hints(node, timers, say);
   const doubts = new Doubts();
   const calls = new Calls(pool, offer, hints);

@@ -7,8 +7,7 @@ import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { type Lane, shareSlots } from '../../domain/share-slots.ts';
-import { SlotBudget } from '../../domain/slots.ts';
-import type { ClaimRequest } from '../delivery-store.ts';
+import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
@@ -26,7 +25,10 @@ import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
-export interface ClaimCommand extends ClaimRequest {
+export interface ClaimCommand {
+  readonly node: string;
+  readonly now: number;
+  readonly limits: ClaimLimits;
   /** Makes lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
 }

@@ -25,9 +25,11 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
   const { calls, offer, cancelling, clock, node } = options;
   return {
     accept: accepting(options),
-    claimDue: (request) =>
-      offer.claimDue(request, async (limits, leasePrefix) => {
-        const reply = await calls.ask('claim', { ...request, limits, leasePrefix });
+    offer: (limits) => offer.offer(limits),
+    onClaims: (listener) => offer.onClaims(listener),
+    claimDue: (now) =>
+      offer.claimDue(now, async (limits, leasePrefix) => {
+        const reply = await calls.ask('claim', { node, now, limits, leasePrefix });
         if (reply.claims.length > 0) calls.noteJournal();
         return reply;
       }),
@@ -102,7 +104,7 @@ function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] 
         : calls.writer.call('settle', settlements, now, estate);
     const written = async () => {
       const reply = await asked;
-      offer.inherit(reply.claims);
+      offer.handOn(reply.claims);
       return reply;
     };
     const reply = await (estate ? offer.leasing(estate, written) : written());

@@ -143,6 +143,7 @@ function putSettlement(to: Packing, settlement: Settlement): void {
   to.put(settlement.accountId);
   to.put(settlement.messageId);
   putAttempt(to, settlement.attempt);
+  to.put(settlement.isPlain);
   to.put(settlement.lagMs);
   to.put(settlement.retried);
   to.put(settlement.interrupted);
@@ -157,6 +158,7 @@ function takeSettlement(from: Unpacking): Settlement {
     accountId: from.take(),
     messageId: from.take(),
     attempt: takeAttempt(from),
+    isPlain: from.take(),
     lagMs: from.take(),
     retried: from.take(),
     interrupted: from.take(),

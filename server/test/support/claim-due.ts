@@ -1,0 +1,32 @@
+// Claims as an engine does, for tests without one: offers slots, looks for due work, and takes what was handed out since.
+// What was handed out before the call takes slots of it, as it does in an engine.
+
+import type { Claim } from '../../src/domain/message.ts';
+import { type ClaimLimits, SlotBudget } from '../../src/domain/slots.ts';
+import type { DeliveryStore, NextWork } from '../../src/store/delivery-store.ts';
+
+type Claiming = Pick<DeliveryStore, 'offer' | 'onClaims' | 'claimDue'>;
+
+const handedOut = new WeakMap<Claiming, Claim[]>();
+
+export interface Claimed extends NextWork {
+  readonly claims: readonly Claim[];
+}
+
+export async function claimDue(store: Claiming, now: number, limits: ClaimLimits): Promise<Claimed> {
+  const claims = handedOutBy(store);
+  const left = new SlotBudget(limits);
+  for (const { message } of claims) left.use(message.accountId, message.host, message.body.length);
+  store.offer(left.limits());
+  const next = await store.claimDue(now);
+  return { claims: claims.splice(0), ...next };
+}
+
+function handedOutBy(store: Claiming): Claim[] {
+  const known = handedOut.get(store);
+  if (known) return known;
+  const claims: Claim[] = [];
+  handedOut.set(store, claims);
+  store.onClaims((more) => claims.push(...more));
+  return claims;
+}
