@@ -28,7 +28,7 @@ export interface AcceptReply {
 export interface SettleReply {
   readonly results: readonly SettleResult[];
   readonly dueAt: number | null;
-  /** The next of their queues, leased to the heir. */
+  /** The next of their queues, leased to the node that settled. */
   readonly claims: readonly Claim[];
 }
 

@@ -26,7 +26,7 @@ import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import type { NextWork } from './delivery-store.ts';
-import type { Estate, Heir } from './succession.ts';
+import type { LeaseHolder, SuccessorLeases } from './succession.ts';
 
 /** What a claim must know of the account of its message. */
 export interface AccountAtClaim {
@@ -140,7 +140,7 @@ export class StandingOffer {
   }
 
   /** What `work` leases is kept by the store until it has answered. */
-  async leasing<T>({ leasePrefix }: Pick<Heir, 'leasePrefix'>, work: () => Promise<T>): Promise<T> {
+  async leasing<T>({ leasePrefix }: Pick<LeaseHolder, 'leasePrefix'>, work: () => Promise<T>): Promise<T> {
     this.#leasing.add(leasePrefix);
     try {
       return await work();
@@ -154,14 +154,14 @@ export class StandingOffer {
     return this.#promised.has(lease) || this.#leasing.has(lease.slice(0, lease.lastIndexOf('.')));
   }
 
-  /** To whom something may be leased that no offer names. */
-  heir(): Heir {
+  /** For leases outside the offer. */
+  leaseHolder(): LeaseHolder {
     return { node: this.#node, leasePrefix: this.newLeasePrefix() };
   }
 
   /** For the next of the queues of these accounts; null if there are none. */
-  estate(accounts: readonly string[]): Estate | null {
-    return accounts.length === 0 ? null : { ...this.heir(), accounts };
+  successorLeases(accounts: readonly string[]): SuccessorLeases | null {
+    return accounts.length === 0 ? null : { ...this.leaseHolder(), accounts };
   }
 
   /** Leased already, outside an acceptance: takes slots of the offer, and goes to the engine. */

@@ -5,16 +5,16 @@ import { UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
 import type { Settlement } from '../domain/message.ts';
 import type { MessageRow } from './message-row.ts';
 
-/** To whom the next of a queue may be leased. */
-export interface Heir {
+/** The node that gets a lease. */
+export interface LeaseHolder {
   readonly node: string;
   /** Makes lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
 }
 
-/** Who leaves a slot to the next of its queue. */
-export interface Estate extends Heir {
-  /** Only messages of these accounts do: others have more than their share, and leave their slots to all. */
+/** To whom the next of a queue is leased when the message before it ends. */
+export interface SuccessorLeases extends LeaseHolder {
+  /** Only in these accounts. Others have more than their share: their slots go to whoever is ready. */
   readonly accounts: readonly string[];
 }
 
@@ -29,8 +29,8 @@ export function takingOver(
   return [...accounts];
 }
 
-/** Nobody looked whether there is room for its bytes: only those that are not counted take over. */
-export const HEIR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
+/** Successors bypass the budget of bytes, so their bodies are capped. */
+export const SUCCESSOR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
 /** What a message takes up: a place in its queue, and a slot at its host. */
 export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
@@ -40,14 +40,17 @@ export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
  * goes to the same host does, or the slot would not be its host's. And only if nobody else is ready, or a queue that never
  * runs dry would keep its slot from all others: `ready` must be all that is, or at least one more than there are places.
  */
-export function areHeirs(ready: readonly (Place & { readonly bytes: number })[], ended: readonly Place[]): boolean {
+export function areSuccessors(
+  ready: readonly (Place & { readonly bytes: number })[],
+  ended: readonly Place[],
+): boolean {
   const left = [...ended];
   return ready.every((next) => {
     const at = left.findIndex(
       (place) =>
         place.account_id === next.account_id && place.queue_name === next.queue_name && place.host === next.host,
     );
-    if (at === -1 || next.bytes > HEIR_BODY_BYTES_MAX) return false;
+    if (at === -1 || next.bytes > SUCCESSOR_BODY_BYTES_MAX) return false;
     left.splice(at, 1);
     return true;
   });

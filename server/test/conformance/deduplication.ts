@@ -85,12 +85,15 @@ export function deduplicationConformance(factory: HarnessFactory): void {
     test('a message that ends late does not give up a key that another has by now', async ({ a }) => {
       const [old, other] = [keyed('k', { dueAt: NOW + DAY }), keyed('j', { dueAt: NOW + DAY })];
       await a.store.accept([old!, other!], NOW);
-      const heirs = [
+      const successors = [
         keyed('k', { dueAt: NOW + 2 * DAY }, NOW + WINDOW),
         keyed('j', { dueAt: NOW + 2 * DAY }, NOW + WINDOW),
       ];
       await a.store.accept(
-        heirs.map((heir) => ({ ...heir, deduplication: { key: heir.deduplication!.key, expiresAt: NOW + 9 * DAY } })),
+        successors.map((holder) => ({
+          ...holder,
+          deduplication: { key: holder.deduplication!.key, expiresAt: NOW + 9 * DAY },
+        })),
         NOW + WINDOW,
       );
       await a.store.cancel(ACCOUNT, [other!.id], NOW + WINDOW, NOW + RETENTION);
@@ -98,7 +101,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       const { duplicates } = await a.store.accept([keyed('k'), keyed('j')], NOW + DAY);
       assert.deepEqual(
         duplicates,
-        heirs.map(({ id }) => id),
+        successors.map(({ id }) => id),
       );
     });
 

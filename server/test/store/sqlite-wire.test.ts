@@ -8,7 +8,7 @@ import type { AcceptCommand, AcceptReply, SettleReply } from '../../src/store/co
 import type { Packed } from '../../src/store/sqlite/packing.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
 import { packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
-import type { Heir } from '../../src/store/succession.ts';
+import type { LeaseHolder } from '../../src/store/succession.ts';
 import { anyMessageFields } from '../support/any-message.ts';
 
 const text = fc.string({ unit: 'grapheme' });
@@ -132,7 +132,7 @@ const settleReply: fc.Arbitrary<SettleReply> = fc.record({
   ),
 });
 
-const heir: fc.Arbitrary<Heir | null> = fc.option(fc.record({ node: text, leasePrefix: text }));
+const holder: fc.Arbitrary<LeaseHolder | null> = fc.option(fc.record({ node: text, leasePrefix: text }));
 
 const failed: fc.Arbitrary<Reply> = fc.record({
   error: text,
@@ -150,7 +150,7 @@ const exchange: fc.Arbitrary<{ command: Command; reply: Reply }> = fc.oneof(
   }),
   fc.record({
     command: fc
-      .tuple(fc.array(settlement, { maxLength: 3 }), time, heir)
+      .tuple(fc.array(settlement, { maxLength: 3 }), time, holder)
       .map((args): Command => ({ verb: 'settle', args })),
     reply: fc.oneof(
       settleReply.map((value) => ({ value })),

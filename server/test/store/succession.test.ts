@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { areHeirs, HEIR_BODY_BYTES_MAX } from '../../src/store/succession.ts';
+import { areSuccessors, SUCCESSOR_BODY_BYTES_MAX } from '../../src/store/succession.ts';
 
 const place = (queueName: string | null = 'q', host = 'h', accountId = 'acc_1') => ({
   account_id: accountId,
   queue_name: queueName,
   host,
 });
-const next = (...of: Parameters<typeof place>) => ({ ...place(...of), bytes: HEIR_BODY_BYTES_MAX });
+const next = (...of: Parameters<typeof place>) => ({ ...place(...of), bytes: SUCCESSOR_BODY_BYTES_MAX });
 
 const CASES = [
   ['the next of the same queue, to the same host', [next()], [place()], true],
@@ -21,11 +21,11 @@ const CASES = [
   ['one of no queue is ready as well', [next(), next(null)], [place(), place()], false],
   ['to another host', [next('q', 'other')], [place()], false],
   ['of another account', [next('q', 'h', 'acc_2')], [place()], false],
-  ['too large', [{ ...next(), bytes: HEIR_BODY_BYTES_MAX + 1 }], [place()], false],
+  ['too large', [{ ...next(), bytes: SUCCESSOR_BODY_BYTES_MAX + 1 }], [place()], false],
 ] as const;
 
 for (const [what, ready, ended, expected] of CASES) {
   test(`${expected ? 'takes over' : 'does not take over'}: ${what}`, () => {
-    assert.equal(areHeirs(ready, ended), expected);
+    assert.equal(areSuccessors(ready, ended), expected);
   });
 }

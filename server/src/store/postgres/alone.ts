@@ -4,7 +4,7 @@
 import type { Claim } from '../../domain/message.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { RELEASED } from '../rows.ts';
-import type { Heir } from '../succession.ts';
+import type { LeaseHolder } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { placeSql } from './journal.ts';
@@ -24,7 +24,7 @@ interface Suspect {
 }
 
 /** Leases the one that has waited for longest to start alone, and that no other node is about to take. */
-export async function claimAlone(database: Database, to: Heir, now: number): Promise<AloneReply> {
+export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
   const suspects = await database.all<Suspect>(
     `SELECT account_id, seq, flow_key, alone_from_at FROM messages WHERE alone_from_at <= $1 AND state = 'delayed'
        ORDER BY alone_from_at LIMIT $2 FOR UPDATE SKIP LOCKED`,

@@ -57,7 +57,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
       return leases.filter((lease) => !offer.keeps(lease));
     },
     claimAlone(now) {
-      const to = offer.heir();
+      const to = offer.leaseHolder();
       return groups.leasing(to, () => alone(to, now));
     },
     recovery: calls.reading(recovery),

@@ -6,7 +6,7 @@ import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import { bodyBytes } from '../shared-bodies.ts';
 import type { StandingOffer } from '../standing-offer.ts';
-import { type Heir, takingOver } from '../succession.ts';
+import { type LeaseHolder, takingOver } from '../succession.ts';
 import { acceptAll, isPlain } from './accept.ts';
 import type { Calls } from './calls.ts';
 import { Committer } from './committer.ts';
@@ -85,10 +85,10 @@ export class Groups {
   };
 
   /** What may have been leased although the answer never came is given back later. */
-  leasing<T>(heir: Heir, work: () => Promise<T>): Promise<T> {
+  leasing<T>(holder: LeaseHolder, work: () => Promise<T>): Promise<T> {
     const { offer, doubts } = this.#options;
-    return offer.leasing(heir, work).catch((error: unknown) => {
-      doubts.addPrefix(heir.leasePrefix, error);
+    return offer.leasing(holder, work).catch((error: unknown) => {
+      doubts.addPrefix(holder.leasePrefix, error);
       throw error;
     });
   }
@@ -117,13 +117,13 @@ export class Groups {
     takesOver: readonly string[],
   ): Promise<SettleReply> {
     const { pool, offer } = this.#options;
-    const estate = offer.estate(takesOver);
+    const successors = offer.successorLeases(takesOver);
     const write = async () => {
-      const reply = await pool.transaction((database) => settle(database, settlements, now, estate));
+      const reply = await pool.transaction((database) => settle(database, settlements, now, successors));
       offer.handOn(reply.claims);
       return reply;
     };
-    return estate ? this.leasing(estate, write) : write();
+    return successors ? this.leasing(successors, write) : write();
   }
 }
 

@@ -5,7 +5,7 @@ import type { Place } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
-import { type Estate, type Heads, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
+import { type Heads, type LockedQueues, lockQueues, OrderKeys, type SuccessorLeases, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for it to. */
 export interface Held extends Place {
@@ -47,13 +47,18 @@ export class Lines {
   }
 
   /** Whoever waited for the places of these messages: in their queues, for their order keys, under their flow keys. */
-  async moveOn(database: Database, held: readonly Held[], now: number, estate: Estate | null = null): Promise<Heads> {
+  async moveOn(
+    database: Database,
+    held: readonly Held[],
+    now: number,
+    successors: SuccessorLeases | null = null,
+  ): Promise<Heads> {
     const orderKeys = new OrderKeys();
     for (const { account_id, queue_name, order_key } of held) {
       if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
     }
     await orderKeys.settle(database);
-    const heads = await startHeads(database, this.queues, now, estate);
+    const heads = await startHeads(database, this.queues, now, successors);
     return { ...heads, dueAt: earlier(heads.dueAt, await admitWaiting(database, this.keys, now)) };
   }
 }

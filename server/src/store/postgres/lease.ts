@@ -4,7 +4,7 @@ import type { Claim } from '../../domain/message.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import { startStep } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
-import type { Heir } from '../succession.ts';
+import type { LeaseHolder } from '../succession.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { noteStarts } from './flow-keys.ts';
@@ -40,26 +40,31 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
   SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);
-/** With their bodies: those that are too large are no heirs. */
+/** With their bodies: those that are too large are no successors. */
 const LEASE_HEADS = leaseSql(
   WHOLE,
   ', holds_slot = true, ready_at = CASE attempts WHEN 0 THEN $5 ELSE ready_at END',
   JOIN_BODY,
 );
 
-export function leaseReady(database: Database, to: Heir, now: number, rows: readonly Leasable[]): Promise<BareClaim[]> {
+export function leaseReady(
+  database: Database,
+  to: LeaseHolder,
+  now: number,
+  rows: readonly Leasable[],
+): Promise<BareClaim[]> {
   return lease(database, LEASE, to, now, rows);
 }
 
 /** Heads of queues, that start with a lease in place of being made ready. */
-export function leaseHeads(database: Database, to: Heir, now: number, heads: readonly Head[]): Promise<Claim[]> {
+export function leaseHeads(database: Database, to: LeaseHolder, now: number, heads: readonly Head[]): Promise<Claim[]> {
   return lease(database, LEASE_HEADS, to, now, heads);
 }
 
 async function lease(
   database: Database,
   sql: string,
-  { node, leasePrefix }: Heir,
+  { node, leasePrefix }: LeaseHolder,
   now: number,
   rows: readonly Leasable[],
 ): Promise<BareClaim[]> {

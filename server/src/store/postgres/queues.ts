@@ -20,7 +20,7 @@ import {
 } from '../../domain/queue.ts';
 import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { areHeirs, type Place } from '../succession.ts';
+import { areSuccessors, type Place } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -77,7 +77,7 @@ export interface Heads {
 }
 
 /** The slots of messages that have just ended, and how to lease them to the next of their queues. */
-export interface Estate {
+export interface SuccessorLeases {
   readonly places: readonly Place[];
   readonly lease: (heads: readonly Head[]) => Promise<Claim[]>;
 }
@@ -88,18 +88,18 @@ export interface Head extends Place {
 }
 
 /**
- * Makes as many messages ready as there are free places, in order, or leases them to the heirs of an estate; and notes
+ * Makes as many messages ready as there are free places, in order, or leases them as successors of those that ended; and notes
  * when the next one may start and where the line ends.
  */
 export async function startHeads(
   database: Database,
   queues: LockedQueues,
   now: number,
-  estate: Estate | null = null,
+  successors: SuccessorLeases | null = null,
 ): Promise<Heads> {
   const rows = [...queues.values()];
   if (rows.length === 0) return { dueAt: null, claims: [] };
-  const { lines, isOtherReady } = await readLines(database, rows, estate !== null);
+  const { lines, isOtherReady } = await readLines(database, rows, successors !== null);
   const plans = rows.map((row, index) => planHeads(toRules(row), lines[index]!.started, lines[index]!.heads, now));
   for (const [index, { giveBack }] of plans.entries()) {
     if (giveBack > 0) await giveBackPlaces(database, rows[index]!, giveBack);
@@ -107,8 +107,8 @@ export async function startHeads(
   const starting = plans.flatMap(({ start }) => start);
   const heads = starting.map(({ head }) => head);
   const isDue = starting.every(({ state }) => state === 'ready');
-  const isTakenOver = estate !== null && isDue && !isOtherReady && areHeirs(heads, estate.places);
-  const claims = isTakenOver ? await estate.lease(heads) : [];
+  const isTakenOver = successors !== null && isDue && !isOtherReady && areSuccessors(heads, successors.places);
+  const claims = isTakenOver ? await successors.lease(heads) : [];
   if (!isTakenOver) await giveStates(database, starting, now);
   await writeQueues(database, rows, plans);
   let dueAt: number | null = null;

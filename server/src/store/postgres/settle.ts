@@ -8,7 +8,7 @@ import type { Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { SettleReply } from '../commands.ts';
 import { CANCELLED } from '../rows.ts';
-import type { Estate } from '../succession.ts';
+import type { SuccessorLeases } from '../succession.ts';
 import { accept } from './accept.ts';
 import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
@@ -29,7 +29,7 @@ export async function settle(
   database: Database,
   settlements: readonly Settlement[],
   now: number,
-  to: Estate | null = null,
+  to: SuccessorLeases | null = null,
 ): Promise<SettleReply> {
   const held = arePlain(settlements) ? [] : await readHeld(database, settlements);
   const lines = await Lines.lock(database, held);
@@ -58,11 +58,11 @@ export async function settle(
   // A message that failed must not swallow the one that is sent to make up for it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
   const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending' && next.state !== 'held'));
-  const estate = to && {
+  const successors = to && {
     places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
     lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
   };
-  const heads = await lines.moveOn(database, heldOfAll([...settled, ...late]), now, estate);
+  const heads = await lines.moveOn(database, heldOfAll([...settled, ...late]), now, successors);
   dueAt = earlier(dueAt, heads.dueAt);
   // Last: the next of a queue need not stand back for the callbacks of the one before.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);

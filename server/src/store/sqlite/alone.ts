@@ -6,7 +6,7 @@ import type { Claim } from '../../domain/message.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
 import { toMessage } from '../message-row.ts';
 import { RELEASED } from '../rows.ts';
-import type { Heir } from '../succession.ts';
+import type { LeaseHolder } from '../succession.ts';
 import { Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import { writeClaim } from './claim.ts';
@@ -41,7 +41,7 @@ interface Suspect {
 }
 
 /** Leases the one that has waited for longest to start alone. */
-export function claimAlone(database: Database, books: Books, to: Heir, now: number): AloneReply {
+export function claimAlone(database: Database, books: Books, to: LeaseHolder, now: number): AloneReply {
   books.saidLimits.apply();
   const suspects = database.all<Suspect>(
     `SELECT seq, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
@@ -58,7 +58,7 @@ function startAlone(
   database: Database,
   books: Books,
   { seq, account_id: accountId, alone_from_at: dueAt }: Suspect,
-  { node, leasePrefix }: Heir,
+  { node, leasePrefix }: LeaseHolder,
   now: number,
 ): Claim {
   database.run('UPDATE messages SET due_at = ?, alone_from_at = NULL WHERE seq = ?', dueAt, seq);

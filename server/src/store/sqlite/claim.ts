@@ -13,7 +13,7 @@ import { type MessageRow, toMessage } from '../message-row.ts';
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import { startStep } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
-import { areHeirs, type Place } from '../succession.ts';
+import { areSuccessors, type Place } from '../succession.ts';
 import { accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
@@ -220,22 +220,22 @@ export function writeClaim(
   return row;
 }
 
-/** The next of a queue, in place of the one that has just ended, if it is its heir. */
+/** The next of a queue, in place of the one that has just ended, if it may take over its slot. */
 export function claimNext(
   database: Database,
   books: Books,
   ended: Place,
-  heir: { readonly lease: string; readonly node: string },
+  holder: { readonly lease: string; readonly node: string },
   now: number,
 ): Claim | null {
   const ready = database.all<Place & { seq: number; bytes: number }>(
     `SELECT seq, account_id, queue_name, host, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' LIMIT 2`,
   );
   const [next] = ready;
-  if (!next || !areHeirs(ready, [ended])) return null;
-  const row = writeClaim(database, books, next.seq, heir, now);
+  if (!next || !areSuccessors(ready, [ended])) return null;
+  const row = writeClaim(database, books, next.seq, holder, now);
   const message = toMessage(new Bodies(database).fill(row));
-  return { lease: heir.lease, message, ...books.accountsAtClaim.get(row.account_id) };
+  return { lease: holder.lease, message, ...books.accountsAtClaim.get(row.account_id) };
 }
 
 /** One claim on its way. */

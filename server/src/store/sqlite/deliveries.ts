@@ -46,8 +46,8 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
       return leases.filter((lease) => !offer.keeps(lease));
     },
     claimAlone(now) {
-      const heir = offer.heir();
-      return offer.leasing(heir, () => calls.ask('claimAlone', heir, now));
+      const holder = offer.leaseHolder();
+      return offer.leasing(holder, () => calls.ask('claimAlone', holder, now));
     },
     recovery: () => calls.ask('recovery'),
     ...lifeOf(options),
@@ -96,19 +96,19 @@ function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliverySt
 
 function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] {
   return async (settlements, now, { takesOver = [], canWait = false } = {}) => {
-    const estate = offer.estate(takesOver);
+    const successors = offer.successorLeases(takesOver);
     // While something waits for room, the slots that become free are wanted at once.
     const asked =
       canWait && offer.isCaughtUp(now)
-        ? calls.writer.callSometime('settle', settlements, now, estate)
-        : calls.writer.call('settle', settlements, now, estate);
+        ? calls.writer.callSometime('settle', settlements, now, successors)
+        : calls.writer.call('settle', settlements, now, successors);
     const written = async () => {
       const reply = await asked;
       offer.handOn(reply.claims);
       return reply;
     };
-    const reply = await (estate ? offer.leasing(estate, written) : written());
-    calls.tell('settle', reply, settlements, now, estate);
+    const reply = await (successors ? offer.leasing(successors, written) : written());
+    calls.tell('settle', reply, settlements, now, successors);
     return reply.results;
   };
 }

@@ -7,7 +7,7 @@ import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '..
 import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { SettleReply } from '../commands.ts';
-import type { Estate } from '../succession.ts';
+import type { SuccessorLeases } from '../succession.ts';
 import { accept } from './accept.ts';
 import { writeInterruptions } from './alone.ts';
 import type { Books } from './books.ts';
@@ -24,7 +24,7 @@ export function settle(
   books: Books,
   settlements: readonly Settlement[],
   now: number,
-  estate: Estate | null = null,
+  successors: SuccessorLeases | null = null,
 ): SettleReply {
   let dueAt: number | null = null;
   const claims: Claim[] = [];
@@ -41,8 +41,8 @@ export function settle(
     if (counted !== null) books.activity.add(held.account_id, counted, settlement.attempt.endedAt);
     const nextAt = writeNext(database, held, settlement, now);
     const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
-    const heir = isPlaceFree && estate?.accounts.includes(held.account_id) ? estate : null;
-    const lease = heir && { lease: `${heir.leasePrefix}.${claims.length}`, node: heir.node };
+    const holder = isPlaceFree && successors?.accounts.includes(held.account_id) ? successors : null;
+    const lease = holder && { lease: `${holder.leasePrefix}.${claims.length}`, node: holder.node };
     const claim = lease && claimNext(database, books, held, lease, now);
     if (claim) claims.push(claim);
     dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);

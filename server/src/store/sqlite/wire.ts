@@ -5,7 +5,7 @@
 import type { Attempt, Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
-import type { Estate } from '../succession.ts';
+import type { SuccessorLeases } from '../succession.ts';
 import { putMessage, takeMessage } from './message-code.ts';
 import {
   type Packed,
@@ -32,10 +32,10 @@ export function packCommands(commands: readonly Command[]): Packed {
       to.put(ACCEPT);
       putAccept(to, command.args[0] as AcceptCommand);
     } else if (command.verb === 'settle') {
-      const [settlements, now, estate] = command.args as [readonly Settlement[], number, Estate | null];
+      const [settlements, now, successors] = command.args as [readonly Settlement[], number, SuccessorLeases | null];
       to.put(SETTLE);
       to.put(now);
-      to.put(estate);
+      to.put(successors);
       putEach(to, settlements, putSettlement);
     } else {
       to.put(AS_IT_IS);
@@ -54,8 +54,8 @@ export function unpackCommands(packed: Packed): Command[] {
       commands.push({ verb: 'accept', args: [takeAccept(from)] });
     } else if (kind === SETTLE) {
       const now = from.take<number>();
-      const estate = from.take<Estate | null>();
-      commands.push({ verb: 'settle', args: [takeEach(from, takeSettlement), now, estate] });
+      const successors = from.take<SuccessorLeases | null>();
+      commands.push({ verb: 'settle', args: [takeEach(from, takeSettlement), now, successors] });
     } else {
       commands.push(from.take<Command>());
     }
