@@ -1,0 +1,52 @@
+// `npm run figures`: counts what decision 25 speaks of, in this tree or in another one (`npm run figures -- DIR`): the verbs of
+// the store's ports, the lines of both adapters and how much of one stands in the other again, the longest function and file.
+
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { functionsOver } from './function-length.ts';
+
+const root = process.argv[2] ?? join(import.meta.dirname, '..', '..', '..');
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const filesOf = (pattern: string) =>
+  globSync(pattern, { cwd: root }).filter((path) => !read(path).startsWith('// Made from '));
+const linesOf = (paths: readonly string[]) => paths.flatMap((path) => read(path).trimEnd().split('\n'));
+
+/** Lines that say something: no comment, no import, no lone punctuation. */
+function telling(lines: readonly string[]): string[] {
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => !/^(?:\/\/|\/?\*|import |export \{)/.test(line) && /\w.*\w.*\w.*\w/.test(line));
+}
+
+function verbsIn(path: string, name: string): number {
+  const [, body = ''] = read(path).split(new RegExp(`export interface ${name}[^{]*\\{`));
+  return [...body.split('\n}')[0]!.matchAll(/^ {2}(?:readonly )?\w+\??\s*[(<:]/gm)].length;
+}
+
+const PORTS = [
+  ['server/src/store/delivery-store.ts', 'DeliveryStore'],
+  ['server/src/store/message-store.ts', 'MessageStore'],
+  ['server/src/store/resource-store.ts', 'ResourceStore'],
+  ['server/src/store/account-store.ts', 'AccountStore'],
+] as const;
+for (const [path, name] of PORTS)
+  if (existsSync(join(root, path))) console.log(`${name}: ${verbsIn(path, name)} verbs`);
+
+const [sqlite, postgres] = ['sqlite', 'postgres'].map((name) => linesOf(filesOf(`server/src/store/${name}/*.ts`)));
+const other = new Set(telling(postgres!));
+const own = telling(sqlite!);
+const again = own.filter((line) => other.has(line)).length;
+console.log(
+  `SQLite ${sqlite!.length} lines, PostgreSQL ${postgres!.length}; ${Math.round((100 * again) / own.length)} % of the first stands in the second again`,
+);
+
+for (const part of ['server/src', 'sdk/src', 'console/src']) {
+  const paths = filesOf(`${part}/**/*.{ts,tsx}`);
+  const longestFile = Math.max(...paths.map((path) => linesOf([path]).length));
+  const longestFunction = Math.max(
+    0,
+    ...paths.flatMap((path) => functionsOver(40, path, read(path)).map(({ lines }) => lines)),
+  );
+  console.log(`${part}: longest function ${longestFunction} lines, longest file ${longestFile}`);
+}
