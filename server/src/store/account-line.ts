@@ -1,9 +1,9 @@
-// Work that accounts ask for takes turns: some of it runs at once, and of what waits, accounts come one after the other.
-// So whoever asks waits for one piece of work of each other account at most, however much those have asked for.
+// Runs work for accounts in turns: a few pieces of work run at once, and the accounts that wait are served one after
+// another. An account waits for at most one piece of work of each other account, however much the others have queued.
 
 export class AccountLine {
   readonly #atOnceMax: number;
-  /** What waits, by account; the account whose turn is next comes first. */
+  /** Waiting work by account. The account whose turn is next comes first. */
   readonly #waiting = new Map<string, (() => Promise<void>)[]>();
   #running = 0;
 
@@ -11,7 +11,7 @@ export class AccountLine {
     this.#atOnceMax = atOnceMax;
   }
 
-  /** `work` is one bounded piece: its place is free again when it is done. */
+  /** `work` is one bounded piece. Its slot is free again when its promise settles. */
   run<T>(accountId: string, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const line = this.#waiting.get(accountId) ?? [];
@@ -29,7 +29,7 @@ export class AccountLine {
       this.#running += 1;
       void start().then(() => {
         this.#running -= 1;
-        // Behind those that have come meanwhile as well.
+        // The account goes to the end again, behind accounts that arrived while its work ran.
         this.#putLast(accountId, this.#waiting.get(accountId) ?? []);
         this.#next();
       });

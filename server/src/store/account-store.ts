@@ -1,4 +1,4 @@
-// Accounts, and what proves who somebody is: tokens, sessions and signing keys. The usage of an account is counted by day.
+// Accounts and their credentials: tokens, sessions and signing keys. The usage of an account is counted by day.
 
 import type { Account, Revocation, Session, SigningKeys, Token, UsageRow } from '../domain/account.ts';
 import type { TierName } from '../domain/tier.ts';
@@ -7,11 +7,11 @@ import type { ListPart, ListPiece } from './list-piece.ts';
 export interface Principal {
   readonly token: Token;
   readonly account: Account;
-  /** Where it was not the token itself that was shown. */
+  /** Set when the request used a session instead of the token itself. */
   readonly sessionId?: string;
 }
 
-/** What something stays open for, such as a live stream. */
+/** The credential behind something that stays open, such as a live stream. */
 export interface Credential {
   readonly tokenId: string;
   readonly sessionId: string | null;
@@ -33,20 +33,26 @@ export interface AccountStore {
 
   setTier(accountId: string, tier: TierName): Promise<boolean>;
 
-  /** By id. */
+  /** Ordered by id. */
   listAccounts(part?: ListPart): Promise<ListPiece<Account>>;
 
-  /** Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included; behind `usageKey` of a row. */
+  /**
+   * Usage by day (UTC, `YYYY-MM-DD`) and kind, oldest first, both days included. `part.after` is the `usageKey` of a
+   * row.
+   */
   usage(accountId: string, fromDay: string, toDay: string, part?: ListPart): Promise<ListPiece<UsageRow>>;
 
-  /** The accounts that have a token with one of these hashes, not revoked, or one of these signing keys. */
+  /** The accounts that have a non-revoked token with one of these hashes, or one of these signing keys. */
   accountsKnownBy(hashes: readonly Uint8Array[], keys: readonly string[]): Promise<readonly string[]>;
 
   // ——— signing keys ———
 
   getSigningKeys(accountId: string): Promise<SigningKeys | null>;
 
-  /** Makes `next` the current key and `fresh` the next one, if `next` is still the next; answers what then stands. */
+  /**
+   * If `next` is still the next key, makes it the current key and `fresh` the next one. Returns the keys that are then
+   * in force.
+   */
   rotateSigningKeys(accountId: string, next: string, fresh: string): Promise<SigningKeys | null>;
 
   // ——— tokens ———
@@ -56,35 +62,35 @@ export interface AccountStore {
   /** The token with that hash and its account, unless revoked. */
   findToken(hash: Uint8Array): Promise<Principal | null>;
 
-  /** By id. */
+  /** Ordered by id. */
   listTokens(accountId: string, part?: ListPart): Promise<ListPiece<Token>>;
 
-  /** Notes that a token was shown. */
+  /** Records that a token was used. */
   touchToken(tokenId: string, now: number): Promise<void>;
 
-  /** However many are revoked at once, on however many nodes: one that may administer is left. */
+  /** At least one token with the admin scope always remains, even when several nodes revoke tokens at once. */
   revokeToken(accountId: string, tokenId: string, now: number): Promise<Revocation>;
 
-  /** Revokes the tokens with these hashes, whatever they may do. */
+  /** Revokes the tokens with these hashes, whatever their scopes are. */
   revokeHashes(hashes: readonly Uint8Array[], now: number): Promise<void>;
 
   /**
-   * Makes the token where there is none that may administer: for the oldest account, or for `account`, which is made with
-   * it, where there is none. However many nodes ask at once, one is answered true.
+   * Creates the token if no token has the admin scope. It belongs to the oldest account, or to `account`, which is
+   * created too if there is no account. If several nodes call this at once, it returns true to exactly one of them.
    */
   createFirstAdmin(first: FirstAdmin): Promise<boolean>;
 
   // ——— sessions ———
 
-  /** Makes room for it: of the sessions of its token, the newest `keptMax` stay, itself included. */
+  /** Keeps the newest `keptMax` sessions of the token, including this one, and deletes the others. */
   createSession(session: Session, keptMax: number): Promise<void>;
 
-  /** The token and account behind a session, unless it has ended or expired or its token was revoked. */
+  /** The token and account of a session, or null if the session has ended or expired or its token was revoked. */
   findSession(sessionId: string, now: number): Promise<Principal | null>;
 
-  /** From then on it is not found any more. */
+  /** After this call the session is not found any more. */
   endSession(sessionId: string): Promise<void>;
 
-  /** Beside each credential whether its token, and its session if it has one, are still good. */
+  /** Parallel to `credentials`: whether the token, and the session if there is one, are still valid. */
   areAdmitted(credentials: readonly Credential[], now: number): Promise<readonly boolean[]>;
 }

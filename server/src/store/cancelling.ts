@@ -1,11 +1,11 @@
-// Cancels of what is claimed, for every adapter: gives back at once what was leased to this node and never handed out, and
-// asks the holders of the rest to see to it that nothing of it starts.
+// Cancels claimed messages, for every adapter. Leases of this node that were never handed out are released at once. For
+// the others it asks the nodes that hold the claims to start no attempt.
 
 import type { Clock } from '../world.ts';
 import type { CancelAnswer } from './message-store.ts';
 import type { StandingOffer } from './standing-offer.ts';
 
-/** A message that is to be cancelled, and the living node that has claimed it. */
+/** A message whose cancel was requested, and the live node that has claimed it. */
 export interface CancelHolder {
   readonly id: string;
   readonly node: string;
@@ -13,12 +13,12 @@ export interface CancelHolder {
 
 export interface CancellingOptions {
   readonly node: string;
-  /** Real time, also where the messages' time is a test's. */
+  /** The real clock, even when a test controls the messages' clock. */
   readonly timers: Clock;
   readonly offer: StandingOffer;
   readonly release: (leases: readonly string[], now: number) => Promise<void>;
   readonly holders: (accountId: string, messageIds: readonly string[]) => Promise<readonly CancelHolder[]>;
-  /** Answers which of these nodes have confirmed, when all have or the time is over. */
+  /** Returns the nodes that have confirmed, once all have or the time is over. */
   readonly askOthers: (nodes: readonly string[], withinMs: number) => Promise<readonly string[]>;
 }
 
@@ -34,12 +34,12 @@ export class Cancelling {
     this.#look = listener;
   }
 
-  /** Resolves when nothing that this node has claimed, and that is to be cancelled by now, can start any more. */
+  /** Resolves when no claim of this node whose cancel was requested before this call can start any more. */
   look(): Promise<void> {
     return this.#look();
   }
 
-  /** What was never handed out is given back, and has ended with that. */
+  /** Releases the leases that were never handed out; their messages end as cancelled with that. */
   async endPromised({ cancelled, requested, awaited }: CancelAnswer, now: number): Promise<CancelAnswer> {
     const { offer, release } = this.#options;
     const promised = offer.forgetCancelled(requested);
@@ -61,7 +61,7 @@ export class Cancelling {
     if (nodes.has(node)) {
       const looked = this.#look().then(
         () => void confirmed.add(node),
-        // Who could not look has not confirmed.
+        // A node that could not look has not confirmed.
         () => {},
       );
       asked.push(within(timers, ms, looked));
@@ -72,13 +72,13 @@ export class Cancelling {
     }
     await Promise.all(asked);
     if (confirmed.size === nodes.size) return [];
-    // Those that have ended meanwhile, or whose holder is gone, start no more.
+    // A message that has ended meanwhile, or whose holder is no longer alive, cannot start.
     const left = await holders(accountId, messageIds);
     return left.filter((holder) => !confirmed.has(holder.node)).map(({ id }) => id);
   }
 }
 
-/** Waits for work that does not fail, but no longer than `ms`. */
+/** Waits for `work`, which never rejects, but at most `ms`. */
 async function within(timers: Clock, ms: number, work: Promise<void>): Promise<void> {
   let cancel = () => {};
   const timeout = new Promise<void>((resolve) => {

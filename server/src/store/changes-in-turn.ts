@@ -1,13 +1,13 @@
-// Changes of queues and flow keys by people, on a store that gives each its own connection: of one account they come one
-// after the other. Each waits for the row of its queue or key, and all at once would hold every connection.
+// Runs the changes that people make to queues and flow keys one at a time for each account. For a store that gives each
+// change its own connection: each change waits for a row lock, and many at once would hold all connections.
 
 import type { Store } from './store.ts';
 
 export class OwnLines {
-  /** Of each account what was asked last. */
+  /** The last change of each account. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Begins when all that the account asked before has ended, whichever way. */
+  /** Starts when all earlier changes of the account have ended, failed ones included. */
   run<T>(accountId: string, change: () => Promise<T>): Promise<T> {
     const before = this.#last.get(accountId) ?? Promise.resolve();
     const own = before.then(change, change);

@@ -1,4 +1,4 @@
-// What the verbs that accept, settle and cancel are asked inside an adapter, and what they reply: the same in each.
+// The commands and replies of accept, settle and cancel inside an adapter. They are the same in both adapters.
 
 import type { Claim, NewMessage, SettleResult } from '../domain/message.ts';
 import type { CancelAnswer } from './message-store.ts';
@@ -6,29 +6,32 @@ import type { AccountAtClaim } from './standing-offer.ts';
 
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];
-  /** Beside each message the lease it is born with, or null. Only for what is due and behind no queue or flow key. */
+  /**
+   * Parallel to `messages`: the lease granted at accept, or null. Only for messages that are due and have no queue or
+   * flow key.
+   */
   readonly leases: readonly (string | null)[];
   readonly node: string;
   readonly now: number;
-  /** Messages the account may make in a day; over it, nothing is accepted. */
+  /** How many messages the account may create in a day. Above it, nothing is accepted. */
   readonly dayMax: number | null;
 }
 
 export interface AcceptReply {
-  /** Beside each message the id of the one that stands for it already, or null when it was written. */
+  /** Parallel to `messages`: the id of the existing duplicate, or null if the message was written. */
   readonly duplicates: readonly (string | null)[];
-  /** True when nothing was written, because the account has used up its day. */
+  /** True if nothing was written because the daily quota of the account is used up. */
   readonly isOverQuota: boolean;
-  /** The earliest time at which something written here can be claimed, or null if all of it is leased already. */
+  /** The earliest time at which something written here can be claimed, or null if all of it was leased at accept. */
   readonly dueAt: number | null;
-  /** What a claim must know of the accounts whose messages were leased. */
+  /** What the claims need to know about the accounts of the leased messages. */
   readonly accounts: ReadonlyMap<string, AccountAtClaim>;
 }
 
 export interface SettleReply {
   readonly results: readonly SettleResult[];
   readonly dueAt: number | null;
-  /** The next of their queues, leased to the node that settled. */
+  /** The successors in their queues, leased to the node that settled. */
   readonly claims: readonly Claim[];
 }
 

@@ -1,13 +1,13 @@
-// Counts what a filter means, in pieces: each looks at a bounded number of messages, and between two of them others have
-// their turn. There is an end to it: then the count is "at least so many".
+// Counts the messages that match a filter, in pieces. Each piece looks at a bounded number of messages, and other work
+// can run between two pieces. The number of pieces is bounded too; then the result means "at least this many".
 
 import type { Counted, CountPiece, MessageFilter } from '../domain/message-filter.ts';
 import type { MessageStore } from './message-store.ts';
 
-/** Pieces of one count. */
+/** Pieces in one count. */
 const PIECES_MAX = 10;
 
-/** How many messages are meant; stops counting at `max`, and when it has looked at very many. */
+/** How many messages match. Stops at `max`, or when it has looked at too many messages. */
 export function countMatching(
   store: Pick<MessageStore, 'countPiece'>,
   accountId: string,
@@ -24,7 +24,7 @@ export async function countInPieces(
   let count = 0;
   let cursor: number | null = null;
   for (let pieces = 0; pieces < PIECES_MAX; pieces += 1) {
-    // One more than is told: else nobody knew whether there is one.
+    // Counts one more than it reports, to know whether there are more than `max`.
     const counted: Omit<CountPiece, 'states'> = await piece(max + 1 - count, cursor);
     count += counted.count;
     cursor = counted.cursor;

@@ -1,5 +1,6 @@
-// What a node does by itself: takes messages in, leases and settles them, runs schedules and bulk operations, says that it is
-// alive, and clears up after nodes that are not. `now` is always an argument; each verb is one transaction.
+// The verbs that a node calls by itself: it accepts, leases and settles messages, runs schedules and bulk operations,
+// reports that it is alive, and recovers claims of dead nodes. `now` is always an argument; each verb is one
+// transaction.
 
 import type { KeptTime } from '../domain/clock.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
@@ -9,15 +10,15 @@ import type { Schedule } from '../domain/schedule.ts';
 import type { ClaimLimits } from '../domain/slots.ts';
 
 export interface AcceptAnswer {
-  /** Beside each message the id of the one that stands for it already, or null when it was accepted. */
+  /** Parallel to `messages`: the id of the existing duplicate, or null if the message was accepted. */
   readonly duplicates: readonly (string | null)[];
-  /** The account has used up its day: nothing was accepted. */
+  /** True if nothing was accepted because the daily quota of the account is used up. */
   readonly isOverQuota: boolean;
 }
 
-/** What the store knows of work that is not due yet. */
+/** When the store will next have work. */
 export interface NextWork {
-  /** When something that is not due yet becomes due; null if nothing is waiting for the clock. */
+  /** When the next message becomes due; null if no message waits for the clock. */
   readonly nextDueAt: number | null;
   /** When the next schedule is due; null if there is none. */
   readonly nextScheduleAt: number | null;
@@ -25,44 +26,47 @@ export interface NextWork {
 
 export interface SettleOptions {
   /**
-   * For each message of these accounts that ends there is a free slot: the store may lease the next of its queue to the
-   * same node, and hands it out.
+   * Each message of these accounts that ends frees a slot. The store may lease the next message of the same queue to
+   * this node and hand it out.
    */
   readonly takesOver?: readonly string[];
-  /** Nobody waits for it: the store may write it with what it is asked next, a moment later. */
+  /** No caller waits for the result: the store may write it a moment later, together with the next call. */
   readonly canWait?: boolean;
 }
 
-/** What `claimAlone` answers. */
+/** What `claimAlone` returns. */
 export interface AloneReply {
   readonly claim: Claim | null;
-  /** From when the next message waits to start alone; null when none does. */
+  /** When the next message that must start alone is due; null if there is none. */
   readonly nextAt: number | null;
 }
 
-/** What crashes have left behind. */
+/** What crashes have left to recover. */
 export interface Recovery {
-  /** From when a message waits to start alone; null when none does. */
+  /** When the next message that must start alone is due; null if there is none. */
   readonly nextAloneAt: number | null;
-  /** How many messages are held, of all accounts; counted up to 10,000. */
+  /** How many messages are held in all accounts, counted up to 10,000. */
   readonly held: number;
 }
 
 export interface HeardTime {
   readonly kept: KeptTime | null;
-  /** What the store's own clock shows, if it has one that its nodes share. */
+  /** The store's own clock, if it has one that all its nodes share; else null. */
   readonly wallAt: number | null;
 }
 
-/** What a start must know of the time before it. */
+/** What a starting node must know about the time before the start. */
 export interface StoredTime extends HeardTime {
-  /** The newest time that was given to a message in a line, or an earlier message was accepted; null if there is none. */
+  /**
+   * The newest time in the data: when a message was accepted (SQLite) or placed in a queue (PostgreSQL). Null if there
+   * is none.
+   */
   readonly newestAt: number | null;
 }
 
 export interface DueLimits {
   readonly schedules: number;
-  /** Of their bodies together; one that is larger comes alone. */
+  /** Limit for the bodies together. A schedule with a larger body is returned alone. */
   readonly bytes: number;
   /** The account that was served last. */
   readonly after: string;
@@ -70,24 +74,24 @@ export interface DueLimits {
 
 export interface DueSchedules {
   readonly due: readonly Schedule[];
-  /** When the next is due, one of these or a later one; null if none is. */
+  /** When the next schedule is due, one of these included; null if there is none. */
   readonly nextAt: number | null;
 }
 
-/** A run of a schedule. */
+/** One run of a schedule. */
 export interface Tick {
   readonly schedule: Schedule;
   readonly messages: readonly NewMessage[];
-  /** When it runs again. */
+  /** When the schedule runs again. */
   readonly nextAt: number | null;
-  /** With so many in its account's day it makes none; no limit where it is not named. */
+  /** The daily quota of the account: above it, the tick creates no messages. Absent or null means no quota. */
   readonly dayMax?: number | null;
 }
 
-/** How many messages a tick made; null when it was not this call's to make. */
+/** How many messages a tick created; null if the tick was no longer there to take. */
 export type TickMade = number | 'overQuota' | null;
 
-/** When a schedule runs, without what it publishes. */
+/** When a schedule runs, without the message that it publishes. */
 export interface ScheduleTime {
   readonly accountId: string;
   readonly id: string;
@@ -99,46 +103,54 @@ export interface DeliveryStore {
   // ——— in ———
 
   /**
-   * Writes all messages and counts their usage, or nothing. Queues and flow keys that do not exist are made. One whose
-   * deduplication key is taken is left out, and the id it is taken by is answered. `dayMax` is the account's quota.
+   * Writes all messages and counts their usage, or writes nothing. Creates queues and flow keys that do not exist. A
+   * message whose deduplication key is taken is not written; `duplicates` then has the id of the message that holds the
+   * key. `dayMax` is the daily quota of the account.
    */
   accept(messages: readonly NewMessage[], now: number, dayMax?: number | null): Promise<AcceptAnswer>;
 
   // ——— out ———
 
   /**
-   * The slots that are free on this node from now on. The store leases messages to the node within them, in whichever
-   * transaction meets them: an acceptance, a settlement that starts the next of a queue, or a look for due work. Each call
-   * replaces the offer before; without slots it takes the offer back. A transaction that has begun may still lease.
+   * Tells the store how many slots are free on this node from now on. The store leases messages to the node within
+   * them, in any transaction that finds such messages: an accept, a settle that starts the next message of a queue, or
+   * a look for due work. Each call replaces the previous offer; an offer without slots withdraws it. A transaction that
+   * has already begun may still lease within the previous offer.
    */
   offer(limits: ClaimLimits): void;
 
-  /** Calls `listener` with what was leased to this node, each claim once. It may run inside any call of the store. */
+  /** Calls `listener` with the claims leased to this node, each claim once. It may run inside any call of the store. */
   onClaims(listener: (claims: readonly Claim[]) => void): void;
 
   /**
-   * Leases due messages within the offer, shared fairly over accounts and hosts, and hands them out. A message of a queue
-   * is leased only when every message before it has ended. A call during another one leases nothing and returns at once.
+   * Leases due messages within the offer, shared fairly between accounts and hosts, and hands them out. A message of a
+   * queue is leased only when the queue's order allows it to start. A call during another call leases nothing and
+   * returns at once.
    */
   claimDue(now: number): Promise<NextWork>;
 
-  /** Writes attempt, next state and follow-ups together if the lease still stands; see `SettleResult` for the rest. */
+  /**
+   * Writes the attempt, the next state and the follow-up messages together if the lease is still valid. See
+   * `SettleResult` for the other cases.
+   */
   settle(settlements: readonly Settlement[], now: number, options?: SettleOptions): Promise<readonly SettleResult[]>;
 
   /**
-   * Gives back claims whose attempt never started: they are pending again, as if never claimed. Those that are to be
-   * cancelled have ended with that.
+   * Returns claims whose attempt never started: the messages are pending again, as if never claimed. A message whose
+   * cancel was requested ends as cancelled instead.
    */
   release(leases: readonly string[], now: number): Promise<void>;
 
-  /** Calls `listener` when there may be something to claim. A hint: it may come for nothing, and may be missed. */
+  /**
+   * Calls `listener` when there may be something to claim. This is only a hint: it may be wrong, and it may be missing.
+   */
   onWork(listener: () => void): void;
 
   // ——— cancelling ———
 
   /**
-   * Calls `listener` when messages are to be cancelled that this node may have claimed. It resolves when none of those that
-   * were requested before the call can start any more.
+   * Calls `listener` when a cancel was requested for messages that this node may have claimed. The listener must
+   * resolve when none of the messages whose cancel was requested before the call can start any more.
    */
   onCancel(listener: () => Promise<void>): void;
 
@@ -148,20 +160,20 @@ export interface DeliveryStore {
   // ——— after crashes ———
 
   /**
-   * All claims of one node that is no longer alive, to be settled as interrupted, together; without their bodies. None
-   * when there is no such node. Never those of `node` itself.
+   * All claims of one node that is no longer alive, without their bodies, to be settled together as interrupted. Empty
+   * if there is no such node. Never the claims of `node` itself.
    */
   orphanedClaims(node: string): Promise<readonly Claim[]>;
 
   /**
-   * The leases of this node that the store does not keep for it any more, up to `limit` of all it has: they are under way, or
-   * the node was never told of them.
+   * The leases of this node that have been handed out, or that were lost before. Reads at most `limit` leases of the
+   * node and leaves out those that are still to be handed out.
    */
   strayClaims(limit: number): Promise<readonly string[]>;
 
   /**
-   * Leases to this node one message that must start alone and whose time has come: the one that has waited for longest.
-   * Nothing else hands these out. The caller sees to it that nothing else starts.
+   * Leases to this node one due message that must start alone: the one that has waited longest. No other verb leases
+   * such messages. The caller makes sure that nothing else starts at the same time.
    */
   claimAlone(now: number): Promise<AloneReply>;
 
@@ -170,37 +182,37 @@ export interface DeliveryStore {
   // ——— nodes and time ———
 
   /**
-   * Says that `node` is alive and stays so for `ttlMs`, by the store's own clock; and keeps the time. Answers what was kept
-   * before, perhaps by another node.
+   * Records that `node` is alive and stays alive for `ttlMs` by the store's own clock, and stores `time`. Returns the
+   * time stored before, perhaps by another node.
    */
   heartbeat(node: string, ttlMs: number, time?: KeptTime | null): Promise<HeardTime>;
 
   storedTime(): Promise<StoredTime>;
 
-  /** The nodes that are alive, and those that were a while ago. */
+  /** The nodes that are alive, and those that recently were. */
   listNodes(): Promise<readonly NodeInfo[]>;
 
   // ——— schedules ———
 
-  /** Some of those that are due, an equal part for each account, beginning with the accounts behind `limits.after`. */
+  /** Some of the due schedules: an equal part for each account, beginning with the account after `limits.after`. */
   dueSchedules(now: number, limits: DueLimits): Promise<DueSchedules>;
 
   /**
-   * Takes the ticks that `schedule.nextAt` names and accepts their messages, all together or nothing; answers how many
-   * each has made. Null for one that was taken or paused already, or that another node is about to take.
+   * Takes the ticks at `schedule.nextAt` and accepts their messages, all in one transaction. Returns how many messages
+   * each tick created; null for a tick that was already taken or paused, or that another node is about to take.
    */
   fireSchedules(ticks: readonly Tick[], now: number): Promise<readonly TickMade[]>;
 
-  /** Schedules that will run, up to `limit` behind a place, in the order of account and id. */
+  /** Schedules that will run, ordered by account and id: up to `limit` after the given one. */
   scheduleTimes(after: Pick<ScheduleTime, 'accountId' | 'id'>, limit: number): Promise<readonly ScheduleTime[]>;
 
-  /** Lets schedules run at other times: those that nobody has moved, paused or taken since they were read. */
+  /** Changes when schedules run. Skips a schedule that was changed, paused or taken since it was read. */
   moveSchedules(moves: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[]): Promise<void>;
 
   // ——— bulk operations ———
 
   runningJobs(): Promise<readonly Job[]>;
 
-  /** Does the work of a running job and notes it, together; answers how many messages it was done to. */
+  /** Does one step of a running job and records it, in one transaction. Returns how many messages it changed. */
   runJobStep(accountId: string, id: string, work: JobWork, step: Omit<JobStep, 'done'>): Promise<number>;
 }

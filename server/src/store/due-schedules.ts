@@ -1,16 +1,16 @@
-// Which of the schedules that are due come first: the accounts take turns, beginning behind the one that was served last,
-// so that neither many schedules nor large bodies of one account keep the others' back. For every adapter.
+// Which of the due schedules run first. The accounts take turns, beginning after the account that was served last, so
+// that neither many schedules nor large bodies of one account delay the others. For every adapter.
 
 import type { DueLimits } from './delivery-store.ts';
 
 export interface DueKey {
   readonly account_id: string;
   readonly id: string;
-  /** Of its body. */
+  /** The size of the body. */
   readonly bytes: number;
 }
 
-/** As many of `keys` as the limits allow, in the order in which they are to run. */
+/** As many of `keys` as the limits allow, in the order in which they run. */
 export function chooseDue<K extends DueKey>(keys: readonly K[], limits: DueLimits): K[] {
   const byAccount = [...Map.groupBy(keys, ({ account_id }) => account_id)];
   const behind = byAccount.filter(([accountId]) => accountId > limits.after);

@@ -1,14 +1,17 @@
-// How much of what is past its retention goes in one transaction. For every adapter.
+// How many expired messages one transaction deletes. For every adapter.
 
 import { eachMax } from '../domain/budgets.ts';
 
 interface Expired {
-  /** Of its body, which several may share. */
+  /** The size of the body, which several messages may share. */
   readonly bytes: number;
   readonly body_id: number | null;
 }
 
-/** The first ones, whose bodies are within the bytes of one transaction; one that is larger alone is taken alone. */
+/**
+ * The first messages whose bodies fit into the byte limit of one transaction. A message that exceeds the limit is taken
+ * alone.
+ */
 export function withinBytes<T extends Expired>(expired: readonly T[]): readonly T[] {
   let bytes = 0;
   const shared = new Set<number>();

@@ -1,20 +1,20 @@
-// The store with its accounts in line: what one account asks for, however much it is at once, holds up another account
-// for one piece of work at most, and what the node does by itself not at all.
+// Wraps the store so that accounts take turns. However much one account asks at once, it delays another account by at
+// most one piece of work, and never delays the node's own work.
 
 import { AccountLine } from './account-line.ts';
 import type { Store } from './store.ts';
 
-/** How much of each kind runs at once. */
+/** How many calls of each kind run at once. */
 export interface AtOnce {
   /** Lists, searches and counts. */
   readonly lists: number;
-  /** What a request must know before it goes on, such as its topic; null where nobody waits for another's. */
+  /** Reads that a request needs before it can continue, such as its topic; null if these need no turns. */
   readonly lookUps: number | null;
-  /** What people change; null where the store itself has accounts take turns. */
+  /** Changes made by people; null if the store itself makes accounts take turns. */
   readonly changes: number | null;
 }
 
-/** Of whoever runs the service. */
+/** In place of an account, for calls of the operator. */
 const NOBODY = '';
 
 type OfAccount<A extends readonly unknown[], T> = (accountId: string, ...rest: A) => Promise<T>;
@@ -26,8 +26,8 @@ function takingTurns(line: AccountLine) {
 }
 
 /**
- * What the node does by itself (accepts, claims, settles, tidies up) and whose token it is do not wait in any of these
- * lines: each of them leaves some of the store's connections to it.
+ * The node's own work (accept, claim, settle, upkeep) and the check of tokens do not wait in these lines. Each line
+ * leaves some of the store's connections free for them.
  */
 export function inTurn(store: Store, { lists, lookUps, changes }: AtOnce): Store {
   return {
@@ -103,7 +103,7 @@ function changesInTurn(store: Store, line: AccountLine) {
     createToken: (token, ...rest) => line.run(token.accountId, () => store.createToken(token, ...rest)),
     revokeToken: own(store.revokeToken),
     touchToken: (...rest) => line.run(NOBODY, () => store.touchToken(...rest)),
-    // An account has few tokens, and a token few sessions: each is a place in the line by itself.
+    // Each token and each session counts as an account here: an account has few tokens, and a token has few sessions.
     createSession: (session, ...rest) => line.run(session.tokenId, () => store.createSession(session, ...rest)),
     endSession: (sessionId) => line.run(sessionId, () => store.endSession(sessionId)),
   } satisfies Partial<Store>;

@@ -1,5 +1,5 @@
-// What was asked to be accepted and waits for its transaction. An account may have its share waiting; past that, or when
-// all of it is used, publishing is refused: memory is bounded, and one account does not fill it.
+// Messages that wait for the transaction that accepts them. Each account has a share of this space. A publish beyond
+// the share, or beyond the whole, is refused: so memory is bounded, and one account cannot fill it.
 
 import { nodeMax } from '../domain/budgets.ts';
 import { headerBytes } from '../domain/headers.ts';
@@ -17,7 +17,7 @@ export class Inbox {
     this.bytes = new Pool(bytesMax);
   }
 
-  /** Counts these until they are written, or refuses them. All are of one account. */
+  /** Counts these messages until they are written, or throws. All are of one account. */
   async hold<T>(messages: readonly NewMessage[], write: () => Promise<T>): Promise<T> {
     const bytes = this.take(messages);
     try {
@@ -27,7 +27,7 @@ export class Inbox {
     }
   }
 
-  /** The same in two steps, for what is done for every message; the answer is to be given back with them. */
+  /** `hold` in two steps, without its extra promise. Pass the result to `give`. */
   take(messages: readonly NewMessage[]): number {
     const accountId = messages[0]?.accountId;
     if (accountId === undefined) return 0;
@@ -50,7 +50,7 @@ export class Inbox {
   }
 }
 
-/** A body that many messages share counts once; their headers are written for each. */
+/** A body that many messages share counts once. Headers count for each message. */
 export function waitingBytes(messages: readonly NewMessage[]): number {
   return messages.reduce((sum, { headers }) => sum + headerBytes(headers), bodyBytes(messages));
 }

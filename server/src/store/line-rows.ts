@@ -1,4 +1,4 @@
-// Rows of queues and of flow keys as both adapters read them, made into the domain's types. No decisions.
+// Rows of queues and flow keys as both adapters read them, mapped to the types of the domain. No decisions.
 
 import type { KeyCounts, KeyState } from '../domain/admission.ts';
 import { eachMax } from '../domain/budgets.ts';
@@ -21,7 +21,7 @@ export function toRules({ parallelism, is_paused }: QueueRow): QueueRules {
   return { parallelism, isPaused: Boolean(is_paused) };
 }
 
-/** `lag` is counted up to one more than is told. */
+/** `lag` is counted up to one more than is reported. */
 export function toQueue(row: QueueRow, lag: number): Queue {
   const max = eachMax('lineCount');
   return {
@@ -47,7 +47,7 @@ export interface FlowRow {
   window_start_at: number;
   window_count: number;
   next_start_at: number | null;
-  /** As JSON: what its newest message says, while that has not taken effect. */
+  /** JSON: the limits of the newest message, until they take effect. */
   said_limits: string | null;
   said_at: number | null;
 }
@@ -65,7 +65,7 @@ export function toKeyState(row: FlowRow): KeyState {
   };
 }
 
-/** `waiting` is counted up to one more than is told. */
+/** `waiting` is counted up to one more than is reported. */
 export function toFlowKey(row: FlowRow, { active, waiting }: Omit<KeyCounts, 'unstarted'>): FlowKey {
   const max = eachMax('lineCount');
   const { limits: _, nextStartAt: _at, said: _said, ...state } = toKeyState(row);

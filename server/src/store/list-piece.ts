@@ -1,31 +1,31 @@
-// Lists in the order of a name or an id, piece by piece. Each call is a bounded piece of work; whoever wants more asks again
-// behind the last entry.
+// Lists ordered by name or id, read piece by piece. Each call does a bounded amount of work; the caller asks again
+// after the last entry to get more.
 
 import type { UsageRow } from '../domain/account.ts';
 import { eachMax } from '../domain/budgets.ts';
 
 export interface ListPart {
-  /** The name or id of the entry to go on behind; null for the first. */
+  /** The name or id of the last entry already read; null to begin. */
   readonly after: string | null;
-  /** At most so many entries, and so many bytes as they are stored; but always one. */
+  /** At most this many entries and this many stored bytes, but always at least one entry. */
   readonly limit: number;
   readonly bytesMax: number;
 }
 
-/** The first entries, as many as one piece may have. */
+/** The first piece of a list, as large as a piece may be. */
 export const FIRST_PART: ListPart = { after: null, limit: 500, bytesMax: eachMax('pageBytes') };
 
-/** Behind every id, where a list begins that goes backwards. */
+/** Sorts after every id: the start of a list in descending order. */
 export const BEHIND_ALL = '\u{10ffff}';
 
 export interface ListPiece<T> {
-  /** May be fewer than were asked for. */
+  /** May have fewer entries than asked for. */
   readonly entries: readonly T[];
-  /** Whether there are entries behind the last of these. */
+  /** Whether there are entries after the last of these. */
   readonly hasMore: boolean;
 }
 
-/** All entries of a list, a piece at a time. */
+/** All entries of a list, read piece by piece. */
 export async function* everyEntry<T>(
   read: (part: ListPart) => Promise<ListPiece<T>>,
   keyOf: (entry: T) => string,
@@ -38,7 +38,7 @@ export async function* everyEntry<T>(
   }
 }
 
-/** Of rows that are one more than were asked for, if there are so many. */
+/** `rows` has one row more than `limit` if there are more. */
 export function pieceOf<R, T>(rows: readonly R[], limit: number, make: (row: R) => T): ListPiece<T> {
   return { entries: rows.slice(0, limit).map(make), hasMore: rows.length > limit };
 }
@@ -48,7 +48,9 @@ export interface WeighedKey {
   readonly bytes: number;
 }
 
-/** Of keys that are one more than were asked for, if there are so many: how many fit, and the last of them. */
+/**
+ * How many of the keys fit into a piece, and the last of those. `keys` has one key more than `limit` if there are more.
+ */
 export function fitting(keys: readonly WeighedKey[], { limit, bytesMax }: ListPart): { last: string; count: number } {
   let bytes = 0;
   let count = 0;
@@ -59,12 +61,12 @@ export function fitting(keys: readonly WeighedKey[], { limit, bytesMax }: ListPa
   return { last: keys[count - 1]?.key ?? '', count };
 }
 
-/** The order of usage, as one text. */
+/** The sort key of a usage row, as one string. */
 export function usageKey({ day, kind }: Pick<UsageRow, 'day' | 'kind'>): string {
   return `${day} ${kind}`;
 }
 
-/** Back from `usageKey`; before the first row for null. */
+/** The reverse of `usageKey`. For null, a position before the first row. */
 export function usagePlace(key: string | null): readonly [day: string, kind: string] {
   const at = key?.indexOf(' ') ?? -1;
   return key === null || at < 0 ? ['', ''] : [key.slice(0, at), key.slice(at + 1)];

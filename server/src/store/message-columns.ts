@@ -1,16 +1,16 @@
-// How a message's fields stand in columns where they do not stand there as they are: message-fields.ts names these
+// Conversions between fields of a message and columns that store them in another form. message-fields.ts names these
 // functions. No decisions.
 
 import { DESCENDANTS_MAX } from '../domain/descent.ts';
 import type { FlowLimits } from '../domain/flow-control.ts';
 import type { Message, MessageState, NewMessage } from '../domain/message.ts';
 
-/** One adapter keeps flags as 0 and 1, the other as booleans. */
+/** SQLite stores flags as 0 and 1, PostgreSQL as booleans. */
 export type Flag = 0 | 1 | boolean;
 
 /**
- * `pending` has three kinds here, told apart by what the message waits for; see the migrations. One that is held waits
- * in the same ways, for a time that never comes.
+ * `pending` is three states here, by what the message waits for; see the migrations. A held message is in one of them
+ * too, with a due time that never comes.
  */
 export type RowState = 'delayed' | 'queued' | 'ready' | Exclude<MessageState, 'pending' | 'held'>;
 
@@ -44,12 +44,12 @@ export function deduplicationColumn({ deduplication }: NewMessage): string | nul
   return deduplication ? deduplication.key : null;
 }
 
-/** What it kept others from matters only at acceptance. */
+/** The deduplication key matters only at accept, so it is not read back. */
 export function readDeduplication(_row: object): null {
   return null;
 }
 
-/** Null for most: a message that no other led to may lead to as many as there may be. */
+/** Null for most messages: a message that no other message led to has the full allowance of descendants. */
 export function descendantsColumn({ descendantsLeft }: NewMessage): number | null {
   return descendantsLeft === DESCENDANTS_MAX ? null : descendantsLeft;
 }
@@ -62,7 +62,7 @@ export function readDueAt(row: { alone_from_at: number | null; due_at: number })
   return row.alone_from_at ?? row.due_at;
 }
 
-/** Whether the last attempt was the retry decided last: known only where it was asked for. */
+/** Whether the last attempt was the retry decided last. Only known if the query selected it. */
 export function readBegunRetry(row: { has_begun_retry?: Flag | null }): true | undefined {
   return row.has_begun_retry ? true : undefined;
 }

@@ -1,9 +1,9 @@
-// The fields of a message: each once, with its column and its kind. What reads a row, writes a new one and sends a message
-// between threads is made from here by "npm run docs"; the lists of columns are made at start.
+// The fields of a message, each listed once with its column and kind. "npm run docs" generates from here the code that
+// reads a row, writes a new one, and sends a message between threads. The lists of columns are built at start.
 
 import type { HeaderList, Message, NewMessage } from '../domain/message.ts';
 
-/** `headers`, `texts` and `json` are kept as JSON in a column of text; no texts at all are null. */
+/** `headers`, `texts` and `json` are stored as JSON in a text column. An empty list of texts is stored as null. */
 export type Kind = 'text' | 'integer' | 'bigint' | 'flag' | 'bytes' | 'headers' | 'texts' | 'json';
 
 type KindOf<T> = [T] extends [string]
@@ -20,11 +20,11 @@ type KindOf<T> = [T] extends [string]
             ? 'texts'
             : 'json';
 
-/** In one column, as it is. */
+/** One column that stores the value unchanged. */
 interface PlainField {
   readonly column: string;
   readonly kind: Kind;
-  /** `null`: it may be null. `absent`: where the column is null, the message has no such field. */
+  /** `null`: the field may be null. `absent`: if the column is null, the message does not have the field. */
   readonly or?: 'null' | 'absent';
 }
 
@@ -32,23 +32,26 @@ interface OwnColumn {
   readonly column: string;
   readonly kind: Kind;
   readonly isNullable?: boolean;
-  /** False: it is not read with the message. */
+  /** False if the column is not read with the message. */
   readonly isRead?: boolean;
-  /** The function of message-columns.ts that makes its value from the message; if there is none, it is that of the field. */
+  /**
+   * The function in message-columns.ts that makes the value from the message. Without one, the value of the field is
+   * stored.
+   */
   readonly write?: string;
 }
 
-/** In columns that functions of message-columns.ts write and read. */
+/** Columns that functions in message-columns.ts write and read. */
 interface OwnField {
   readonly columns: readonly OwnColumn[];
-  /** Takes the row. */
+  /** The function that makes the field from the row. */
   readonly read: string;
   readonly or?: 'absent';
 }
 
 export type Field = PlainField | OwnField;
 
-/** Null or absent where the type of the field says so, and only there. */
+/** `or` is required if the type of the field allows null or undefined, and forbidden otherwise. */
 type FieldOf<T> =
   | (OwnField & (undefined extends T ? { readonly or: 'absent' } : { readonly or?: never }))
   | (PlainField & { readonly kind: KindOf<NonNullable<T>> } & (null extends T
@@ -57,7 +60,7 @@ type FieldOf<T> =
           ? { readonly or: 'absent' }
           : { readonly or?: never }));
 
-/** Known when a message is accepted, and written with it. */
+/** Known when a message is accepted, and written then. */
 export const ACCEPTED_FIELDS = {
   id: { column: 'id', kind: 'text' },
   accountId: { column: 'account_id', kind: 'text' },
@@ -66,7 +69,7 @@ export const ACCEPTED_FIELDS = {
   host: { column: 'host', kind: 'text' },
   method: { column: 'method', kind: 'text' },
   headers: { column: 'headers', kind: 'headers' },
-  // Also in a table of its own, where several share it: the adapters write it.
+  // A body that several messages share is stored in a table of its own; the adapters write it.
   body: { column: 'body', kind: 'bytes' },
   retriesMax: { column: 'retries_max', kind: 'integer' },
   retryDelay: { column: 'retry_delay', kind: 'text', or: 'null' },
@@ -104,7 +107,7 @@ export const ACCEPTED_FIELDS = {
   dueAt: { columns: [{ column: 'due_at', kind: 'bigint' }], read: 'readDueAt' },
 } as const satisfies { readonly [Name in keyof Required<NewMessage>]: FieldOf<NewMessage[Name]> };
 
-/** Written by the store: when the message gets its place, and whenever something happens to it. */
+/** Written by the store when the message gets its position, and on every later change. */
 export const LATER_FIELDS = {
   state: { columns: [{ column: 'state', kind: 'text' }], read: 'toState' },
   firstDueAt: { column: 'first_due_at', kind: 'bigint' },
@@ -113,7 +116,7 @@ export const LATER_FIELDS = {
   interrupted: { column: 'interrupted', kind: 'integer' },
   aloneAtCrash: { column: 'alone_at_crash', kind: 'integer' },
   attempts: { column: 'attempts', kind: 'integer' },
-  // No column: worked out where a message is read for people.
+  // No column: computed when a message is read for people.
   hasBegunRetry: { columns: [], read: 'readBegunRetry', or: 'absent' },
   endedAt: { column: 'ended_at', kind: 'bigint', or: 'null' },
   heldAt: { column: 'held_at', kind: 'bigint', or: 'null' },
@@ -127,7 +130,7 @@ export const LATER_FIELDS = {
   readonly [Name in Exclude<keyof Required<Message>, keyof NewMessage>]: FieldOf<Message[Name]>;
 };
 
-/** What no message shows. */
+/** Columns that are not part of a message. */
 const STORE_COLUMNS: readonly OwnColumn[] = [
   { column: 'seq', kind: 'bigint' },
   { column: 'lease', kind: 'text', isNullable: true },
@@ -175,12 +178,12 @@ export const MESSAGE_COLUMNS: readonly Column[] = [
 
 const isBody = ({ name }: Column) => name === ACCEPTED_FIELDS.body.column;
 
-/** Those that a new row gets from the message, but for the body. */
+/** The columns of a new row that come from the message, except the body. */
 export const ACCEPTED_COLUMNS: readonly Column[] = columnsOf(Object.values(ACCEPTED_FIELDS)).filter(
   (column) => !isBody(column),
 );
 
-/** Those that are read with a message, but for the body, of the table `m`. */
+/** The columns that are read with a message, except the body, from the table `m`. */
 export const READ_COLUMNS: string = MESSAGE_COLUMNS.filter((column) => column.isRead && !isBody(column))
   .map(({ name }) => `m.${name}`)
   .join(', ');

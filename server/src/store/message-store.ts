@@ -1,5 +1,5 @@
-// What people see of messages and do to them, and how long it is kept: single messages, searches, events, cancelling, dead
-// letters, numbers. Each read is a bounded piece of work. A foreign id is answered like a missing one.
+// What people see of messages and do to them, and retention: single messages, searches, events, cancels, dead letters
+// and statistics. Each read does a bounded amount of work. An id of another account is treated like a missing one.
 
 import type { Activity } from '../domain/activity.ts';
 import type { EventFilter, MessageEvent } from '../domain/event.ts';
@@ -19,14 +19,14 @@ export interface StoredMessage {
   readonly attempts: readonly Attempt[];
 }
 
-/** What there is to know about a message that has not ended, for domain/why.ts. */
+/** What domain/why.ts needs to know about a message that has not ended. */
 export interface WhyFacts {
   readonly message: Message;
   readonly queue: Queue | null;
-  /** In a queue: the message that goes before it, and how many do in all. */
+  /** In a queue: the message directly before it, and how many are before it in all. */
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
-  /** How many wait before it in the line of its flow key; null when it does not wait there. */
+  /** How many messages wait before it under its flow key; null if it does not wait there. */
   readonly flowAhead: { readonly count: number; readonly isCountCut?: true } | null;
 }
 
@@ -35,41 +35,41 @@ export interface MessageState {
   readonly state: Message['state'];
 }
 
-/** Where a list goes on: the place behind the last entry of the page before, in either order. */
+/** One page of a list. It continues after the last entry of the previous page, in either order. */
 export interface PageRequest {
   readonly limit: number;
   readonly cursor: number | null;
   readonly order: 'newestFirst' | 'oldestFirst';
-  /** Without, bodies read as empty: they may be large. */
+  /** If false, bodies read as empty: they may be large. */
   readonly withBodies: boolean;
-  /** With the last attempt of each message beside it. */
+  /** Also returns the last attempt of each message. */
   readonly withLastAttempts?: boolean;
-  /** The page ends when its entries weigh so much; that of the table of budgets unless given. */
+  /** The page ends when its entries reach this many bytes. The default is in the table of budgets. */
   readonly bytesMax?: number;
 }
 
 export interface MessagePage {
   readonly messages: readonly Message[];
-  /** Beside each message, where they were asked for. */
+  /** Parallel to the messages, if they were asked for. */
   readonly lastAttempts: readonly (Attempt | null)[];
-  /** Null on the last page. A page may be short, even empty, and still not be the last. */
+  /** Null on the last page. A page that is short, or even empty, may still not be the last. */
   readonly cursor: number | null;
 }
 
-/** Which of the messages that were named are how far cancelled. */
+/** What a cancel did to each of the given messages. */
 export interface CancelAnswer {
-  /** They have ended. */
+  /** These have ended. */
   readonly cancelled: readonly string[];
-  /** A node has claimed them: they end with that claim, and nobody claims them any more. */
+  /** A node has claimed these. They end with that claim and are not claimed again. */
   readonly requested: readonly string[];
-  /** The same, by an earlier call. */
+  /** Like `requested`, but an earlier call requested it. */
   readonly awaited: readonly string[];
 }
 
 export interface EventPage {
   readonly events: readonly MessageEvent[];
   readonly cursor: number | null;
-  /** The place of the last event looked at: where a live stream goes on when there is no more for now. */
+  /** The position of the last event that was looked at. A live stream continues there. */
   readonly endedAt: number;
 }
 
@@ -78,14 +78,14 @@ export interface ActivityBucket {
   readonly activity: Activity;
 }
 
-/** From when on minutes are kept, and hours. */
+/** Minutes and hours older than these are removed. */
 export interface ActivityKeep {
   readonly minutesFrom: number;
   readonly hoursFrom: number;
 }
 
 export interface JournalPart {
-  /** The accounts behind this one, at most so many, and so many rows of all of them together. */
+  /** Looks at the accounts after this one: at most `accounts` of them, and at most `rows` rows in all. */
   readonly after: string;
   readonly accounts: number;
   readonly rows: number;
@@ -93,56 +93,62 @@ export interface JournalPart {
 
 export interface JournalDeletion {
   readonly deleted: number;
-  /** The last account that was looked at; null when there are none behind it. */
+  /** The last account that was looked at; null if there are none after it. */
   readonly after: string | null;
 }
 
 export interface MessageStore {
   // ——— messages ———
 
-  /** With its body and the answers to its attempts, the last ones if those are large; an outline is without. */
+  /**
+   * With its body and the responses of its attempts. If the responses are large, only the last ones are returned. An
+   * outline has neither.
+   */
   getMessage(accountId: string, messageId: string, detail?: MessageDetail): Promise<StoredMessage | null>;
 
-  /** Null when there is no such message. */
+  /** Null if there is no such message. */
   whyFacts(accountId: string, messageId: string): Promise<WhyFacts | null>;
 
-  /** The states of those of these messages that are there. */
+  /** The states of those of the given messages that exist. */
   messageStates(accountId: string, ids: readonly string[]): Promise<readonly MessageState[]>;
 
   searchMessages(accountId: string, filter: MessageFilter, page: PageRequest): Promise<MessagePage>;
 
-  /** Counts on from a place: a bounded number of messages is looked at. */
+  /** Continues a count from a cursor, and looks at a bounded number of messages. */
   countPiece(accountId: string, filter: MessageFilter, max: number, cursor: number | null): Promise<CountPiece>;
 
   /** Makes a message that waits for the clock due now. */
   deliverNow(accountId: string, messageId: string, now: number): Promise<'due' | 'inQueue' | 'held' | 'notWaiting'>;
 
-  /** Lets held messages go on, due now and in the places they have; answers which ones. Crashes before do not count. */
+  /**
+   * Releases held messages: they are due now and keep their positions. Earlier crashes no longer count. Returns their
+   * ids.
+   */
   releaseHeld(accountId: string, messageIds: readonly string[], now: number): Promise<readonly string[]>;
 
   // ——— cancelling ———
 
   /**
-   * Ends open messages as cancelled, or requests it where a node has claimed them. No attempt starts any more, but for what
-   * the holder of a claim does before it hears of it: see `confirmCancels`.
+   * Ends open messages as cancelled, or requests it if a node has claimed them. After that no attempt starts, except
+   * one that the holder of a claim starts before it hears of the cancel: see `confirmCancels`.
    */
   cancel(accountId: string, messageIds: readonly string[], now: number, expiresAt: number): Promise<CancelAnswer>;
 
   /**
-   * Tells the holders of these messages, and waits until they have confirmed that no attempt of them starts any more, for
-   * so long at most. Answers those of which that is not known. A holder that is no longer alive starts nothing.
+   * Tells the nodes that hold these messages, and waits at most `withinMs` until they confirm that no attempt will
+   * start. Returns the messages for which that is not certain. A node that is no longer alive starts nothing.
    */
   confirmCancels(accountId: string, messageIds: readonly string[], withinMs: number): Promise<readonly string[]>;
 
   // ——— dead letters ———
 
-  /** Deletes failed messages and answers how many of the ids named one. */
+  /** Deletes failed messages. Returns how many of the ids named one. */
   deleteDeadLetters(accountId: string, messageIds: readonly string[]): Promise<number>;
 
   /**
-   * Accepts each new message in the place of its dead letter, which is gone then. False where it was gone before, and where
-   * the new message would repeat one that stands: that dead letter stays. `dayMax` is the account's quota: over it none is
-   * retried.
+   * Accepts each new message and marks its dead letter as retried; the dead letter can be read until its retention
+   * ends. False if the dead letter is missing or already retried, or if the new message would be a duplicate: then the
+   * dead letter is unchanged. `dayMax` is the daily quota of the account: above it, none is retried.
    */
   retryDeadLetters(
     retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
@@ -154,18 +160,18 @@ export interface MessageStore {
 
   listEvents(accountId: string, filter: EventFilter, page: PageRequest): Promise<EventPage>;
 
-  /** The place of the newest event, to go on from with `oldestFirst`. */
+  /** The position of the newest event, to continue from with `oldestFirst`. */
   journalEnd(accountId: string): Promise<number>;
 
-  /** Calls `listener` when something was written to the journal. A hint, like `onWork`, but for any number of listeners. */
+  /** Calls `listener` when the journal has new rows. A hint, like `onWork`, but for any number of listeners. */
   onJournal(listener: () => void): () => void;
 
   // ——— numbers ———
 
-  /** Reads at most `limit` open messages, the oldest ones, and counts the others up to it. */
+  /** Reads at most `limit` of the oldest open messages, and counts the other kinds up to `limit`. */
   standing(accountId: string, now: number, limit: number): Promise<AccountStanding>;
 
-  /** What happened from one time until before another, in buckets of so many milliseconds; empty ones are left out. */
+  /** What happened from `fromAt` until before `toAt`, in buckets of `bucketMs`. Empty buckets are left out. */
   activity(accountId: string, fromAt: number, toAt: number, bucketMs: number): Promise<readonly ActivityBucket[]>;
 
   /** The newest `limit` dead letters, grouped by host and reason. */
@@ -173,15 +179,18 @@ export interface MessageStore {
 
   // ——— retention ———
 
-  /** Deletes up to `limit` ended messages past their retention, with their attempts; answers how many. */
+  /** Deletes up to `limit` ended messages past their retention, with their attempts. Returns how many. */
   deleteExpired(now: number, limit: number): Promise<number>;
 
-  /** Deletes events from before a time, which may be another for each tier, in a part of the accounts. */
+  /** Deletes events older than a time given for each tier, in a part of the accounts. */
   deleteJournal(before: Readonly<Record<TierName, number>>, part: JournalPart): Promise<JournalDeletion>;
 
-  /** Forgets up to `limit` deduplication keys that no longer count; answers how many. */
+  /** Deletes up to `limit` expired deduplication keys. Returns how many. */
   deleteDeduplication(now: number, limit: number): Promise<number>;
 
-  /** Adds up to `limit` old minutes to their hours and deletes so many old hours; answers the larger number. */
+  /**
+   * Adds up to `limit` old minutes to their hours, and deletes up to `limit` old hours. Returns the larger of the two
+   * numbers.
+   */
   foldActivity(keep: ActivityKeep, limit: number): Promise<number>;
 }

@@ -1,4 +1,4 @@
-// Forward-only migrations, the same for every adapter: numbered SQL files, applied once each, in order.
+// Forward-only migrations, the same for every adapter: numbered SQL files, each applied once, in order.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** The migrations of an adapter: `migrations/0001-name.sql` and on, without gaps. */
+/** The migrations of an adapter: `migrations/0001-name.sql` and so on, without gaps. */
 export function readMigrations(folder: URL): Migration[] {
   const names = readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
@@ -21,8 +21,8 @@ export function readMigrations(folder: URL): Migration[] {
 }
 
 /**
- * Those still to be applied. A store that a newer program has written is refused, unless it says that programs which know
- * the migrations up to `readerMin` can work with it.
+ * The migrations that are not applied yet. Refuses a store that a newer program has written, unless the store says that
+ * programs which know the migrations up to `readerMin` can use it.
  */
 export function pendingMigrations(
   all: readonly Migration[],

@@ -1,10 +1,13 @@
-// Moves everything from one store into another: copies it in batches, each with the place it reached, compares both
-// sides, and only then calls it finished. Killed anywhere and started again, it goes on.
+// Moves everything from one store into another. It copies in batches, each written with the position it reached,
+// compares both sides, and only then marks the move as finished. If it is killed at any point, the next run continues
+// it.
 
 import { TableDigest } from './row-digest.ts';
 
-/** In the order of copying: an account before its tokens. Nodes stay: a process does not move with its data.
- * So does the clock: the places in line tell how far it had come. */
+/**
+ * In the order of copying: an account before its tokens. Nodes are not moved, because a process does not move with its
+ * data. The clock is not moved either: the positions in the queues show how far it had come.
+ */
 export const MOVED_TABLES = [
   'accounts',
   'tokens',
@@ -26,37 +29,43 @@ export const MOVED_TABLES = [
 ] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number];
 
-/** Of one batch. A row that is larger goes alone. */
+/** The limits of one batch. A larger row is copied alone. */
 const BATCH_ROWS_MAX = 1000;
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** How many rows are compared between two reports of progress. */
 const COMPARED_ROWS_REPORTED = 1000;
 
 export type Field = string | number | boolean | null | Uint8Array;
-/** As the target wants it; flags may be 0 and 1. */
+/** A row in the form that the target needs; flags may be 0 and 1. */
 export type Row = Readonly<Record<string, Field>>;
-/** The values of a row's key: where copying goes on. */
+/** The key values of a row: copying continues after it. */
 export type Place = readonly (string | number)[];
 
-/** What is moved, and when the move began: what depends on time is the same however often it is begun again. */
+/**
+ * What is moved, and when the move began. The time stays the same when the move is continued, so that everything that
+ * depends on it does too.
+ */
 export interface MoveIdentity {
-  /** The same as long as nothing was changed in it. */
+  /** Changes whenever the data of the source changes. */
   readonly fingerprint: string;
-  /** Where it is, for people. */
+  /** The location of the source, for people. */
   readonly name: string;
   readonly startedAt: number;
 }
 
-/** Holds everything still while it is open. */
+/** The source cannot be changed while this is open. */
 export interface MoveSource {
   readonly fingerprint: string;
   readonly name: string;
   count(table: MovedTable): number;
-  /** Those behind a place, in the order of their keys. One at a time: a row may be large. */
+  /** The rows after a position, in key order, one at a time: a row may be large. */
   rows(table: MovedTable, after: Place | null, startedAt: number): Iterable<{ readonly row: Row; readonly at: Place }>;
-  /** The same rows to compare, in any order, read another way. Bytes are given as the hexadecimal SHA-256 of them. */
+  /**
+   * The same rows for the comparison, in any order, read by other queries. Bytes are given as their hexadecimal
+   * SHA-256.
+   */
   compared(table: MovedTable, startedAt: number): Iterable<Row>;
-  /** No number of a message, past or present, is higher. */
+  /** At least the highest number that a message has or ever had. */
   highestSeq(): number;
   close(): void;
 }
@@ -68,18 +77,18 @@ export interface TableProgress {
 }
 
 export interface MoveTarget {
-  /** Takes an empty store, or one that holds an unfinished move of the same source; refuses any other. */
+  /** Accepts an empty store, or one with an unfinished move of the same source. Refuses any other. */
   begin(identity: MoveIdentity): Promise<{ readonly startedAt: number; readonly tables: Map<string, TableProgress> }>;
-  /** The rows and the place in one transaction. */
+  /** Writes the rows and the position in one transaction. */
   write(table: MovedTable, rows: readonly Row[], at: Place): Promise<void>;
   endTable(table: MovedTable): Promise<void>;
-  /** The row as this store can hold it. */
+  /** The row as this store can store it. */
   asStored(table: MovedTable, row: Row): Row;
-  /** In any order; bytes as the hexadecimal SHA-256 of them. */
+  /** In any order; bytes as their hexadecimal SHA-256. */
   compared(table: MovedTable): AsyncIterable<Row>;
-  /** How many texts could not be held as they were. */
+  /** How many strings could not be stored unchanged. */
   replaced(): Promise<number>;
-  /** From here on it is a store like any other. */
+  /** After this it is a normal store. */
   finish(highestSeq: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -100,11 +109,11 @@ export interface MoveReport {
     readonly targetRows: number;
     readonly isSame: boolean;
   }[];
-  /** Texts in which a character that the target cannot hold was replaced. */
+  /** How many strings had a character replaced that the target cannot store. */
   readonly replaced: number;
 }
 
-/** It had begun, and goes on when it is run again. */
+/** The move had begun. The next run continues it. */
 export class MoveStopped extends Error {}
 
 export async function moveStore(
@@ -175,7 +184,7 @@ function sizeOf(row: Row): number {
   return bytes;
 }
 
-/** Reads both sides anew, all columns of all rows: what the copying left out shows here. */
+/** Reads all columns of all rows of both sides again, to find what the copying missed. */
 async function compareAll(
   source: MoveSource,
   target: MoveTarget,

@@ -1,25 +1,28 @@
-// How much one claim makes ready of what has come due: in pieces, so that no transaction is long, and of every account, so
-// that nobody waits behind a million messages of another. For every adapter.
+// How many due messages one claim makes ready. It works in pieces, so that no transaction is long, and takes some of
+// every account, so that no account waits behind a million messages of another. For every adapter.
 
 import { eachMax } from '../domain/budgets.ts';
 
-/** The longest due, whoever's they are. */
+/** The messages that are due longest, of any account. */
 export const PROMOTE_MAX = eachMax('dueMessages');
 
-/** Flow keys that have come due: so many are looked for, so many of them let messages through. */
+/** Due flow keys: how many are looked for, and how many of those let messages through. */
 export const PROMOTE_KEYS_SOUGHT_MAX = 1000;
 export const PROMOTE_KEYS_MAX = eachMax('dueFlowKeys');
 
-/** Beside a whole piece of them: of so many accounts so many each, from behind the last ones looked at. */
+/**
+ * If one piece did not hold all due messages: also take a few of each of some other accounts, after the last account
+ * looked at.
+ */
 export const PROMOTE_ACCOUNTS_MAX = 64;
 export const PROMOTE_OF_ACCOUNT_MAX = 16;
 
-/** Of each of so many flow keys: all of them together make one piece ready. */
+/** The share of each flow key, so that all keys together make one piece ready. */
 export function promotedOfKeyMax(keys: number): number {
   return Math.ceil(PROMOTE_MAX / Math.max(1, keys));
 }
 
-/** One of each account, then another one of each: nobody's stand behind all of another account's. */
+/** One row of each account, then the second of each, and so on: no account waits behind all rows of another. */
 export function inTurns<T extends { readonly account_id: string }>(rows: readonly T[]): T[] {
   const turns = Map.groupBy(rows, (row) => row.account_id);
   const ordered: T[] = [];

@@ -1,5 +1,4 @@
-// What people set up: queues, flow keys, schedules, bulk operations and topics, and the lists of them. Each list is read a
-// bounded piece at a time.
+// What people set up: queues, flow keys, schedules, bulk operations and topics. Lists are read in bounded pieces.
 
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job } from '../domain/job.ts';
@@ -8,7 +7,7 @@ import type { Schedule } from '../domain/schedule.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { ListPart, ListPiece } from './list-piece.ts';
 
-/** The place of a message in the line of its queue. */
+/** The position of a message in its queue. */
 export interface LinePlace {
   readonly dueAt: number;
   readonly seq: number;
@@ -16,11 +15,11 @@ export interface LinePlace {
 
 export interface LinePiece {
   readonly count: number;
-  /** Where to count on; null when all are counted. */
+  /** Where to continue the count; null when all are counted. */
   readonly next: LinePlace | null;
 }
 
-/** A schedule as it stands in a list: a body over the budget for lists reads as empty. */
+/** A schedule in a list. A body over the list's byte budget reads as empty. */
 export interface ListedSchedule extends Schedule {
   readonly isBodyLeftOut?: true;
 }
@@ -28,22 +27,25 @@ export interface ListedSchedule extends Schedule {
 export interface ResourceStore {
   // ——— queues ———
 
-  /** Makes the queue or changes what `change` names; takes effect with the next claim. */
+  /** Creates the queue or changes the fields that `change` names. Takes effect with the next claim. */
   saveQueue(accountId: string, name: string, change: QueueChange, now: number): Promise<Queue>;
 
-  /** Its lag is counted up to a budget, and says when it is cut there. */
+  /** The lag is counted up to a budget, and the result says if it was cut there. */
   getQueue(accountId: string, name: string): Promise<Queue | null>;
 
-  /** Deletes a queue without open messages but those that are to be cancelled. Answers its lag (0: deleted), or null when there is no such queue. */
+  /**
+   * Deletes the queue if it has no open messages, apart from those whose cancel was requested. Returns the lag (0 means
+   * deleted), or null if there is no such queue.
+   */
   deleteQueue(accountId: string, name: string): Promise<number | null>;
 
-  /** By name. The lag of each is counted as `getQueue` does. */
+  /** Ordered by name. The lag is counted as in `getQueue`. */
   listQueues(accountId: string, part?: ListPart): Promise<ListPiece<Queue>>;
 
-  /** How many queues there are; counted up to `max`. */
+  /** How many queues the account has, counted up to `max`. */
   countQueues(accountId: string, max: number): Promise<number>;
 
-  /** Counts on in the open messages of a queue, from a place in its line. */
+  /** Continues a count of the open messages of a queue, from a position in the queue. */
   countLine(accountId: string, queueName: string, from: LinePlace | null): Promise<LinePiece>;
 
   // ——— flow keys ———
@@ -52,7 +54,7 @@ export interface ResourceStore {
 
   pauseFlowKey(accountId: string, key: string, isPaused: boolean, now: number): Promise<FlowKey | null>;
 
-  /** Holds limits against what messages say, or lets them say again. Makes the key if need be. */
+  /** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
   pinFlowKey(
     accountId: string,
     key: string,
@@ -65,12 +67,12 @@ export interface ResourceStore {
 
   resetFlowRate(accountId: string, key: string, now: number): Promise<FlowKey | null>;
 
-  /** By key. */
+  /** Ordered by key. */
   listFlowKeys(accountId: string, part?: ListPart): Promise<ListPiece<FlowKey>>;
 
   // ——— schedules ———
 
-  /** Whole: what was there under the same id is replaced. */
+  /** Replaces the whole schedule with the same id, if there is one. */
   saveSchedule(schedule: Schedule): Promise<void>;
 
   getSchedule(accountId: string, id: string): Promise<Schedule | null>;
@@ -79,21 +81,21 @@ export interface ResourceStore {
 
   setScheduleNext(accountId: string, id: string, nextAt: number | null, isPaused: boolean): Promise<boolean>;
 
-  /** By id. */
+  /** Ordered by id. */
   listSchedules(accountId: string, part?: ListPart): Promise<ListPiece<ListedSchedule>>;
 
   countSchedules(accountId: string): Promise<number>;
 
   // ——— bulk operations ———
 
-  /** False, and nothing is made, where so many of the account run already. */
+  /** Returns false and creates nothing if the account already runs `runningMax` jobs. */
   createJob(job: Job, runningMax?: number): Promise<boolean>;
 
   getJob(accountId: string, id: string): Promise<Job | null>;
 
   stopJob(accountId: string, id: string, now: number): Promise<boolean>;
 
-  /** The newest first. */
+  /** Newest first. */
   listJobs(accountId: string, part?: ListPart): Promise<ListPiece<Job>>;
 
   // ——— topics ———
@@ -101,11 +103,11 @@ export interface ResourceStore {
   getTopic(accountId: string, nameOrId: string): Promise<Topic | null>;
 
   /**
-   * Writes the topic whole if nobody changed it since `topic.version` was read (0 = it must not exist yet).
-   * A topic without endpoints is deleted. `changed` means: read again and decide anew.
+   * Writes the whole topic if nobody changed it since `topic.version` was read (0 means it must not exist yet). Deletes
+   * a topic without endpoints. `changed` means: read it again and decide again.
    */
   saveTopic(topic: Topic): Promise<'saved' | 'changed'>;
 
-  /** By name. */
+  /** Ordered by name. */
   listTopics(accountId: string, part?: ListPart): Promise<ListPiece<Topic>>;
 }

@@ -1,5 +1,5 @@
-// A checksum of a set of rows that does not depend on their order: the sum of the SHA-256 of every row. Two stores can
-// be compared by it, each read in the order that is cheapest there.
+// A checksum of a set of rows that does not depend on their order: the sum of the SHA-256 of every row. It compares two
+// stores, each of which is read in its cheapest order.
 
 import { createHash, hash } from 'node:crypto';
 
@@ -9,11 +9,11 @@ const WORDS = 8;
 
 export class TableDigest {
   count = 0;
-  /** A number of 256 bits, its lowest part first. */
+  /** A 256-bit number, lowest word first. */
   readonly #sum = new Uint32Array(WORDS);
   #names: readonly string[] | null = null;
 
-  /** Flags count as 0 and 1. Which columns there are is part of the sum. */
+  /** Flags count as 0 and 1. The names of the columns are part of the sum. */
   add(row: Readonly<Record<string, Field>>): void {
     this.#names ??= Object.keys(row).toSorted();
     const values = this.#names.map((name) => canonical(row[name]));

@@ -1,5 +1,5 @@
-// The rows that the SQL adapters read beside those of messages, and the mapping of each to the domain's type. No
-// decisions. The tables differ between the adapters in keys and column types only.
+// The rows other than messages that the adapters read, and how each maps to its domain type. No decisions. The tables
+// of the adapters differ only in keys and column types.
 
 import type { Scope, Token } from '../domain/account.ts';
 import type { Step } from '../domain/event.ts';
@@ -159,7 +159,7 @@ export function toToken(row: TokenRow): Token {
   };
 }
 
-/** Open messages that are alike, counted. */
+/** A count of open messages that have these columns in common. */
 export interface OpenGroupRow {
   queue_name: string | null;
   is_claimed: Flag;
@@ -189,23 +189,26 @@ export function toOpenGroup(row: OpenGroupRow): OpenGroup {
 export const ACCEPTED = 0;
 export const CANCELLED = -1;
 export const RELEASED = -2;
-/** Accepted, and its first attempt started in the same transaction: one row tells both, so that a start costs none. */
+/**
+ * Accepted, and the first attempt started in the same transaction. One row records both, so that the start costs no
+ * row.
+ */
 export const ACCEPTED_STARTED = -3;
 export const CANCEL_REQUESTED = -4;
 
-/** All steps below it are starts of attempts. */
+/** All steps below this are starts of attempts. */
 export const BEFORE_STARTS = -1000;
 
 export function startStep(attemptNumber: number): number {
   return BEFORE_STARTS - attemptNumber;
 }
 
-/** The number of the attempt whose start it is, or null. */
+/** The number of the attempt that this step started, or null. */
 export function startedBy(step: number): number | null {
   return step < BEFORE_STARTS ? BEFORE_STARTS - step : null;
 }
 
-/** What happened, of a row of the journal; an attempt that ended is left to whoever can read it. */
+/** What a journal row records. For the end of an attempt, the caller reads the attempt. */
 export function bareStep({
   step,
   at,

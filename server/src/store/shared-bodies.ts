@@ -1,9 +1,9 @@
-// Which messages share a body, for every adapter: those that were made of the same bytes in memory and are accepted
-// together. Bodies are never looked at, so that equal ones of two requests, or of two accounts, have nothing in common.
+// Which messages share a stored body, for every adapter: those accepted together whose bodies are the same object in
+// memory. Contents are never compared, so equal bodies of two requests or two accounts are stored separately.
 
 import type { NewMessage } from '../domain/message.ts';
 
-/** A smaller one costs less as a copy in each row than as a row of its own that every reader has to look up. */
+/** A smaller body is cheaper as a copy in each row than as a row of its own that every reader must look up. */
 export const SHARED_BODY_BYTES_MIN = 1024;
 
 type Bodied = Pick<NewMessage, 'accountId' | 'body'>;
@@ -11,8 +11,8 @@ type Bodied = Pick<NewMessage, 'accountId' | 'body'>;
 const NONE: readonly null[] = [];
 
 /**
- * Beside each message the place of the first one among them whose body it shares, which is its own place for that one;
- * null or nothing where it has a body of its own.
+ * Parallel to `messages`: the index of the first message with the same body (its own index for the first one). Null or
+ * absent if the body is not shared.
  */
 export function sharedBodies(messages: readonly Bodied[]): readonly (number | null)[] {
   if (messages.length < 2) return NONE;
@@ -28,7 +28,7 @@ export function sharedBodies(messages: readonly Bodied[]): readonly (number | nu
   return places;
 }
 
-/** How many bytes of bodies these messages hold in memory: each body once. */
+/** How many bytes the bodies of these messages take in memory. A shared body counts once. */
 export function bodyBytes(messages: readonly Pick<NewMessage, 'body'>[]): number {
   if (messages.length === 1) return messages[0]!.body.length;
   let bytes = 0;

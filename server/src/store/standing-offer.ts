@@ -10,15 +10,15 @@
 //
 // A lease is in one of these states:
 //
-//   promised    The acceptance is written, and its commit has not returned. The slot is taken. A failed commit drops the
-//               promise. A cancel drops it too, and the store gives the lease back.
-//   handed out  The engine has the claim. The offer does not know of it any more.
+//   promised    The accept is written, and its commit has not returned. The slot is taken. A failed commit drops the
+//               promise. A cancel drops it too, and the store releases the lease.
+//   handed out  The engine has the claim. The offer no longer knows it.
 //
-// What the store leases in `settle` and `claimDue` has no state here before it is handed out: only its prefix is known
-// (`leasing`), so that upkeep does not take it for a stray one (`keeps`).
+// A lease granted in `settle` or `claimDue` has no state here before it is handed out. Only its prefix is known
+// (`leasing`), so that upkeep does not take it for a stray lease (`keeps`).
 //
-// One look for due work runs at a time. It asks for what is thought to be there; the remaining slots stay on offer. So a
-// message that is accepted during the look can still be leased by its own transaction.
+// One look for due work runs at a time. It first asks for as many messages as are probably ready; the remaining slots
+// stay on offer. So a message accepted during the look can still be leased by its own transaction.
 
 import { earlier } from '../domain/instant.ts';
 import type { Claim, NewMessage } from '../domain/message.ts';
@@ -28,18 +28,18 @@ import type { TierName } from '../domain/tier.ts';
 import type { NextWork } from './delivery-store.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
 
-/** What a claim must know of the account of its message. */
+/** What a claim needs to know about the account of its message. */
 export interface AccountAtClaim {
   readonly tier: TierName;
   readonly signingKey: string;
 }
 
-/** What the database gave when it was asked for due messages. */
+/** What the database returned when it was asked for due messages. */
 export interface ClaimReply {
   readonly claims: readonly Claim[];
   readonly nextDueAt: number | null;
   readonly nextScheduleAt: number | null;
-  /** Something is ready and was left, for want of slots, of room at its host, or of bytes. */
+  /** Ready messages were left because of slots, room at their host, or bytes. */
   readonly hasMore: boolean;
 }
 
@@ -50,16 +50,18 @@ export class StandingOffer {
   #wake = () => {};
   #handOut: ((claims: readonly Claim[]) => void) | null = null;
   #leaseNumber = 0;
-  /** By lease: the messages of acceptances whose commit has not returned. */
+  /** By lease: messages whose accept has not been committed yet. */
   readonly #promised = new Map<string, NewMessage>();
-  /** Prefixes of leases that are being made. */
+  /** Prefixes of leases that a running call is granting. */
   readonly #leasing = new Set<string>();
-  /** What is left of the last offer, and of that what the database is not being asked for. */
+  /**
+   * `#budget` is what is left of the last offer. `#offer` is the part of it that the database is not being asked for.
+   */
   #budget = new SlotBudget(NO_SLOTS);
   #offer = this.#budget;
-  /** What the database is being asked for. */
+  /** The slots that the database is being asked to fill. */
   #asked: SlotBudget | null = null;
-  /** How many are thought to be ready in the database, as far as they passed by here since it was last asked. */
+  /** How many messages probably became ready in the database since it was last asked. Only those this node noticed. */
   #waiting = 0;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
@@ -77,7 +79,7 @@ export class StandingOffer {
     this.#handOut = listener;
   }
 
-  /** Replaces the offer before. Promises keep their places in it. */
+  /** Replaces the previous offer. Promised messages keep their slots in the new one. */
   offer(limits: ClaimLimits): void {
     if (!this.#handOut) throw new Error('nobody takes the claims: call onClaims before offer');
     this.#budget = new SlotBudget(limits);
@@ -85,29 +87,33 @@ export class StandingOffer {
     this.#setAsked(this.#asked);
   }
 
-  /** The next claim asks the database, whatever is known; and the engine is woken to make it. */
+  /** Makes the next claim ask the database in any case, and wakes the engine to claim. */
   lookAgain(): void {
     this.#databaseDueAt = LOOK_AT_ONCE;
     this.#wake();
   }
 
-  /** The next claim asks the database, but nobody is woken for it. */
+  /** Makes the next claim ask the database, but does not wake the engine. */
   forgetDue(): void {
     this.#databaseDueAt = LOOK_AT_ONCE;
   }
 
-  /** Something is in the database that can be claimed at this time. Answers whether that is news. */
+  /**
+   * The database has something that can be claimed at `dueAt`. Wakes the engine, and returns true, if it did not know
+   * that.
+   */
   noteDue(dueAt: number | null): boolean {
     if (dueAt === null) return false;
     this.#waiting += 1;
-    // While something was left for want of room at its host, what is new may go to another.
+    // LOOK_AT_ONCE may mean that messages were left because their host has no room. The new message may go to another
+    // host.
     const isNews = this.#databaseDueAt === null || dueAt < this.#databaseDueAt || this.#databaseDueAt === LOOK_AT_ONCE;
     this.#databaseDueAt = earlier(this.#databaseDueAt, dueAt);
     if (isNews) this.#wake();
     return isNews;
   }
 
-  /** Nothing is ready that waits for a slot. While the database is asked, that is not known. */
+  /** True if no ready message waits for a slot. Unknown, thus false, while the database is being asked. */
   isCaughtUp(now: number): boolean {
     return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);
   }
@@ -126,7 +132,7 @@ export class StandingOffer {
     return `${this.#node}.${this.#leaseNumber}`;
   }
 
-  /** A lease for a message that is about to be accepted, if it is due and the offer has room for it. */
+  /** A lease for a message that is about to be accepted, if the message is due and the offer has room for it. */
   leaseFor(message: NewMessage, now: number): string | null {
     if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
     if (!this.#offer.take(message.accountId, message.host, message.body.length)) {
@@ -139,7 +145,7 @@ export class StandingOffer {
     return lease;
   }
 
-  /** What `work` leases is kept by the store until it has answered. */
+  /** Marks the leases that `work` grants as kept by the store until `work` has ended. */
   async leasing<T>({ leasePrefix }: Pick<LeaseHolder, 'leasePrefix'>, work: () => Promise<T>): Promise<T> {
     this.#leasing.add(leasePrefix);
     try {
@@ -149,7 +155,7 @@ export class StandingOffer {
     }
   }
 
-  /** Whether it was leased and not handed out yet: the engine cannot know of it. */
+  /** Whether the lease is granted but not handed out yet, so that the engine cannot know it. */
   keeps(lease: string): boolean {
     return this.#promised.has(lease) || this.#leasing.has(lease.slice(0, lease.lastIndexOf('.')));
   }
@@ -159,12 +165,12 @@ export class StandingOffer {
     return { node: this.#node, leasePrefix: this.newLeasePrefix() };
   }
 
-  /** For the next of the queues of these accounts; null if there are none. */
+  /** For the successors in the queues of these accounts; null if there are no accounts. */
   successorLeases(accounts: readonly string[]): SuccessorLeases | null {
     return accounts.length === 0 ? null : { ...this.leaseHolder(), accounts };
   }
 
-  /** Leased already, outside an acceptance: takes slots of the offer, and goes to the engine. */
+  /** Takes slots of the offer for claims that were leased outside an accept, and hands them to the engine. */
   handOn(claims: readonly Claim[]): void {
     if (claims.length === 0) return;
     for (const { message } of claims) {
@@ -174,7 +180,7 @@ export class StandingOffer {
     this.#handOut?.(claims);
   }
 
-  /** The acceptance is committed: what it leased goes to the engine. */
+  /** The accept is committed: its leases go to the engine. */
   confirm(
     messages: readonly NewMessage[],
     leases: readonly (string | null)[],
@@ -190,14 +196,15 @@ export class StandingOffer {
     if (claims.length > 0) this.#handOut?.(claims);
   }
 
-  /** The acceptance failed. */
+  /** The accept failed. */
   drop(leases: readonly (string | null)[]): void {
     for (const lease of leases) if (lease !== null) this.#promised.delete(lease);
   }
 
   /**
-   * What was promised and is to be cancelled is never handed out: by message its lease, to be given back. And one of those
-   * cancelled may be what the clock was waiting for.
+   * Drops the promised leases of cancelled messages, so that they are never handed out. Returns these leases by
+   * message, to be released. The next claim asks the database, because `#databaseDueAt` may have come from a cancelled
+   * message.
    */
   forgetCancelled(messageIds: readonly string[]): Map<string, string> {
     this.#databaseDueAt = LOOK_AT_ONCE;
@@ -210,8 +217,8 @@ export class StandingOffer {
   }
 
   /**
-   * Looks for due work, within the offer. `ask` claims in the database; it is called only when there may be something to
-   * claim and a slot for it, and no other look is under way.
+   * Looks for due work within the offer. `ask` claims in the database. It is called only if there may be something to
+   * claim, a slot is free, and no other look is running.
    */
   async claimDue(
     now: number,
@@ -219,12 +226,12 @@ export class StandingOffer {
   ): Promise<NextWork> {
     const mayAsk = this.#asked === null && this.#budget.slots > 0;
     if (!mayAsk || this.#databaseDueAt === null || this.#databaseDueAt > now) {
-      // What is due but has no slot waits for a commit or a settlement, not for the clock. An engine that got this time
-      // would ask again at once, forever, and never let the commit return.
+      // A due message without a slot waits for a commit or a settle, not for the clock. If this returned its due time,
+      // the engine would claim again at once, forever, and the commit could never return.
       const isLater = this.#databaseDueAt !== null && this.#databaseDueAt > now;
       return { nextDueAt: isLater ? this.#databaseDueAt : null, nextScheduleAt: this.#scheduleAt };
     }
-    // What is noted during the look counts.
+    // Reset before the look, so that what is noted during the look is kept.
     this.#databaseDueAt = null;
     this.#scheduleAt = null;
     let reply: ClaimReply;
@@ -243,8 +250,8 @@ export class StandingOffer {
   }
 
   /**
-   * Claims all that the budget allows. It first asks for as many as are thought to be there, so that the other slots stay
-   * on offer. A message that is accepted during the look and finds no offer costs two more writes and another look.
+   * Claims as much as the budget allows. It first asks only for as many as are probably ready, so that the other slots
+   * stay on offer. A message accepted during the look without an offer costs two more writes and another look.
    */
   async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
     const askFor = (asked: SlotBudget) => {
@@ -262,7 +269,7 @@ export class StandingOffer {
       const reply = await askFor(this.#budget.half(waiting));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;
     }
-    // A copy: what is promised meanwhile is taken from the budget, and does not make it less that was asked for.
+    // A copy: a message promised meanwhile takes from the budget, but must not reduce what was asked for.
     return askFor(new SlotBudget(this.#budget.limits()));
   }
 
@@ -295,7 +302,7 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, n
     },
     tier: account.tier,
     signingKey: account.signingKey,
-    // Nothing else is leased at acceptance.
+    // Only plain messages are leased at accept.
     isPlain: true,
   };
 }

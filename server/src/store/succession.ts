@@ -1,5 +1,5 @@
-// The next of a queue may be leased in the transaction that ends the one before it: it takes over the slot, so that a
-// queue pays one commit for a message and not two. Which one may is decided here, for every adapter.
+// The next message of a queue may be leased in the transaction that ends the previous one: it takes over the slot, so
+// that a queue needs one commit per message instead of two. This file decides which message may, for every adapter.
 
 import { UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
 import type { Settlement } from '../domain/message.ts';
@@ -8,17 +8,23 @@ import type { MessageRow } from './message-row.ts';
 /** The node that gets a lease. */
 export interface LeaseHolder {
   readonly node: string;
-  /** Makes lease ids: unique for this node and this call. */
+  /** The start of the lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
 }
 
-/** To whom the next of a queue is leased when the message before it ends. */
+/** Who gets the lease of a successor when a message of a queue ends. */
 export interface SuccessorLeases extends LeaseHolder {
-  /** Only in these accounts. Others have more than their share: their slots go to whoever is ready. */
+  /**
+   * Only in these accounts. Other accounts use more than their share, so their slots go to any account that has ready
+   * messages.
+   */
   readonly accounts: readonly string[];
 }
 
-/** Of settlements that are written together: the accounts for whose messages all who sent them say that they take over. */
+/**
+ * Settlements of several calls are written together. Returns the accounts that every call with a settlement of that
+ * account lets take over.
+ */
 export function takingOver(
   together: readonly { readonly settlements: readonly Settlement[]; readonly takesOver: readonly string[] }[],
 ): string[] {
@@ -32,13 +38,14 @@ export function takingOver(
 /** Successors bypass the budget of bytes, so their bodies are capped. */
 export const SUCCESSOR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
-/** What a message takes up: a place in its queue, and a slot at its host. */
+/** A place in a queue and a slot at a host. */
 export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
 
 /**
- * Whether each of those that are ready takes over one of the places that became free. Only one of the same queue that
- * goes to the same host does, or the slot would not be its host's. And only if nobody else is ready, or a queue that never
- * runs dry would keep its slot from all others: `ready` must be all that is, or at least one more than there are places.
+ * Whether every ready message takes over one of the places that became free. A message may do so only in the same queue
+ * and at the same host, because the slot belongs to that host. It also may only if no other message is ready; otherwise
+ * a queue that never empties would keep its slot from all others. So `ready` must hold all ready messages, or at least
+ * one more than there are places.
  */
 export function areSuccessors(
   ready: readonly (Place & { readonly bytes: number })[],
