@@ -1,4 +1,4 @@
-// How the help of a command is laid out. What its settings are, config.ts knows.
+// Lays out the help text of a command. The settings themselves are defined in config.ts.
 
 import type { Command } from './config.ts';
 

@@ -1,5 +1,5 @@
-// The sorts of values a setting can have: how each is read from text and how it is shown. It knows nothing of any one
-// setting; those are in config.ts.
+// The kinds of values a setting can have: how each is read from text and how it is shown. The settings themselves are
+// in config.ts.
 
 import ipaddr from 'ipaddr.js';
 import { SCOPES, type Scope } from './domain/account.ts';
@@ -8,14 +8,14 @@ import { formatDurationMs, parseDurationMs } from './domain/duration.ts';
 import { isName, NAME_RULE } from './domain/name.ts';
 import { DEFAULT_TIERS, type Tiers, tiersWith } from './domain/tier.ts';
 
-/** `rule` is what the text as a whole must be; `problems` names the parts of it that are wrong. */
+/** `rule` says what the whole text must be. `problems` names the parts of it that are wrong. */
 type Parsed<T> = { readonly value: T } | { readonly rule: string } | { readonly problems: readonly string[] };
 
-/** A sort of value: how it is read from text, and how it is written so that it could be read again. */
+/** A kind of value: how it is read from text, and how it is written so that it can be read again. */
 export interface Kind<T> {
-  /** What stands for the value in `--help`; null for a switch, which needs none. */
+  /** The placeholder for the value in `--help`. Null for a switch, which needs none. */
   readonly placeholder: string | null;
-  /** Whether the flag may be repeated; its values are then joined with commas. */
+  /** Whether the flag may be repeated. Its values are then joined with commas. */
   readonly isList: boolean;
   parse(text: string): Parsed<T>;
   show(value: T): string;
@@ -35,7 +35,7 @@ export function integer(min: number, max: number): Kind<number> {
   };
 }
 
-/** Null is no limit. */
+/** Null means no limit. */
 export function integerOrNone(min: number, max: number): Kind<number | null> {
   const { parse } = integer(min, max);
   return {
@@ -88,7 +88,7 @@ export const duration: Kind<number> = {
   show: formatDurationMs,
 };
 
-/** Null is the file in the data directory. */
+/** Null means the file in the data directory. */
 export const storeUrl: Kind<string | null> = {
   placeholder: '<url>',
   isList: false,
@@ -125,7 +125,7 @@ export const name: Kind<string> = {
   show: String,
 };
 
-/** The same, or nothing, which is then shown in these words. */
+/** The same kind, or null, which is shown with these words. */
 export function nullable<T>(kind: Kind<T>, nothing: string): Kind<T | null> {
   return { ...kind, show: (value) => (value === null ? nothing : kind.show(value)) };
 }
@@ -179,7 +179,7 @@ export const cidrs: Kind<readonly string[]> = {
   show: (value) => (value.length === 0 ? 'none' : value.join(',')),
 };
 
-/** Strict, because each entry opens a hole: what the library would read differently than a person does is refused. */
+/** Strict, because each entry opens a hole: a text that the library reads differently than a person is refused. */
 function wrongCidr(cidr: string): string | null {
   if (ipaddr.isValid(cidr)) {
     return `"${cidr}" has no prefix length; for the one address write ${cidr}/${cidr.includes(':') ? 128 : 32}`;

@@ -1,27 +1,27 @@
-// The ports to everything that is not decided by our own code: time and chance. The third part of the world,
-// the network, stands behind delivery/sender.ts. Only this file may call the runtime's clocks, timers and
-// random source; everything else receives a World, so that a test can hold time still.
+// The ports to time and randomness. The third part of the outside world, the network, stands behind delivery/sender.ts.
+// Only this file may call the runtime's clocks, timers and random source. Everything else receives a World, so that a
+// test can control time.
 
 import { randomFillSync } from 'node:crypto';
 import { uptime } from 'node:os';
 
 export interface Clock {
   /**
-   * Milliseconds since 1970. In a running service it never goes back: by this, what is due and who stands before whom is
-   * decided (upkeep/service-clock.ts). The machine's own clock may jump either way.
+   * Milliseconds since 1970. In a running service it never goes back: it decides what is due, and the order of messages
+   * (upkeep/service-clock.ts). The machine's own clock may jump either way.
    */
   now(): number;
-  /** The wall clock as far as it is trusted: for times that people name, such as those of a schedule. May go back. */
+  /** The wall clock, as far as it is trusted: for times that people name, such as those of a schedule. May go back. */
   wallNow(): number;
-  /** What the machine shows, right or wrong: for those who hold it against a clock of their own. */
+  /** The machine's clock, right or wrong: for code that compares it with a clock of its own. */
   machineNow(): number;
-  /** Never goes back and never jumps; only differences mean anything. */
+  /** Never goes back and never jumps. Only differences mean anything. */
   monotonicMs(): number;
-  /** How long the machine has slept, which `monotonicMs` does not count; only differences mean anything. */
+  /** How long the machine has slept, which `monotonicMs` does not count. Only differences mean anything. */
   asleepMs(): number;
-  /** Calls `fire` once, `ms` from now or a little later; the answer cancels it. */
+  /** Calls `fire` once, `ms` from now or a little later. Returns a function that cancels it. */
   after(ms: number, fire: () => void): () => void;
-  /** Calls `fire` once, when all that has reached the process by now is dealt with. */
+  /** Calls `fire` once, after everything that has already reached the process is handled. */
   soon(fire: () => void): void;
 }
 
@@ -35,7 +35,9 @@ export interface World {
   readonly random: Random;
 }
 
-/** A timer the runtime cannot hold (over 24.8 days) fires early; who waits so long must look at the clock again. */
+/**
+ * The runtime holds no timer over 24.8 days: it fires early. A caller that waits so long must look at the clock again.
+ */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 const systemClock: Clock = {
@@ -57,7 +59,7 @@ export async function withinMs(clock: Clock, ms: number, work: Promise<void>): P
   const timeout = new Promise<void>((resolve) => {
     cancel = clock.after(ms, resolve);
   });
-  // What fails later has nobody left to tell.
+  // After the timeout nobody handles a later failure.
   work.catch(() => {});
   try {
     await Promise.race([work, timeout]);
@@ -66,7 +68,7 @@ export async function withinMs(clock: Clock, ms: number, work: Promise<void>): P
   }
 }
 
-/** Asking the kernel for every id is slow (a call costs more than the id); one call fills a pool of 256. */
+/** A call to the kernel for every id costs more than the id. One call fills a pool for 256. */
 function pooledRandom(): Random {
   const pool = Buffer.alloc(4096);
   let used = pool.length;

@@ -1,28 +1,29 @@
-// Stands between a socket and undici, and bounds what a receiver can make us hold and do before its answer has ended:
-// interim answers, the head, chunks, their extensions, trailers. A head is handed on when it is whole, so that one that comes
-// byte by byte costs what it holds and no more. Interim answers and trailers are not handed on: nobody here wants them.
+// Stands between a socket and undici, and bounds the memory and work that a receiver can cause before its answer has
+// ended: interim answers, the head, chunks, their extensions, trailers. A head is passed on only when it is complete,
+// so a head that comes byte by byte costs only what it holds. Interim answers and trailers are dropped: nothing here
+// uses them.
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import { ChunkFollower } from './chunk-follower.ts';
 
-/** The answer is more than is taken. The message is for people. */
+/** The answer is larger than we accept. The message is for people. */
 export class AnswerTooLargeError extends Error {}
 
-/** Memory for what has come of an answer; false when there is none left. */
+/** Takes memory for a part of an answer. Returns false when none is left. */
 export type TakeBytes = (bytes: number) => boolean;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-/** What a status line starts with; a zero stands for any digit. */
+/** The start of a status line. A zero stands for any digit. */
 const START = Buffer.from('HTTP/0.0 ');
 const ZERO = 0x30;
 /** At the start of a line. */
 const TRANSFER_ENCODING = '\r\ntransfer-encoding:';
 const SWITCHING_PROTOCOLS = 101;
 
-/** Call the result whenever a request goes out on the socket: an answer then starts with the next byte read. */
+/** Call the result for every request on the socket: the next byte read is then the start of its answer. */
 export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
   const read = socket.read;
   let answer: Answer | null = null;
@@ -34,7 +35,7 @@ export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
   };
 
   socket.read = (size?: number): Buffer | null => {
-    // What came before it has been read by now.
+    // All bytes passed on before the failure have been read by now.
     if (answer?.failure) return cutOff(answer.failure);
     const chunk: Buffer | null = read.call(socket, size);
     if (answer === null || chunk === null) return chunk;
@@ -53,26 +54,26 @@ export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
 
 /** One answer, from its first byte. */
 class Answer {
-  /** Why nothing behind what was passed on shall be read. */
+  /** Why no bytes are read after those already passed on. */
   failure: AnswerTooLargeError | null = null;
   readonly #takeBytes: TakeBytes;
-  /** Of a head that did not come in one piece. */
+  /** The bytes of a head that did not arrive in one piece. */
   #held: HeldBytes | null = null;
   #interimCount = 0;
   #headBytes = 0;
-  /** What has the rest once the head has ended; null until then. */
+  /** Handles the bytes after the head. Null until the head has ended. */
   #rest: ((bytes: Buffer) => Buffer) | null = null;
 
   constructor(takeBytes: TakeBytes) {
     this.#takeBytes = takeBytes;
   }
 
-  /** What undici shall read of it now. Throws an AnswerTooLargeError. */
+  /** Returns the bytes that undici shall read now. Throws an AnswerTooLargeError. */
   pass(chunk: Buffer): Buffer {
     if (this.#rest !== null) return this.#rest(chunk);
     this.#headBytes += chunk.length;
     let bytes = this.#held?.with(chunk) ?? chunk;
-    // Of what was held before, all but the end has been looked at.
+    // The bytes held before this chunk were searched already, except the last few.
     let from = Math.max(0, bytes.length - chunk.length - HEAD_END.length);
     for (;;) {
       const start = firstNonBreak(bytes);
@@ -128,7 +129,10 @@ class Answer {
     return passedOn === body ? bytes : Buffer.concat([bytes.subarray(0, bodyAt), passedOn]);
   }
 
-  /** undici finds out by itself that this is no answer, or almost: it gets as much as a head may have. */
+  /**
+   * This is probably not HTTP. undici will find that out by itself, so it gets the bytes, but no more than a head may
+   * have.
+   */
   #giveUp(bytes: Buffer): Buffer {
     let leftBytes = eachMax('answerHeadBytes');
     this.#held = null;
@@ -144,7 +148,7 @@ class Answer {
 const NOTHING = Buffer.alloc(0);
 const PASS_ON = (rest: Buffer) => rest;
 
-/** One growing buffer: many chunks, each a byte long, would cost a hundred times what they hold. */
+/** One growing buffer. A list of one-byte chunks would cost a hundred times the memory. */
 class HeldBytes {
   readonly #takeBytes: TakeBytes;
   #buffer: Buffer = NOTHING;
@@ -154,14 +158,14 @@ class HeldBytes {
     this.#takeBytes = takeBytes;
   }
 
-  /** All that is held, and the chunk behind it. */
+  /** Returns all held bytes, followed by the chunk. */
   with(chunk: Buffer): Buffer {
     if (this.#length === 0) return chunk;
     this.#append(chunk);
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Holds these bytes only; they may be the end of what is held. */
+  /** Holds only these bytes. They may be the end of what is held now. */
   set(bytes: Buffer): void {
     if (bytes.buffer === this.#buffer.buffer) {
       this.#buffer.copyWithin(0, this.#length - bytes.length, this.#length);
@@ -188,14 +192,14 @@ class HeldBytes {
   }
 }
 
-/** Line breaks before an answer are passed over, as undici's parser does. */
+/** Skips line breaks before an answer, as undici's parser does. */
 function firstNonBreak(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length && (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED)) at += 1;
   return at;
 }
 
-/** As far as can be told from what has come. */
+/** As far as the bytes so far can tell. */
 function looksLikeAnswer(bytes: Buffer): boolean {
   const length = Math.min(bytes.length, START.length);
   for (let at = 0; at < length; at += 1) {
@@ -204,7 +208,7 @@ function looksLikeAnswer(bytes: Buffer): boolean {
   return true;
 }
 
-/** Zero if there is none. */
+/** Zero if there is no status. */
 function statusOf(bytes: Buffer): number {
   let status = 0;
   for (let at = START.length; at < START.length + 3; at += 1) {
@@ -219,7 +223,7 @@ function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= ZERO + 9;
 }
 
-/** No answer: undici's parser refuses it at once, while the end of such a head may never come. */
+/** Then it is not HTTP: undici's parser refuses it at once, while the end of such a head may never come. */
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
     if (at === 0 || bytes[at - 1] !== CARRIAGE_RETURN) return true;
@@ -233,7 +237,7 @@ function lineBreaks(head: string): number {
   return count;
 }
 
-/** Whether a body in chunks follows: the last coding of the last such header decides. */
+/** Whether a chunked body follows. The last coding of the last such header decides. */
 function isChunked(head: string): boolean {
   const lowerHead = head.toLowerCase();
   const at = lowerHead.lastIndexOf(TRANSFER_ENCODING);

@@ -1,5 +1,6 @@
-// One HTTP exchange, from connecting to the last byte of the answer, made into an Outcome. It never throws; whether
-// the outcome is a success and what comes next is for others to decide. Nothing is followed, unpacked or retried.
+// One HTTP exchange, from connecting to the last byte of the answer, turned into an Outcome. It never throws. It does
+// not decide whether the outcome is a success or what comes next. It follows no redirect, decompresses nothing and
+// retries nothing.
 
 import type { Dispatcher } from 'undici';
 import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
@@ -26,7 +27,7 @@ export interface Exchange {
   readonly timeoutMs: number;
 }
 
-/** undici's way to say that a request can never be sent as it is. */
+/** undici's error codes for a request that can never be sent. */
 const UNSENDABLE: ReadonlySet<string> = new Set([
   'UND_ERR_INVALID_ARG',
   'UND_ERR_NOT_SUPPORTED',
@@ -35,14 +36,14 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
 
 const NOTHING = Buffer.alloc(0);
 const NOTHING_TO_CANCEL = () => {};
-/** What is kept of an answer's body; the rest is not even read. */
+/** How much of an answer's body is kept. The rest is not read. */
 const BODY_BYTES_MAX = eachMax('answerBodyBytes');
 
 export interface AttemptWorld {
   readonly clock: Clock;
   readonly connections: Connections;
   readonly wire: WireWindow;
-  /** Memory for answers as they come in. */
+  /** The pool of memory for answers. */
   readonly answers: Pool;
 }
 
@@ -61,7 +62,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #status: number | null = null;
   #headers: HeaderList = [];
   #accountId = '';
-  /** Taken from the memory for answers. */
+  /** Bytes taken from the pool for answers. */
   #takenBytes = 0;
   #body: Buffer = NOTHING;
   #bodyBytes = 0;
@@ -76,18 +77,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * To be called once. `onEnd` is then called exactly once, possibly before this returns; `onWritten` before it, when a
-   * large body is written and nothing here holds it any more.
+   * Call this once. `onEnd` is then called exactly once, possibly before this returns. `onWritten` is called before it,
+   * when a large body is written and nothing here holds it any more.
    */
   start(exchange: Exchange): void {
     const { accountId, timeoutMs } = exchange;
     this.#accountId = accountId;
-    // Waiting for a connection counts: the engine's lease is reckoned from here.
+    // Waiting for a connection counts: the engine computes the lease from here.
     this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
     this.#connect(exchange);
   }
 
-  /** By itself: what a function's closures see together, all of them keep, and the deadline's must not keep the body. */
+  /**
+   * A function of its own: closures of one function share all variables that any of them uses, and the deadline's
+   * closure must not keep the body alive.
+   */
   #connect({ accountId, target, method, headers, body }: Exchange): void {
     const request = { path: target.path, method, headers: headers as string[], body: body as Uint8Array | LargeBody };
     if (body.length > UNCOUNTED_BODY_BYTES_MAX) {
@@ -100,19 +104,19 @@ export class Attempt implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Ends it now, wherever it stands: the process is shutting down. */
+  /** Ends it now, at any stage: the process is shutting down. */
   interrupt(reason: string): void {
     this.#end(this.#isSent ? { kind: 'interrupted', reason, cause: 'drain' } : 'unsent');
   }
 
-  /** Ends it now, unless it is on the wire; answers whether it did. */
+  /** Ends it now, unless it is already being sent. Returns whether it did. */
   dropUnsent(): boolean {
     if (this.#isSent || this.#isOver) return false;
     this.#end('unsent');
     return true;
   }
 
-  /** The moment before the first byte is written. */
+  /** Called just before the first byte is written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (!this.#wire.isOpen) {
       this.#end('unsent');
@@ -127,7 +131,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = readHeaders(controller.rawHeaders as readonly Buffer[]);
-    // undici would keep them, two objects for each header, for as long as the body takes.
+    // undici would keep them, two objects for each header, until the body has ended.
     controller.rawHeaders = null;
   }
 
@@ -167,8 +171,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * One growing buffer: a list of chunks, each a byte long, would cost a hundred times what it holds. False when there is
-   * no memory left for it.
+   * One growing buffer. A list of one-byte chunks would cost a hundred times the memory. Returns false when no memory
+   * is left.
    */
   #append(bytes: Buffer): boolean {
     const needed = this.#bodyBytes + bytes.length;
@@ -189,7 +193,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'answered', status: this.#status ?? 0, headers: this.#headers, body, isBodyCut });
   }
 
-  /** A connection is given back for use only after a whole answer; dropping it also calls off what undici still does. */
+  /** A connection is reused only after a complete answer. Dropping it also cancels what undici still does. */
   #end(outcome: Outcome | 'unsent'): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -204,14 +208,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Those that fit into what is kept, in their order. */
+/** Returns the headers that fit into the limit, in their order. */
 function readHeaders(raw: readonly Buffer[]): HeaderList {
   const headers: [string, string][] = [];
   let leftBytes = eachMax('answerHeaderBytes');
   for (let i = 0; i + 1 < raw.length && headers.length < eachMax('keptHeaders'); i += 2) {
     const name = raw[i]!;
     const value = raw[i + 1]!;
-    // The blanks before a value undici takes off, those after it not.
+    // undici removes the blanks before a value, but not those after it.
     let end = value.length;
     while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x09)) end -= 1;
     if (name.length + end > leftBytes) continue;

@@ -1,18 +1,18 @@
-// What an engine does about messages that are to be cancelled while it has claimed them: it looks which they are, sees to it
-// that none of them starts, and gives back those that have not. What is on the wire goes on, and is settled as it ends.
+// Handles messages that are cancelled while this engine has claimed them. It finds them, keeps them from starting, and
+// releases those that have not started. Attempts that are already being sent go on, and are settled as they end.
 
 import type { Claim } from '../domain/message.ts';
 import type { DeliveryStore } from '../store/delivery-store.ts';
 
 export interface CancelsOptions {
   readonly store: Pick<DeliveryStore, 'cancelledClaims'>;
-  /** Of these leases those that are not on the wire, and will not be. They are given back. */
+  /** Releases those of these leases that are not being sent, and keeps them from starting. */
   readonly drop: (leases: readonly string[]) => Promise<void>;
 }
 
 export class Cancels {
   readonly #options: CancelsOptions;
-  /** Of the last look. Some may still be on their way from the store, and come to be started behind it. */
+  /** The cancelled leases found by the last look. Claims with these leases may still arrive from the store after it. */
   #leases: ReadonlySet<string> = new Set();
   #looking: Promise<void> | null = null;
   #next: Promise<void> | null = null;
@@ -21,15 +21,15 @@ export class Cancels {
     this.#options = options;
   }
 
-  /** Those that may start. */
+  /** Returns the claims that may start. */
   without(claims: readonly Claim[]): readonly Claim[] {
     if (this.#leases.size === 0) return claims;
     return claims.filter(({ lease }) => !this.#leases.has(lease));
   }
 
   /**
-   * Resolves when nothing that was to be cancelled at the time of the call can start any more. One look at a time, and one
-   * for all who ask while another is under way: what that one has found may be older than they are.
+   * Resolves when no message that was cancelled before the call can start any more. One look runs at a time. All
+   * callers that come during a look share the next one, because the current one may have read before their cancels.
    */
   look(): Promise<void> {
     if (!this.#looking) {

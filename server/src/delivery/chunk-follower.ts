@@ -1,25 +1,29 @@
-// Follows a body in chunks as it passes, to know where its trailers are, how much of it is extensions and how many chunks there are. It takes the
-// trailers out and leaves the rest as it is; what is no chunk it leaves to the parser behind it, which refuses it.
+// Follows a chunked body as it passes, to know where its trailers are, how long its extensions are and how many chunks
+// it has. It removes the trailers and passes on the rest. A malformed chunk is passed on as well: the parser behind
+// refuses it.
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SEMICOLON = 0x3b;
 const LINE_BREAK = Buffer.from('\r\n');
-/** As many as a length needs; more of them, zeros before it, are counted like extensions. */
+/** As many as a length needs. Further digits (leading zeros) are counted like extensions. */
 const SIZE_DIGITS_MAX = 16;
 
 type State = 'size' | 'extension' | 'data' | 'trailers' | 'over';
 
 export class ChunkFollower {
   #state: State = 'size';
-  /** Of the chunk: its length, while its line is read; then what is still to come of it, with the line break behind. */
+  /**
+   * While the size line is read: the chunk's length. After it: the bytes still to come, with the line break behind
+   * them.
+   */
   #size = 0;
   #sizeDigits = 0;
-  /** Extensions and trailers may have so many bytes more. */
+  /** How many more bytes extensions and trailers may have. */
   #leftBytes: number;
-  /** So many chunks more: each one costs the parser behind a call, however short it is. */
+  /** How many more chunks may come. Even a short chunk costs the parser a call. */
   #leftChunks: number;
-  /** Of the line of the trailers that is being read, without its end. */
+  /** Length of the current trailer line, without its end. */
   #lineBytes = 0;
 
   constructor(framingBytesMax: number, chunksMax: number) {
@@ -27,7 +31,7 @@ export class ChunkFollower {
     this.#leftChunks = chunksMax;
   }
 
-  /** There were too many extensions, trailers or chunks: nothing behind what was passed on shall be read. */
+  /** There were too many extensions, trailers or chunks: no bytes are read after those already passed on. */
   get isOverLimit(): boolean {
     return this.#leftBytes < 0 || this.#leftChunks < 0;
   }
@@ -36,7 +40,7 @@ export class ChunkFollower {
     return this.#leftChunks < 0;
   }
 
-  /** What shall be read of these bytes. */
+  /** Returns the bytes that shall be read. */
   pass(bytes: Buffer): Buffer {
     let at = 0;
     while (at < bytes.length && this.#state !== 'trailers') {
@@ -93,7 +97,7 @@ export class ChunkFollower {
     this.#size += LINE_BREAK.length;
   }
 
-  /** Answers where the empty line ends that ends the body, or null when it has not come. */
+  /** Returns where the empty line that ends the body ends, or null when it has not come. */
   #skipTrailers(bytes: Buffer, from: number): number | null {
     for (let at = from; at < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, at);

@@ -1,6 +1,6 @@
-// The open connections, by origin: lends each to one attempt at a time and keeps it a few seconds for the next.
-// It sends nothing itself. undici's own Agent is not used because an attempt that is still connecting or queued
-// there cannot be called off: a host that swallows packets would hold its slots far beyond every deadline.
+// The open connections, by origin. Each is lent to one attempt at a time and kept a few seconds for the next. It sends
+// nothing itself. undici's own Agent is not used, because an attempt that is still connecting or queued there cannot be
+// cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
@@ -36,9 +36,9 @@ export interface Connection {
   readonly client: Client;
   readonly origin: Origin;
   readonly openedAtMs: number;
-  /** Whose attempt it is lent to: look-ups for it are on that account. */
+  /** The account of the attempt that uses it. Look-ups for the connection count for this account. */
   accountId: string;
-  /** To be told of each request as it starts, and where the memory for its answer comes from. */
+  /** Called for each request as it starts, with the source of memory for its answer. */
   requestStarts: (takeBytes: TakeBytes) => void;
   readonly dialling: AbortController;
 }
@@ -78,12 +78,12 @@ export class Connections {
     return this.#origins.size;
   }
 
-  /** There is a connection that can be used as it is. */
+  /** Whether a connection is ready for use now. */
   hasIdle(target: DialTarget): boolean {
     return (this.#origins.get(originOf(target))?.idle.length ?? 0) > 0;
   }
 
-  /** Calls `ready` at once, or when the host has a connection to spare; the answer takes the wish back. */
+  /** Calls `ready` at once, or when the host has a free connection. Returns a function that cancels the wait. */
   acquire(target: DialTarget, accountId: string, ready: (connection: Connection) => void): () => void {
     const key = originOf(target);
     let origin = this.#origins.get(key);
@@ -110,7 +110,7 @@ export class Connections {
     return NOTHING_TO_TAKE_BACK;
   }
 
-  /** Only a connection whose exchange came to its proper end can be used again. */
+  /** A connection can be reused only if its exchange ended properly. */
   release(connection: Connection, isReusable: boolean): void {
     const { origin } = connection;
     if (!isReusable || this.#clock.monotonicMs() - connection.openedAtMs > AGE_MS_MAX) {
@@ -159,7 +159,7 @@ export class Connections {
       keepAliveTimeout: IDLE_MS_MAX,
       keepAliveMaxTimeout: IDLE_MS_MAX,
       maxHeaderSize: eachMax('answerHeadBytes'),
-      // Both are idle timers; what counts is the attempt's deadline over everything.
+      // Both are idle timers. We use one deadline for the whole attempt instead.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -173,7 +173,7 @@ export class Connections {
     };
     origin.openCount += 1;
     this.#open.add(connection);
-    // One in use is left alone: if the server closed it before the request went out, undici connects anew.
+    // A connection in use is left alone: if the server closed it before the request went out, undici connects again.
     client.on('disconnect', () => {
       if (this.#idle.has(connection)) this.#discard(connection);
     });

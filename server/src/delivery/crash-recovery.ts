@@ -1,5 +1,5 @@
-// What an engine does about crashes: settles the attempts that a dead node had under way, starts a few at a time
-// afterwards, and starts by themselves those messages that crashes have met again and again.
+// Handles crashes for an engine: settles the attempts that a dead node had in flight, then starts only a few attempts
+// at a time. A message that was in flight in several crashes starts alone.
 
 import type { Claim, Outcome } from '../domain/message.ts';
 import { aloneAmong } from '../domain/recovery.ts';
@@ -10,7 +10,7 @@ import type { Clock } from '../world.ts';
 
 const REASON = 'the node that made this attempt went away before it ended';
 
-/** An attempt that was made, whatever came of it. */
+/** An attempt that was made, and its outcome. */
 export interface Ended {
   readonly outcome: Outcome;
   readonly startedAt: number;
@@ -23,7 +23,7 @@ export interface CrashRecoveryOptions {
   readonly concurrency: number;
   readonly inFlight: () => number;
   readonly settle: (ended: readonly (readonly [Claim, Ended])[]) => Promise<void>;
-  /** More may start than before. */
+  /** Called when more attempts may start than before. */
   readonly wake: () => void;
 }
 
@@ -44,17 +44,17 @@ export class CrashRecovery {
     return this.#held;
   }
 
-  /** Nothing but a message alone may start. */
+  /** Only a message that starts alone may start. */
   get isClosed(): boolean {
     return this.#pace.isClosed;
   }
 
-  /** Nothing may start before it is known what the crash before has left behind. */
+  /** Nothing may start until the attempts left by the last crash are known. */
   waitForLook(): void {
     this.#isKnown = false;
   }
 
-  /** Ends all attempts that one dead node had under way, together. */
+  /** Settles all attempts that one dead node had in flight, together. */
   async settleCrash(claims: readonly Claim[]): Promise<void> {
     const { clock, inFlight, settle } = this.#options;
     const at = clock.now();
@@ -72,7 +72,7 @@ export class CrashRecovery {
     );
   }
 
-  /** No node is dead whose claims are still to be ended. */
+  /** Called when no dead node has claims left to settle. */
   noteLook({ nextAloneAt, held }: Recovery): void {
     this.#isKnown = true;
     this.#aloneAt = nextAloneAt;
@@ -85,19 +85,19 @@ export class CrashRecovery {
     this.#pace.noteEnds(leases, known, this.#options.clock.monotonicMs());
   }
 
-  /** What may be claimed, of what there is room for. */
+  /** Reduces the free slots to what may be claimed during recovery. */
   limit(free: ClaimLimits): ClaimLimits {
     if (!this.#isKnown) return NO_SLOTS;
     return this.#pace.limit(free, this.#options.inFlight(), this.#options.clock.monotonicMs());
   }
 
-  /** Whether it is the turn of a message that starts alone. To be asked before others are claimed: it keeps them back. */
+  /** Whether a message that starts alone may start now. Ask this before claiming others: it holds them back. */
   mayStartAlone(): boolean {
     const { clock, inFlight } = this.#options;
     return this.#isKnown && this.#pace.mayStartAlone(this.#isAloneDue, inFlight(), clock.monotonicMs());
   }
 
-  /** The message whose turn it is; null when it must wait for a reason of its own. */
+  /** Claims the message whose turn it is. Null when that message must wait for a reason of its own. */
   async claimAlone(): Promise<Claim | null> {
     const { store, clock } = this.#options;
     const { claim, nextAt } = await store.claimAlone(clock.now());
@@ -107,7 +107,7 @@ export class CrashRecovery {
     return claim;
   }
 
-  /** In how many milliseconds more may start than now, without anything else happening. */
+  /** In how many milliseconds more attempts may start, if nothing else happens. */
   changesInMs(): number {
     const { clock } = this.#options;
     if (!this.#isKnown) return Number.POSITIVE_INFINITY;

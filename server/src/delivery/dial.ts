@@ -1,5 +1,5 @@
-// Opens a connection, but only to an address the egress guard has judged: every answer of the name server before
-// connecting, and the far end of the socket after. It knows nothing of HTTP and keeps no connection.
+// Opens a connection, but only to an address that the egress guard allows. It checks every address from the name server
+// before connecting, and the socket's remote address after. It knows nothing of HTTP and keeps no connection.
 
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
@@ -9,10 +9,10 @@ import { type EgressPolicy, judgeAddress } from './egress.ts';
 import { connectWords, tlsWords } from './failure.ts';
 import { type Lookups, UnreachableError } from './lookups.ts';
 
-/** Will never work: not a matter of trying again. The message is for people. */
+/** A retry cannot help. The message is for people. */
 export class RefusedError extends Error {}
 
-/** The part of the world behind the guard; a test puts its own name server here. */
+/** The network behind the guard. A test puts its own name server here. */
 export interface Network {
   lookup(hostname: string): Promise<readonly string[]>;
   connect(options: TcpNetConnectOpts): Socket;
@@ -33,7 +33,10 @@ const ADDRESS_TIMEOUT_MS = 1_500;
 
 export type DialTarget = Pick<TargetUrl, 'protocol' | 'hostname' | 'port'>;
 
-/** Rejects with a RefusedError, an UnreachableError or a NoLookupError. An abort drops whatever is under way. */
+/**
+ * Rejects with a RefusedError, an UnreachableError or a NoLookupError. An abort stops the look-up or the connection
+ * attempt.
+ */
 export type Dial = (target: DialTarget, accountId: string, signal: AbortSignal) => Promise<Socket>;
 
 export function createDial(world: {
@@ -81,7 +84,7 @@ export function createDial(world: {
   };
 }
 
-/** A lookup for `net.connect` that has the judged addresses for an answer and asks nobody. */
+/** A lookup for `net.connect` that returns the allowed addresses and makes no DNS query. */
 function answerWith(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_hostname, options, callback) => {
@@ -94,7 +97,7 @@ function opened(socket: Socket, event: 'connect' | 'secureConnect', words: (erro
   return new Promise((done, fail) => {
     const closed = () => fail(new UnreachableError(words(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))));
     socket.once('close', closed);
-    // Stays for good: an error between here and whoever takes the socket over must not go unheard.
+    // This listener stays: an error that comes before the new owner of the socket listens must not end the process.
     socket.on('error', (error) => fail(new UnreachableError(words(error))));
     socket.once(event, () => {
       socket.off('close', closed);

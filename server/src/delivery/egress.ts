@@ -1,5 +1,5 @@
-// The egress guard's judgement: which addresses a delivery may be sent to. Pure; it neither resolves names nor
-// connects (dial.ts does, and asks here before and after).
+// The rules of the egress guard: which addresses a delivery may be sent to. Pure. It neither resolves names nor
+// connects; dial.ts does, and asks here before and after.
 
 import { isIP } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';
@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Opaque: made by parseAllowList only. */
+/** Opaque: only parseAllowList makes it. */
 export interface AddressRange {
   readonly base: Address;
   readonly bits: number;
@@ -18,10 +18,12 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Public addresses may always be reached, all others only when allowed. To turn the guard off, allow 0.0.0.0/0 and ::/0. */
+/**
+ * Public addresses are always allowed, all others only when listed. To turn the guard off, allow 0.0.0.0/0 and ::/0.
+ */
 export interface EgressPolicy {
   readonly allowed: readonly AddressRange[];
-  /** Where this very server listens; known, and set, only once it does. */
+  /** Where this server listens. Set once it listens. */
   own: readonly ListenAddress[];
 }
 
@@ -42,19 +44,19 @@ const RANGE_WORDS: ReadonlyMap<string, string> = new Map([
   ['teredo', 'a Teredo address'],
 ]);
 
-/** All public IPv6 is in here. What lies outside is refused even when no table names it, such as ::a.b.c.d. */
+/** All public IPv6 is in here. Addresses outside are refused even when no table names them, such as ::a.b.c.d. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * What clouds serve to the machines inside them from addresses that look public: Azure's wire server, which hands out
- * the machine's configuration, and the service networks of IBM Cloud. Nobody on the internet can be reached there. The
- * metadata addresses of other clouds lie in ranges that are special anyway.
+ * Addresses that look public, but that clouds serve only to the machines inside them: Azure's wire server, which hands
+ * out the machine's configuration, and the service networks of IBM Cloud. The metadata addresses of other clouds lie in
+ * special ranges anyway.
  */
 const CLOUD_PLATFORMS = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].map((range) =>
   ipaddr.IPv4.parseCIDR(range),
 );
 
-/** Why nothing may be sent to this address, in words; null when it may. */
+/** Why nothing may be sent to this address, as text. Null when it is allowed. */
 export function judgeAddress(ip: string, port: number, policy: EgressPolicy): string | null {
   if (isIP(ip) === 0) return `${JSON.stringify(ip)} is not an IP address`;
   const address = parseAddress(ip);
@@ -75,7 +77,8 @@ export function judgeAddress(ip: string, port: number, policy: EgressPolicy): st
 /** IPv4-mapped IPv6 becomes the IPv4 address it holds: that is the one the kernel connects to. */
 function parseAddress(ip: string): Address {
   if (isIP(ip) === 4) return ipaddr.parse(ip);
-  // Through URL into pure hex: ipaddr.js 2.5 reads ::8.8.8.8 as ::ffff:8.8.8.8, another address than is dialled.
+  // Converted to pure hex by URL, because ipaddr.js 2.5 reads ::8.8.8.8 as ::ffff:8.8.8.8, which is not the address
+  // that is dialled.
   const hex = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1);
   return ipaddr.process(hex);
 }
@@ -99,7 +102,7 @@ export function parseAllowList(text: string): readonly AddressRange[] | { readon
 function parseRange(item: string): AddressRange | string {
   const [ip = '', bitsText, ...rest] = item.split('/');
   const family = isIP(ip);
-  // isIP first: ipaddr.js alone would take 0x7f.1 and 010.0.0.1, which people read in different ways.
+  // isIP first: ipaddr.js alone would accept 0x7f.1 and 010.0.0.1, which people read in different ways.
   if (family === 0 || rest.length > 0 || ip.includes('%')) {
     return 'is not an IP address or range; write it like 10.0.0.0/8 or fd00::/8';
   }
@@ -117,7 +120,9 @@ function parseRange(item: string): AddressRange | string {
   return { base, bits };
 }
 
-/** A server bound to "any" address (0.0.0.0 or ::) listens on each one of the machine: `os.networkInterfaces()`. */
+/**
+ * A server bound to "any" address (0.0.0.0 or ::) listens on every address of the machine: `os.networkInterfaces()`.
+ */
 export function listenAddresses(
   bound: ListenAddress,
   interfaces: Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>,

@@ -1,4 +1,4 @@
-// What an engine is made of, and what it tells whoever watches it.
+// What an engine needs, and the events it reports to its observer.
 
 import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
@@ -11,13 +11,13 @@ import type { RequestStyle } from './request.ts';
 import type { Sender } from './sender.ts';
 import type { Heartbeat } from './trust.ts';
 
-/** A task that runs beside the claims, a piece at a time; answers in how many milliseconds it wants to run again. */
+/** A task that runs beside the claims, one piece at a time. Returns in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
   run(now: number): Promise<number>;
 }
 
-/** What an observer may log or count: one event for every attempt that ended, and what went wrong in the engine. */
+/** What an observer may log or count: one event for each ended attempt, and one for each error in the engine. */
 export type EngineEvent =
   | {
       readonly kind: 'attempt';
@@ -26,7 +26,7 @@ export type EngineEvent =
       readonly settlement: Settlement;
       readonly result: SettleResult;
     }
-  /** Claims that this node did not know of were given back. */
+  /** The store held claims for this node that the node did not know of. They were released. */
   | { readonly kind: 'strays'; readonly count: number }
   | { readonly kind: 'trouble'; readonly during: string; readonly error: unknown };
 
@@ -39,10 +39,13 @@ export interface EngineOptions {
   readonly tiers: Tiers;
   readonly style: RequestStyle;
   readonly limits: EngineLimits;
-  /** Without one, the claims of this node are its own for ever. */
+  /** Null: no other node can take over the claims of this node. */
   readonly heartbeat: Heartbeat | null;
   readonly upkeep: (recovery: CrashRecovery, isUnderWay: (lease: string) => boolean) => readonly Upkeep[];
-  /** Makes the messages of some of the schedules that are due; answers when to come again, or null: when there is one. */
+  /**
+   * Publishes the messages of some of the due schedules. Returns when the next schedule is due, or null when there is
+   * none.
+   */
   readonly fireSchedules: (wallNow: number) => Promise<number | null>;
   readonly observe: (event: EngineEvent) => void;
 }

@@ -1,6 +1,6 @@
-// The delivering half of a node: claims what is due, hands it to the sender, settles what comes back. No poll interval:
-// it sleeps until the next known deadline or until it is woken. Only the heartbeat may keep a claim waiting; schedules and
-// upkeep run beside it, each in a loop of its own. It decides nothing about messages (domain/settle.ts does).
+// The delivering half of a node: claims due messages, hands them to the sender, settles the results. No poll interval:
+// it sleeps until the next known deadline or until it is woken. Only the heartbeat may delay a claim. Schedules and
+// upkeep run beside it, each in its own loop. It decides nothing about messages (domain/settle.ts does).
 
 import type { Claim } from '../domain/message.ts';
 import { isAwaited } from '../domain/settle.ts';
@@ -19,7 +19,7 @@ import { STILL_MS_MAX, WirePulse } from './wire-pulse.ts';
 
 export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
 
-/** For a store that does not answer: a drain must end, and what is not settled is found after the next start. */
+/** Limit for a store that does not answer: a drain must end. Unsettled attempts are found after the next start. */
 const LAST_SETTLING_MS_MAX = 5_000;
 const LAST_BEAT_MS_MAX = 1_000;
 
@@ -36,13 +36,13 @@ export class Engine {
   readonly #claims: Loop;
   readonly #schedules: Loop;
   readonly #upkeep: readonly Loop[];
-  /** The lapses of trust after which what was not sent has been given back. */
+  /** The number of trust lapses after which unsent claims have been released. */
   #lapsesSeen = 0;
   #isStopping = false;
   #isOver = false;
-  /** Claims of this turn of the event loop, which start together. */
+  /** Claims that arrived in this turn of the event loop. They start together. */
   #arrived: Claim[] = [];
-  /** A look for due work is under way. */
+  /** A `claimDue` call is under way. */
   #isLooking = false;
   #isOfferingAgain = false;
   /** When the next schedule is due, as far as is known. */
@@ -76,7 +76,7 @@ export class Engine {
     store.onCancel(() => this.#cancels.look());
     store.onWork(() => this.#wake());
     store.onClaims((claims) => this.#receive(claims));
-    // It has observed its trouble.
+    // #settleReports has reported its errors itself.
     sender.onReports((reports) => void this.#settleReports(reports).catch(() => {}));
     sender.onWritten((leases) => this.#letGo(leases));
   }
@@ -85,7 +85,7 @@ export class Engine {
     return this.#inFlight.count;
   }
 
-  /** What accounts share here, by its name in the table of budgets. Nothing is refused: messages wait. */
+  /** The shared pools, by name in the table of budgets. Nothing is refused: messages wait. */
   get pools() {
     return this.#inFlight.pools;
   }
@@ -94,7 +94,7 @@ export class Engine {
     return this.#recovery.held;
   }
 
-  /** Every loop waits for the clock or for work, and every claim has started. */
+  /** True when every loop waits for the clock or for work, and every claim has started. */
   get isAsleep(): boolean {
     return this.#arrived.length === 0 && this.#loops().every((loop) => loop.isAsleep);
   }
@@ -104,15 +104,16 @@ export class Engine {
   }
 
   /**
-   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of it; nothing is accepted
-   * after `accepted`. Answers how many it could not settle, because the store did not answer in time.
+   * Claims nothing more, gives running attempts `drainMs` to end, cuts off the rest, and settles all of them. No
+   * message is accepted after `accepted` resolves. Returns how many attempts it could not settle because the store did
+   * not answer in time.
    */
   async stop(drainMs: number, accepted: Promise<void> = Promise.resolve()): Promise<number> {
     this.#isStopping = true;
     await this.#within(drainMs, this.#drain(accepted));
     await this.#options.sender.close();
     await this.#within(LAST_SETTLING_MS_MAX, this.#drain(accepted));
-    // Until now: what is under way is this node's own as long as it is heard of.
+    // The heartbeat runs until here: without it, another node would take over the attempts in flight.
     if (this.#heart) await this.#within(LAST_BEAT_MS_MAX, this.#heart.stop());
     this.#isOver = true;
     return this.#inFlight.count;
@@ -132,26 +133,26 @@ export class Engine {
     const againMs = await heartbeat.run();
     this.#trust.renew(startedAtMs);
     this.#wire?.allowUntil(startedAtMs + heartbeat.wireForMs);
-    // Whoever has cancelled what we hold says so, but that may be missed.
+    // A node that cancels our claims notifies us, but the notification may be missed.
     if (this.#inFlight.count > 0) void this.#cancels.look().catch((error) => this.#trouble('cancelling', error));
-    // Also when it was trusted all the time: a hint that there is something to claim may have been missed.
+    // Even if trust was never lost: a notification of new work may have been missed.
     this.#claims.wake();
     return Math.max(0, startedAtMs + againMs - clock.monotonicMs());
   }
 
-  /** Nothing has happened since the store was last asked that could have made our claims somebody else's. */
+  /** True if no other node can have taken over our claims since the store was last asked. */
   get #isTrusted(): boolean {
     return this.#trust.isGood && this.#trust.lapses === this.#lapsesSeen;
   }
 
-  /** Claims what is due and answers how long until more is. */
+  /** Claims due messages. Returns in how many milliseconds more are due. */
   async #claimDue(): Promise<number> {
     const { lapses } = this.#trust;
-    // By a time that is off nothing starts.
+    // While this node's time is off, nothing starts.
     const isOff = this.#options.heartbeat?.isTimeRight() === false;
     if (isOff || lapses !== this.#lapsesSeen) this.#withdraw();
     this.#lapsesSeen = lapses;
-    // The next sign of life wakes us.
+    // The next heartbeat wakes us.
     if (isOff || !this.#isTrusted) return Number.POSITIVE_INFINITY;
     this.#recovery.mayStartAlone();
     this.#offer();
@@ -164,7 +165,7 @@ export class Engine {
     if (!this.#isTrusted) return 0;
     if (this.#recovery.isClosed && (await this.#startAlone())) return 0;
     const waitMs = this.#recovery.changesInMs();
-    // Without a free slot there is nothing to wait for but a settlement, and that wakes us.
+    // Without a free slot only a settlement can help, and that wakes us.
     if (nextDueAt === null || this.#freeSlots().slots <= 0) return waitMs;
     return Math.min(waitMs, Math.max(0, nextDueAt - world.clock.now()));
   }
@@ -177,14 +178,14 @@ export class Engine {
     this.#options.store.offer(this.#freeSlots());
   }
 
-  /** Takes the offer back, and what has not started. It may be somebody else's by now. */
+  /** Withdraws the offer and releases claims that have not started. Another node may own them by now. */
   #withdraw(): void {
     this.#options.store.offer(NO_SLOTS);
     const claims = this.#arrived.splice(0);
     this.#giveBack(claims).catch((error) => this.#trouble('releasing', error));
   }
 
-  /** Their slots are taken at once. They start together with what else comes in this turn. */
+  /** Takes slots for the claims at once. They start together with the other claims of this turn. */
   #receive(claims: readonly Claim[]): void {
     for (const claim of claims) this.#inFlight.add(claim);
     this.#arrived.push(...claims);
@@ -204,7 +205,10 @@ export class Engine {
     else this.#startOld(claims).catch((error) => this.#trouble('claiming', error));
   }
 
-  /** It took long to get here: the database is slow, or this process stood still. It may be cancelled meanwhile. */
+  /**
+   * The claim took long to get here: the database is slow, or this process stood still. It may have been cancelled
+   * meanwhile.
+   */
   #isOld({ message: { claimedAt } }: Claim): boolean {
     return claimedAt !== null && claimedAt < this.#options.world.clock.now() - STILL_MS_MAX;
   }
@@ -232,7 +236,7 @@ export class Engine {
     await this.#giveBack(this.#options.sender.drop(leases).flatMap((lease) => this.#inFlight.get(lease) ?? []));
   }
 
-  /** They have not started. Whatever goes wrong, no slot is kept for them. */
+  /** Releases claims that have not started. Their slots are freed even if the release fails. */
   async #giveBack(claims: readonly Claim[]): Promise<void> {
     if (claims.length === 0) return;
     try {
@@ -243,7 +247,7 @@ export class Engine {
     }
   }
 
-  /** Answers whether the others may go on at once. */
+  /** Returns whether other messages may start at once. */
   async #startAlone(): Promise<boolean> {
     const claim = this.#recovery.mayStartAlone() ? await this.#recovery.claimAlone() : null;
     if (claim && this.#isTrusted) {
@@ -256,7 +260,7 @@ export class Engine {
   #wake(): void {
     this.#claims.wake();
     if (!this.#isLooking || this.#isOfferingAgain) return;
-    // A look may take long: what is accepted meanwhile can use the slots that became free.
+    // A look may take long. Messages accepted meanwhile can use the slots that became free.
     this.#isOfferingAgain = true;
     this.#options.world.clock.soon(() => {
       this.#isOfferingAgain = false;
@@ -274,7 +278,7 @@ export class Engine {
     const { clock } = this.#options.world;
     const now = clock.wallNow();
     if (this.#scheduleAt > now) return this.#scheduleAt - now;
-    // What is noted meanwhile counts.
+    // Times noted during the call count too.
     this.#scheduleAt = Number.POSITIVE_INFINITY;
     const nextAt = await this.#options.fireSchedules(now).catch((error) => {
       this.#scheduleAt = Number.NEGATIVE_INFINITY;
@@ -284,7 +288,7 @@ export class Engine {
     return Math.max(0, this.#scheduleAt - clock.wallNow());
   }
 
-  /** Their bodies are on their way: whoever waits for bytes has room. */
+  /** Their bodies are written, so messages that wait for bytes may have room. */
   #letGo(leases: readonly string[]): void {
     let isRoom = false;
     for (const lease of leases) if (this.#inFlight.wrote(lease)) isRoom = true;
@@ -333,7 +337,10 @@ export class Engine {
     }
   }
 
-  /** `takesOver`: messages of these accounts were sent from here, and leave their slots to the next of their queues. */
+  /**
+   * `takesOver`: the accounts whose messages were sent from here and pass their slots to the next message of their
+   * queue.
+   */
   async #settle(ended: readonly EndedAttempt[], takesOver: readonly string[]): Promise<void> {
     if (ended.length === 0) return;
     const { store, world, observe } = this.#options;
@@ -348,12 +355,12 @@ export class Engine {
     });
   }
 
-  /** The loops are over, nothing is leased to us that was not sent, and every attempt is settled. */
+  /** Resolves when the loops are over, unsent claims are released, and every attempt is settled. */
   async #drain(accepted: Promise<void>): Promise<void> {
     this.#withdraw();
     await Promise.all([this.#claims, this.#schedules, ...this.#upkeep].map((loop) => loop.stop()));
     await accepted;
-    // Also what was leased to us meanwhile: it is in flight until it is given back.
+    // Includes claims leased to us meanwhile: they are in flight until they are released.
     if (this.#inFlight.count > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -364,14 +371,14 @@ export class Engine {
     await this.#untilAnswered('releasing', () => store.release(leases, world.clock.now()));
   }
 
-  /** Asks until the store has answered: what is known must not be lost to a store that was away. */
+  /** Retries until the store answers, so that a known result is not lost while the store is away. */
   async #untilAnswered<T>(during: string, ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await ask();
       } catch (error) {
         this.#trouble(during, error);
-        // Nobody answers any more: whoever looks after this node finds what it left.
+        // The node has stopped. Another node, or the next start, finds the attempts that it left.
         if (this.#isOver) throw error;
         await new Promise<void>((resolve) => this.#options.world.clock.after(STORE_PAUSE_MS, resolve));
       }

@@ -1,5 +1,5 @@
-// Puts the errors of Node and undici into words for the person who reads the delivery log. It decides nothing:
-// what an error means for the message is settled elsewhere.
+// Turns the errors of Node and undici into text for the reader of the delivery log. It does not decide what an error
+// means for the message.
 
 import { errors } from 'undici';
 
@@ -7,7 +7,7 @@ interface SystemError extends Error {
   readonly code?: string;
   readonly address?: string;
   readonly port?: number;
-  /** OpenSSL's own short reason; its message is a line of internals. */
+  /** OpenSSL's own short reason. Its full message is a line of internals. */
   readonly reason?: string;
 }
 
@@ -25,7 +25,7 @@ export function lookupWords(error: SystemError, hostname: string): string {
   }
 }
 
-/** `place` is what was asked for; the error knows better when a name has several addresses. */
+/** `place` is the host that was asked for. The error is more exact when a name has several addresses. */
 export function connectWords(error: SystemError, place: string): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     return [...new Set((error.errors as SystemError[]).map((each) => connectWords(each, place)))].join('; ');
@@ -58,7 +58,7 @@ export function tlsWords(error: SystemError): string {
   return `TLS: ${error.reason ?? error.message}${hint}`;
 }
 
-/** For a connection that stood: what happened to the exchange on it. */
+/** For an established connection: what happened to the exchange on it. */
 export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
   const until = isAnswerBegun ? 'before the answer was complete' : 'before an answer';
   switch (error.code) {
@@ -69,7 +69,7 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
       return isAnswerBegun ? `connection closed ${until}` : 'answer is not HTTP: its headers contradict each other';
     case 'UND_ERR_SOCKET':
-      // Messages, because undici has one code for all of these.
+      // Compares messages, because undici has one code for all of these.
       if (error.message === 'bad upgrade') return 'answer is not HTTP: it switches protocols, which nobody asked for';
       if (error.message === 'bad response') return 'answer is not HTTP: it does not belong to the request';
       return `connection closed ${until}`;

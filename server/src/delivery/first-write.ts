@@ -1,6 +1,5 @@
-// The last look at the time before a request leaves the process, taken where its first bytes are handed to the system. A
-// request is made ready in some steps before that, and a process that is stopped among them for long must not send it
-// when it wakes.
+// Checks the time just before the first bytes of a request go to the operating system. Several steps prepare a request
+// before that. A process that was stopped between them for long must not send it when it wakes.
 
 import type { Socket } from 'node:net';
 import type { WireWindow } from './wire-window.ts';
@@ -12,7 +11,7 @@ export class TooLateError extends Error {
 
 type Done = (error?: Error | null) => void;
 
-/** Call the result whenever a request is about to go out on the socket: its first write then fails if it is too late. */
+/** Call the result for every request on the socket: its first write then fails if it is too late. */
 export function guardFirstWrite(socket: Socket, wire: Pick<WireWindow, 'isOpen'>): () => void {
   let isStarting = false;
   const isTooLate = () => {

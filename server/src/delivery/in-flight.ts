@@ -1,15 +1,15 @@
-// The attempts under way on this node, counted by account and host, and how many more may start. What accounts share is
-// counted here as well, for the metrics: places, and the bytes of large bodies until they are let go.
+// The attempts in flight on this node, counted by account and host, and how many more may start. It also counts the
+// pools that accounts share, for the metrics: slots, and the bytes of large bodies until they are released.
 
 import type { Claim, Message } from '../domain/message.ts';
 import { type ClaimLimits, countedBytes, fitsShare, placesRoom } from '../domain/slots.ts';
 
 export interface EngineLimits {
   readonly concurrency: number;
-  /** Null: an account has its share of the others, and no limit of its own. */
+  /** Null: the account has no limit of its own, only its fair share. */
   readonly accountConcurrency: number | null;
   readonly hostConcurrency: number;
-  /** Message bodies held in memory by attempts under way, as far as they are counted. */
+  /** Bytes of message bodies held in memory by attempts in flight. Only bodies that count are in it. */
   readonly bodyBytes: number;
 }
 
@@ -18,7 +18,7 @@ export interface UsedPool {
   readonly used: number;
 }
 
-/** What is under way of an account. */
+/** What one account has in flight. */
 interface Account {
   attempts: number;
   bytes: number;
@@ -31,13 +31,16 @@ interface Host {
 
 interface Flight {
   claim: Claim;
-  /** Of its body, while it is held. */
+  /** The counted bytes of its body, while the body is held. */
   bytes: number;
-  /** It went beside the pool, because it was larger than its share. */
+  /** Its body was larger than its share, so it is counted outside the pool. */
   readonly isOversized: boolean;
 }
 
-/** With so few, all are named in a claim; else only the busy ones: it keeps the claim short when there are thousands. */
+/**
+ * Up to this many accounts, a claim names all of them. Above it, only the busy ones: that keeps the claim short when
+ * there are thousands.
+ */
 const NAMED_ACCOUNTS_MAX = 256;
 const NAMED_HOSTS_MAX = 32;
 
@@ -59,7 +62,7 @@ export class InFlight {
     return this.#flights.size;
   }
 
-  /** How much is used of what accounts share; bodies that went beside the pool are not in it. */
+  /** How much of the shared pools is used. Oversized bodies are counted outside them. */
   readonly pools = {
     slots: this.#pool(() => [this.#limits.concurrency, this.#flights.size]),
     inFlightBytes: this.#pool(() => [this.#limits.bodyBytes, this.#bytes]),
@@ -90,7 +93,10 @@ export class InFlight {
     places.accounts.set(accountId, (places.accounts.get(accountId) ?? 0) + 1);
   }
 
-  /** Its body is written. It is let go, unless a callback will report it. Answers whether others have room by that. */
+  /**
+   * The body is written, so it is released unless a callback will repeat it. Returns whether this made room for other
+   * messages.
+   */
   wrote(lease: string): boolean {
     const flight = this.#flights.get(lease);
     if (!flight || !canLetGo(flight.claim.message)) return false;
@@ -118,13 +124,15 @@ export class InFlight {
     else places.accounts.set(message.accountId, held);
   }
 
-  /** Whether its place may go straight to the next of its queue: not where its account has more than its share. */
+  /**
+   * Whether its slot may go straight to the next message of its queue. Not when its account has more than its share.
+   */
   mayPassOn({ message: { accountId, host } }: Claim): boolean {
     const { concurrency, hostConcurrency } = this.#limits;
     const account = this.#accounts.get(accountId)?.attempts ?? 0;
     const places = this.#hosts.get(host);
     const lane = places?.accounts.get(accountId) ?? 0;
-    // As it will be when this one has left.
+    // As it will be after this attempt has left.
     const free = concurrency - this.#flights.size + 1;
     const freeAtHost = hostConcurrency - (places?.attempts ?? 0) + 1;
     return placesRoom(free, account - 1, true) > 0 && placesRoom(freeAtHost, lane - 1, true) > 0;
@@ -153,7 +161,8 @@ export class InFlight {
 
   #freeAtHosts(): Pick<ClaimLimits, 'hostsFree' | 'hostsOther' | 'lanesBusy'> {
     const { hostConcurrency } = this.#limits;
-    // One that is left out may have so many: then a quarter is sure for an account, whatever it has there.
+    // A host that is not named may have this many attempts. A quarter is then safe for any account, whatever it has in
+    // flight at that host.
     const leftOut = this.#hosts.size <= NAMED_HOSTS_MAX ? 0 : Math.floor(hostConcurrency / 4);
     const hostsFree: [string, number, number][] = [];
     const lanesBusy: [string, string, number][] = [];
@@ -191,7 +200,7 @@ export class InFlight {
   }
 }
 
-/** A callback reports what was sent. */
+/** A callback repeats the sent body, so the body must be kept for it. */
 function canLetGo({ callback, failureCallback }: Message): boolean {
   return callback === null && failureCallback === null;
 }

@@ -1,6 +1,6 @@
-// Finds the addresses of names, for all accounts: one look-up of a name at a time, answers kept for some seconds, and so
-// many at once that an account whose names are never answered leaves room for the others. Who has to wait for that room
-// is told so, because waiting is no attempt.
+// Resolves host names for all accounts. One look-up of a name runs at a time, and results are kept for a few seconds.
+// An account whose names never resolve leaves room for the others. A caller that must wait for room is told so, because
+// that wait is not part of an attempt.
 
 import { isIP } from 'node:net';
 import { eachMax, nodeMax } from '../domain/budgets.ts';
@@ -8,16 +8,16 @@ import { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
 import { lookupWords } from './failure.ts';
 
-/** May work another time. The message is for people. */
+/** A retry may help. The message is for people. */
 export class UnreachableError extends Error {}
 
-/** Nothing was asked: the account has all the look-ups under way that it may have. */
+/** Nothing was looked up: the account already has its maximum of look-ups under way. */
 export class NoLookupError extends Error {}
 
-/** Answers with addresses. A name that is not known is an error or an empty list. */
+/** Returns addresses. For an unknown name it rejects or returns an empty list. */
 export type LookUp = (hostname: string) => Promise<readonly string[]>;
 
-/** After this time who waits for the answer is told that there is none. The look-up itself goes on: it cannot be ended. */
+/** After this time, callers get an error. The look-up itself goes on, because it cannot be cancelled. */
 const SILENT_MS = 5_000;
 /** Long enough for many connections to one host, short enough for a change of address. */
 const KEPT_MS = 5_000;
@@ -25,7 +25,7 @@ const KEPT_MS = 5_000;
 type Answer = readonly string[] | UnreachableError;
 
 interface Running {
-  /** Null once it took too long. */
+  /** Null once the look-up took too long. */
   waiting: ((answer: Answer) => void)[] | null;
 }
 
@@ -60,8 +60,8 @@ export class Lookups {
   }
 
   /**
-   * Calls `go` as soon as the name is known or is being looked up: at once, or when the account may have one more
-   * look-up. The answer takes the wish back.
+   * Calls `go` as soon as the name is known or is being looked up: at once, or when the account may start one more
+   * look-up. Returns a function that cancels the wait.
    */
   whenFree(accountId: string, hostname: string, go: () => void): () => void {
     if (this.#isAsked(hostname) || this.#begin(accountId, hostname)) {
@@ -74,7 +74,7 @@ export class Lookups {
     return () => this.#forget(waiting);
   }
 
-  /** Rejects with an UnreachableError, or with a NoLookupError when there is no room to ask. */
+  /** Rejects with an UnreachableError, or with a NoLookupError when there is no room for a look-up. */
   find(accountId: string, hostname: string): Promise<readonly string[]> {
     if (!this.#isAsked(hostname) && !this.#begin(accountId, hostname)) {
       return Promise.reject(new NoLookupError('the account has as many look-ups under way as it may'));
@@ -94,7 +94,7 @@ export class Lookups {
   }
 
   #known(hostname: string): Answer | null {
-    // A literal address is its own answer; no look-up hook of Node or undici would ever see it.
+    // A literal address needs no look-up. Node and undici would call no lookup hook for it.
     if (isIP(hostname) !== 0) return [hostname];
     const kept = this.#kept.get(hostname);
     if (kept === undefined) return null;
@@ -103,7 +103,7 @@ export class Lookups {
     return null;
   }
 
-  /** False when the account has no room for one more. */
+  /** Returns false when the account has no room for one more. */
   #begin(accountId: string, hostname: string): boolean {
     if (this.pool.take(accountId, 1) !== null) return false;
     const running: Running = { waiting: [] };
@@ -117,7 +117,7 @@ export class Lookups {
       cancelTimer();
       this.#running.delete(hostname);
       this.#keep(hostname, answer);
-      // The thread that asked is free only now, however long ago everybody stopped waiting for it.
+      // The thread of the look-up is free only now, even if all callers stopped waiting long ago.
       this.pool.give(accountId, 1);
       answerAll(answer);
       this.#start();
@@ -136,7 +136,7 @@ export class Lookups {
     if (this.#kept.size > nodeMax('lookupNames')) this.#kept.delete(this.#kept.keys().next().value!);
   }
 
-  /** Begins what waits and now has room, one look-up for each account in turn. */
+  /** Starts waiting look-ups that now have room, one for each account in turn. */
   #start(): void {
     let hasBegun = true;
     while (hasBegun) {
@@ -151,7 +151,7 @@ export class Lookups {
     }
   }
 
-  /** The name is being looked up: whoever waits for it need not wait for room. */
+  /** The name is being looked up, so its other callers need not wait for room. */
   #goAll(hostname: string): void {
     const all = [...(this.#waitingByName.get(hostname) ?? [])];
     for (const waiting of all) this.#forget(waiting);

@@ -1,9 +1,9 @@
-// Work that comes back: done whenever it is due or somebody says that there may be something to do, one run after the
-// other, and nothing in between. A run that fails is tried again after a pause. Each loop waits for itself alone.
+// A loop for repeated work. It runs when its time comes or when it is woken, one run after the other. A failed run is
+// retried after a pause. Each loop waits only for itself.
 
 import type { Clock } from '../world.ts';
 
-/** How long to wait before the store is asked again when it did not answer. */
+/** How long to wait before the next try when the store did not answer. */
 export const STORE_PAUSE_MS = 1000;
 
 export class Loop {
@@ -15,14 +15,14 @@ export class Loop {
   #wakeUp: (() => void) | null = null;
   #running: Promise<void> | null = null;
 
-  /** `run` answers in how many milliseconds it wants to run again. */
+  /** `run` returns in how many milliseconds it wants to run again. */
   constructor(clock: Clock, run: () => Promise<number>, onTrouble: (error: unknown) => void) {
     this.#clock = clock;
     this.#run = run;
     this.#onTrouble = onTrouble;
   }
 
-  /** It waits for the clock, or for somebody to wake it. */
+  /** True while it waits for its time or for a wake-up. */
   get isAsleep(): boolean {
     return this.#wakeUp !== null;
   }
@@ -31,13 +31,15 @@ export class Loop {
     this.#running = this.#repeat();
   }
 
-  /** It runs as soon as all that has reached the process is dealt with; if it runs now, once more afterwards. */
+  /**
+   * Runs once everything that has already reached the process is handled. If a run is under way, one more follows it.
+   */
   wake(): void {
     this.#isWoken = true;
     this.#wakeUp?.();
   }
 
-  /** No run begins any more. Resolves when the one under way is over. */
+  /** Starts no further run. Resolves when the run under way is over. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.wake();
@@ -59,8 +61,8 @@ export class Loop {
   }
 
   /**
-   * Sleeps until woken or for `ms`. A wake-up that came while it ran counts. Whoever else is about to wake it does so
-   * before it runs: a run costs the same for one message as for a hundred.
+   * Sleeps until woken or for `ms`. A wake-up during the last run counts. Before it runs, it lets other wake-ups of
+   * this turn arrive: a run costs the same for one message as for a hundred.
    */
   async #sleep(ms: number): Promise<void> {
     if (this.#isStopping) return;

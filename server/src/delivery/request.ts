@@ -12,7 +12,7 @@ export interface RequestStyle {
   readonly userAgent: string;
 }
 
-/** For all claims of a node: names are put together once, and not for every message. */
+/** Made once for all claims of a node, so that header names are not built for every message. */
 export function jobMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => SendJob {
   const names = {
     messageId: `${headerPrefix}Message-Id`,
@@ -39,7 +39,7 @@ export function jobMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Cla
     if (message.scheduleId !== null) headers.push([names.scheduleId, message.scheduleId]);
     if (message.queueName !== null) headers.push([names.queueName, message.queueName]);
     if (message.callerIp !== null) headers.push([names.callerIp, message.callerIp]);
-    // Read again when this very request reaches a call of ours that makes messages.
+    // If this request reaches a call of ours that makes messages, that call reads these headers.
     headers.push([names.hops, String(message.hops + 1)], [names.descendantsLeft, String(handedOn(message))]);
     return {
       lease: claim.lease,

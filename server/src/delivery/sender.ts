@@ -1,22 +1,23 @@
-// The port between the engine, which decides, and whatever sends. Plain data in batches both ways, so that sending
-// can move to other threads without any policy moving with it. A test puts a network of its own behind it.
+// The port between the engine, which decides, and the sender, which sends. Both directions carry batches of plain data,
+// so that sending can move to other threads without any decision moving with it. A test puts a network of its own
+// behind it.
 
 import type { HeaderList, Method, Outcome } from '../domain/message.ts';
 
-/** One request to make. Nothing here needs another look into the store. */
+/** One request to make. It needs no further read from the store. */
 export interface SendJob {
-  /** The claim's lease: names this attempt and no other. */
+  /** The claim's lease: identifies this attempt. */
   readonly lease: string;
   readonly messageId: string;
-  /** Whose share of what all accounts use it takes. */
+  /** The account whose share of the shared pools it uses. */
   readonly accountId: string;
-  /** Exactly as the user wrote it; also what the signature vouches for. */
+  /** Exactly as the user wrote it. The signature covers it. */
   readonly url: string;
   readonly method: Method;
   /** All headers of the request but Host, Content-Length and the signatures. */
   readonly headers: HeaderList;
   readonly body: Uint8Array;
-  /** The whole exchange, from connect to the last byte of the answer. */
+  /** For the whole exchange, from connect to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly signingKey: string;
 }
@@ -25,7 +26,7 @@ export interface SendReport {
   readonly lease: string;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** `unsent`: it came too late to start, or never had its turn, and not a byte of it was written. */
+  /** `unsent`: it was too late to start, or it never had its turn. Not a byte of it was written. */
   readonly outcome: Outcome | 'unsent';
 }
 
@@ -35,20 +36,20 @@ export interface Sender {
   /** Called with what has ended since the last call. Set once, before the first `send`. */
   onReports(listener: (reports: readonly SendReport[]) => void): void;
   /**
-   * Called with attempts whose bodies are written to their connections: nothing of them is held here any more. Only large
-   * ones are named, those that count among the bytes in flight. Set once, before the first `send`.
+   * Called with attempts whose bodies are written to their connections: nothing of them is held here any more. Only
+   * large bodies are named, those that count among the bytes in flight. Set once, before the first `send`.
    */
   onWritten(listener: (leases: readonly string[]) => void): void;
   /**
-   * Requests may be put on the wire until this time (monotonic). What has not started when it passes is never sent, also
-   * not when it is extended later: it is reported as `unsent`. Without a call, there is no end.
+   * Requests may be written to the network until this time (monotonic). A job that has not started by then is never
+   * sent, even if the time is extended later: it is reported as `unsent`. Without a call, there is no limit.
    */
   mayStartUntil(untilMs: number): void;
   /**
-   * Sees to it that none of these starts any more, and answers those of which not a byte was written: they are not reported.
-   * The others are on the wire, or have ended.
+   * Prevents these attempts from starting. Returns those of which not a byte was written: they are not reported. The
+   * others are being sent, or have ended.
    */
   drop(leases: readonly string[]): readonly string[];
-  /** Cuts off what is still running (reported as `interrupted`) and closes every connection. */
+  /** Cuts off running attempts (reported as `interrupted`) and closes every connection. */
   close(): Promise<void>;
 }

@@ -1,18 +1,18 @@
-// From attempts that have ended to the settlements that are written: which are settled together, what follows from each
-// (domain/settle.ts decides), and which of them leave their slots to the next of their queues.
+// Turns ended attempts into settlements: which are settled together, what follows from each (domain/settle.ts decides),
+// and which of them pass their slots to the next message of their queue.
 
 import type { Claim, Settlement } from '../domain/message.ts';
 import { decideSafely } from '../domain/settle.ts';
 import type { Ended } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 
-/** The claim, and what came of it. */
+/** The claim, and the result of its attempt. */
 export type EndedAttempt = readonly [Claim, Ended];
 
-/** Bodies of messages that are settled together; one that is larger is settled alone. */
+/** Limit for the bodies of messages settled together. A larger body is settled alone. */
 const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Callbacks repeat what was sent, and make it larger: so many attempts are settled in pieces. */
+/** Callbacks repeat the sent body and make it larger, so many attempts are settled in several pieces. */
 export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly EndedAttempt[]> {
   for (let at = 0; at < ended.length; ) {
     let bytes = 0;
@@ -39,7 +39,7 @@ export function judging(
     });
 }
 
-/** The accounts whose messages leave their slots to the next of their queues. */
+/** The accounts whose messages pass their slots to the next message of their queue. */
 export function passingOn(claims: readonly Claim[], mayPassOn: (claim: Claim) => boolean): string[] {
   const accounts = new Map<string, boolean>();
   for (const claim of claims) {

@@ -1,12 +1,12 @@
-// How a receiver can tell that a request is ours and whole: a JWT of our own, and the Standard Webhooks headers.
-// It is given the key and the time; it keeps neither.
+// Signs a request, so that a receiver can check that it comes from us and is unchanged: a JWT of our own, and the
+// Standard Webhooks headers. It is given the key and the time; it keeps neither.
 
 import { createHmac, hash } from 'node:crypto';
 
 const JWT_LIFETIME_S = 300;
 const JWT_HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
 
-/** HS256 over the claims receivers check: who sent it, to which URL, when, and the SHA-256 of the body. */
+/** HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body. */
 export function signJwt(input: {
   readonly key: string;
   readonly issuer: string;
@@ -32,7 +32,8 @@ export function signJwt(input: {
 
 /**
  * Standard Webhooks, symmetric. The secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account
- * has one key and not two; libraries that want it in base64 are given `whsec_` + base64(key). Puts a name, its value, and so on.
+ * has one key and not two. Libraries that want base64 are given `whsec_` + base64(key). Appends to the list: a name,
+ * its value, the next name, …
  */
 export function putStandardWebhookHeaders(
   headers: string[],

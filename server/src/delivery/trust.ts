@@ -1,15 +1,17 @@
-// Whether this node's claims are its own. They are as long as its signs of life reach the store; a node that was not
-// heard of for too long may have lost them to another, and must give back what it has not sent before it goes on.
+// Whether this node still owns its claims. It does as long as its heartbeats reach the store. After too long without a
+// heartbeat, another node may own them, and this node must release what it has not sent before it goes on.
 
 import type { Clock } from '../world.ts';
 
-/** A sign of life, to be given again and again; answers in how many milliseconds the next is due. */
+/** A heartbeat that is sent again and again. `run` returns in how many milliseconds the next one is due. */
 export interface Heartbeat {
-  /** No attempt may start unless one that began less than this ago has reached the store. */
+  /** An attempt may start only if a heartbeat that began less than this ago has reached the store. */
   readonly goodForMs: number;
-  /** No request may be put on the wire unless one that began less than this ago has reached the store. */
+  /**
+   * A request may be written to the network only if a heartbeat that began less than this ago has reached the store.
+   */
   readonly wireForMs: number;
-  /** Whether the time of this node is right enough to claim by. */
+  /** Whether this node's time is accurate enough for claims. */
   isTimeRight(): boolean;
   run(): Promise<number>;
 }
@@ -29,12 +31,12 @@ export class Trust {
     return this.#clock.monotonicMs() - this.#heardOfAtMs < this.#goodForMs;
   }
 
-  /** How often it was lost and found again: what was claimed before a lapse may be somebody else's since. */
+  /** How often trust was lost and regained. Another node may own what was claimed before a lapse. */
   get lapses(): number {
     return this.#lapses;
   }
 
-  /** A sign of life that was sent at this time has reached the store. */
+  /** A heartbeat that was sent at this time has reached the store. */
   renew(sentAtMs: number): void {
     if (!this.isGood) this.#lapses += 1;
     this.#heardOfAtMs = sentAtMs;

@@ -1,5 +1,5 @@
-// The Sender that really sends, in the thread it is made in: signs each job, makes its attempt, and reports what came
-// of it, all that ended at about the same time together. It decides nothing about retries.
+// The Sender that uses the real network, in the thread that creates it. It signs each job, makes the attempt, and
+// reports results in batches. It decides nothing about retries.
 
 import { nodeMax } from '../domain/budgets.ts';
 import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
@@ -17,15 +17,15 @@ import { WireWindow } from './wire-window.ts';
 export interface UndiciSenderOptions {
   readonly world: World;
   readonly policy: EgressPolicy;
-  /** Connections to one host and port; a job beyond it waits, within its own deadline. */
+  /** Connections to one host and port. A job beyond this waits, within its own deadline. */
   readonly hostConnectionsMax: number;
-  /** Of our own headers, such as `Service-`; without its hyphen it is also the issuer of the signatures. */
+  /** The prefix of our own headers, such as `Service-`. Without its hyphen it is also the issuer of the signatures. */
   readonly headerPrefix: string;
   readonly network?: Network;
 }
 
 export interface UndiciSender extends Sender {
-  /** What accounts share here, by its name in the table of budgets. */
+  /** The shared pools of this thread, by name in the table of budgets. */
   readonly pools: Readonly<Record<'lookups' | 'answers', Pool>>;
 }
 
@@ -42,13 +42,13 @@ class SenderHere implements UndiciSender {
   readonly #answers = new Pool(nodeMax('answers'));
   readonly pools: UndiciSender['pools'];
   readonly #running = new Map<string, Attempt>();
-  /** Not begun; what is called takes it back. */
+  /** Attempts that have not begun. The function takes one back. */
   readonly #waiting = new Map<string, () => void>();
   #listener: (reports: readonly SendReport[]) => void = () => {};
   #onWritten: (leases: readonly string[]) => void = () => {};
   #ended: SendReport[] = [];
   #isClosed = false;
-  /** It is taken back, and not reported. */
+  /** This lease is being taken back, so its end is not reported. */
   #dropping: string | null = null;
 
   constructor(options: UndiciSenderOptions) {
@@ -108,7 +108,7 @@ class SenderHere implements UndiciSender {
     else this.#beginWithLookup(job, target);
   }
 
-  /** Before its name can be looked up the attempt has not begun: no deadline runs, and nothing is signed. */
+  /** Until the name can be looked up, the attempt has not begun: no deadline runs, and nothing is signed. */
   #beginWithLookup(job: SendJob, target: TargetUrl): void {
     let hasBegun = false;
     const takeBack = this.#lookups.whenFree(job.accountId, target.hostname, () => {
@@ -124,7 +124,7 @@ class SenderHere implements UndiciSender {
     const startedAt = clock.now();
     const { lease, accountId, method, body, timeoutMs } = job;
     const headers = this.#signer.allHeaders(job, target);
-    // None of these may see the job: they stay until the end, and its body need not.
+    // These closures live until the end of the attempt. They must not refer to the job, or its body would live as long.
     const onEnd = (outcome: SendReport['outcome']) => {
       this.#running.delete(lease);
       if (lease !== this.#dropping) this.#report(lease, startedAt, outcome);
@@ -143,7 +143,7 @@ class SenderHere implements UndiciSender {
     }
   }
 
-  /** Answers whether not a byte of it was written. */
+  /** Returns true if not a byte of it was written. */
   #drop(lease: string): boolean {
     const takeBack = this.#waiting.get(lease);
     if (takeBack) {
@@ -182,7 +182,7 @@ class Signer {
     this.#signatureName = `${headerPrefix}Signature`;
   }
 
-  /** One list from the first to the last, and no list besides: this is done for every attempt. */
+  /** Builds one list and no copies: this runs for every attempt. */
   allHeaders({ signingKey: key, messageId, url, body, headers }: SendJob, target: TargetUrl): string[] {
     const all = ['Host', target.hostHeader];
     for (const header of headers) all.push(header[0], header[1]);

@@ -1,18 +1,19 @@
-// Keeps the way onto the wire open, a moment at a time, while there are attempts. A process that stood still for longer finds it
-// closed when it wakes: what it has not sent is given back and claimed anew, because it may have been cancelled meanwhile.
+// Allows new requests for a short time ahead, again and again, while there are attempts. If the process stood still for
+// longer, that time has passed when it wakes. Unsent messages are then released and claimed again, because they may
+// have been cancelled meanwhile.
 
 import type { Clock } from '../world.ts';
 import type { Sender } from './sender.ts';
 
 const PULSE_EVERY_MS = 1000;
-/** A process that stood still for so long puts nothing on the wire that it had in hand before. */
+/** After a standstill of this length, the process sends nothing that it had claimed before. */
 export const STILL_MS_MAX = 2000;
 
 export class WirePulse {
   readonly #clock: Clock;
   readonly #sender: Pick<Sender, 'mayStartUntil'>;
   readonly #isNeeded: () => boolean;
-  /** As far as the last sign of life allows. */
+  /** The limit set by the last heartbeat. */
   #untilMs = Number.NEGATIVE_INFINITY;
   #isRunning = false;
 
@@ -22,13 +23,13 @@ export class WirePulse {
     this.#isNeeded = isNeeded;
   }
 
-  /** Nothing may be put on the wire after this time, whatever happens. */
+  /** Nothing may be written to the network after this time. */
   allowUntil(untilMs: number): void {
     this.#untilMs = untilMs;
     this.#open();
   }
 
-  /** To be called before attempts are started. */
+  /** Call this before attempts are started. */
   start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;

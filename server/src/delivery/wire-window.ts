@@ -1,6 +1,6 @@
-// Until when requests may be put on the wire. A node's claims are its own as long as its signs of life reach the store;
-// a process that stood still, or lost the store, may have lost them to another node, and must not send what that one
-// sends as well. So the last look is taken when a request is about to be written, not when it was claimed.
+// Until when requests may be sent. A node owns its claims as long as its heartbeats reach the store. A process that
+// stood still, or lost the store, may have lost its claims to another node, and must not send the same messages. So the
+// check is made when a request is about to be written, not when it was claimed.
 
 import type { Clock } from '../world.ts';
 
@@ -16,7 +16,7 @@ export class WireWindow {
     return this.#clock.monotonicMs() < this.#untilMs;
   }
 
-  /** Answers whether it had closed before: what was waiting to start then must not start any more. */
+  /** Returns true if it was closed before: jobs that waited then must not start any more. */
   extend(untilMs: number): boolean {
     const hadClosed = !this.isOpen;
     this.#untilMs = untilMs;

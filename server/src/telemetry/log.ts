@@ -1,4 +1,5 @@
-// The log: one JSON object a line on standard error, whatever the input. Standard output is for the caller's scripts.
+// The log: one JSON object a line on standard error, whatever the input. Standard output is left for the caller's
+// scripts.
 
 import pino, { type Logger } from 'pino';
 import type { EngineEvent } from '../delivery/engine.ts';
@@ -10,12 +11,12 @@ export type Log = Logger;
 
 export function createLog(level: string): Log {
   const destination = pino.destination({ fd: 2, sync: true });
-  // Whoever reads the log may go away; that is no reason to stop delivering.
+  // The reader of the log may go away. That is no reason to stop delivering.
   destination.on('error', () => {});
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
-/** A file of the store that is gone from under the process; null when all are back. */
+/** Logs a file of the store that has disappeared while the process runs. `path` is null when all files are back. */
 export function logGone(log: Log, path: string | null): void {
   if (path === null) log.info({}, 'the files of the store are back; messages are accepted again');
   else {
@@ -27,7 +28,7 @@ export function logGone(log: Log, path: string | null): void {
   }
 }
 
-/** One line when the wall clock is no longer believed, and one when it is again. */
+/** One line when the wall clock stops being trusted, and one when it is trusted again. */
 export function logClock(log: Log): (change: ClockChange) => void {
   return (change) => {
     if (change.kind === 'doubted') {
@@ -42,11 +43,11 @@ export function logClock(log: Log): (change: ClockChange) => void {
   };
 }
 
-/** Of an account so many misspelt settings are told, one line each: nobody can fill the log with them. */
+/** At most so many misspelt settings are logged for one account, so that no account can fill the log. */
 const PER_ACCOUNT_MAX = 5;
 const ACCOUNTS_MAX = 1000;
 
-/** A setting of a publish that looks misspelt, once for each account. */
+/** Logs a publish setting that looks misspelt, once for each account. */
 export function logMisspelt(log: Log): (accountId: string, warning: string) => void {
   const told = new Map<string, Set<string>>();
   return (accountId, warning) => {
@@ -58,7 +59,7 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
   };
 }
 
-/** One line when the time of this node was off, and one when it runs evenly again. */
+/** One line when this node's time was off, and one when it runs evenly again. */
 export function logClockOff(log: Log): (change: ClockOff) => void {
   return (change) => {
     if (change.kind === 'right') {

@@ -1,5 +1,5 @@
-// Numbers for a monitoring system, in the text format that Prometheus reads. A small registry of ours: a few counters
-// and gauges need no dependency. Nothing here tells one account from another.
+// Metrics in the text format that Prometheus reads. The registry is our own: a few counters and gauges need no
+// dependency. No metric tells one account from another.
 
 import type { EngineEvent } from '../delivery/engine.ts';
 import type { Attempt, MessageKind } from '../domain/message.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 interface Family {
   readonly type: 'counter' | 'gauge';
   readonly help: string;
-  /** By label set, as it is written between the braces. */
+  /** Key: the label set, as it is written between the braces. */
   readonly values: Map<string, number>;
   readonly read: (() => number) | null;
 }
@@ -18,7 +18,7 @@ interface Family {
 interface SharedPool {
   readonly max: number;
   readonly used: number;
-  /** Not of a pool that refuses nothing, because what finds no room waits. */
+  /** Absent for a pool that refuses nothing: there, work without room waits. */
   readonly refused?: Readonly<Record<'account' | 'node', number>>;
 }
 
@@ -27,8 +27,8 @@ export class Metrics {
   readonly #pools = new Map<string, SharedPool>();
 
   /**
-   * A number that only grows. Labels come as they are written between the braces, because this is called for every
-   * message; they have few values each, all of our own: never an id, a URL or a name of a user's.
+   * A number that only grows. `labels` is the text between the braces, because this is called for every message. Each
+   * label has few values, all of our own: never an id, a URL or a user's name.
    */
   counter(name: string, help: string): (labels?: string, by?: number) => void {
     const values = new Map<string, number>();
@@ -94,7 +94,7 @@ export class Metrics {
   }
 }
 
-/** By the way they came in: a message of any kind is counted once, on the node that accepted it. */
+/** How a message came in. Each message is counted once, on the node that accepted it. */
 const WAYS_IN = {
   publish: 'way="publish"',
   schedule: 'way="schedule"',
@@ -124,9 +124,9 @@ export function messageCounters(metrics: Metrics) {
 }
 
 /**
- * The store with its acceptances and cancellations counted; what settlements lead to is counted as the engine tells it.
- * `noteWrite` is told why an acceptance failed, or null; and the same of the signs of life, which are written also while
- * nobody publishes.
+ * Wraps the store and counts what is accepted and cancelled. The results of settlements are counted from the engine's
+ * events. `noteWrite` gets the error of a failed acceptance or heartbeat, or null after one that succeeded. Heartbeats
+ * are included because they are written even while nobody publishes.
  */
 export function countingStore(
   store: Store,
@@ -158,7 +158,7 @@ export function countingStore(
       if (answer.isOverQuota) return answer;
       let duplicates = 0;
       for (const id of answer.duplicates) if (id !== null) duplicates += 1;
-      // Of one request: all of one kind.
+      // All messages of one request have the same kind.
       accepted(messages[0]?.kind ?? 'publish', messages.length - duplicates);
       return answer;
     },
@@ -195,7 +195,7 @@ interface ShownClock {
   readonly offMs: number;
 }
 
-/** What the node goes by, and how far the wall clock is from it. */
+/** The time that the node uses, and how far the wall clock is from it. */
 export function showClock(metrics: Metrics, clock: ShownClock): void {
   metrics.gauge('postrider_clock_believed', '1 while the wall clock is believed, 0 after it has jumped.', () =>
     clock.isBelieved ? 1 : 0,
@@ -212,7 +212,7 @@ export function showClock(metrics: Metrics, clock: ShownClock): void {
   );
 }
 
-/** As they are written, by outcome and by class of status; made once for each of the few that there are. */
+/** The label texts, by outcome and class of status. Each is built once. */
 const ATTEMPT_LABELS = new Map<Attempt['outcome'], Map<number, string>>();
 
 function attemptLabels(outcome: Attempt['outcome'], status: number | null): string {
@@ -249,7 +249,7 @@ export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounte
     if (event.kind === 'strays') return strays(undefined, event.count);
     const { attempt, next } = event.settlement;
     attempts(attemptLabels(attempt.outcome, attempt.status));
-    // Nobody knows when a crash cut an attempt off, only when that was found.
+    // For an attempt cut off by a crash, `endedAt` is when the crash was found, not when it happened.
     if (attempt.outcome !== 'interrupted') seconds(undefined, Math.max(0, attempt.endedAt - attempt.startedAt) / 1000);
     if (event.result === 'lost') return;
     const { followUps } = event.result === 'settled' ? event.settlement : afterCancel(event.settlement);
