@@ -1,5 +1,5 @@
-// Ends what stays open for somebody, such as a live stream, when the token or the session it was opened with no longer
-// counts: at once where this process ended it, else when the store is asked next.
+// Ends what a caller has open, such as a live stream, when its token or session is no longer valid: at once if this
+// process ended it, else at the next check of the store.
 
 import type { Accounts, EndedAccess } from '../accounts/accounts.ts';
 import type { Principal } from '../store/account-store.ts';
@@ -26,7 +26,7 @@ export class AccessWatch {
     accounts.onEnd((ended) => this.#endAll((watched) => isMeant(watched, ended)));
   }
 
-  /** Calls `end`, at most once, when `principal` is no longer admitted. Answers a function that lets go of it. */
+  /** Calls `end`, at most once, when `principal` loses access. Returns a function that stops watching. */
   add(principal: Principal, end: () => void): () => void {
     const watched = { principal, end };
     this.#watched.add(watched);
@@ -41,20 +41,20 @@ export class AccessWatch {
 
   #tick(): void {
     this.#cancel = this.#clock.after(ASK_EVERY_MS, () => this.#tick());
-    // A store that has not answered yet is not asked twice.
+    // No second query while the store has not answered the first.
     if (!this.#isAsking) void this.#ask();
   }
 
   async #ask(): Promise<void> {
     this.#isAsking = true;
     try {
-      // Once for all that somebody has open.
+      // One query for everything that a caller has open.
       const principals = new Map([...this.#watched].map(({ principal }) => [keyOf(principal), principal]));
       const admitted = await this.#accounts.areAdmitted([...principals.values()]);
       const ended = new Set([...principals.keys()].filter((_, index) => !admitted[index]));
       this.#endAll(({ principal }) => ended.has(keyOf(principal)));
     } catch {
-      // The store is away, and nothing can be read from it meanwhile; it is asked again at the next tick.
+      // The store is away, and nothing can be read from it meanwhile. The next tick asks again.
     } finally {
       this.#isAsking = false;
     }

@@ -1,14 +1,14 @@
-// Large answers, piece by piece: the next piece is made when the caller has taken the one before, so that what is held
-// for a slow caller is what was read from the store and not what it looks like as text.
+// Writes large responses piece by piece. The next piece is made when the caller has taken the one before, so that a
+// slow caller holds the data read from the store and not its text.
 
 import type { ServerResponse } from 'node:http';
 
-/** Written at once; smaller answers are written whole. */
+/** Written at once. Smaller responses are written whole. */
 export const PIECE_BYTES = 64 * 1024;
 
-/** An answer that is made while it is written. */
+/** A response that is made while it is written. */
 export class StreamedAnswer {
-  /** What is held in memory for it. */
+  /** Memory held for it. */
   readonly bytes: number;
   readonly pieces: () => Iterable<string>;
 
@@ -43,18 +43,18 @@ function* arrayPieces(entries: Iterable<object>): Iterable<string> {
   yield separator === '[' ? '[]' : ']';
 }
 
-/** A text that is there already, in pieces. */
+/** An existing text, in pieces. */
 export function* textInPieces(text: string): Iterable<string> {
   for (let at = 0; at < text.length; ) {
     const end = at + PIECE_BYTES;
-    // A character outside the basic plane is two units of the text, and must not be cut in two.
+    // A character outside the basic plane is two UTF-16 units, which must not be separated.
     const isPair = /[\uD800-\uDBFF]/.test(text.charAt(end - 1));
     yield text.slice(at, isPair ? end + 1 : end);
     at = isPair ? end + 1 : end;
   }
 }
 
-/** Writes the body of an answer whose head is set. Ends early when the caller has gone. */
+/** Writes the body of a response whose head is set. Stops when the caller has gone. */
 export async function writePieces(
   response: ServerResponse,
   pieces: Iterable<string>,
@@ -73,7 +73,7 @@ export async function writePieces(
   response.end(text);
 }
 
-/** Resolves when there is room again (true), or when the caller is gone (false). */
+/** Resolves to true when there is room again, or to false when the caller is gone. */
 function isDrained(response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     const done = (isDrainedNow: boolean) => {

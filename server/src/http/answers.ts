@@ -1,4 +1,4 @@
-// What the API answers, as schemas: the OpenAPI document shows them, and the tests hold every answer against them.
+// The schemas of API responses. The OpenAPI document shows them, and the tests check every response against them.
 
 import Type, { type TSchema } from 'typebox';
 import { SCOPES } from '../domain/account.ts';
@@ -10,7 +10,7 @@ export const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
-/** Beside a count. */
+/** Goes with a count. */
 const cut = optional(Type.Boolean({ description: 'There are more: counting ended at a limit.' }));
 
 export const Cursor = Type.Optional(
@@ -115,7 +115,7 @@ export const DeadLetterAnswer = open({
 });
 export const DeadLettersAnswer = open({ messages: Type.Array(DeadLetterAnswer), cursor: Cursor });
 export const DeletedAnswer = open({ deleted: Type.Integer(), cursor: Cursor });
-/** With 202: a node that has claimed some of them has not confirmed in time. */
+/** With 202: a node that has claimed some of the messages has not confirmed in time. */
 const unconfirmedFields = {
   requested: optional(
     Type.Integer({ description: 'How many of them are claimed by a node that has not confirmed that none starts.' }),
@@ -135,7 +135,7 @@ export const RunAnswer = Type.Array(open({ messageId: Type.String(), url: Type.S
 export const NothingAnswer = open({});
 export const StatusAnswer = open({
   status: Type.String(),
-  /** Why it is not ready: a code of the errors, and its words. */
+  /** Why it is not ready: an error code and its text. */
   code: optional(Type.String()),
   error: optional(Type.String()),
 });

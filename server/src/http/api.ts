@@ -1,5 +1,5 @@
-// The second lane: everything but publishing, on Fastify. Each route declares its scope and its schemas; there is no
-// way to add one without a scope.
+// The second lane: everything but publishing, on Fastify. Each route declares its scope and its schemas. A route
+// without a scope cannot be added.
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
@@ -31,16 +31,16 @@ export interface ApiContext {
   readonly requests: Requests;
   readonly rules: HeaderRules;
   /**
-   * Whether the prefix is that of the public QStash clients, and they get what they expect: a bulk call without any
-   * filter means all, a cancel by filter takes all that match whatever its `count`, the log says CANCELED.
+   * Whether the prefix is that of the public QStash clients. They then get what they expect: a bulk call without any
+   * filter means all, a cancel by filter takes all that match whatever its `count`, and the log says CANCELED.
    */
   readonly isForQstashClients: boolean;
-  /** What a client may want to know of the service it talks to. */
+  /** What a client may want to know about the service. */
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
   readonly concurrency: { readonly max: number; readonly inFlight: () => number };
-  /** What decides whether anything is accepted now. */
+  /** The facts that decide whether messages are accepted now. */
   readonly facts: () => NodeFacts;
-  /** Why nothing may be accepted now (`whyNothingIsAccepted`), or null. */
+  /** Why no messages are accepted now (`whyNothingIsAccepted`), or null. */
   readonly refusal: () => ApiError | null;
   /** False while the node drains. */
   readonly isServing: () => boolean;
@@ -48,7 +48,7 @@ export interface ApiContext {
   readonly gate: ReadGate;
 }
 
-/** What routes are made with: the port of the store that they need, and all the rest. */
+/** What a route gets: the store port that it needs, and everything else. */
 export type RouteContext<S> = ApiContext & { readonly store: S };
 
 export interface ApiCall<P, Q, B> {
@@ -68,21 +68,21 @@ export interface Route<P extends TSchema, Q extends TSchema, B extends TSchema> 
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** What it answers; without, nothing that a schema could describe. */
+  /** The schema of its response. Absent when no schema can describe it. */
   readonly answer?: TSchema;
-  /** Its statuses when all is well; 200 unless said. */
+  /** Its success statuses. Default: 200. */
   readonly statuses?: readonly number[];
-  /** Of what it answers; JSON unless said. */
+  /** Of its response. Default: JSON. */
   readonly mediaType?: string;
-  /** It makes messages: refused like a publish while nothing may be accepted. */
+  /** It makes messages. It is refused like a publish while none are accepted. */
   readonly makesMessages?: boolean;
-  /** Whether it looks through what is stored, and takes its turn for it. What is got by GET does, unless said. */
+  /** Whether it searches stored data and waits for its turn. Default: true for GET. */
   readonly isRead?: boolean;
-  /** Answers a value, which becomes JSON, or a StreamedAnswer. */
+  /** Returns a value, which becomes JSON, or a StreamedAnswer. */
   readonly handle: (call: ApiCall<Static<P>, Static<Q>, Static<B>>) => Promise<unknown>;
 }
 
-/** A route as others may know it. Without a scope, anybody may read it. */
+/** A route as other parts see it. Without a scope it is public. */
 export interface RouteEntry {
   readonly method: string;
   readonly path: string;
@@ -96,12 +96,12 @@ export interface RouteEntry {
   readonly mediaType?: string | undefined;
 }
 
-/** A path anybody may read. */
+/** A public path. */
 export interface OpenRoute extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType'> {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** Management bodies are small; message bodies take the other lane. */
+/** Bodies of management calls are small. Message bodies take the other lane. */
 const BODY_BYTES_MAX = 1024 * 1024;
 const BODY_LIMIT = {
   bytesMax: BODY_BYTES_MAX,
@@ -119,7 +119,7 @@ export class Api {
     this.fastify = Fastify({
       routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
       ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false } },
-      // What the router itself cannot read, before any route is found.
+      // Errors of the router itself, before any route is found.
       frameworkErrors: (error, _request, reply) => {
         this.#fail(reply, error);
       },
@@ -131,7 +131,7 @@ export class Api {
     });
     this.fastify.setErrorHandler((error, _request, reply) => this.#fail(reply, error));
     this.fastify.setNotFoundHandler((request, reply) => this.#fail(reply, this.#unknown(request, reply)));
-    // Before the body is read: whoever misspelt a path is told so, not what is wrong with a body that nobody takes.
+    // Before the body is read: a caller with a misspelt path is told that, and not what is wrong with its body.
     this.fastify.addHook('onRequest', async (request, reply) => {
       if (request.is404) throw this.#unknown(request, reply);
     });
@@ -150,10 +150,10 @@ export class Api {
       schema: {
         ...(route.params && { params: route.params }),
         ...(route.query && { querystring: route.query }),
-        // Fastify judges a body that is not there as null.
+        // Fastify validates an absent body as null.
         ...(route.body && { body: Type.IsOptional(route.body) ? Type.Union([route.body, Type.Null()]) : route.body }),
       },
-      // Before the body is read: who may not call learns nothing else.
+      // Before the body is read: a caller without permission learns nothing else.
       onRequest: async (request, reply) => {
         reply.raw.once('close', () => request.releaseBody?.());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
@@ -195,7 +195,7 @@ export class Api {
     return this.#write(reply, textInPieces(text), visit);
   }
 
-  /** Past the router, which would have all of it in memory. */
+  /** Bypasses the router, which would hold the whole response in memory. */
   #write(reply: FastifyReply, pieces: Iterable<string>, visit: Visit | null): FastifyReply {
     const { raw } = reply.hijack();
     raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
@@ -212,11 +212,11 @@ export class Api {
     this.fastify.get(entry.path, handle);
   }
 
-  /** It counts as being processed until the call is answered. */
+  /** The body counts as being processed until the call is answered. */
   async #readBody(request: FastifyRequest): Promise<unknown> {
     const whole = new GrowingBytes();
     const { principal, raw } = request;
-    // Nobody but a known caller gets this far; an open route has no body.
+    // Only an authenticated caller gets this far. A public route has no body.
     if (!principal) return undefined;
     request.releaseBody = await this.#context.bodies.receive(raw, principal.account.id, BODY_LIMIT, (piece) =>
       whole.add(piece),
@@ -257,7 +257,7 @@ interface ValidationError {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** A value that is none of a few constants fails once for each: together they say what it may be. */
+/** A value that matches none of several constants fails once for each. Together the errors name the allowed values. */
 function constantsRule(errors: readonly ValidationError[]): string | null {
   const allowed = errors
     .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
@@ -265,7 +265,7 @@ function constantsRule(errors: readonly ValidationError[]): string | null {
   return allowed.length === 0 ? null : `must be one of ${allowed.join(', ')}`;
 }
 
-/** Mistakes that Fastify itself finds, in our words. */
+/** Errors that Fastify itself finds, in our words. */
 function fastifyProblem(error: unknown) {
   const { validation, validationContext, statusCode, code, message } = (error ?? {}) as {
     validation?: readonly ValidationError[];

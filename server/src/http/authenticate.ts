@@ -1,4 +1,4 @@
-// Who is asking, and may they? Shared by both lanes.
+// Finds who is calling and checks what they may do. Shared by both lanes.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -8,7 +8,7 @@ import type { Principal } from '../store/account-store.ts';
 import { ApiError } from './errors.ts';
 import { sessionSecret } from './session.ts';
 
-/** Not async: a caller that is remembered is known at once, and each publish would pay for the wait. */
+/** Not async: a remembered caller is known at once, and an await would cost each publish. */
 export function authenticate(
   accounts: Accounts,
   headers: IncomingHttpHeaders,
@@ -21,7 +21,7 @@ export function authenticate(
   return found instanceof Promise ? found.then((each) => requireScope(each, scope)) : requireScope(found, scope);
 }
 
-/** Null where nothing was shown at all. */
+/** Null when the request has no token and no session. */
 function find(accounts: Accounts, headers: IncomingHttpHeaders): Principal | Promise<Principal | null> | null {
   if (headers.authorization !== undefined) {
     const token = tokenFromHeader(headers.authorization);

@@ -1,4 +1,4 @@
-// The body of a batch: an array of elements, each judged by itself, so that one bad element spoils only its own slot.
+// The body of a batch: an array of elements. Each is validated alone, so that one bad element fails only its own slot.
 
 import type { HeaderList } from '../domain/message.ts';
 import { isName, NAME_RULE } from '../domain/name.ts';
@@ -14,11 +14,11 @@ export interface BatchElement {
 
 const UTF8 = new TextEncoder();
 
-/** More than an element needs: 64 forwarded headers and all settings are some hundred keys and values. */
+/** More than an element needs: 64 forwarded headers and all settings are a few hundred keys and values. */
 const ELEMENT_SHAPE = { depthMax: 64, valuesMax: 2000 };
 /**
- * How much longer than the body its text in JSON may be: text in any language and JSON within JSON come to three times at
- * most, and what is binary has `bodyBase64`. The headers of a delivery and of its callbacks come beside it.
+ * How much longer than the body its JSON text may be. Text in any language and JSON within JSON need at most three
+ * times the bytes, and binary data has `bodyBase64`. The headers of a delivery and of its callbacks come on top.
  */
 const BYTES_A_BODY_BYTE_MAX = 3;
 const BESIDE_BODY_BYTES_MAX = 512 * 1024;
@@ -28,7 +28,7 @@ export interface BatchLimits {
   readonly bodyBytesMax: number;
 }
 
-/** The elements of a batch, each as soon as it has arrived. */
+/** Yields each element of a batch as soon as it has arrived. */
 export class BatchReader {
   readonly elements: (BatchElement | ApiError)[] = [];
   readonly #reader: JsonArrayReader;
@@ -117,7 +117,7 @@ function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
       throw new ApiError('bad_body', 'bodyBase64: must be a string in base64, with its padding');
     }
-    // Not a view of Node's shared pool, which the way to the store's thread would copy whole.
+    // Not a view of Node's shared pool, which would be copied whole on the way to the store's thread.
     return new Uint8Array(Buffer.from(bodyBase64, 'base64'));
   }
   if (body === undefined || body === null) return new Uint8Array(0);

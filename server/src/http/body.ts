@@ -1,5 +1,5 @@
-// Receives request bodies, within a limit for each, a share for each account and a budget for all of them together. What
-// is announced is taken from the budget before any of it is read; who sends next to nothing is cut off.
+// Receives request bodies, within a limit for each, a share for each account and a budget for all together. The
+// announced length is taken from the budget before any byte is read. A caller that sends almost nothing is cut off.
 
 import type { IncomingMessage } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
@@ -11,15 +11,15 @@ import { GrowingBytes } from './growing-bytes.ts';
 
 export interface BodyLimit {
   readonly bytesMax: number;
-  /** What to answer past it. */
+  /** The error for a body over the limit. */
   readonly error: () => ApiError;
 }
 
-/** A body brings at least this much, or its end, in every window of this length. */
+/** In every window of this length, a body must bring at least this much, or end. */
 const WINDOW_MS = 10_000;
 const WINDOW_BYTES_MIN = 16 * 1024;
 
-/** What a caller is sending now. One object for each: a function for every step would cost several times as much. */
+/** One upload in progress. One object for each: a closure for every step would cost several times as much. */
 class Upload {
   readonly #pool: Pool;
   readonly #accountId: string;
@@ -27,10 +27,10 @@ class Upload {
   readonly #take: (piece: Uint8Array) => void;
   readonly #onEnd: (release: () => void) => void;
   readonly #onFailure: (error: unknown) => void;
-  /** Taken from the pool. */
+  /** Bytes taken from the pool. */
   #held = 0;
   bytes = 0;
-  /** What it had brought when it was last looked at; null before. */
+  /** Bytes received at the last check. Null before the first one. */
   lookedAt: number | null = null;
   isSettled = false;
 
@@ -99,7 +99,7 @@ export class BodyReader {
     this.#clock = clock;
   }
 
-  /** Once nothing more is received. */
+  /** Call this when nothing more is received. */
   close(): void {
     this.#cancelLook?.();
     this.#cancelLook = null;
@@ -114,7 +114,7 @@ export class BodyReader {
   ): Promise<T> {
     let whole: GrowingBytes | null = null;
     const release = await this.receive(request, accountId, limit, (piece) => {
-      // With its first piece: by then what it announces is within the limit and counted.
+      // Allocated with the first piece: by then the announced length is within the limit and counted.
       whole ??= new GrowingBytes(announcedBytes(request) ?? 0);
       whole.add(piece);
     });
@@ -126,10 +126,10 @@ export class BodyReader {
   }
 
   /**
-   * Hands over the pieces of a body as they come; what throws there refuses the body. Its bytes count against the budget
-   * until whoever asked calls the answer; when it fails, none do. By events, which allocate less than `for await`. A
-   * refused body goes on flowing, to nobody, until the refusal is answered: destroyed, the request could not be
-   * answered; paused, nobody would read it to its end.
+   * Passes each piece of a body to `take` as it comes. If `take` throws, the body is refused. The bytes count against
+   * the budget until the caller calls the returned function. If the promise rejects, none are counted. Uses events,
+   * which allocate less than `for await`. A refused body keeps flowing and is dropped until the refusal is answered: a
+   * destroyed request could not be answered, and a paused one would never end.
    */
   receive(
     request: IncomingMessage,
@@ -140,9 +140,9 @@ export class BodyReader {
     return new Promise((resolve, reject) => {
       refuseEncoding(request);
       const announced = announcedBytes(request);
-      // Said in advance, so that a body that will be refused anyway is not read first.
+      // Refused early, so that a body over the limit is not read first.
       if (announced !== null && announced > limit.bytesMax) throw limit.error();
-      // It may have been closed while the token was looked up; then there is no event left to come.
+      // The request may have been closed while the token was looked up. No more events come then.
       if (request.destroyed) throw brokenOff();
       const upload = new Upload(this.#pool, accountId, limit, take, resolve, reject);
       upload.hold(announced ?? 0);
@@ -152,7 +152,8 @@ export class BodyReader {
         this.#uploads.delete(upload);
         upload.end();
       });
-      // Comes after every request, once it is answered; before the end, the caller went away. So does an error.
+      // `close` comes after every request, once it is answered. If it or an error comes before the end, the caller went
+      // away.
       const onClose = () => {
         this.#uploads.delete(upload);
         if (!upload.isSettled) upload.fail(brokenOff());
@@ -167,12 +168,15 @@ export class BodyReader {
     this.#lookLater();
   }
 
-  /** Not taken back with the last body: most have come at once, and a timer for each costs more than a look at none. */
+  /**
+   * The timer is not cancelled with the last body: most bodies come at once, and a timer for each costs more than a
+   * check of an empty set.
+   */
   #lookLater(): void {
     this.#cancelLook ??= this.#clock.after(WINDOW_MS, () => this.#look());
   }
 
-  /** One look for all of them: what came since the last one was there for a whole window. */
+  /** One check for all uploads. An upload that was there at the last check has had a whole window. */
   #look(): void {
     this.#cancelLook = null;
     for (const upload of [...this.#uploads]) {
@@ -188,7 +192,7 @@ function bytesOf(whole: GrowingBytes | null): Uint8Array {
   return whole?.whole() ?? new Uint8Array(0);
 }
 
-/** What `Content-Length` says; null for a body that comes in chunks. */
+/** The value of `Content-Length`. Null for a chunked body. */
 function announcedBytes(request: IncomingMessage): number | null {
   const text = request.headers['content-length'];
   return text === undefined ? null : Number(text);

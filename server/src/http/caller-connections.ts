@@ -1,12 +1,12 @@
-// The connections of callers: how many there may be, which one goes when there is no room for a new one, and that each is
-// destroyed in time, whatever its caller does or does not do.
+// The connections of callers: how many there may be, which one is closed when a new one finds no room, and that each is
+// destroyed in time, whatever its caller does.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { eachMax, nodeMax } from '../domain/budgets.ts';
 import type { Clock } from '../world.ts';
 
-/** How long a caller may take. A test has shorter ones. */
+/** How long a caller may take. Tests use shorter times. */
 export interface CallerTimes {
   /** For the head of a request. */
   readonly headMs: number;
@@ -14,13 +14,13 @@ export interface CallerTimes {
   readonly requestMs: number;
   /** Until the next request. */
   readonly idleMs: number;
-  /** To take anything of an answer. */
+  /** To read any part of a response. */
   readonly unreadMs: number;
-  /** To stop sending a body that is refused. */
+  /** To stop sending a refused body. */
   readonly refusedMs: number;
-  /** To end a connection that was ended here. */
+  /** To close a connection that was closed on our side. */
   readonly endedMs: number;
-  /** Between two looks at all connections. */
+  /** Between two checks of all connections. */
   readonly lookMs: number;
 }
 
@@ -34,7 +34,7 @@ export const CALLER_TIMES: CallerTimes = {
   lookMs: 5_000,
 };
 
-/** A request and its answer. */
+/** A request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -42,12 +42,12 @@ export interface Exchange {
 
 interface Connection {
   readonly socket: Socket;
-  /** Those that are not answered, or whose answers are not taken. */
+  /** Requests that are not answered, or whose responses are not read yet. */
   readonly open: Set<ServerResponse>;
   latest: Exchange | null;
-  /** Of answers, as it was last looked at. */
+  /** Unread response bytes at the last check. */
   unreadBytes: number;
-  /** What the socket had written when it was last looked at, and since when that has not changed. */
+  /** What the socket had written at the last check, and since when that has not changed. */
   written: string;
   stalledSinceMs: number;
   isStalled: boolean;
@@ -60,13 +60,15 @@ export class CallerConnections {
   readonly #times: CallerTimes;
   readonly #unreadBytesMax: number;
   readonly #all = new Map<Socket, Connection>();
-  /** Those that have never brought a request, and those that wait for the next; the longest waiting first. */
+  /**
+   * Connections that have never sent a request, and those that wait for the next one. The longest waiting comes first.
+   */
   readonly #silent = new Set<Socket>();
   readonly #idle = new Set<Socket>();
   #unreadBytes = 0;
   #cancelLook: (() => void) | null = null;
 
-  /** With a clock of real time: a socket knows no other. */
+  /** Needs a clock of real time: sockets use no other. */
   constructor(
     clock: Clock,
     times: CallerTimes,
@@ -90,7 +92,9 @@ export class CallerConnections {
     server.on('connection', (socket: Socket) => this.#add(socket));
   }
 
-  /** False when the caller has more requests under way on one connection than it may; the connection is gone then. */
+  /**
+   * Returns false when the caller has too many requests under way on one connection. The connection is destroyed then.
+   */
   begin(exchange: Exchange): boolean {
     const { request, response } = exchange;
     const connection = this.#all.get(request.socket);
@@ -112,7 +116,7 @@ export class CallerConnections {
     return this.#all.get(socket)?.latest ?? null;
   }
 
-  /** The caller was told all it will be told: it may go first, and at the latest now it goes. */
+  /** The caller has everything it will get. It may close first; after `ms` we destroy the connection. */
   destroyAfter(socket: Socket, ms: number): void {
     if (!this.#all.has(socket)) return;
     this.#silent.add(socket);
@@ -174,11 +178,14 @@ export class CallerConnections {
     this.#idle.delete(socket);
   }
 
-  /** What waits for the caller of one connection; when that is too much in all, somebody has to go. */
+  /**
+   * Counts the bytes that wait for the caller of one connection. When the total is too large, a connection is
+   * destroyed.
+   */
   #count(connection: Connection): void {
     if (!this.#all.has(connection.socket)) return;
     let bytes = connection.socket.writableLength;
-    // Those behind the first have no socket yet.
+    // Responses behind the first one have no socket yet.
     for (const response of connection.open) if (response.socket === null) bytes += response.writableLength;
     this.#unreadBytes += bytes - connection.unreadBytes;
     connection.unreadBytes = bytes;
@@ -190,7 +197,7 @@ export class CallerConnections {
     }
   }
 
-  /** Of those that take nothing, if there are any, the one for which most is held. */
+  /** The connection with the most unread bytes. Connections whose callers read nothing come first. */
   #largest(): Connection {
     let largest: Connection | null = null;
     for (const each of this.#all.values()) {
@@ -219,9 +226,9 @@ export class CallerConnections {
   }
 }
 
-/** Changes whenever the system takes a byte of what was written, or something is written. */
+/** Changes whenever the system takes a byte of what was written, or something new is written. */
 function writtenSoFar(socket: Socket): string {
-  // What is left of the write that the system has taken a part of; nothing public tells it.
+  // The rest of a write that the system has taken in part. No public property has it.
   const { _handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
   return `${socket.bytesWritten} ${socket.writableLength} ${_handle?.writeQueueSize}`;
 }

@@ -1,5 +1,5 @@
-// Cancels messages on behalf of a caller: writes it, and waits a while for the nodes that have claimed some of them to confirm
-// that nothing of them starts any more.
+// Cancels messages for a caller: writes the cancellation, then waits a while until the nodes that have claimed some of
+// them confirm that no attempt of them starts any more.
 
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../domain/account.ts';
@@ -7,13 +7,13 @@ import type { Tiers } from '../domain/tier.ts';
 import type { MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
 
-/** How long a caller waits for the nodes that have claimed what is cancelled. */
+/** How long a caller waits for those nodes. */
 export const CANCEL_CONFIRMED_MS_MAX = 2000;
 
 export interface CancelCount {
-  /** Ended as cancelled, or on the way there. */
+  /** Ended as cancelled, or soon to be. */
   readonly cancelled: number;
-  /** Of those, how many a node has claimed that has not confirmed: an attempt of them may still start. */
+  /** How many of those are claimed by a node that has not confirmed: an attempt of them may still start. */
   readonly requested: number;
 }
 
@@ -23,7 +23,7 @@ export interface CancellingContext {
   readonly tiers: Tiers;
 }
 
-/** One call of the API: what it cancels in pieces is confirmed together. */
+/** One call of the API. It may cancel in several pieces; they are confirmed together. */
 export class CancelCall {
   readonly #context: CancellingContext;
   readonly #account: Account;
@@ -57,7 +57,7 @@ export class CancelCall {
   }
 }
 
-/** 202 where a node that has claimed some of them has not confirmed in time, and what becomes of those. */
+/** Returns 202 when a node has not confirmed in time, with what happens to its messages. */
 export function unconfirmed(requested: number, reply: Pick<FastifyReply, 'code'>) {
   if (requested === 0) return {};
   reply.code(202);

@@ -1,4 +1,4 @@
-// What led to a request: nothing of ours, or a delivery of ours, which says so in its headers.
+// What led to a request: nothing of ours, or one of our deliveries, which says so in its headers.
 
 import type { IncomingMessage } from 'node:http';
 import type { Descent } from '../domain/descent.ts';
@@ -6,7 +6,7 @@ import { type HeaderRules, parseDescent } from '../domain/publish-settings.ts';
 import { ApiError } from './errors.ts';
 import { rawHeaders } from './raw-headers.ts';
 
-/** Throws when it has come back too often. */
+/** Throws when the request has come back too often. */
 export function descentOf(request: IncomingMessage, rules: HeaderRules): Descent {
   const descent = parseDescent(rawHeaders(request), rules);
   if ('problem' in descent) throw new ApiError(descent.problem.code, descent.problem.message);

@@ -1,5 +1,5 @@
 // Live events for the console and for `tail`. Each reader is fed from the journal at its own place, so little is kept
-// in memory for it; one that does not keep up is let go and may come back with the last event's id.
+// in memory for it. A reader that does not keep up is disconnected, and may come back with the last event's id.
 
 import type { ServerResponse } from 'node:http';
 import { eachMax, nodeMax } from '../domain/budgets.ts';
@@ -14,14 +14,14 @@ import { Turns } from './turns.ts';
 const PAGE = 100;
 /** How long a reader may leave its socket full. */
 const PATIENCE_MS = 30_000;
-/** How long a page is kept for a reader whose socket is full; one that reads has emptied it before. */
+/** How long a page is kept for a reader whose socket is full. A reader that reads has emptied its socket by then. */
 const MOMENT_MS = 100;
-/** News within this time are read together. */
+/** Journal changes within this time are read together. */
 const GATHER_MS = 100;
-/** A sign of life, so that proxies keep the connection open. */
+/** Sent regularly, so that proxies keep the connection open. */
 const PING_EVERY_MS = 15_000;
 
-/** How far a reader is: behind this place of the journal, and so many events of the step that follows. */
+/** How far a reader is: it has read up to `at` in the journal, and `seen` events of the step after it. */
 interface ReaderPlace {
   readonly at: number;
   readonly seen: number;
@@ -30,7 +30,7 @@ interface ReaderPlace {
 interface Reader {
   readonly response: ServerResponse;
   readonly filter: EventFilter;
-  /** The same for readers that want the same. */
+  /** Equal for readers with the same filter. */
   readonly filterKey: string;
   place: ReaderPlace;
   /** How many events it is likely to take at once. */
@@ -41,18 +41,18 @@ interface Reader {
 }
 
 interface Audience {
-  /** Those that were served last come last. */
+  /** The most recently served reader comes last. */
   readonly readers: Set<Reader>;
-  /** The end of the journal as far as it is known; null when it may have grown. */
+  /** The last known end of the journal. Null when it may have grown. */
   journalEnd: number | null;
 }
 
 export interface StreamRequest {
   readonly accountId: string;
   readonly filter: EventFilter;
-  /** The id of the event that was seen last, if any. */
+  /** The id of the last event that the reader has seen, if any. */
   readonly lastSeen: unknown;
-  /** Called when nothing stands in the way any more: from then on the answer is the stream's. */
+  /** Called when nothing prevents the stream any more. From then on the stream owns the response. */
   readonly takeOver: () => ServerResponse;
 }
 
@@ -72,7 +72,7 @@ export class EventStreams {
     this.#clock = clock;
   }
 
-  /** A reader starts behind the event it saw last, else with what happens from now on. */
+  /** A reader starts after the last event it has seen, or else with new events only. */
   async open({ accountId, filter, lastSeen, takeOver }: StreamRequest): Promise<void> {
     this.#refuseIfClosed();
     const why = this.pool.take(accountId, 1);
@@ -87,7 +87,7 @@ export class EventStreams {
       this.pool.give(accountId, 1);
       throw error;
     }
-    // The caller went away meanwhile: no event of its end is left to come.
+    // The caller went away meanwhile: no more `close` event will come.
     if (response.destroyed) return this.pool.give(accountId, 1);
     response.on('close', () => {
       this.pool.give(accountId, 1);
@@ -104,7 +104,7 @@ export class EventStreams {
     this.#audienceOf(accountId).readers.add(reader);
     this.#stopListening ??= this.#store.onJournal(() => this.#gather());
     this.#cancelPing ??= this.#clock.after(PING_EVERY_MS, () => this.#ping());
-    // Also for what happened between the reading of its place and the listening.
+    // Covers events between reading the place and starting to listen.
     this.#gather();
   }
 
@@ -171,7 +171,7 @@ export class EventStreams {
     this.#cancelPing = this.#clock.after(PING_EVERY_MS, () => this.#ping());
   }
 
-  /** One read for an account; answers whether another is wanted. */
+  /** One read for an account. Returns whether another is needed. */
   async #feed(accountId: string): Promise<boolean> {
     const audience = this.#audiences.get(accountId);
     if (audience === undefined) return false;
@@ -187,8 +187,9 @@ export class EventStreams {
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.place)) served = await this.#send(accountId, audience, served, piece);
     } catch {
-      // The store is away: the readers come back when they see the connection end. They are gone at once, not when they
-      // are seen to be closed: a store that refuses at once would be asked again for them before anything else runs.
+      // The store is away. The readers come back when they see the connection end. They are removed at once, and not on
+      // their `close` event: a store that refuses at once would otherwise be asked again for them before anything else
+      // runs.
       for (const reader of served) {
         reader.response.destroy();
         this.#remove(accountId, reader);
@@ -197,7 +198,7 @@ export class EventStreams {
     return [...audience.readers].some(isWaiting);
   }
 
-  /** Answers which of the readers can take the next piece at once. The others read again from where they are. */
+  /** Returns the readers that can take the next piece at once. The others read again from where they are. */
   async #send(
     accountId: string,
     audience: Audience,
@@ -237,7 +238,7 @@ export class EventStreams {
     });
   }
 
-  /** Resolves when there is room again (true), or when the reader is gone or took too long (false). */
+  /** Resolves to true when there is room again, or to false when the reader is gone or took too long. */
   #isDrained(response: ServerResponse): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (isDrained: boolean) => {
@@ -264,22 +265,22 @@ function wantsTheSame(a: Reader, b: Reader): boolean {
   return a.filterKey === b.filterKey && a.place.at === b.place.at && a.place.seen === b.place.seen;
 }
 
-/** What is written to a reader at once, and where it is then. */
+/** What is written to a reader at once, and its place after that. */
 interface Piece {
   readonly text: string;
-  /** Events of the page up to here. */
+  /** Number of events of the page up to here. */
   readonly count: number;
   readonly place: ReaderPlace;
-  /** There is more behind the page. */
+  /** There are more events after the page. */
   readonly hasMore: boolean;
   readonly isLast: boolean;
 }
 
-/** A page in pieces of about what may wait in memory for a reader. */
+/** Splits a page into pieces of about the size that may wait in memory for a reader. */
 function* piecesOf({ events, cursor, endedAt }: EventPage, { at, seen }: ReaderPlace): Generator<Piece> {
   let text = '';
   for (const [index, event] of events.entries()) {
-    // The events of a step share its place; a reader that was cut off between them has seen only the first ones.
+    // The events of a step share its place. A reader that was cut off between them has seen only the first ones.
     const inStep = index - events.findIndex(({ place }) => place === event.place) + 1;
     if (event.place === at + 1 && inStep <= seen) continue;
     text += `id: ${event.place}.${inStep}\nevent: ${event.state}\ndata: ${JSON.stringify(eventView(event))}\n\n`;

@@ -1,5 +1,5 @@
 // Filters of lists and bulk calls, from the query string or a JSON body: the same names in both, one value or several.
-// A name that is not known is refused: a filter that is silently ignored cancels what nobody meant.
+// An unknown name is refused: an ignored filter would cancel messages that the caller did not mean.
 
 import Type from 'typebox';
 import { eachMax } from '../domain/budgets.ts';
@@ -10,7 +10,7 @@ import { ApiError } from './errors.ts';
 
 const OneOrMore = Type.Union([Type.String(), Type.Array(Type.String())]);
 
-/** What every list takes, beside its filters. */
+/** What every list takes besides its filters. */
 export const PAGE_NAMES = ['count', 'cursor', 'order'] as const;
 
 type Given = Readonly<Record<string, unknown>>;
@@ -58,12 +58,12 @@ export const FILTER_NAMES = {
 
 export type FilterName = (typeof FILTER_NAMES)['messages' | 'deadLetters'][number];
 
-/** A query schema with these names: strings, repeated or not. Other names are refused by `given`, as bad filters. */
+/** A query schema with these names: strings, repeated or not. `given` refuses other names as bad filters. */
 export function querySchema(names: readonly string[]) {
   return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(OneOrMore)])));
 }
 
-/** What is given in the query and, for calls that take one, in the body; null and "" count as absent. */
+/** The values of the query and, for calls that take one, of the body. Null and "" count as absent. */
 export function given(
   query: unknown,
   body: unknown,
@@ -86,8 +86,9 @@ function shortened(name: string): string {
 }
 
 /**
- * The filters of the public clients in our names: `urlGroup` is a topic, several labels may stand in one text. No message
- * goes to an `api` here, and those that ask for it want to see what there is; `refuseEmptyFilters` keeps it from meaning all.
+ * Renames the filters of the public clients: `urlGroup` is a topic, and one text may hold several labels. No message
+ * goes to an `api` here, so that filter is dropped and a list shows everything. `refuseEmptyFilters` prevents that a
+ * bulk call with only `api` means all.
  */
 function qstashFilters({ urlGroup, topicName, api: _api, label, ...rest }: Given): Given {
   const topicNames = [topicName ?? [], urlGroup ?? []].flat().filter((each) => each !== '');
@@ -105,8 +106,8 @@ function commaList(value: unknown): unknown[] {
 }
 
 /**
- * A filter that is there but empty (the ids of a list that turned out empty, which Go sends as null) must not come to
- * mean all: only who names no filter at all does.
+ * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null. It must not mean
+ * all: only a call that names no filter does.
  */
 export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   for (const source of sources) {
@@ -120,7 +121,7 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   }
 }
 
-/** Whether a bulk call says that it means all: as text in a query, as text or a boolean in a body. */
+/** Whether a bulk call says explicitly that it means all: as text in a query, as text or a boolean in a body. */
 export function saysAll(value: unknown): boolean {
   return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
 }
@@ -167,14 +168,16 @@ export function parseMessageFilter(values: Given): MessageFilter {
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
-/** Dead letters that were sent again: those only, none of them, or any. */
+/** Whether to include dead letters that were sent again: only those, none of them, or both. */
 function isRetried(text: string): boolean | 'any' {
   if (text === 'any') return text;
   if (text === 'true' || text === 'false') return text === 'true';
   throw new ApiError('bad_filter', 'retried: must be true, false or any');
 }
 
-/** Whether a bulk call names nothing that narrows it down: nearly every message is one that was not sent again. */
+/**
+ * Whether a bulk call has no filter that narrows it down. `retried=false` does not: it matches nearly every message.
+ */
 export function isEmptyFilter({ isRetried, ...filter }: MessageFilter): boolean {
   return isRetried !== true && Object.keys(filter).length === 0;
 }
@@ -196,7 +199,7 @@ export function parsePage(values: Given, countDefault: number, countMax: number,
   return { limit: count, cursor, order, withBodies };
 }
 
-/** As the public clients write them, and in words. */
+/** As the public clients write them, and as words. */
 const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
   ['latestFirst', 'newestFirst'],
   ['newestFirst', 'newestFirst'],
@@ -213,7 +216,7 @@ function statesOf(text: string): readonly ShownState[] {
   throw new ApiError('bad_filter', `state: must be one of ${SHOWN_STATES.join(', ')}, IN_PROGRESS`);
 }
 
-/** As we write it, whatever the case; the public clients write CANCELED. */
+/** Our spelling, for any letter case. The public clients write CANCELED. */
 export function stateName(text: string): string {
   const name = text.toUpperCase();
   return name === 'CANCELED' ? 'CANCELLED' : name;

@@ -1,5 +1,5 @@
-// Bytes that are put together from pieces of any size, in memory of their own: a piece of one byte costs hundreds as long
-// as it is kept, and a view of a larger buffer goes to the store's thread with the whole of what it looks at.
+// Joins pieces of any size into memory of its own. A one-byte piece costs hundreds of bytes as long as it is kept, and
+// a view of a larger buffer is sent to the store's thread with the whole buffer.
 
 export class GrowingBytes {
   #memory: Uint8Array;
@@ -24,12 +24,12 @@ export class GrowingBytes {
     this.#length = needed;
   }
 
-  /** What is there now, until more is added. */
+  /** The bytes so far. Valid until more is added. */
   view(): Uint8Array {
     return this.#memory.subarray(0, this.#length);
   }
 
-  /** All of it, in memory that holds nothing else. */
+  /** All bytes, in memory that holds nothing else. */
   whole(): Uint8Array {
     return this.#length === this.#memory.length ? this.#memory : this.#memory.slice(0, this.#length);
   }

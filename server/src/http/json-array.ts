@@ -1,5 +1,5 @@
 // Reads the elements of a JSON array one by one while it arrives, so that neither its text nor its value is ever held
-// whole. What is more than an element may be is told so and not parsed.
+// whole. An element over the limits is reported and not parsed.
 
 import { ApiError } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
@@ -19,15 +19,15 @@ export interface ElementLimits extends JsonShape {
 }
 
 export interface ArrayListener {
-  /** Called before the element is read whole; to stop the reading, it throws. */
+  /** Called before the element is read completely. It may throw to stop the reading. */
   begins(index: number): void;
-  /** What it is, or why it was not parsed. */
+  /** The value, or why it was not parsed. */
   element(value: unknown): void;
   tooMuch(why: string): void;
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** Of something that is no array, this much is read to say whether it is JSON at all. */
+/** If the body is not an array, this much is read to tell whether it is JSON at all. */
 const OTHER_BYTES_MAX = 64 * 1024;
 
 export class JsonArrayReader {
@@ -36,11 +36,11 @@ export class JsonArrayReader {
   readonly #scanner = new JsonScanner();
   readonly #kept = new GrowingBytes();
   #state: 'before' | 'inside' | 'after' | 'other' = 'before';
-  /** Bytes before the array, and how many of them were a byte order mark. */
+  /** Bytes seen before the array, and how many of them were a byte order mark. */
   #seen = 0;
   #marksSeen = 0;
   #count = 0;
-  /** Something other than blanks was seen of the element that is being read. */
+  /** A byte other than a blank was seen of the current element. */
   #hasBegun = false;
   #elementBytes = 0;
 
@@ -49,7 +49,7 @@ export class JsonArrayReader {
     this.#listener = listener;
   }
 
-  /** Throws an ApiError as soon as it is known that there is none but a bad answer. Keeps nothing of the piece. */
+  /** Throws an ApiError as soon as the body cannot become valid. Keeps nothing of the piece. */
   push(piece: Uint8Array): void {
     let at = 0;
     if (this.#state === 'before') at = this.#open(piece);
@@ -58,7 +58,7 @@ export class JsonArrayReader {
     if (this.#state === 'other' && this.#kept.length < OTHER_BYTES_MAX) this.#kept.add(piece.subarray(at));
   }
 
-  /** Once all of it was pushed. */
+  /** Call this after the last piece. */
   end(): void {
     if (this.#state === 'after') return;
     if (this.#state === 'inside') {
@@ -68,7 +68,7 @@ export class JsonArrayReader {
     throw new ApiError('bad_body', 'the body of a batch is a JSON array of messages');
   }
 
-  /** To the bracket that opens the array: blanks may stand before it, and before them a byte order mark. */
+  /** Finds the bracket that opens the array. Blanks may come before it, and a byte order mark before them. */
   #open(piece: Uint8Array): number {
     for (let at = 0; at < piece.length; at += 1) {
       const byte = piece[at]!;

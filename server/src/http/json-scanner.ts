@@ -1,5 +1,5 @@
-// Looks at JSON as bytes, before any of it is parsed: how deep it nests, how many values it has, and where the elements of
-// an array begin and end. It knows strings and brackets and leaves the rest of the grammar to JSON.parse.
+// Scans JSON as bytes before any of it is parsed: how deep it nests, how many values it has, and where the elements of
+// an array begin and end. It knows strings and brackets only. JSON.parse checks the rest of the grammar.
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -10,19 +10,19 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** What one JSON value may be made of: nested so deep, and of so many values. */
+/** The limits of one JSON value: its depth and its number of values. */
 export interface JsonShape {
   readonly depthMax: number;
   readonly valuesMax: number;
 }
 
-/** May be fed in pieces, cut anywhere. */
+/** Accepts pieces that are cut anywhere. */
 export class JsonScanner {
   /** How many brackets are open. */
   depth = 0;
-  /** Set back by whoever counts. */
+  /** The caller resets it. */
   deepest = 0;
-  /** Keys and values, but for the first of each object or array. */
+  /** Keys and values, except the first of each object or array. */
   values = 0;
   #isInString = false;
   #isEscaped = false;
@@ -32,8 +32,8 @@ export class JsonScanner {
   }
 
   /**
-   * Goes on from `from` to the next comma in `level` brackets, or to the bracket that closes them, and answers where it
-   * stands; the length of the piece when there is none.
+   * Scans from `from` to the next comma inside `level` brackets, or to the bracket that closes them. Returns its
+   * position, or the length of the piece when there is none.
    */
   next(piece: Uint8Array, from: number, level: number): number {
     const { length } = piece;
@@ -62,7 +62,7 @@ export class JsonScanner {
     return length;
   }
 
-  /** Answers where the string is over, or the end of the piece. */
+  /** Returns where the string ends, or the end of the piece. */
   #skipString(piece: Uint8Array, from: number): number {
     const { length } = piece;
     let at = from;
@@ -86,7 +86,7 @@ export class JsonScanner {
   }
 }
 
-/** Why this is more than JSON.parse should be given, or null. */
+/** Why this is too much for JSON.parse, or null. */
 export function shapeProblem(deepest: number, values: number, { depthMax, valuesMax }: JsonShape): string | null {
   if (deepest > depthMax) return `it is nested ${deepest} deep; at most ${depthMax} are taken`;
   if (values > valuesMax) return `it has ${values} keys and values; at most ${valuesMax} are taken`;

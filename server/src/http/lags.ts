@@ -1,4 +1,4 @@
-// The lags of queues to the end, where the store has ended before: in pieces, as far as the budget of one call goes.
+// Completes the lags of queues whose count the store cut off: in pieces, within the budget of one call.
 
 import { eachMax } from '../domain/budgets.ts';
 import type { Queue } from '../domain/queue.ts';
@@ -8,7 +8,7 @@ export class Lags {
   readonly #store: Pick<ResourceStore, 'countLine'>;
   #left = eachMax('lagCount');
 
-  /** For one call. */
+  /** One instance for each call. */
   constructor(store: Pick<ResourceStore, 'countLine'>) {
     this.#store = store;
   }

@@ -1,5 +1,6 @@
-// Pages of lists in the order of a name or an id. A page ends at `count`, and at the budget of bytes; then a cursor leads
-// on: in the answer where that is an object, and as a `Link` where it is an array, which the public clients expect.
+// Pages of lists in the order of a name or an id. A page ends at `count` or at the budget of bytes. A cursor then leads
+// to the next page: a field where the response is an object, and a `Link` header where it is an array, which the public
+// clients expect.
 
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -10,7 +11,7 @@ import { ApiError } from './errors.ts';
 import { wholeNumber } from './filters.ts';
 
 const COUNT_MAX = 1000;
-/** As long as the longest name, in base64. */
+/** Room for the longest name, in base64. */
 const CURSOR = /^[\w-]{1,1400}$/;
 
 export const pageQuery = {
@@ -20,12 +21,12 @@ export const pageQuery = {
 export const PageQuery = Type.Object(pageQuery);
 
 export interface List<T> {
-  /** A piece of it. */
+  /** Reads a piece of the list. */
   readonly read: (part: ListPart) => Promise<ListPiece<T>>;
   readonly keyOf: (entry: T) => string;
-  /** As the answer has them, one for each. */
+  /** The entries as the response shows them, one for each. */
   readonly show: (entries: readonly T[]) => readonly object[] | Promise<readonly object[]>;
-  /** Unless the caller says; without, as many as fit. */
+  /** Used when the caller gives no count. Without it: as many as fit. */
   readonly countDefault?: number;
 }
 
@@ -36,7 +37,7 @@ interface Page {
   readonly cursor: string | null;
 }
 
-/** Answers an array. The next page, if there is one, is named by a header. */
+/** Returns an array. A header names the next page, if there is one. */
 export async function arrayPage<T>(
   list: List<T>,
   query: Static<typeof PageQuery>,
@@ -45,13 +46,13 @@ export async function arrayPage<T>(
   const { texts, bytes, cursor } = await readPage(list, query);
   if (cursor !== null) {
     const count = !query.count ? '' : `&count=${encodeURIComponent(query.count)}`;
-    // Relative to the address that was asked: it holds behind a proxy as well.
+    // Relative to the requested URL, so it is right behind a proxy as well.
     reply.header('Link', `<?cursor=${cursor}${count}>; rel="next"`);
   }
   return new StreamedAnswer(bytes, () => arrayOf(texts));
 }
 
-/** Answers an object: the entries under a name, the rest, and the cursor of the next page, if there is one. */
+/** Returns an object: the entries under a name, the rest, and the cursor of the next page, if there is one. */
 export async function objectPage<T>(
   name: string,
   list: List<T>,
@@ -67,7 +68,7 @@ export async function objectPage<T>(
   });
 }
 
-/** For a list that does not lead on: as many of the first as a page has room for. */
+/** For a list without further pages: the first entries, as many as a page has room for. */
 export function firstOfPage<T extends object>(entries: readonly T[]): readonly T[] {
   let bytes = 0;
   const end = entries.findIndex((entry) => {
@@ -83,7 +84,7 @@ function* arrayOf(texts: readonly string[]): Iterable<string> {
   yield ']';
 }
 
-/** A parameter that is there but empty counts as absent. */
+/** An empty parameter counts as absent. */
 async function readPage<T>(list: List<T>, query: Static<typeof PageQuery>): Promise<Page> {
   const bytesMax = eachMax('pageBytes');
   const count = query.count ? parseCount(query.count) : (list.countDefault ?? Number.POSITIVE_INFINITY);
@@ -119,7 +120,7 @@ function toCursor(key: string): string {
 
 function parseCursor(text: string): string {
   const key = CURSOR.test(text) ? Buffer.from(text, 'base64url').toString() : '';
-  // What is no text, or a text that no store can hold, comes from nowhere.
+  // A cursor that is no text, or a text that no store can hold, did not come from us.
   if (key === '' || key.includes('\0') || toCursor(key) !== text) {
     throw new ApiError('bad_parameter', 'cursor: must be one that a page before has given');
   }

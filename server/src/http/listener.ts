@@ -21,25 +21,25 @@ export interface ListenerOptions {
   readonly api: Api;
   readonly webConsole: Console;
   readonly sink: Sink | null;
-  /** Null where any name will do. */
+  /** Null when any host name is accepted. */
   readonly ownHosts: OwnHosts | null;
   readonly isForQstashClients: boolean;
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
-  /** Logs a fault of ours and answers the id it is logged under. */
+  /** Logs an internal error and returns the id it is logged under. */
   readonly onFault: (error: unknown) => string;
 }
 
 export interface Listener {
-  /** Resolves with the address it really has. */
+  /** Resolves with the actual address. */
   listen(host: string, port: number): Promise<AddressInfo>;
-  /** Answers what has been asked, keeps no connection open for more, takes no new ones. */
+  /** Answers the requests it has, keeps no connection open for more, takes no new ones. */
   close(): Promise<void>;
   /** Drops every connection that is still open. */
   cutOff(): void;
 }
 
-/** A caller that vanished without a word is found out by the system; the rest is as node:http has it. */
+/** With keepAlive the system detects callers that vanished. The rest is node:http's default. */
 const SOCKETS = { keepAlive: true, noDelay: true, allowHalfOpen: true } as const;
 
 export async function createListener(options: ListenerOptions): Promise<Listener> {
@@ -89,15 +89,15 @@ class OneListener implements Listener {
         connectionsCheckingInterval: times.lookMs,
         ...SOCKETS,
         keepAliveInitialDelay: times.idleMs,
-        // Checked below, to be answered like every other mistake.
+        // Checked below, so that it is answered like every other mistake.
         requireHostHeader: false,
       },
       receive,
     );
     connections.watch(server);
-    // Node would leave out headers past the 2,000th without a word; their bytes are limited anyway.
+    // Node would silently drop headers past the 2,000th. Their bytes are limited anyway.
     server.maxHeadersCount = 0;
-    // An expectation we do not know may be ignored (RFC 9110, 10.1.1); Node would answer 417 without a body.
+    // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would answer 417 without a body.
     server.on('checkExpectation', receive);
     server.on('clientError', (error, socket: Socket) => {
       try {
@@ -114,7 +114,7 @@ class OneListener implements Listener {
     const { connections, onFault } = this.#options;
     if (!connections.begin({ request, response })) return;
     if (this.#isClosing) response.setHeader('Connection', 'close');
-    // An error that nobody listens to would end the process.
+    // An error without a listener would end the process.
     response.on('error', onFault);
     this.#handle(request, response)
       .catch((error) => this.#refusals.refuse(request, response, error))

@@ -1,4 +1,4 @@
-// The OpenAPI document, made from the routes and the schemas that validate them; only the publishing calls, which no
+// The OpenAPI document, made from the routes and the schemas that validate them. Only the publishing calls, which no
 // router sees, are written out here.
 
 import Type, { type TSchema } from 'typebox';
@@ -106,7 +106,7 @@ const NEXT_PAGE = {
   schema: { type: 'string' },
 };
 
-/** An array has no place for a cursor: a header has it. */
+/** An array has no field for a cursor, so a header carries it. */
 function isListInPages(answer: TSchema | undefined, query: TSchema | undefined): boolean {
   const { properties = {} } = (query ?? {}) as { properties?: Record<string, TSchema> };
   return answer !== undefined && 'items' in answer && 'cursor' in properties;
@@ -151,7 +151,7 @@ function tagOf(path: string): string {
   return TAGS.includes(first) ? first : 'health';
 }
 
-/** Besides what every publishing call answers. */
+/** In addition to the responses of every publishing call. */
 const BATCH_ANSWERS = {
   200: { ...answerOf({ answer: BatchAnswer }), description: 'The batch was empty.' },
   400: {
@@ -160,7 +160,7 @@ const BATCH_ANSWERS = {
   },
 };
 
-/** The headers of a publish, in a few words each; docs/api.md says more. */
+/** The headers of a publish, in a few words each. docs/api.md says more. */
 function publishParameters(prefix: string): unknown[] {
   return SETTING_TABLE.filter(({ of, name }) => of !== 'schedule' && !name.endsWith('-')).map((setting) =>
     settingParameter(setting, prefix),

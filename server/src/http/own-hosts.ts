@@ -1,5 +1,6 @@
-// The host names that `dev` answers to. A web page can give its own name the address of this machine after it was loaded
-// (DNS rebinding), and would then reach a service whose token everybody knows; but its requests still carry its own name.
+// The host names that `dev` accepts. A web page can point its own name to this machine's address after it was loaded
+// (DNS rebinding), and would then reach a service with a well-known token. But its requests still carry the page's own
+// name.
 
 import { BlockList, isIP } from 'node:net';
 
@@ -14,11 +15,11 @@ export function isLoopback(address: string): boolean {
 }
 
 export interface OwnHostsOptions {
-  /** What it was told to listen on: an address, or a name of this machine. */
+  /** The address or name that it was told to listen on. */
   readonly host: string;
   /** The name of this machine. */
   readonly machine: string;
-  /** Names that were allowed; `*.` stands for all names below one. */
+  /** Names that were allowed. `*.` stands for all names below one. */
   readonly allowed: readonly string[];
 }
 
@@ -30,12 +31,12 @@ export class OwnHosts {
     this.#options = options;
   }
 
-  /** Told once it listens. */
+  /** Set once it listens. */
   set boundTo(address: string) {
     this.#listensBeyond = !isLoopback(address);
   }
 
-  /** Why a request with this `Host` is refused, or null. Without one it comes from no browser. */
+  /** Why a request with this `Host` is refused, or null. A request without one does not come from a browser. */
   problemOf(header: string | undefined): string | null {
     if (header === undefined || this.#isOwn(nameIn(header))) return null;
     return (
@@ -45,8 +46,8 @@ export class OwnHosts {
   }
 
   /**
-   * Why a request that a browser made for another page is refused, or null. A browser sends some requests without asking
-   * first, and a token that everybody knows can stand in their target.
+   * Why a request that a browser made for another page is refused, or null. A browser sends some requests without a
+   * preflight, and a well-known token can be part of their URL.
    */
   originProblem(header: string | undefined): string | null {
     if (header === undefined || (URL.canParse(header) && this.#isOwn(nameIn(new URL(header).host)))) return null;
@@ -55,7 +56,7 @@ export class OwnHosts {
 
   #isOwn(name: string): boolean {
     const { host, machine, allowed } = this.#options;
-    // An address cannot be given to somebody else's name: beyond this machine, any that leads here will do.
+    // DNS rebinding needs a name, so an address is safe. A server that listens beyond this machine accepts any address.
     if (isIP(name) !== 0) return isLoopback(name) || name === host || this.#listensBeyond;
     if (name === 'localhost' || name.endsWith('.localhost') || name === host.toLowerCase()) return true;
     if (this.#listensBeyond && name === machine.toLowerCase()) return true;
@@ -66,7 +67,7 @@ export class OwnHosts {
   }
 }
 
-/** Without port and brackets, in lower case; a dot at the end means the same name. */
+/** Without port and brackets, in lower case. A trailing dot is dropped. */
 function nameIn(header: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header.trim()) ?? [];
   return (bracketed ?? plain ?? '').toLowerCase().replace(/\.$/, '');

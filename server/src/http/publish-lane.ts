@@ -1,5 +1,5 @@
-// Publish, enqueue, batch and the making of schedules, straight on node:http: what the service is for, and calls whose
-// destination must be cut from the raw request target, which no router leaves alone.
+// Publish, enqueue, batch and the creation of schedules, straight on node:http. These calls carry the main load, and
+// their destination must be cut from the raw request target, which every router changes.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -47,11 +47,11 @@ export interface PublishLaneOptions {
   readonly requests: Requests;
   /** Whether a publish with a setting that looks misspelt is refused. */
   readonly strictSettings: boolean;
-  /** It is not, and was accepted. */
+  /** Called when such a publish was accepted. */
   readonly onMisspelt: (accountId: string, warning: string) => void;
 }
 
-/** Of a batch without a good element, so many are told why. */
+/** For a batch without a valid element: how many elements are listed with their reason. */
 const REASONS_MAX = 10;
 
 const JSON_HEADERS = ['Content-Type', 'application/json', ...Object.entries(ANSWER_HEADERS).flat()];
@@ -71,7 +71,7 @@ export class PublishLane {
     this.#options = options;
   }
 
-  /** Null when the target is not one of its calls. Fails with an ApiError for the caller's mistakes. */
+  /** Null when the target is not one of its calls. Rejects with an ApiError for the caller's mistakes. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
     return target && this.#take(target, request, response);
@@ -114,7 +114,7 @@ export class PublishLane {
         body,
         callerIp: callerIp(request),
         scheduleId: null,
-        // Among its headers.
+        // It is read from the headers.
         descent: NO_DESCENT,
       };
       if (target.call === 'schedule') {
@@ -135,7 +135,7 @@ export class PublishLane {
       this.#warn(draft.unknownNames, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
-      // A copy for an endpoint repeats one of the same URL only.
+      // In a topic, a copy is a duplicate only of a copy to the same URL, so its URL is known.
       const shown = isTopic ? results : isNew ? results[0] : await this.#standing(results[0]!, principal);
       sendJson(response, isNew ? 201 : 202, shown);
     });
@@ -155,7 +155,7 @@ export class PublishLane {
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
       this.#warn(unknownNames, principal, response);
-      // Nothing accepted of something asked is a refusal, even though each element has its own reason.
+      // If no element is accepted, the call is refused, even though each element has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
       const isNew = results.some((result) => !result.deduplicated);
       const status = isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202;
@@ -184,7 +184,7 @@ export class PublishLane {
         continue;
       }
       const headers = withDefaults(element.headers, trace);
-      // Only for a topic: to wait for each of a hundred URLs costs more than to read them.
+      // Awaited only for a topic: an await for each of a hundred URLs costs more than reading them.
       const reading = publications.read(
         { ...element, headers, callerIp: caller, scheduleId: null, descent },
         account,
@@ -195,7 +195,7 @@ export class PublishLane {
       drafts.push(wrong ? apiError(wrong) : (draft as ReadRequest));
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
-    // Counted before any message is made: elements times endpoints is what a request could make at most.
+    // Counted before any message is made: elements times endpoints is the most a request could make.
     const good = drafts.flatMap((draft) => (draft instanceof ApiError ? [] : [draft]));
     const tooMuch = publications.sizeProblem(good);
     if (tooMuch) throw apiError(tooMuch);
@@ -218,7 +218,7 @@ export class PublishLane {
     return strictSettings ? misspeltProblem(unknownNames, headerPrefix) : null;
   }
 
-  /** A setting that looks misspelt was accepted and means nothing: its caller is told, and so is the operator. */
+  /** A setting that looks misspelt was accepted and has no effect. The caller and the operator are told. */
   #warn(unknownNames: readonly string[], { account }: Principal, response: ServerResponse): void {
     if (unknownNames.length === 0) return;
     const { headerPrefix, onMisspelt } = this.#options;
@@ -261,7 +261,7 @@ function apiError({ problem }: { readonly problem: Problem }): ApiError {
   return new ApiError(problem.code, problem.message);
 }
 
-/** Spec 4.2: a topic gives an array of results with URLs, a URL gives the id alone. */
+/** Spec 4.2: a topic returns an array of results with URLs, a URL returns the id alone. */
 function batchEntries(slots: readonly Slot[], results: readonly Result[]): unknown[] {
   let at = 0;
   return slots.map((slot) => {
@@ -274,7 +274,7 @@ function batchEntries(slots: readonly Slot[], results: readonly Result[]): unkno
   });
 }
 
-/** The reasons as one object: the public clients take no array for an error. */
+/** The reasons as one object: the public clients accept no array for an error. */
 function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
   const problems = slots.flatMap((slot) => (slot instanceof ApiError ? [slot.problem] : []));
   const [first] = problems;
@@ -290,7 +290,7 @@ function requestTooLarge(bytesMax: number): ApiError {
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  // As a list: an object of them is made into one anyway.
+  // As a list: Node would turn an object into one anyway.
   response.writeHead(status, [...JSON_HEADERS, 'Content-Length', String(Buffer.byteLength(text))]);
   response.end(text);
 }

@@ -1,17 +1,17 @@
-// Requests of the public QStash clients, made into ours before anything else looks at them: the token leaves the target
-// here, so that it is neither logged nor forwarded. All else of the target stays as it is, byte for byte.
+// Turns requests of the public QStash clients into ours before anything else reads them. The token is removed from the
+// target here, so that it is neither logged nor forwarded. The rest of the target stays unchanged, byte for byte.
 
 import type { IncomingMessage } from 'node:http';
 
 const TOKEN_PARAMETER = 'qstash_token';
-/** The first name of a path, behind the origin that a proxy may have sent. */
+/** The first name of a path, after the origin that a proxy may have sent. */
 const HEAD = /^((?:https?:\/\/[^/?#]*)?)\/v2\/([a-z]+)(?=[/?]|$)/i;
-/** Those that are not written in lower case. */
+/** Names that are not all lower case. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['flowcontrol', 'flowControl'],
   ['globalparallelism', 'globalParallelism'],
 ]);
-/** What stands behind these is a destination, also when it is empty. */
+/** After these comes a destination, which may be empty. */
 const WITH_DESTINATION: ReadonlySet<string> = new Set(['publish', 'enqueue', 'schedules']);
 
 export function takeQstashRequest(request: IncomingMessage): void {
@@ -24,7 +24,7 @@ export function takeQstashRequest(request: IncomingMessage): void {
   if (token !== null && request.headers.authorization === undefined) request.headers.authorization = `Bearer ${token}`;
 }
 
-/** Where something is deleted, a slash is an id that turned out empty, and must not come to mean all. */
+/** In a delete, a final slash is an empty id. It stays, so that the call does not mean all. */
 function withoutSlash(rest: string, name: string, method: string): string {
   const isListed = method === 'GET' || (method === 'POST' && !WITH_DESTINATION.has(name));
   return isListed ? rest.replace(/^\/(?=\?|$)/, '') : rest;
@@ -46,7 +46,7 @@ function withoutToken(rest: string): { readonly rest: string; readonly token: st
   return { rest: left.length === 0 ? path : `${path}?${left.join('&')}`, token };
 }
 
-/** What is not correctly encoded is taken as it stands. */
+/** Text that is not correctly encoded is used as it is. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

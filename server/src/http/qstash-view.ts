@@ -1,5 +1,5 @@
 // Messages, dead letters and log entries as the public QStash clients expect them, where that differs from our own
-// views; and the choice between the two.
+// views. Also chooses between the two.
 
 import { headerMap } from '../domain/callback.ts';
 import type { MessageEvent } from '../domain/event.ts';
@@ -16,7 +16,7 @@ const OWN: Views = { message: messageView, deadLetter: deadLetterView, event: ev
 
 const QSTASH: Views = {
   message: (message) => ({ ...messageView(message), ...shownFlow(message.flow, true) }),
-  // They take a dead letter without a status for a broken one.
+  // The clients treat a dead letter without a status as broken.
   deadLetter: (message, last) => ({
     responseStatus: 0,
     ...deadLetterView(message, last),
@@ -36,7 +36,7 @@ function qstashEventView(event: MessageEvent) {
   const failureCallbackHeaders = shownCallbackHeader('failureCallback', message);
   return {
     ...view,
-    // The one word that they spell in another way; those in Python break on what they do not know.
+    // The one state that they spell differently. The Python clients fail on a state that they do not know.
     state: state === 'CANCELLED' ? ('CANCELED' as const) : state,
     timeout: message.timeoutMs,
     ...(message.callback && { callback: message.callback.url }),

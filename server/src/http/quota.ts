@@ -1,4 +1,4 @@
-// What a caller over its daily quota is told: how much there is, and when there is more.
+// The error for a caller over its daily quota: how large it is, and when it starts again.
 
 import type { Tier } from '../domain/tier.ts';
 import { ApiError } from './errors.ts';
@@ -15,7 +15,7 @@ function quotaHeaders(dayMax: number, now: number): [name: string, value: string
   ];
 }
 
-/** Over the quota nothing is made. The headers of the answer say when there is more. */
+/** Over the quota nothing is made. The response headers say when the next day starts. */
 export function requireQuota(
   isOverQuota: boolean,
   tier: Tier,

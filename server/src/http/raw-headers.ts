@@ -1,4 +1,4 @@
-// The headers of a request as they came, in order and case, which Node's own object of them does not keep.
+// The headers of a request in their original order and case, which Node's headers object does not keep.
 
 import type { IncomingMessage } from 'node:http';
 import type { HeaderList } from '../domain/message.ts';

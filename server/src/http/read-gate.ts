@@ -1,6 +1,6 @@
-// Lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their answers may
-// take until they are written. A read that finds no memory free waits; one too many is refused. Whoever does not read
-// the answer is let go.
+// Lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their responses
+// may take until they are written. A read that finds no free memory waits. One read too many is refused. A caller that
+// does not read its response is disconnected.
 
 import type { ServerResponse } from 'node:http';
 import { eachMax, nodeMax } from '../domain/budgets.ts';
@@ -8,24 +8,24 @@ import { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
 import { ApiError, poolError } from './errors.ts';
 
-/** How long a caller may take for a piece of an answer. */
+/** How long a caller may take to read a piece of a response. */
 const PATIENCE_MS = 30_000;
-/** Set aside for an answer whose size is not known yet. */
+/** Reserved for a response whose size is not known yet. */
 const RESERVED = eachMax('pageBytes');
 
 export class ReadGate {
   readonly reads = new Pool(nodeMax('reads'));
   readonly answers = new Pool(nodeMax('answerBytes'));
   readonly #clock: Clock;
-  /** Those that wait for memory, by account; the account whose turn is next comes first. */
+  /** Reads that wait for memory, by account. The account whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** With a clock of real time: a socket knows no other. */
+  /** Needs a clock of real time: sockets use no other. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Resolves when the read may begin. It ends with its response, whichever way that ends. */
+  /** Resolves when the read may begin. The read ends with its response, in whichever way that ends. */
   async enter(accountId: string, response: ServerResponse): Promise<Visit> {
     const why = this.reads.take(accountId, 1);
     if (why !== null) throw poolError(why, 'as many lists and searches under way');
@@ -59,13 +59,13 @@ export class ReadGate {
     });
   }
 
-  /** Something was given back. */
+  /** Memory was given back: waiting reads may begin. */
   admit(): void {
     for (const [accountId, line] of this.#waiting) {
       if (this.answers.room(accountId) < RESERVED) continue;
       const [start] = line;
       line.delete(start!);
-      // To the end of the line, behind all others.
+      // Back to the end of the line, behind all other accounts.
       this.#waiting.delete(accountId);
       if (line.size > 0) this.#waiting.set(accountId, line);
       start!();
@@ -73,7 +73,7 @@ export class ReadGate {
   }
 }
 
-/** One read, from its admission until its answer is written or its caller is gone. */
+/** One read, from its admission until its response is written or its caller is gone. */
 export class Visit {
   readonly #gate: ReadGate;
   readonly #accountId: string;
@@ -98,8 +98,8 @@ export class Visit {
   }
 
   /**
-   * Nothing is read for it any more. A caller that hangs up does not end what it has asked for: until then it counts, or
-   * whoever asks and hangs up could have any number of reads under way.
+   * The store has finished this read. A caller that disconnects does not end the read in the store. The read counts
+   * until then: otherwise a caller that asks and disconnects could have any number of reads under way.
    */
   done(): void {
     this.#isDone = true;
@@ -116,11 +116,11 @@ export class Visit {
     this.#held = RESERVED;
   }
 
-  /** The answer is known, and so large. From now on the caller must read. */
+  /** The response is known and has this size. From now on the caller must read. */
   keep(bytes: number): void {
     if (this.#isOver) return;
     const { answers } = this.#gate;
-    // One that is larger than any share counts as a share: else it could never be read.
+    // A response larger than any share counts as one share. Otherwise it could never be read.
     const more = Math.min(bytes, Math.floor(answers.max / 2)) - this.#held;
     if (more > 0) {
       const why = answers.take(this.#accountId, more);
@@ -134,7 +134,7 @@ export class Visit {
     this.hasProgressed();
   }
 
-  /** The caller took a piece of the answer. */
+  /** The caller took a piece of the response. */
   hasProgressed(): void {
     this.#cancelPatience?.();
     this.#cancelPatience = this.#isOver ? null : this.#clock.after(PATIENCE_MS, () => this.#response.destroy());

@@ -1,5 +1,5 @@
-// Refuses requests: those that are answered with an error, those whose body is still coming, and what cannot be read as a request
-// at all.
+// Refuses requests: those answered with an error, those whose body is still coming, and input that is not a readable
+// request.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,7 +17,7 @@ export interface RefusalsOptions {
 
 export class Refusals {
   readonly #options: RefusalsOptions;
-  /** What could not be read as a request was heard of on these. */
+  /** Sockets that already reported unreadable input. */
   readonly #unreadable = new WeakSet<Socket>();
 
   constructor(options: RefusalsOptions) {
@@ -28,42 +28,45 @@ export class Refusals {
     // The caller went away while sending: there is nobody to answer.
     if (request.destroyed && !request.complete) return;
     const problem = problemOf(error) ?? internalProblem(this.#options.onFault(error));
-    // Half an answer cannot be taken back: that it ends too early is what the caller can see.
+    // A started response cannot be taken back. The caller sees that it ends too early.
     if (response.headersSent) response.destroy();
     else if (request.complete) sendError(response, problem);
     else this.#refuseUnread(request, response, problem);
   }
 
   refuseNonsense(error: Error, socket: Socket): void {
-    // All that comes behind it is unreadable as well: it is heard of again with every piece.
+    // Everything after unreadable input is unreadable too, and each piece is reported again.
     if (this.#unreadable.has(socket)) return;
     this.#unreadable.add(socket);
     const { connections, times } = this.#options;
     const last = connections.latestOf(socket);
     if (!last || last.response.writableFinished) this.#refuseUnreadable(error, socket);
-    // Nonsense behind a whole request must not be answered in its place.
+    // Unreadable bytes behind a complete request must not be answered in its place.
     else if (last.request.complete) {
       socket.pause();
       last.response.once('finish', () => this.#refuseUnreadable(error, socket));
     }
-    // Nonsense within a body that is refused already gets no second answer.
+    // Unreadable bytes within a body that is already refused get no second response.
     else if (last.response.headersSent) {
       last.response.end();
       connections.destroyAfter(socket, times.endedMs);
     } else this.#refuseUnreadable(error, socket);
   }
 
-  /** A refusal of a request whose body is still coming: closed when the caller has stopped sending, or after a while. */
+  /**
+   * Refuses a request whose body is still coming. The connection closes when the caller has stopped sending, or after a
+   * while.
+   */
   #refuseUnread(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
     const { status, headers, body } = errorResponse(problem);
     const text = JSON.stringify(body);
     const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
     response.writeHead(status, { ...headers, ...length }).write(text);
     this.#options.connections.destroyAfter(request.socket, this.#options.times.refusedMs);
-    // Whoever sends next to nothing would not stop for long; and to read on in short pieces is what was refused.
+    // A caller that sends almost nothing would not stop for long. Short pieces were refused, so they are not read on.
     if (problem.code === 'body_too_slow' || problem.code === 'body_in_pieces') return void response.end();
     let discardedBytes = 0;
-    // Closed at once, the connection would be reset before the answer is read.
+    // If the connection were closed at once, it would be reset before the caller reads the response.
     request.on('data', (chunk: Buffer) => {
       discardedBytes += chunk.length;
       if (discardedBytes > eachMax('refusedBytes')) request.socket.destroy();
@@ -71,9 +74,9 @@ export class Refusals {
     request.on('end', () => response.end());
   }
 
-  /** What node:http could not read as a request at all. */
+  /** Refuses input that node:http could not read as a request. */
   #refuseUnreadable(error: Error & { code?: string; reason?: string }, socket: Socket): void {
-    // Who has brought nothing in all this time waits for nothing.
+    // A caller that has sent nothing expects no response.
     if (!socket.writable || error.code === 'ECONNRESET' || socket.bytesRead === 0) {
       socket.destroy();
       return;

@@ -1,5 +1,5 @@
-// Cuts queue and destination from the raw request target, byte for byte. A URL parser must not come near it: each one
-// decodes, drops or resolves something, and could turn the path of an enqueue into that of another call.
+// Cuts queue and destination from the raw request target, byte for byte. No URL parser is used: each one decodes, drops
+// or resolves something, and could turn the path of an enqueue into that of another call.
 
 import { isName, NAME_RULE } from '../domain/name.ts';
 import { type Problem, problem } from '../domain/problem.ts';
@@ -14,7 +14,7 @@ const PUBLISH = '/v2/publish/';
 const ENQUEUE = '/v2/enqueue/';
 const BATCH = '/v2/batch';
 const SCHEDULES = '/v2/schedules/';
-/** What can be asked of a schedule that exists; anything else behind /v2/schedules/ is the destination of a new one. */
+/** The actions on an existing schedule. Anything else after /v2/schedules/ is the destination of a new one. */
 const SCHEDULE_ACTION = /^[A-Za-z0-9._-]+\/(?:pause|resume|run)\/?(?:\?.*)?$/;
 
 /** Null when the target is not one of the calls that carry a destination, nor a batch. */
@@ -52,7 +52,7 @@ export function parsePublishTarget(
 function missingDestination(example: string) {
   return problem(
     'bad_destination',
-    // In the words that the public clients look for.
+    // Worded as the public clients expect.
     `destination: a non-empty destination must be provided; put a URL or a topic name at the end of the path, as in ${example}`,
   );
 }

@@ -1,4 +1,5 @@
-// Requests under way, by account: one account cannot have them all, however slowly it sends them or takes their answers.
+// Requests under way, by account. One account cannot use all of them, however slowly it sends its requests or reads its
+// responses.
 
 import type { ServerResponse } from 'node:http';
 import { nodeMax } from '../domain/budgets.ts';
@@ -8,9 +9,9 @@ import { poolError } from './errors.ts';
 export class Requests {
   readonly pool = new Pool(nodeMax('requests'));
 
-  /** Counts the request until its answer has ended, whichever way. Refuses one too many. */
+  /** Counts the request until its response has ended in any way. Refuses one too many. */
   begin(accountId: string, response: ServerResponse): void {
-    // Its caller has gone: no event of its end is left to come.
+    // The caller has gone: no `close` event will come.
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);
     if (why !== null) throw poolError(why, 'as many requests under way');

@@ -1,4 +1,4 @@
-// Makes schedules: a publish as any other, with a cron expression beside it. What would be refused as a publish is
+// Makes schedules: a publish like any other, plus a cron expression. A request that would be refused as a publish is
 // refused as a schedule, now and not at its first tick.
 
 import type { Account } from '../domain/account.ts';
@@ -34,7 +34,7 @@ export class ScheduleMaker {
     this.#options = options;
   }
 
-  /** A schedule that was there under the same id is replaced whole. */
+  /** Replaces an existing schedule with the same id completely. */
   async make(
     publication: Publication,
     account: Account,
@@ -72,7 +72,10 @@ export class ScheduleMaker {
     return { scheduleId: id, unknownNames: plan.unknownNames };
   }
 
-  /** Made by a delivery of ours, its own messages may not come back: it could make more of its kind at every tick. */
+  /**
+   * If one of our deliveries made this schedule, its messages may not reach this service again: it could make more
+   * schedules at every tick.
+   */
   #keptHeaders(headers: HeaderList): HeaderList {
     const { headerPrefix, rules } = this.#options;
     const isHop = (name: string) => /^(?:hops|descendants-left)$/i.test(name.slice(headerPrefix.length));

@@ -1,13 +1,14 @@
-// The console's session: a cookie with a secret that the store knows, so that any node can serve it and signing out ends it
-// for good. A cookie is sent by a browser whoever made it ask, so it counts only for requests of our own page.
+// The console's session: a cookie with a secret whose hash the store knows, so that any node can serve it and signing
+// out ends it everywhere. A browser sends a cookie whichever page caused the request, so the cookie counts only for
+// requests of our own page.
 
 import type { IncomingHttpHeaders } from 'node:http';
 
 const COOKIE = 'postrider_session';
 
 /**
- * Set by the console on each of its requests. A page of another origin cannot set it without asking first (CORS), and
- * nobody here says yes.
+ * The console sets it on each of its requests. A page of another origin cannot set it without a CORS preflight, and we
+ * allow none.
  */
 const OWN_HEADER = 'x-postrider-console';
 
@@ -23,17 +24,17 @@ export function sessionSecret(headers: IncomingHttpHeaders): string | null {
 
 export function isFromConsole(headers: IncomingHttpHeaders): boolean {
   if (headers[OWN_HEADER] !== '1') return false;
-  // The browser's own word, where it gives it; over plain HTTP to another machine it does not.
+  // The browser's own statement, where it sends one. Over plain HTTP to another machine it does not.
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin } = headers;
   if (origin === undefined) return true;
   const host = URL.canParse(origin) ? new URL(origin).host : null;
-  // A proxy may have put its own name in Host; a page of another origin cannot choose either of the two.
+  // A proxy may have put its own name in Host. A page of another origin can choose neither header.
   return host !== null && [headers.host, headers['x-forwarded-host']].includes(host);
 }
 
-/** Lasts as long as the browser runs; `Secure` wherever the page came over HTTPS. */
+/** Lasts as long as the browser runs. `Secure` when the page came over HTTPS. */
 export function sessionCookie(secret: string, { origin }: IncomingHttpHeaders): string {
   return `${COOKIE}=${secret}${attributes(origin)}`;
 }

@@ -1,4 +1,5 @@
-// Long work in short pieces: after so many things or bytes, whatever else has reached the process is dealt with first.
+// Splits long work into short pieces: after a number of items or bytes, everything else that has reached the process
+// runs first.
 
 import type { Clock } from '../world.ts';
 
@@ -14,7 +15,7 @@ export class ShortPieces {
     this.#clock = clock;
   }
 
-  /** Notes what was done, and says whether it is enough for one turn. */
+  /** Counts the work done, and returns whether it is enough for one turn. */
   isEnough(things: number, bytes: number): boolean {
     this.#things += things;
     this.#bytes += bytes;

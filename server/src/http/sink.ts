@@ -1,5 +1,5 @@
-// Destinations to try things on, in development only: `/dev/sink/ok` and friends answer as their path says. The last
-// requests are kept in memory, to be looked at.
+// Destinations for experiments, in development only: `/dev/sink/ok` and others answer as their path says. The last
+// requests are kept in memory for inspection.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { eachMax, nodeMax } from '../domain/budgets.ts';
@@ -9,10 +9,10 @@ import { GrowingBytes } from './growing-bytes.ts';
 
 const SINK = '/dev/sink/';
 const SLOW_MS_MAX = 10 * 60 * 1000;
-/** Of what a caller sends to be counted by: ids of messages are much shorter. */
+/** Maximum length of the key that requests are counted by. Message ids are much shorter. */
 const COUNTED_LENGTH_MAX = 256;
 
-/** One request as it came. */
+/** One received request. */
 export interface SinkRequest {
   readonly id: number;
   readonly at: number;
@@ -58,7 +58,7 @@ export class Sink {
     return true;
   }
 
-  /** The newest first. */
+  /** Newest first. */
   get requests(): readonly SinkRequest[] {
     return this.#kept.map(({ read }) => read()).reverse();
   }

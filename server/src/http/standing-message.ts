@@ -1,8 +1,11 @@
-// The message that stands already where a duplicate of it was not accepted.
+// Finds the existing message when a duplicate of it was not accepted.
 
 import type { MessageStore } from '../store/message-store.ts';
 
-/** Where it goes: a duplicate by id may have asked for another URL. Null when it is past its retention. */
+/**
+ * The URL of the existing message: a duplicate by id may have asked for another URL. Null when the message is past its
+ * retention.
+ */
 export async function standingUrl(
   store: Pick<MessageStore, 'searchMessages'>,
   accountId: string,

@@ -1,20 +1,20 @@
-// Turns for work that accounts share: one piece at a time for an account, a few at once in all, and each account that has
-// more to do goes to the end of the line. So the work of one account never stands in the way of another's.
+// Turns for work that accounts share: one piece at a time for an account, a few at once in total. An account with more
+// work goes to the end of the line. So the work of one account never blocks another's.
 
 export class Turns {
   readonly #atOnceMax: number;
   readonly #work: (accountId: string) => Promise<boolean>;
-  /** In the order of their turns. */
+  /** Accounts in the order of their turns. */
   readonly #line = new Set<string>();
   readonly #atWork = new Set<string>();
 
-  /** `work` does one bounded piece and answers whether there is more. It never fails. */
+  /** `work` does one bounded piece and returns whether there is more. It never fails. */
   constructor(atOnceMax: number, work: (accountId: string) => Promise<boolean>) {
     this.#atOnceMax = atOnceMax;
     this.#work = work;
   }
 
-  /** There is something to do for the account. */
+  /** There is work for the account. */
   want(accountId: string): void {
     this.#line.add(accountId);
     this.#next();

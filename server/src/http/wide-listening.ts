@@ -1,6 +1,6 @@
-// Listens on one address with several sockets at once. The runtime takes one new connection from each listening socket in
-// a turn of its loop. With a single one, who opens many connections makes everybody else's new ones wait in line for
-// seconds; with several, as many are taken in a turn. Only where the system lets sockets share a port.
+// Listens on one address with several sockets. The runtime takes one new connection from each listening socket in a
+// turn of its loop. With one socket, a client that opens many connections makes all other new connections wait for
+// seconds. With several, several are taken in a turn. Used only where the system lets sockets share a port.
 
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
@@ -10,11 +10,11 @@ import { eachMax } from '../domain/budgets.ts';
 export interface WideListening {
   readonly bound: AddressInfo;
   readonly sockets: number;
-  /** Takes no more connections. Resolves when all that were taken have ended. */
+  /** Takes no more connections. Resolves when all open connections have ended. */
   close(): Promise<void>;
 }
 
-/** Connections that come by the sockets beside the first are handed to `server` as if it had taken them itself. */
+/** Connections from the additional sockets are handed to `server` as if it had taken them itself. */
 export async function listenWide(
   server: HttpServer,
   { host, port, ...options }: { readonly host: string; readonly port: number } & ServerOpts,
@@ -37,7 +37,7 @@ export async function listenWide(
     if (!isListening) break;
     others.push(other);
   }
-  // A connection that cannot be accepted, for instance without a free file handle, is one connection less.
+  // A connection that cannot be accepted, for example for lack of a file handle, is just one connection less.
   for (const each of [server, ...others]) each.on('error', onFault);
   return {
     bound,
@@ -50,7 +50,10 @@ export async function listenWide(
   };
 }
 
-/** Sockets that share a port are refused by nobody's: whether somebody else has it is asked before. */
+/**
+ * The system does not report a busy port to sockets that share ports. So a plain socket checks first whether another
+ * process uses it.
+ */
 async function requireFree(host: string, port: number): Promise<void> {
   if (port === 0) return;
   const probe = createServer();
