@@ -1,5 +1,4 @@
-// Writes new messages. Called for what came in over HTTP, for what a schedule makes and, inside a settlement, for
-// callbacks: there is one door.
+// Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here.
 
 import { COUNTED } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -28,11 +27,11 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   }
   const accounts = new Map<string, AccountAtClaim>();
   const queues = new Map<string, Pair>();
-  /** Of each key its newest message, which has the say. */
+  /** The newest message of each flow key: its limits apply. */
   const flows = new Map<string, NewMessage>();
   const shared = sharedBodies(messages);
   const bodyIds = new Map<number, number>();
-  /** The place of the body that the message shares with others: stored when the first of them is. */
+  /** The id of the shared body, or null. The first message that has the body stores it. */
   const bodyIdOf = ({ accountId, body }: NewMessage, index: number): number | null => {
     const first = shared[index] ?? null;
     if (first === null) return null;
@@ -76,7 +75,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   return { duplicates, isOverQuota: false, dueAt, accounts };
 }
 
-/** The message that was accepted under the same key and still counts; else the key is this one's from now on. */
+/** The id of the message that holds the same deduplication key. If there is none, this message takes the key. */
 function standingMessage(database: Database, message: NewMessage, now: number): string | null {
   if (!message.deduplication) return null;
   const standing = findStanding(database, message, now);
@@ -103,7 +102,7 @@ function findStanding(database: Database, { accountId, deduplication }: NewMessa
   return row?.message_id ?? null;
 }
 
-/** Whether the day of the account is used up. The day is looked at only where there is a quota. */
+/** Whether the daily quota of the account is used up. The day is only read if there is a quota. */
 function isDayOver(database: Database, usage: Usage, { messages, dayMax, now }: AcceptCommand): boolean {
   const accountId = messages[0]?.accountId;
   if (dayMax === null || accountId === undefined) return false;

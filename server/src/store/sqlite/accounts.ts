@@ -82,7 +82,7 @@ export function listTokens(
   return pieceOf(database.all<TokenRow>(sql, accountId, after ?? '', limit + 1), limit, toToken);
 }
 
-/** A scan, of which the first such token is the end. */
+/** A table scan that stops at the first such token. */
 const ADMIN =
   "SELECT id FROM tokens WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> ? LIMIT 1";
 
@@ -133,7 +133,7 @@ export function touchToken(database: Database, tokenId: string, now: number): vo
   database.run('UPDATE tokens SET last_used_at = ? WHERE id = ?', now, tokenId);
 }
 
-/** What claims must know of accounts, read once in a transaction for all of its messages. */
+/** What claims need to know about accounts. Each account is read once in a transaction. */
 export class AccountsAtClaim {
   readonly #database: Database;
   readonly #read = new Map<string, AccountAtClaim>();
@@ -152,7 +152,7 @@ export class AccountsAtClaim {
     return account;
   }
 
-  /** An account has changed. */
+  /** Call it when an account has changed. */
   forget(): void {
     this.#read.clear();
   }

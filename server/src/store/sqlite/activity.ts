@@ -1,5 +1,5 @@
-// What happened, counted by account and minute. It is counted in memory while a transaction runs and written at its end:
-// many messages of an account that share one transaction change one row for each kind of thing that happened.
+// What happened, counted by account and minute. It is counted in memory during a transaction and written at its end:
+// many messages of an account in one transaction change one row for each kind of event.
 
 import { activityOf, HOUR_MS, MINUTE_MS, startOf } from '../../domain/activity.ts';
 import type { ActivityBucket, ActivityKeep } from '../message-store.ts';
@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 
 export class ActivityCounts {
   readonly #database: Database;
-  /** What the transaction that runs has made: by account and minute, a count at the place of each kind. */
+  /** Counts of the running transaction: by account and minute, one count at the index of each kind. */
   readonly #unwritten = new Map<string, Map<number, number[]>>();
 
   constructor(database: Database) {
@@ -34,7 +34,7 @@ export class ActivityCounts {
     if (this.#unwritten.size === 0) return;
     for (const [accountId, minutes] of this.#unwritten) {
       for (const [at, counts] of minutes) {
-        // Its places that were never set are passed over.
+        // `forEach` skips the indexes that were never set.
         counts.forEach((count, kind) => {
           addTo(this.#database, 'activity_minutes', { account_id: accountId, at, kind, count });
         });
@@ -62,7 +62,7 @@ function addTo(database: Database, table: 'activity_minutes' | 'activity_hours',
   );
 }
 
-/** By buckets that begin at multiples of `bucketMs`, oldest first; those in which nothing happened are left out. */
+/** In buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
 export function activity(
   database: Database,
   accountId: string,
@@ -89,7 +89,7 @@ export function activity(
   return [...buckets].sort(([a], [b]) => a - b).map(([at, rows]) => ({ at, activity: activityOf(rows) }));
 }
 
-/** Minutes from before a time become part of their hours, and hours from before another are deleted. */
+/** Adds minutes before `minutesFrom` to their hours, and deletes hours before `hoursFrom`. */
 export function foldActivity(database: Database, { minutesFrom, hoursFrom }: ActivityKeep, limit: number): number {
   const old = database.all<CountRow>(
     `DELETE FROM activity_minutes WHERE (account_id, at, kind) IN

@@ -1,5 +1,5 @@
-// Messages that crashes have cut off again and again: those that start while nothing else does, and those that are held
-// until a person releases them. What becomes of a message is decided in domain/recovery.ts.
+// Messages that crashes have interrupted again and again: they start alone, or they are held until a person releases
+// them. domain/recovery.ts decides which.
 
 import type { AfterAttempt } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
@@ -13,11 +13,11 @@ import { writeClaim } from './claim.ts';
 import type { Database } from './database.ts';
 import { admitOne } from './flow-keys.ts';
 
-/** Some may have to wait for their flow keys: so many are looked at for one that has not. */
+/** How many messages are looked at to find one whose flow key lets it start. */
 const LOOKED_AT_MAX = 50;
 const HELD_COUNTED_MAX = 10_000;
 
-/** Beside what every settlement writes, of a message that is or was interrupted. */
+/** Written in addition to every settle, for a message that is or was interrupted. */
 export function writeInterruptions(
   database: Database,
   seq: number,
@@ -40,7 +40,7 @@ interface Suspect {
   readonly alone_from_at: number;
 }
 
-/** Leases the one that has waited for longest to start alone. */
+/** Leases the message that has waited longest to start alone. */
 export function claimAlone(database: Database, books: Books, to: LeaseHolder, now: number): AloneReply {
   books.saidLimits.apply();
   const suspects = database.all<Suspect>(
@@ -67,7 +67,7 @@ function startAlone(
   return { lease, message: toMessage(new Bodies(database).fill(row)), ...books.accountsAtClaim.get(accountId) };
 }
 
-/** The limits of its flow key hold for it like for any other. */
+/** The limits of its flow key apply as to any other message. */
 function mayStart(database: Database, { seq, account_id: accountId, flow_key: key }: Suspect, now: number): boolean {
   return key === null || admitOne(database, accountId, key, seq, now);
 }
@@ -88,7 +88,9 @@ export function recovery(database: Database): Recovery {
   return { nextAloneAt: nextAloneAt(database), held };
 }
 
-/** They wait for the clock again, due now, in the place they have; what crashes did to them is forgotten. */
+/**
+ * The messages wait for the clock again: they are due now and keep their positions. Earlier crashes no longer count.
+ */
 export function releaseHeld(
   database: Database,
   books: Books,

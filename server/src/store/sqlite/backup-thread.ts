@@ -1,4 +1,4 @@
-// The thread that makes a backup, so that the command hears a signal meanwhile.
+// The thread that makes a backup, so that the command can react to a signal meanwhile.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type BackupAnswer, type BackupWork, copyStore } from './backup.ts';

@@ -1,5 +1,5 @@
-// A copy of a store beside a service that runs on it: SQLite writes one moment of it into a new file (VACUUM INTO), whatever
-// is published meanwhile. It is under its name only when it is whole, flushed and read again.
+// Copies a store while a service runs on it: SQLite writes a snapshot into a new file (VACUUM INTO), whatever is
+// published meanwhile. The file gets its name only when it is complete, flushed and read back.
 
 import {
   closeSync,
@@ -28,7 +28,7 @@ export interface BackupReport {
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
 }
 
-/** What the thread is asked and says back. */
+/** What the thread is asked to do, and what it replies. */
 export interface BackupWork {
   readonly directory: string;
   readonly part: string;
@@ -39,11 +39,11 @@ export type BackupAnswer =
 
 export interface Backup {
   readonly done: Promise<BackupReport>;
-  /** Removes what there is of the copy. The process must end at once: SQLite cannot be told to stop. */
+  /** Removes the unfinished copy. The process must exit at once, because SQLite cannot be told to stop. */
   abandon(): void;
 }
 
-/** Throws what is wrong before anything was made. */
+/** Throws before anything is created if something is wrong. */
 export function startBackup(directory: string, to: string): Backup {
   const target = resolve(to);
   requireWholeUnlessInUse(directory);
@@ -107,7 +107,7 @@ function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
   });
 }
 
-/** On a thread of its own: SQLite holds it until the copy is made. Answers how many rows it has. */
+/** Runs on a thread of its own, because SQLite blocks it until the copy is made. Returns how many rows the copy has. */
 export function copyStore({ directory, part }: BackupWork): BackupReport['rows'] {
   const { database, close } = openReader(directory);
   try {
@@ -144,7 +144,7 @@ function stateOf(database: Database): State {
   )!;
 }
 
-/** What was there before and is there afterwards is in the copy. */
+/** What existed before and still exists afterwards must be in the copy. */
 function requireComplete(before: State, copy: State, after: State): void {
   const isComplete =
     copy.version === before.version &&
@@ -162,14 +162,14 @@ function flushFile(path: string): void {
   }
 }
 
-/** All at once, and never over a file that somebody has made meanwhile. */
+/** In one step, and never over a file that was created meanwhile. */
 function giveName(part: string, target: string): void {
   try {
     linkSync(part, target);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw new Error(`${target} was made meanwhile, and is not overwritten`);
-    // A file system without links.
+    // The file system has no hard links.
     if (existsSync(target)) throw new Error(`${target} was made meanwhile, and is not overwritten`);
     renameSync(part, target);
   }

@@ -1,4 +1,4 @@
-// What the verbs that accept and settle keep beside their statements, one of each for a connection.
+// The in-memory helpers that accept and settle use besides their statements. Each connection has one set.
 
 import type { AccountsAtClaim } from './accounts.ts';
 import type { ActivityCounts } from './activity.ts';

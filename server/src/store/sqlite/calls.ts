@@ -1,12 +1,12 @@
-// How the store asks for its verbs: on the thread that the verb's marks name; once it is written, the engine and the live streams
-// hear of what the marks say.
+// How the store calls its verbs: on the thread that the verb's marks name. After the commit, the engine and the live
+// streams are told what the marks say.
 
 import type { StandingOffer } from '../standing-offer.ts';
 import type { Committer } from './committer.ts';
 import type { Verb } from './verb.ts';
 import { marksOf, type VerbName, type Verbs } from './verbs.ts';
 
-/** The same verbs, asked from afar. */
+/** The same verbs as promises: they run on another thread. */
 export type Asked<T> = {
   readonly [V in keyof T]: T[V] extends Verb<infer A, infer R> ? (...args: A) => Promise<R> : never;
 };
@@ -23,7 +23,7 @@ export class Calls {
     this.#offer = offer;
   }
 
-  /** Asks for a verb and tells of it. */
+  /** Calls a verb, and then tells the listeners. */
   ask<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const { isRead, makesWorkAt, schedulesAt, writesJournal } = marksOf(verb);
     if (isRead) return this.#reader.call(verb, ...args);
@@ -35,7 +35,7 @@ export class Calls {
     });
   }
 
-  /** Tells of a verb that was written. */
+  /** Tells the listeners about a verb that was committed. */
   tell<V extends VerbName>(verb: V, reply: ReturnType<Verbs[V]>, ...args: Parameters<Verbs[V]>): void {
     const { makesWorkAt, schedulesAt, writesJournal } = marksOf(verb);
     if (makesWorkAt) this.#offer.noteDue(makesWorkAt(reply, ...args));
@@ -43,7 +43,7 @@ export class Calls {
     if (writesJournal) this.noteJournal();
   }
 
-  /** All verbs of a table as they are. */
+  /** All verbs of a table, without extra code around them. */
   all<T extends Partial<Record<VerbName, unknown>>>(table: T): Asked<T> {
     const names = Object.keys(table) as VerbName[];
     const asking = names.map((name) => [name, (...args: never[]) => this.ask(name, ...(args as never))]);

@@ -1,4 +1,4 @@
-// Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
+// Cancels messages. A message that is not claimed ends at once. A claimed message is marked and ends with its claim.
 
 import { COUNTED } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -65,7 +65,7 @@ export function cancelledClaims(database: Database, node: string): string[] {
   return rows.map(({ lease }) => lease);
 }
 
-/** Of these messages, those that are to be cancelled and whose holder may still be alive. */
+/** Those of the given messages whose cancel was requested and whose node may still be alive. */
 export function cancelHolders(
   database: Database,
   accountId: string,

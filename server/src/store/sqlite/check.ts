@@ -1,5 +1,5 @@
-// Looks at the whole of a store, for `postrider check`: the files, every page, and what the tables say of each other. Beside a
-// service that runs, or with nobody there: then the log is looked at too, and can be repaired.
+// Checks a whole store, for `postrider check`: the files, every page, and whether the tables agree with each other. It
+// works beside a running service. If no service runs, it also checks the log and can repair it.
 
 import { join } from 'node:path';
 import type { Database } from './database.ts';
@@ -17,7 +17,7 @@ export interface CheckReport {
   readonly problems: readonly string[];
   readonly bytes: number;
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
-  /** What was done with a damaged log; null where nothing was. */
+  /** What was done with a damaged log; null if nothing was. */
   readonly repair: Omit<LogRepair, 'undo'> | null;
 }
 
@@ -31,7 +31,7 @@ export function checkStore(directory: string, wantsRepair: boolean): CheckReport
     if (lock !== null) requireWhole(directory);
     requireFile(directory);
     const found = explained(directory, () => lookAtAll(directory));
-    // When nobody has it open any more.
+    // Only after the database is closed.
     if (found.problems.length > 0) repair?.undo();
     return { ...found, isRunning: lock === null, repair };
   } finally {
@@ -55,14 +55,14 @@ function repairDirectory(directory: string): LogRepair | null {
   return header && repairLog(directory, header.pageBytes);
 }
 
-/** All that SQLite can find, and what our own rules say. In sentences; none where all is well. */
+/** All that SQLite can find, then our own rules. One sentence for each problem; empty if all is well. */
 export function wholeCheck(database: Database): readonly string[] {
   try {
     const found = database
       .all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`)
       .map(({ integrity_check: text }) => text.replaceAll('\n', ' '))
       .filter((text) => text !== 'ok');
-    // What cannot be read cannot be compared.
+    // Tables that cannot be read cannot be compared.
     return found.length > 0 ? found : [...foreignKeys(database), ...crossChecks(database)];
   } catch (error) {
     const code = sqliteCode(error);
@@ -77,7 +77,7 @@ function foreignKeys(database: Database): string[] {
   return [...kinds];
 }
 
-/** Made by the last migration of those that the checks below need: a store that is older has nothing to compare. */
+/** The table that the newest migration needed by the checks below creates. An older store has nothing to compare. */
 const NEWEST_TABLE = 'bodies';
 
 const CROSS_CHECKS: readonly (readonly [sql: string, says: string])[] = [

@@ -1,5 +1,5 @@
-// Hands out due messages. What is due is made ready first; then the free slots are shared over the accounts and, for
-// each account, over the hosts that have something ready, starting behind where the last claim stopped.
+// Claims due messages. Due messages are made ready first. Then the free slots are shared between the accounts and,
+// within each account, between its hosts with ready messages, beginning after the last one served.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -29,18 +29,20 @@ export interface ClaimCommand {
   readonly node: string;
   readonly now: number;
   readonly limits: ClaimLimits;
-  /** Makes lease ids: unique for this node and this call. */
+  /** The start of the lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
 }
 
-/** Accounts that one claim looks at, and lanes of all of them together: a lane is one account's messages to one host. */
+/**
+ * How many accounts one claim looks at, and how many lanes in all. A lane is the messages of one account to one host.
+ */
 const ACCOUNTS_MAX = 512;
 const LANES_MAX = 1024;
 
-/** In place of an account's name: there are accounts that were not looked at. */
+/** In `cut`, in place of an account: there are accounts that were not looked at. */
 const ALL_ACCOUNTS = '';
 
-/** Remembers where the last claim stopped, so that the next goes on from there. */
+/** Remembers where the last claim stopped, so that the next one continues there. */
 export class Claimer {
   readonly #database: Database;
   readonly #books: Books;
@@ -80,7 +82,10 @@ export class Claimer {
     };
   }
 
-  /** The longest due first; when that is a whole piece, a few of other accounts beside it, which would wait behind them. */
+  /**
+   * Promotes the messages that are due longest. If that fills a whole piece, also promotes a few of other accounts,
+   * which would otherwise wait behind them.
+   */
   #promoteDue(now: number): void {
     const database = this.#database;
     if (promoteDue(database, 'due_at <= ?', [now], PROMOTE_MAX, now) < PROMOTE_MAX) return;
@@ -98,7 +103,7 @@ export class Claimer {
     }
   }
 
-  /** Looks for as many hosts of an account as its part may need, and for more when it has used up those. */
+  /** Looks for as many hosts of an account as its share may need, and for more if it uses all of those. */
   #claimReady(claiming: Claiming): void {
     const { budget, claims } = claiming;
     let accounts = this.#readyAccounts(claiming);
@@ -115,7 +120,9 @@ export class Claimer {
     }
   }
 
-  /** Those with something ready and room for it, as many as there are slots, from behind the last one served. */
+  /**
+   * Accounts with ready messages and room for them, as many as there are slots, beginning after the last one served.
+   */
   #readyAccounts(claiming: Claiming): string[] {
     const { budget } = claiming;
     const accounts = around(this.#lastAccount, (after, upTo) =>
@@ -140,7 +147,9 @@ export class Claimer {
     return found;
   }
 
-  /** The account's hosts with something ready and room for it, at most `most`, from behind the last one served. */
+  /**
+   * Hosts of the account with ready messages and room for them, at most `most`, beginning after the last one served.
+   */
   #readyLanes({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): Lane[] {
     if (cut.has(accountId)) return [];
     const hosts = around(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
@@ -159,7 +168,7 @@ export class Claimer {
       if (budget.room(accountId, host) > 0) found.push({ accountId, host });
       if (found.length >= most) break;
       if (count < lookedMax) continue;
-      // The next claim looks at the ones behind, whatever is found here.
+      // The next claim begins after this host, whatever is found here.
       cut.add(accountId);
       this.#lastHosts.set(accountId, host);
       break;
@@ -168,12 +177,12 @@ export class Claimer {
     return found;
   }
 
-  /** Claims up to `count` of one account's messages to one host, and answers how many. */
+  /** Claims up to `count` messages of one account to one host. Returns how many it claimed. */
   #claimLane(claiming: Claiming, { accountId, host }: Lane, count: number): number {
     const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;
-    // Without the bodies: those that the bytes do not allow are never read.
+    // Without bodies, so that a body beyond the byte limit is never read.
     const ready = this.#database.all<{ seq: number; bytes: number }>(
       `SELECT seq, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
          ORDER BY due_at, seq LIMIT ?`,
@@ -183,7 +192,7 @@ export class Claimer {
     );
     let taken = 0;
     for (const { seq, bytes } of ready) {
-      // A small one need not wait for a large one before it.
+      // A small message need not wait for a large one before it.
       if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, this.#books, seq, { lease, node: command.node }, command.now);
@@ -194,7 +203,8 @@ export class Claimer {
     if (taken > 0 && !cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
     const isTooLarge = taken === 0 && ready.length > 0;
     if (isTooLarge || (taken > 0 && !cut.has(accountId))) this.#lastHosts.set(accountId, host);
-    // The next claim looks at the hosts behind: what is too large for now keeps nobody else waiting.
+    // The next claim begins with the hosts after this one, so that a message that is too large for now does not block
+    // others.
     if (isTooLarge) cut.add(accountId);
     return taken;
   }
@@ -207,7 +217,7 @@ export function writeClaim(
   { lease, node }: { readonly lease: string; readonly node: string },
   now: number,
 ): MessageRow {
-  // Two statements, because a RETURNING would copy the body once more, into a table of its own.
+  // Two statements, because RETURNING would copy the body into a temporary table.
   database.run(
     "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ?",
     lease,
@@ -220,7 +230,7 @@ export function writeClaim(
   return row;
 }
 
-/** The next of a queue, in place of the one that has just ended, if it may take over its slot. */
+/** Claims the next message of a queue in place of the one that has just ended, if it may take over its slot. */
 export function claimNext(
   database: Database,
   books: Books,
@@ -238,28 +248,28 @@ export function claimNext(
   return { lease: holder.lease, message, ...books.accountsAtClaim.get(row.account_id) };
 }
 
-/** One claim on its way. */
+/** The state of one running claim. */
 interface Claiming {
   readonly command: ClaimCommand;
   readonly budget: SlotBudget;
   readonly claims: Claim[];
-  /** How many hosts of an account were looked at. */
+  /** How many hosts of each account were looked at. */
   readonly looked: Map<string, number>;
-  /** Accounts that have something ready at hosts that were not looked at. */
+  /** Accounts that may have ready messages at hosts that were not looked at. */
   readonly cut: Set<string>;
   readonly bodies: Bodies;
 }
 
-/** Behind every key. */
+/** Sorts after every key. */
 const LAST = '\u{10ffff}';
 
-/** The keys behind `start`, then those up to it, each once. `next` finds the first of an interval. */
+/** The keys after `start`, then those up to `start`, each once. `next` returns the first key of an interval. */
 function* around(start: string, next: (after: string, upTo: string) => { key: string } | undefined): Generator<string> {
   for (let at = next(start, LAST); at; at = next(at.key, LAST)) yield at.key;
   for (let at = next('', start); at; at = next(at.key, start)) yield at.key;
 }
 
-/** What has come due is ready, or, under a flow key, waits to be let through. Answers how many these were. */
+/** Makes due messages ready, or lets them wait for their flow key. Returns how many there were. */
 function promoteDue(
   database: Database,
   which: 'due_at <= ?' | 'account_id = ? AND due_at <= ?',
@@ -283,7 +293,7 @@ function promoteDue(
   return due.length;
 }
 
-/** When something that waits for the clock becomes due. */
+/** When the next message that waits for the clock becomes due. */
 function nextDueAt(database: Database): number | null {
   const heads = [
     "SELECT due_at AS at FROM messages WHERE state = 'delayed' ORDER BY due_at LIMIT 1",
@@ -296,7 +306,7 @@ function nextDueAt(database: Database): number | null {
 
 type Released = Held & Pick<MessageRow, 'claimed_at' | 'attempts'>;
 
-/** Puts claims back whose attempt never started; those that were to be cancelled have ended with that. */
+/** Returns claims whose attempt never started. A message whose cancel was requested ends as cancelled instead. */
 export function release(
   database: Database,
   books: Books,
@@ -325,12 +335,12 @@ export function release(
     }
     dueAt = now;
   }
-  // When all are back: they go before those that came later.
+  // Only after all are returned: they go before messages that came later.
   for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
   return dueAt;
 }
 
-/** Pending again, as if never claimed. */
+/** The message is pending again, as if never claimed. */
 function putBack(database: Database, row: Released, now: number): void {
   const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
   const isQueuePaused = queueName !== null && isPaused(database, accountId, queueName);
@@ -347,7 +357,7 @@ function putBack(database: Database, row: Released, now: number): void {
   if (queueName !== null) startHeads(database, accountId, queueName, now);
 }
 
-/** Those of a node, in any order. */
+/** Leases of a node, in any order. */
 export function leasesOf(database: Database, node: string, limit: number): string[] {
   const rows = database.all<{ lease: string }>(
     "SELECT lease FROM messages WHERE state = 'claimed' AND node = ? LIMIT ?",
@@ -357,7 +367,7 @@ export function leasesOf(database: Database, node: string, limit: number): strin
   return rows.map(({ lease }) => lease);
 }
 
-/** All claims of one node that is gone, without their bodies. */
+/** All claims of one node that is no longer alive, without their bodies. */
 export function orphanedClaims(database: Database, node: string, aliveAt: number): Claim[] {
   for (let at = ''; ; ) {
     const next = database.get<{ node: string }>(

@@ -1,6 +1,6 @@
-// Group commit: collects what is asked while a transaction runs into the next one, so that many requests share one
-// fsync, and answers each when its batch is on disk. What can wait does so for a moment, until something comes that
-// cannot.
+// Group commit: commands that arrive while a transaction runs are collected for the next one, so that many requests
+// share one fsync. Each gets its reply when its batch is on disk. A command that can wait does so briefly, until one
+// arrives that cannot.
 
 import type { Clock } from '../../world.ts';
 import type { AcceptCommand } from '../commands.ts';
@@ -9,13 +9,13 @@ import { StoreUnavailable } from '../store.ts';
 import type { Executor } from './executor.ts';
 import { type Command, type FailedReply, marksOf, type Reply, type VerbName, type Verbs } from './verbs.ts';
 
-/** How long what can wait is kept back, if nothing else is asked meanwhile. */
+/** How long a command that can wait is delayed if no other command arrives. */
 const LINGER_MS = 5;
 
 /**
- * One transaction accepts no more than this, but for one command that is larger by itself: what crosses to the writer is
- * in memory twice, and as long as it takes nobody is answered. What is small goes with it all the same: whoever publishes a
- * message waits for one transaction, not for all that another account has waiting.
+ * One transaction accepts no more than this, unless a single command is larger. Commands sent to the writer are in
+ * memory twice, and nobody gets a reply until the batch is done. Small commands join the batch in any case, so that a
+ * small publish waits for one transaction and not for the whole backlog of another account.
  */
 const BATCH_MESSAGES_MAX = 2000;
 const BATCH_BYTES_MAX = 32 * 1024 * 1024;
@@ -23,8 +23,8 @@ const SMALL_MESSAGES_MAX = 100;
 const SMALL_BYTES_MAX = 256 * 1024;
 
 /**
- * So many messages one account may have changed in one transaction by calls of people: whatever it asks at once, others wait
- * for one piece of it. The first call goes whole.
+ * How many messages the calls of people may change in one transaction, for each account. So other accounts wait for one
+ * piece of its work at most. The first call is never split.
  */
 const PIECE_MESSAGES_MAX = 1000;
 interface Waiting {
@@ -33,20 +33,19 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** What is asked while a batch runs goes into the next: under load, many requests share one fsync. */
 export class Committer {
   readonly #executor: Executor;
   readonly #node: string;
   readonly #onBroken: (error: Error) => void;
   readonly #timers: Clock | null;
   #waiting: Waiting[] = [];
-  /** One of those that wait cannot wait for longer. */
+  /** One of the waiting commands cannot be delayed. */
   #isUrgent = false;
   #running: Promise<void> | null = null;
   #closed: Error | null = null;
   #cancelLinger: (() => void) | null = null;
 
-  /** Without timers nothing waits. */
+  /** Without timers nothing is delayed. */
   constructor(executor: Executor, node: string, onBroken: (error: Error) => void, timers: Clock | null = null) {
     this.#executor = executor;
     this.#node = node;
@@ -60,7 +59,7 @@ export class Committer {
     return answer;
   }
 
-  /** For what can wait: it shares the flush of what is asked next, or gets one of its own after a moment. */
+  /** For a command that can wait: it shares the fsync of the next command, or gets its own after a moment. */
   callSometime<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const answer = this.#add(verb, args);
     if (!this.#running) this.#linger();
@@ -68,7 +67,7 @@ export class Committer {
   }
 
   async close(): Promise<void> {
-    // First, so that nothing new is asked of an executor that is being closed.
+    // First, so that no new command reaches an executor that is being closed.
     this.#closed ??= new Error('The store is closed.');
     this.#hurry();
     await this.#running;
@@ -93,7 +92,7 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    // Lets everything that is asked in this turn of the loop into the first batch.
+    // Everything that is called in this turn of the event loop gets into the first batch.
     await null;
     while (this.#isUrgent && this.#waiting.length > 0) {
       const batch = this.#nextBatch();
@@ -118,7 +117,7 @@ export class Committer {
     const waiting = this.#waiting;
     this.#waiting = [];
     let room = { messages: BATCH_MESSAGES_MAX, bytes: BATCH_BYTES_MAX };
-    /** Accounts that have something left: what they asked later stays behind it. */
+    /** Accounts with a command that did not fit: their later commands wait behind it. */
     const behind = new Set<string>();
     const changed = new Map<string, number>();
     return waiting.filter((each, index) => {
@@ -126,7 +125,7 @@ export class Committer {
       const change = marksOf(verb).changes?.(...args);
       if (change) {
         const before = changed.get(change.accountId) ?? 0;
-        // What does not fit keeps all that the account changes later behind it.
+        // Once a change does not fit, all later changes of the account wait behind it.
         const fits = before === 0 || before + change.messages <= PIECE_MESSAGES_MAX;
         changed.set(change.accountId, fits ? before + change.messages : Number.POSITIVE_INFINITY);
         if (!fits) this.#waiting.push(each);
@@ -155,7 +154,7 @@ export class Committer {
   }
 }
 
-/** Null for what accepts nothing. */
+/** Null if the command accepts nothing. */
 function acceptSize({ verb, args }: Command) {
   if (verb !== 'accept') return null;
   const { messages } = args[0] as AcceptCommand;

@@ -1,15 +1,15 @@
-// One SQLite connection with its statements prepared once, and the transaction around a batch of work. It knows
-// nothing of messages.
+// One SQLite connection that prepares each statement once, and the transaction around a batch of work. It knows nothing
+// of messages.
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 export type Row = Record<string, unknown>;
 
-/** Whoever keeps something in memory for the length of a transaction. */
+/** For code that keeps something in memory during a transaction. */
 export interface TransactionWatcher {
-  /** The last moment to write what is kept: a part of the transaction. */
+  /** Called inside the transaction, as the last chance to write what is kept. */
   beforeCommit(): void;
-  /** What was kept since the transaction began never happened. */
+  /** What was kept since the transaction began must be dropped. */
   onRollback(): void;
 }
 
@@ -26,12 +26,14 @@ export class Database {
     this.#begin = isReader ? 'BEGIN' : 'BEGIN IMMEDIATE';
   }
 
-  /** Rows of a query. Every distinct text is prepared once and kept: texts are constants, values are parameters. */
+  /**
+   * The rows of a query. Each distinct SQL text is prepared once and kept: texts are constants, values are parameters.
+   */
   all<T>(sql: string, ...values: SQLInputValue[]): T[] {
     return this.#prepared(sql).all(...values) as T[];
   }
 
-  /** Row by row, for more of them than memory holds. */
+  /** Row by row, for more rows than fit in memory. */
   each<T>(sql: string, named: Readonly<Record<string, SQLInputValue>>): IterableIterator<T> {
     return this.#connection.prepare(sql).iterate(named) as IterableIterator<T>;
   }
@@ -45,12 +47,14 @@ export class Database {
     return Number(this.#prepared(sql).run(...values).changes);
   }
 
-  /** The number of the row that a statement added. Asking so is cheaper than a RETURNING, which keeps its rows apart first. */
+  /**
+   * Returns the rowid of the new row. This is cheaper than RETURNING, which first stores its rows in a temporary table.
+   */
   insert(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#prepared(sql).run(...values).lastInsertRowid);
   }
 
-  /** Statements without parameters, several at once if need be. */
+  /** Statements without parameters; several at once are allowed. */
   exec(sql: string): void {
     this.#connection.exec(sql);
   }
@@ -59,7 +63,7 @@ export class Database {
     this.#watchers.push(watcher);
   }
 
-  /** Commits what `work` did, or rolls all of it back and throws on what it threw. */
+  /** Commits what `work` did, or rolls all of it back and rethrows the error. */
   transaction<T>(work: () => T): T {
     this.#connection.exec(this.#begin);
     try {

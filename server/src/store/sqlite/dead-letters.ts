@@ -1,5 +1,5 @@
-// Dead letters are failed messages. Retrying one accepts a new message and marks the old with it, in one transaction: it
-// stays to be read until its retention.
+// Dead letters are failed messages. A retry accepts a new message and marks the old one with its id, in one
+// transaction. The old one can still be read until its retention ends.
 
 import type { NewMessage } from '../../domain/message.ts';
 import { accept } from './accept.ts';
@@ -27,7 +27,7 @@ export function deleteDeadLetters(database: Database, accountId: string, message
   return deleted;
 }
 
-/** Beside each pair whether it was done. */
+/** Parallel to `retries`: whether each was done. */
 export function retryDeadLetters(
   database: Database,
   books: Books,
@@ -36,7 +36,7 @@ export function retryDeadLetters(
   dayMax: number | null,
 ): { isRetried: boolean[]; isOverQuota: boolean; dueAt: number | null } {
   const seqs = new Map<NewMessage, number>();
-  // Named twice, it is retried once.
+  // A message that is named twice is retried once.
   const named = new Set<number>();
   for (const { messageId, message } of retries) {
     const seq = failedSeq(database, message.accountId, messageId, 'AND retried_at IS NULL');
@@ -48,7 +48,7 @@ export function retryDeadLetters(
   const command = { messages, leases: [], node: '', now, dayMax };
   const { duplicates, isOverQuota, dueAt } = accept(database, books, command);
   messages.forEach((message, index) => {
-    // Over its quota, none was accepted.
+    // If the account is over its quota, `duplicates` is empty, and no retry is done.
     if (duplicates[index] !== null) seqs.delete(message);
     else {
       database.run(

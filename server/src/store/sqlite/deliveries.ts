@@ -1,5 +1,5 @@
-// The port of deliveries over SQLite. What is accepted is leased straight to the engine that has room for it, so that a message
-// that is due at once is written twice in its life (accepted, settled) and never read back.
+// The delivery port over SQLite. A message that is due at accept is leased to the engine at once if a slot is free. So
+// it is written only twice (accepted, settled) and never read back.
 
 import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
@@ -65,7 +65,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
       const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);
       if (work.action === 'cancel') {
         await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, step.now);
-        // Nobody waits for it.
+        // No caller waits for this.
         if (requested.length > 0) void cancelling.look().catch(() => {});
       }
       return done;
@@ -76,7 +76,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
 function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
   return async (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> => {
     const bytes = inbox.take(messages);
-    // Under a quota nothing is leased in advance: all of it may be refused.
+    // Under a quota nothing is leased at accept, because all of it may be refused.
     const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
     const command = { messages, leases, node, now, dayMax };
     let reply: AcceptReply;
@@ -97,7 +97,7 @@ function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliverySt
 function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] {
   return async (settlements, now, { takesOver = [], canWait = false } = {}) => {
     const successors = offer.successorLeases(takesOver);
-    // While something waits for room, the slots that become free are wanted at once.
+    // While ready messages wait for slots, the slots that become free are needed at once.
     const asked =
       canWait && offer.isCaughtUp(now)
         ? calls.writer.callSometime('settle', settlements, now, successors)
@@ -113,7 +113,7 @@ function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] 
   };
 }
 
-/** A file belongs to one process: there is no other node to tell of. */
+/** The file belongs to one process, so there is no other node to list. */
 function lifeOf({ calls, clock, node, about }: DeliveriesOptions): Pick<DeliveryStore, 'heartbeat' | 'listNodes'> {
   const startedAt = clock.now();
   let aliveUntil = startedAt;

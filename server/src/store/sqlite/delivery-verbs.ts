@@ -1,4 +1,5 @@
-// The table of the verbs by which a node takes messages in, leases and settles them, and runs schedules and bulk operations.
+// The table of the verbs that a node calls to accept, lease and settle messages, and to run schedules and bulk
+// operations.
 
 import { accept } from './accept.ts';
 import { claimAlone, recovery } from './alone.ts';

@@ -1,5 +1,5 @@
-// The data directory, before anything in it is opened: made when it is missing, closed to other users of the machine,
-// and refused in words where it cannot be used.
+// Prepares the data directory before anything in it is opened: creates it if it is missing, closes it to other users of
+// the machine, and explains the reason if it cannot be used.
 
 import {
   accessSync,
@@ -18,14 +18,17 @@ import { dirname, join, resolve } from 'node:path';
 export const DATABASE_FILE = 'postrider.db';
 export const LOCK_FILE = 'postrider.lock';
 
-/** Open from the first transaction of a process to its end. SQLite removes none of them meanwhile. */
+/** Open from the first transaction of a process to its end. SQLite removes none of them during that time. */
 export const OPEN_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`, LOCK_FILE] as const;
 
-/** Ours, with what SQLite keeps beside them and copies that somebody made of them. */
+/** Our own files, the files that SQLite keeps beside them, and copies that people made of them. */
 const OWN_FILE = /^postrider\.(?:db|lock|store)/;
 const OTHERS = 0o077;
 
-/** Makes and closes it, and answers what of it could not be closed, for whoever runs the service. Throws when it is of no use. */
+/**
+ * Creates the directory and closes it to other users. Returns warnings for the operator about what could not be closed.
+ * Throws if the directory cannot be used.
+ */
 export function prepareDirectory(directory: string): readonly string[] {
   try {
     makeDirectory(directory);
@@ -42,8 +45,8 @@ export function prepareDirectory(directory: string): readonly string[] {
 }
 
 /**
- * For its owner alone, from the first moment: SQLite gives the files beside a database the same permissions. What others
- * may have put in its place, such as a link, is not followed to be changed.
+ * Creates a file that only its owner can read, from the first moment on. SQLite gives the files beside a database the
+ * same permissions. A link that another user put there is not followed.
  */
 export function makeOwnFile(path: string): void {
   try {
@@ -54,7 +57,7 @@ export function makeOwnFile(path: string): void {
   }
 }
 
-/** One that is there can be used. */
+/** Throws if the file exists but cannot be used. */
 function requireOwnFile(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
@@ -64,8 +67,8 @@ function requireOwnFile(path: string): void {
 }
 
 /**
- * One step at a time. With `recursive`, mkdir never returns where a file system says that a directory which is there does
- * not exist, as /proc does: Node.js makes the one above and tries again, without end.
+ * Creates one directory level at a time. With `recursive`, mkdir never returns on a file system that reports an
+ * existing directory as missing, as /proc does: Node.js creates the parent and tries again without end.
  */
 function makeDirectory(directory: string): void {
   const missing: string[] = [];
@@ -74,7 +77,7 @@ function makeDirectory(directory: string): void {
     try {
       mkdirSync(path, path === missing.at(-1) ? { mode: 0o700 } : {});
     } catch (error) {
-      // Another process may have made it meanwhile.
+      // Another process may have created it meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
@@ -85,12 +88,12 @@ function isThere(path: string): boolean {
 }
 
 /**
- * Our files always; the directory only if it is ours too, with nothing else in it: to close a directory that others need
- * would do more harm than its being open.
+ * Closes our files always, but the directory only if it is ours and holds nothing else. Closing a directory that others
+ * need would do more harm than leaving it open.
  */
 function closeToOthers(directory: string): string[] {
   const userId = process.getuid?.();
-  // Windows has other means, and what is made there inherits them.
+  // Windows has its own access control, which new files inherit.
   if (userId === undefined) return [];
   const mayClose = (stats: Stats) => stats.uid === userId;
   const warnings: string[] = [];
@@ -127,7 +130,7 @@ function closeToOthers(directory: string): string[] {
 
 class Unusable extends Error {}
 
-/** What is wrong, and what to do. */
+/** What is wrong, and what to do about it. */
 function reason(error: unknown, directory: string): string {
   if (error instanceof Unusable) return error.message;
   const { code, path, message } = error as NodeJS.ErrnoException;
@@ -153,7 +156,7 @@ function reason(error: unknown, directory: string): string {
   }
 }
 
-/** Who owns what is closed needs no other owner, only the rights. */
+/** If this user owns the closed file or directory, chmod is enough; else it needs another owner. */
 function remedy(path: string, directory: string): string {
   const userId = process.getuid?.();
   try {
@@ -164,7 +167,7 @@ function remedy(path: string, directory: string): string {
       return `It belongs to this user, who has to open it: chmod ${closed.isDirectory() ? 'u+rwx' : 'u+rw'} ${own ? path : dirname(path)}`;
     }
   } catch {
-    // Something above it is closed.
+    // A directory above it is closed to this user.
   }
   return `Start postrider as the user whom it belongs to, or give it to this one: chown -R ${userId ?? 'USER'} ${directory}`;
 }
@@ -176,7 +179,7 @@ function userText(path: string): string {
   try {
     owner = statSync(path, { throwIfNoEntry: false })?.uid;
   } catch {
-    // Not even that may be known.
+    // Even the owner may be hidden from this user.
   }
   return `, whose id is ${userId}${owner === undefined || owner === userId ? '' : `: it belongs to the user ${owner}`}`;
 }

@@ -1,4 +1,4 @@
-// What an error of SQLite means to whoever runs the service: what is wrong, and what to do.
+// Explains an SQLite error to the operator: what is wrong, and what to do.
 
 import { statfsSync } from 'node:fs';
 
@@ -13,7 +13,7 @@ export const SQLITE = {
   noDatabase: 26,
 } as const;
 
-/** What a new database and its log take, roughly. */
+/** About the size of a new database and its log. */
 const FREE_BYTES_TO_OPEN = 1024 * 1024;
 
 /** The primary result code; SQLite's extended codes carry it in their low byte. */
@@ -22,7 +22,7 @@ export function sqliteCode(error: unknown): number | null {
   return typeof code === 'number' ? code & 0xff : null;
 }
 
-/** Errors of SQLite get words of ours; our own need no more. */
+/** Explains errors of SQLite. Our own errors already explain themselves. */
 export function explained<T>(directory: string, open: () => T): T {
   try {
     return open();
@@ -52,7 +52,7 @@ export function openProblem(error: unknown, directory: string): string {
   }
 }
 
-/** Why a running process ends. */
+/** Why a running process must exit. */
 export function brokenText(error: unknown): string {
   const { message } = error as Error;
   return sqliteCode(error) === SQLITE.ioError

@@ -1,4 +1,4 @@
-// Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded.
+// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work.
 
 import type { EventFilter } from '../../domain/event.ts';
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
@@ -18,7 +18,7 @@ type JournalRow = MessageRow & { journal_seq: number; step: number; at: number }
 
 export function listEvents(database: Database, accountId: string, filter: EventFilter, page: PageRequest): EventPage {
   const isDown = page.order === 'newestFirst';
-  // No event is told later than its row, so that what came before `fromAt` need not be looked at.
+  // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : firstPlaceAt(filter.fromAt);
   const judge = new Judge(database, filter.messages, page.withBodies);
   const events: MessageEvent[] = [];
@@ -29,7 +29,7 @@ export function listEvents(database: Database, accountId: string, filter: EventF
     for (const row of rows) {
       const wanted = wantedEvents(database, judge, row, filter);
       if (isDown) wanted.reverse();
-      // A step is shown whole or on the next page; a page of one may go over.
+      // The events of a step are never split between pages, so a page with one step may exceed the limit.
       const isFull = events.length + wanted.length > page.limit || bytes >= pageBytes(page);
       if (events.length > 0 && wanted.length > 0 && isFull) return { events, cursor: at, endedAt: at };
       events.push(...wanted);
@@ -43,7 +43,7 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   return { events, cursor: at, endedAt: at };
 }
 
-/** The part of the journal behind `at`, not below `floor`. */
+/** The part of the journal after `at`, and not below `floor`. */
 interface Part {
   readonly at: number;
   readonly floor: number;
@@ -64,7 +64,7 @@ function readJournal(
       part,
     );
   }
-  // A message has few rows: all that is asked of each, then in one order.
+  // A message has few rows: read all rows of each message, then sort them.
   const rows = [...new Set(messageIds)].flatMap((id) =>
     readPart(
       database,
@@ -110,7 +110,7 @@ function stepOf(database: Database, row: JournalRow): Step | null {
   return attempt && { kind: 'attempt', attempt };
 }
 
-/** The place of the newest row: where a live stream starts. */
+/** The position of the newest row, where a live stream starts. */
 export function journalEnd(database: Database, accountId: string): number {
   const row = database.get<{ seq: number }>(
     'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',

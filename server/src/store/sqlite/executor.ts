@@ -1,5 +1,5 @@
-// Where the commands run: on a thread of their own in the server, so that an fsync never holds up a request, or
-// right here for the simulation and small tools. Either way one batch is one transaction.
+// Runs the commands. In the server they run on a thread of their own, so that an fsync never delays a request; for the
+// simulation and small tools they run in the caller's thread. One batch is always one transaction.
 
 import { Worker } from 'node:worker_threads';
 import type { Database } from './database.ts';
@@ -10,20 +10,22 @@ import { type Command, createVerbs, failedReply, marksOf, type Reply, runBatch }
 import { notCrossing, packCommands, unpackReplies } from './wire.ts';
 
 export interface Executor {
-  /** Rejects only when the store is broken for good. `from` is the node whose batch this is. */
+  /** Rejects only if the store is broken for good. `from` is the node that sends the batch. */
   execute(commands: readonly Command[], from: string): Promise<readonly Reply[]>;
   /**
-   * Calls `listener` after every batch that came from another node than `node` and may have made work; with whether it has
-   * cancelled something. An executor
-   * that serves a single store can do without.
+   * Calls `listener` after every batch of another node that may have made work, and says whether it cancelled
+   * something. An executor that serves only one store does not need this.
    */
   onOthers?(node: string, listener: (hasCancelled: boolean) => void): void;
-  /** Moves what is in the write-ahead log into the database; whole, if nobody reads. The next write begins the log anew. */
+  /**
+   * Moves the write-ahead log into the database; completely, if nobody reads. The next write starts the log from the
+   * beginning.
+   */
   emptyLog?(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** In the caller's thread. Several stores may share one database by sharing one of these. */
+/** In the caller's thread. Several stores can share one database by sharing one executor. */
 export function inlineExecutor(database: Database): Executor {
   const verbs = createVerbs(database);
   const neighbours = new Neighbours();
@@ -38,31 +40,31 @@ export function inlineExecutor(database: Database): Executor {
   };
 }
 
-/** In the caller's thread, on the file of a service that may run meanwhile. */
+/** In the caller's thread, on a file that a running service may use at the same time. */
 export function besideExecutor(directory: string): Executor {
   return inlineExecutor(openBeside(directory));
 }
 
-/** What a thread is asked for, besides batches. */
+/** Orders to a thread other than batches. */
 export type ThreadOrder = 'close' | 'emptyLog';
 
-/** What the writer's thread says back. */
+/** What a thread replies. */
 export type ThreadMessage =
   | { readonly kind: 'opened'; readonly found: StartCheck }
   | { readonly kind: 'replies'; readonly replies: Packed }
   | { readonly kind: 'closed' | 'emptied' }
   | { readonly kind: 'broken'; readonly message: string };
 
-/** A reader needs a writer that has opened the directory before it. */
+/** Before a reader can open a directory, a writer must have opened it. */
 export interface ThreadData {
   readonly directory: string;
   readonly role: 'writer' | 'reader';
 }
 
 /**
- * On a thread of its own; the writer's owns the data directory. Rejects with a message for people if it cannot. `onEnd`
- * is called when the thread has ended by itself, or can no longer be used; `onFound` with what the writer found when it opened
- * the database.
+ * On a thread of its own; the writer's thread owns the data directory. Rejects with a message for people if the
+ * directory cannot be opened. `onEnd` is called when the thread has ended by itself or can no longer be used; `onFound`
+ * with what the writer found when it opened the database.
  */
 export async function threadExecutor(
   directory: string,
@@ -73,7 +75,7 @@ export async function threadExecutor(
   const workerData: ThreadData = { directory, role };
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData });
   const neighbours = new Neighbours();
-  /** In the order in which the thread was asked, which is the order in which it answers. */
+  /** In the order of the requests, which is also the order of the replies. */
   let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void }[] = [];
   let broken: Error | null = null;
   const fail = (error: Error) => {
@@ -125,7 +127,10 @@ export async function threadExecutor(
   };
 }
 
-/** Sends all that can cross to the thread. If some cannot, beside each command why it could not, or null. */
+/**
+ * Sends all commands that can be transferred to the thread. If some cannot, `refused` is parallel to `commands`: the
+ * reason, or null.
+ */
 function send(
   worker: Worker,
   commands: readonly Command[],
@@ -138,7 +143,7 @@ function send(
     post(commands);
     return { sent: commands, refused: null };
   } catch {
-    // One of them cannot cross, and kept the others from it.
+    // At least one command cannot be transferred, so none was sent.
   }
   const refused = notCrossing(commands, (command) => packCommands([command]));
   const sent = commands.filter((_, index) => refused[index] === null);
@@ -146,12 +151,12 @@ function send(
     if (sent.length > 0) post(sent);
     return { sent, refused };
   } catch (error) {
-    // Each of them could by itself: there was no memory for all of them.
+    // Each of them can be transferred alone, but there is not enough memory for all of them together.
     return { sent: [], refused: commands.map(() => failedReply(error)) };
   }
 }
 
-/** The stores that share an executor: each plans by what it knows to be due, so it must hear of what others write. */
+/** The stores that share an executor. Each plans with the due times it knows, so it must hear what the others write. */
 class Neighbours {
   readonly #listeners = new Map<string, (hasCancelled: boolean) => void>();
 

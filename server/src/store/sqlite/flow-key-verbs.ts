@@ -1,4 +1,4 @@
-// Flow keys for people: read, listed, paused, pinned, reset. What a key lets through is decided in flow-keys.ts.
+// Flow keys for people: read, list, pause, pin, reset. flow-keys.ts decides what a key lets through.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
@@ -13,7 +13,7 @@ export function getFlowKey(database: Database, accountId: string, key: string): 
   return row ? withCounts(database, row) : null;
 }
 
-/** Ends early when it has counted enough: the keys behind are another piece of work. */
+/** Returns fewer keys when it has counted enough messages: the next call continues with the remaining keys. */
 export function listFlowKeys(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<FlowKey> {
   const rows = database.all<FlowRow>(
     'SELECT * FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?',
@@ -32,7 +32,7 @@ export function listFlowKeys(database: Database, accountId: string, part: ListPa
   return { entries, hasMore: rows.length > entries.length };
 }
 
-/** Changes a key, and lets through what the change allows; null when there is no such key. */
+/** Changes a key, and lets through what the change allows; null if there is no such key. */
 function change(
   database: Database,
   accountId: string,
@@ -47,7 +47,7 @@ function change(
   return getFlowKey(database, accountId, key);
 }
 
-/** Pauses or resumes; what is ready but not started goes back behind a paused key. */
+/** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */
 export function pauseFlowKey(
   database: Database,
   accountId: string,
@@ -66,7 +66,7 @@ export function pauseFlowKey(
   });
 }
 
-/** Holds limits against what messages say, or lets the messages say again. Makes the key if need be. */
+/** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
 export function pinFlowKey(database: Database, accountId: string, key: string, pins: FlowPins, now: number): FlowKey {
   makeKey(database, accountId, key, { parallelism: null, rate: null, periodMs: FLOW_PERIOD_MS_DEFAULT });
   const pinned = change(database, accountId, key, now, (row) => {
@@ -83,7 +83,7 @@ export function pinFlowKey(database: Database, accountId: string, key: string, p
   return pinned!;
 }
 
-/** Forgets what was started in the current period. */
+/** Forgets the starts counted in the current period. */
 export function resetFlowRate(database: Database, accountId: string, key: string, now: number): FlowKey | null {
   return change(database, accountId, key, now, (row) => {
     takeBack(database, row);

@@ -1,5 +1,5 @@
-// Flow control by key: which of its messages may start. Every change that could free a place ends in `admitWaiting`;
-// nothing else turns a message that waits behind a key into `ready`. What is let in is planned in domain/admission.ts.
+// Flow control by key: which messages of a key may start. Every change that could free a place ends in `admitWaiting`;
+// nothing else makes a message that waits for its key `ready`. domain/admission.ts plans what is let in.
 
 import {
   type CountLimits,
@@ -25,7 +25,10 @@ import { READY_NOW } from './queues.ts';
 
 export const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
 
-/** Makes the key or takes over the limits of its newest message, where they are not pinned. Returns whether that changed them. */
+/**
+ * Creates the key, or takes the limits of its newest message unless they are pinned. Returns whether the limits
+ * changed.
+ */
 export function noteFlowKey(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (row) return setLimits(database, row, flowKey.limitsSaid(toKeyState(row), said));
@@ -33,7 +36,9 @@ export function noteFlowKey(database: Database, accountId: string, key: string, 
   return false;
 }
 
-/** Notes what the newest message of a key says; a claim makes it take effect. Until then, the limits in force stay. */
+/**
+ * Notes the limits of the newest message of a key, for a later claim to apply. Until then the old limits stay in force.
+ */
 export function putOffLimits(database: Database, accountId: string, key: string, said: FlowLimits, now: number): void {
   database.run(
     'UPDATE flow_keys SET said_limits = ?, said_at = coalesce(said_at, ?) WHERE account_id = ? AND key = ?',
@@ -44,7 +49,7 @@ export function putOffLimits(database: Database, accountId: string, key: string,
   );
 }
 
-/** Limits that were noted take effect, the oldest first, of a few keys. Returns whether more are noted. */
+/** Applies noted limits to a few keys, the oldest first. Returns whether more are noted. */
 export function applyPutOffLimits(database: Database, now: number): boolean {
   const max = eachMax('flowKeysJudged');
   const rows = database.all<FlowRow>(
@@ -58,7 +63,7 @@ export function applyPutOffLimits(database: Database, now: number): boolean {
   return rows.length > max;
 }
 
-/** Whether the key has these limits already, where they are not pinned. Makes the key, if need be. */
+/** Whether the key already has these limits, apart from pinned ones. Creates the key if it does not exist. */
 export function isSaidAlready(database: Database, accountId: string, key: string, said: FlowLimits): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (row) return flowKey.isSaidAlready(toKeyState(row), said);
@@ -78,7 +83,10 @@ export function makeKey(database: Database, accountId: string, key: string, limi
   );
 }
 
-/** What was let in by other limits and has not started is to be judged by these. Returns whether they are others. */
+/**
+ * Sets new limits. Messages that the old limits let in and that have not started are judged again. Returns whether the
+ * limits changed.
+ */
 export function setLimits(database: Database, row: FlowRow, limits: FlowLimits): boolean {
   const isSame = flowKey.areSameLimits(toKeyState(row).limits, limits);
   if (isSame && row.said_at === null) return false;
@@ -95,7 +103,9 @@ export function setLimits(database: Database, row: FlowRow, limits: FlowLimits):
   return !isSame;
 }
 
-/** What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. */
+/**
+ * Messages that are ready but not started wait again and no longer count as started. Call `admitWaiting` afterwards.
+ */
 export function takeBack(database: Database, row: FlowRow): void {
   const count = database.run(
     `UPDATE messages SET state = 'queued', holds_slot = 0
@@ -111,13 +121,15 @@ function uncount(database: Database, row: FlowRow, count: number): void {
     writeWindow(database, row, { window: withoutStarts(windowOf(row), count), nextStartAt: row.next_start_at });
 }
 
-/** A claim was given back before its attempt began: it did not count, if this is still the window it counted in. */
+/**
+ * A claim was released before its attempt began. Its start no longer counts, if its window is still the current one.
+ */
 export function uncountStart(database: Database, accountId: string, key: string, claimedAt: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (row) uncount(database, row, startsIn(windowOf(row), [claimedAt]));
 }
 
-/** Of one that is claimed now. */
+/** Counts the start of a message that is claimed now. */
 export function noteStart(database: Database, accountId: string, key: string, now: number): void {
   const row = database.get<FlowRow>(GET_KEY, accountId, key)!;
   const state = toKeyState(row);
@@ -126,7 +138,10 @@ export function noteStart(database: Database, accountId: string, key: string, no
   writeWindow(database, row, planStart(state, unstarted, 1, now));
 }
 
-/** Makes ready as many as the key lets through, at most `most`. Returns the earliest time at which it has something to claim. */
+/**
+ * Makes as many messages ready as the key lets through, at most `most`. Returns the earliest time at which the key has
+ * something to claim.
+ */
 export function admitWaiting(
   database: Database,
   accountId: string,
@@ -143,7 +158,7 @@ export function admitWaiting(
   return plan.dueAt;
 }
 
-/** Of one that starts at once if its key's limits allow it. Returns whether it may. */
+/** Lets one message start at once if the limits of its key allow it. Returns whether it may. */
 export function admitOne(database: Database, accountId: string, key: string, seq: number, now: number): boolean {
   const row = database.get<FlowRow>(GET_KEY, accountId, key);
   if (!row) return false;
@@ -164,10 +179,10 @@ const BEHIND = "SELECT 1 FROM messages WHERE state = 'queued' AND account_id = ?
 const COUNT = `SELECT (SELECT count(*) FROM (${LET_IN} LIMIT ?3)) AS active,
   (SELECT count(*) FROM (${LET_IN} AND state = 'ready' LIMIT ?4)) AS unstarted,
   (SELECT count(*) FROM (${BEHIND} LIMIT ?5)) AS waiting`;
-/** As SQLite says it. */
+/** SQLite's value for LIMIT without a limit. */
 const NO_LIMIT = -1;
 
-/** The messages of a key, counted as far as is asked for. */
+/** Counts the messages of a key, up to the given limits. */
 export function count(database: Database, { account_id, key }: FlowRow, limits: CountLimits): KeyCounts {
   const { active, unstarted, waiting } = limits;
   return database.get<KeyCounts>(
@@ -206,7 +221,10 @@ function makeReady(database: Database, accountId: string, key: string, limit: nu
   );
 }
 
-/** Lets through what keys with a new period, or just come due, have waiting. A key that could not let all through stays due. */
+/**
+ * Lets messages through for keys that have a new period or have just become due. A key that could not let all of them
+ * through stays due.
+ */
 export function admitDueKeys(database: Database, now: number): void {
   const due = database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE next_start_at <= ? ORDER BY next_start_at LIMIT ?',

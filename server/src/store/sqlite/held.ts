@@ -1,4 +1,4 @@
-// A message that has not ended and the lines it stands in, for whoever is about to end it or to give it back.
+// A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
 
 import { CANCELLED } from '../rows.ts';
 import type { Books } from './books.ts';
@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { admitWaiting } from './flow-keys.ts';
 import { settleOrderKey, startHeads } from './queues.ts';
 
-/** A message that has not ended, and what waits for it to. */
+/** A message that has not ended, and what waits for its end. */
 export interface Held {
   readonly seq: number;
   readonly account_id: string;
@@ -22,7 +22,7 @@ export interface Held {
 export const HELD =
   'seq, account_id, host, queue_name, order_key, flow_key, deduplication_key, interrupted, cancel_requested_at';
 
-/** Whoever waited for this message's place: in its queue, for its order key, under its flow key. */
+/** Starts the messages that waited for this one's place: in its queue, for its order key, under its flow key. */
 export function letOthersStart(
   database: Database,
   held: Pick<Held, 'account_id' | 'queue_name' | 'order_key' | 'flow_key'>,
@@ -46,7 +46,7 @@ export function forgetDeduplication(database: Database, held: Held, messageId: s
   );
 }
 
-/** Ends a claimed message that was to be cancelled. Whoever waits for its place is to be let go on then. */
+/** Ends a claimed message whose cancel was requested. The caller then starts the messages that wait for its place. */
 export function leaveCancelled(
   database: Database,
   { journal }: Pick<Books, 'journal'>,

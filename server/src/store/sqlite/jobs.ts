@@ -1,4 +1,4 @@
-// The jobs table: bulk operations and how far they have come.
+// The jobs table: bulk operations and their progress.
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
 import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
@@ -8,7 +8,7 @@ import { cancel } from './cancel.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
 
-/** Not where so many of the account run already. */
+/** Creates nothing if the account already runs `runningMax` jobs. */
 export function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): boolean {
   const { n } = database.get<{ n: number }>(
     "SELECT count(*) AS n FROM jobs WHERE account_id = ? AND state = 'running'",
@@ -65,7 +65,10 @@ export function runningJobs(database: Database): Job[] {
   return database.all<JobRow>("SELECT * FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100").map(toJob);
 }
 
-/** Counts what was done even when it was stopped meanwhile; newest first, it goes on from the lowest place it came to. */
+/**
+ * Counts the step even if the job was stopped meanwhile. A job works from the newest message down, so it continues from
+ * the lowest position it reached.
+ */
 export function advanceJob(database: Database, accountId: string, id: string, step: JobStep): void {
   database.run(
     `UPDATE jobs SET done = done + ?1, at_seq = min(ifnull(at_seq, ?2), ifnull(?2, at_seq)), updated_at = ?3,
@@ -81,11 +84,11 @@ export function advanceJob(database: Database, accountId: string, id: string, st
 export interface JobReply {
   readonly done: number;
   readonly dueAt: number | null;
-  /** Messages that are to be cancelled and that a node has claimed. */
+  /** Claimed messages whose cancel was requested. */
   readonly requested: readonly string[];
 }
 
-/** Does the work and notes it, in one transaction: after a crash, what is done is what is counted. */
+/** Does the work and records it in one transaction: after a crash, exactly what is done is counted. */
 export function runJobStep(
   database: Database,
   books: Books,
@@ -96,7 +99,7 @@ export function runJobStep(
 ): JobReply {
   if (getJob(database, accountId, id)?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
   const { done, dueAt, isOverQuota = false, requested = [] } = doWork(database, books, accountId, work, step.now);
-  // It goes on where it was when the account has a new day.
+  // It continues from the same position when the account has a new day.
   if (isOverQuota) return { done, dueAt, requested };
   advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt, requested };

@@ -1,25 +1,28 @@
-// The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of.
+// The journal: what happened, in order, one row for each step. A row is written in the transaction of its step.
 
 import type { TierName } from '../../domain/tier.ts';
 import type { JournalDeletion, JournalPart } from '../message-store.ts';
 import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { Database } from './database.ts';
 
-/** Places for each millisecond, so that a place tells the time and none is ever used twice. */
+/** Positions in each millisecond, so that a position shows the time and is never used twice. */
 const PLACES_PER_MS = 1024;
-/** Of the year 2109; from then on places only count. They stay whole numbers that JavaScript can hold. */
+/**
+ * Reached in the year 2109. After that, positions only count up. So they stay integers that JavaScript can represent
+ * exactly.
+ */
 const PLACE_OF_TIME_MAX = 2 ** 52;
 
-/** No place of what happened at this time or later is before it. */
+/** The lowest position of anything that happens at this time or later. */
 export function firstPlaceAt(at: number): number {
   return Math.min(at * PLACES_PER_MS, PLACE_OF_TIME_MAX);
 }
 
 export class Journal {
   readonly #database: Database;
-  /** The last place given or found here: it may be gone from the table, and is not given again. */
+  /** The last position given or found here. Its row may have been deleted, but the position is not used again. */
   #last = 0;
-  /** Accounts whose last place was looked up in this transaction: what was added since then was added here. */
+  /** Accounts whose last position was looked up in this transaction. All rows since then were added here. */
   readonly #known = new Set<string>();
 
   constructor(database: Database) {
@@ -41,7 +44,7 @@ export class Journal {
     );
   }
 
-  /** The table was there before this process, and another may write to it between two transactions. */
+  /** The table may have rows from an earlier process, and another process may write between two transactions. */
   #lookUp(accountId: string): void {
     const row = this.#database.get<{ seq: number }>(
       'SELECT seq FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT 1',
@@ -52,7 +55,10 @@ export class Journal {
   }
 }
 
-/** An attempt that never started is not told of: the row of its start goes, or tells the acceptance alone again. */
+/**
+ * An attempt that never started must not be reported. Deletes the row of its start, or makes the row record only the
+ * accept again.
+ */
 export function forgetStart(database: Database, messageSeq: number, attemptNumber: number): void {
   database.run('DELETE FROM journal WHERE message_seq = ? AND step = ?', messageSeq, startStep(attemptNumber));
   if (attemptNumber > 1) return;
@@ -64,7 +70,10 @@ export function forgetStart(database: Database, messageSeq: number, attemptNumbe
   );
 }
 
-/** What happened before a time, a few rows at a time; those of a message that is deleted go with it. */
+/**
+ * Deletes a few rows that are older than the given times. Rows of a deleted message are deleted with the message
+ * instead.
+ */
 export function deleteJournal(
   database: Database,
   before: Readonly<Record<TierName, number>>,
@@ -90,7 +99,9 @@ export function deleteJournal(
   return { deleted: gone.length, after: stoppedAt(gone, rows, looked.n < accounts ? null : looked.last) };
 }
 
-/** Where so many were deleted as may be, there may be more behind the last account of which something was. */
+/**
+ * If the row limit was reached, there may be more rows; the next call continues after the last account that lost a row.
+ */
 function stoppedAt(gone: readonly { account_id: string }[], rows: number, last: string | null): string | null {
   if (gone.length < rows) return last;
   return gone.reduce((latest, { account_id: id }) => (id > latest ? id : latest), '');

@@ -1,32 +1,32 @@
-// Whether a write-ahead log has ended where it was cut off, which is usual, or was damaged where it had been written: then
-// SQLite would leave out, without a word, what was acknowledged after the damage.
+// Tells a write-ahead log that was cut off at its end, which is normal, from one that was damaged after it had been
+// written. With a damaged log, SQLite would silently drop what was acknowledged after the damage.
 
 import { type Frame, isSame, LogFile, type Sums } from './log-frames.ts';
 
 export interface LogLook {
-  /** False: SQLite takes nothing of this log. */
+  /** False: SQLite ignores the whole log. */
   readonly isHeaderSound: boolean;
   readonly frames: number;
-  /** The first frame that is not as it was written, from 0; null where all are good. */
+  /** The first frame that is not as it was written, counted from 0; null if all are good. */
   readonly firstBad: number | null;
-  /** Transactions that ended in the log from there on: SQLite leaves them out. */
+  /** Transactions that ended in the log from there on. SQLite drops them. */
   readonly commitsLeftOut: number;
 }
 
 export interface JudgedFrame extends Frame {
-  /** False also for what a log before this one has left behind it in the file. */
+  /** False for frames that an earlier log left in the file. */
   readonly isOurs: boolean;
   readonly isGood: boolean;
 }
 
-/** Each frame is judged by itself: by the sums of the frame before it, as that one tells them or as they must be. */
+/** Judges each frame alone: by the checksums of the previous frame, either as stored or as computed. */
 export function* judgedFrames(log: LogFile): Generator<JudgedFrame> {
   const { header } = log;
   const salts = header.isSound ? header.salts : saltsOfFrames(log);
   let told: Sums = header.sums;
   let expected: Sums = header.sums;
   for (const frame of log.frames()) {
-    // No page has the number 0: a frame of zeros adds up, but nobody has written it.
+    // No page has the number 0. The checksum of a frame of zeros matches, but nobody wrote it.
     const isOurs = salts !== null && isSame(frame.salts, salts) && frame.page !== 0;
     const afterTold = frame.sumsAfter(told);
     const isGood = isOurs && (isSame(afterTold, frame.sums) || isSame(frame.sumsAfter(expected), frame.sums));
@@ -37,8 +37,9 @@ export function* judgedFrames(log: LogFile): Generator<JudgedFrame> {
 }
 
 /**
- * Of a log without its header nobody knows the salts but its frames, and the first of them may be bad as well: those of the first
- * frame that goes on from the one before it. What an older log has left lies behind. Null where no two frames fit together.
+ * If the log header is bad, only the frames tell the salts, and the first frame may be bad too. Returns the salts of
+ * the first frame that continues the one before it; frames of an older log come later in the file. If no two frames fit
+ * together, returns the salts of the first frame; null if there is no frame.
  */
 function saltsOfFrames(log: LogFile): Sums | null {
   let before: Pick<Frame, 'salts' | 'sums'> | null = null;
@@ -56,7 +57,7 @@ function saltsOfFrames(log: LogFile): Sums | null {
   return first;
 }
 
-/** Null where there is no log, or an empty one. */
+/** Null if there is no log, or an empty one. */
 export function lookAtLog(path: string, databasePageBytes: number): LogLook | null {
   const log = LogFile.open(path, databasePageBytes);
   if (log === null) return null;
@@ -68,17 +69,17 @@ export function lookAtLog(path: string, databasePageBytes: number): LogLook | nu
     if (isOurs || !isHeaderSound) frames = index + 1;
     if (!isGood) firstBad ??= index;
     if (firstBad === null || commitPages === 0) continue;
-    // Also a bad one that says that it ended a transaction: nearly always its page is bad, not what it says.
+    // Also counts a bad frame that says it ended a transaction: nearly always its page is bad, not that field.
     if (isGood || (isOurs && index === firstBad)) commitsLeftOut += 1;
   }
   return { isHeaderSound, frames, firstBad: firstBad !== null && firstBad < frames ? firstBad : null, commitsLeftOut };
 }
 
 /**
- * Each transaction is flushed before the next one is written. So of one transaction at most, the last one, parts can be missing
- * after a power cut, and nobody was told that it was accepted. Where a second one has ended behind the bad frame, the
- * first had been flushed: what is bad was good once. The header is flushed before the first frame is written: with frames
- * behind it, it was good once too.
+ * Each transaction is flushed before the next one is written. So after a power cut, at most the last transaction can be
+ * incomplete, and it was never acknowledged. If a second transaction ended after the bad frame, the first one had been
+ * flushed, so the bad frame was good once. The header is flushed before the first frame, so a bad header with frames
+ * after it was good once too.
  */
 export function isDamaged({ isHeaderSound, frames, commitsLeftOut }: LogLook): boolean {
   return commitsLeftOut >= 2 || (!isHeaderSound && frames > 0);

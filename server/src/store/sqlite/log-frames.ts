@@ -1,16 +1,16 @@
-// Reads the write-ahead log of a database that nobody writes, frame by frame, as its format is documented
-// (sqlite.org/fileformat2.html). SQLite takes a log up to its first bad frame and says nothing of what comes after it.
+// Reads the write-ahead log of a database that nobody writes to, frame by frame, as its format is documented
+// (sqlite.org/fileformat2.html). SQLite uses a log up to its first bad frame and silently ignores the rest.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 export const LOG_HEADER_BYTES = 32;
 export const FRAME_HEADER_BYTES = 24;
-/** The words that are added up are little-endian, as on all usual machines; the next number stands for the others. */
+/** Checksums over little-endian words, as on all common machines. The next number means big-endian words. */
 export const LITTLE_ENDIAN = 0x377f0682;
 const BIG_ENDIAN = LITTLE_ENDIAN + 1;
 const FRAMES_AT_ONCE = 128;
 
-/** Two sums that go on from frame to frame: a frame is bad as well if one before it is another than when it was written. */
+/** Two checksums that continue from frame to frame: if an earlier frame has changed, all later frames are bad too. */
 export type Sums = readonly [number, number];
 
 export interface LogHeader {
@@ -22,17 +22,17 @@ export interface LogHeader {
 }
 
 export interface Frame {
-  /** From 0. */
+  /** Counted from 0. */
   readonly index: number;
   readonly page: number;
-  /** Pages of the database after the transaction that it ends; 0 for all but its last frame. */
+  /** The size of the database in pages after the transaction that this frame ends; 0 for frames that end none. */
   readonly commitPages: number;
   readonly salts: Sums;
-  /** As it says itself. */
+  /** As stored in the frame. */
   readonly sums: Sums;
-  /** What its sums must be, if those of the frame before it are as given. */
+  /** What the checksums must be, given those of the previous frame. */
   sumsAfter(before: Sums): Sums;
-  /** Its page; good until the next frame is read. */
+  /** The page of the frame; valid until the next frame is read. */
   readonly content: Buffer;
 }
 
@@ -42,7 +42,7 @@ export class LogFile {
   readonly header: LogHeader;
   readonly #path: string;
 
-  /** Null where there is no log, or nothing in it. A page size that the log does not tell is that of its database. */
+  /** Null if there is no log, or an empty one. If the log does not tell its page size, that of the database is used. */
   static open(path: string, databasePageBytes: number): LogFile | null {
     const header = readStart(path, LOG_HEADER_BYTES);
     return header === null ? null : new LogFile(path, header, databasePageBytes);
@@ -59,7 +59,7 @@ export class LogFile {
     this.header = { isSound, isBigEndian: isSound && isBigEndian, pageBytes, salts: pair(header, 16), sums };
   }
 
-  /** All whole frames of the file, whatever is in them. */
+  /** All complete frames of the file, whatever is in them. */
   *frames(): Generator<Frame> {
     const { pageBytes, isBigEndian } = this.header;
     const frameBytes = FRAME_HEADER_BYTES + pageBytes;
@@ -93,7 +93,7 @@ export class LogFile {
   }
 }
 
-/** The first bytes of a file, or null if it has fewer or is not there. */
+/** The first bytes of a file, or null if it is shorter or missing. */
 export function readStart(path: string, length: number): Buffer | null {
   let file: number;
   try {
@@ -116,7 +116,7 @@ function pair(bytes: Buffer, at: number): Sums {
   return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
 }
 
-/** Bytes from a multiple of eight to another, as SQLite adds them up. */
+/** The checksum of SQLite over some bytes. `from` and `to` are multiples of eight. */
 export function addUp(bytes: Buffer, from: number, to: number, before: Sums, isBigEndian: boolean): Sums {
   let [first, second] = [before[0] | 0, before[1] | 0];
   if (isBigEndian) {

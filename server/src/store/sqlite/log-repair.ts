@@ -1,6 +1,6 @@
-// Saves what can be read of a damaged log: the frames that are as they were written, those behind the damage as well, are
-// written into a log of their own, which SQLite takes whole. Most pages are written again and again: where a page that is
-// damaged has a newer one behind it, nothing is lost.
+// Saves what is readable in a damaged log. It writes all good frames, also those after the damage, into a new log that
+// SQLite accepts whole. Most pages are written many times, so a damaged page often has a newer copy and nothing is
+// lost.
 
 import {
   closeSync,
@@ -27,15 +27,18 @@ const FORMAT_VERSION = 3_007_000;
 export interface LogRepair {
   readonly framesKept: number;
   readonly framesLeftOut: number;
-  /** Pages that are older than they were, because the newest of them could not be read; those of unknown number included. */
+  /**
+   * Pages that are now older than before because their newest copy could not be read. Includes frames whose page number
+   * is unknown.
+   */
   readonly pagesLost: number;
-  /** Where the damaged log is now. */
+  /** The new path of the damaged log. */
   readonly keptAs: string;
   /** Puts the damaged log back. */
   undo(): void;
 }
 
-/** Only for who holds the lock of the directory. Null where there is no log. */
+/** The caller must hold the lock of the directory. Null if there is no log. */
 export function repairLog(directory: string, databasePageBytes: number): LogRepair | null {
   const path = logPath(directory);
   const log = LogFile.open(path, databasePageBytes);
@@ -59,13 +62,13 @@ export function repairLog(directory: string, databasePageBytes: number): LogRepa
   };
 }
 
-/** Under a second name: there is a log at every moment, the damaged one or the repaired one. */
+/** Links it under a second name, so that there is a log at every moment: the damaged one or the repaired one. */
 function keepAs(path: string, keptAs: string): void {
   try {
     linkSync(path, keptAs);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
-    // A file system without links.
+    // The file system has no hard links.
     copyFileSync(path, keptAs, constants.COPYFILE_EXCL);
     const file = openSync(keptAs, 'r+');
     try {
@@ -108,7 +111,7 @@ function writeGoodFrames(log: LogFile, path: string) {
       writePair(frame, 16, sums);
       writeSync(file, frame);
       framesKept += 1;
-      // What is bad behind the last good frame is the end of the file, and no damage.
+      // Bad frames after the last good one are the unfinished end of the log, not damage.
       framesBadWithoutEnd = framesBad;
     }
     fsyncSync(file);

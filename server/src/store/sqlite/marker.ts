@@ -1,5 +1,5 @@
-// A file beside the database that says: here is a store. Without it, a database that was emptied or removed could not be told
-// from a directory that is used for the first time, and a new store would be started in place of the old one.
+// A file beside the database that marks the directory as a store. Without it, an emptied or removed database would look
+// like a directory used for the first time, and a new store would replace the old one.
 
 import { closeSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ export function hasMarker(directory: string): boolean {
   return statSync(join(directory, MARKER_FILE), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Once everything it speaks of is on disk. That it is there counts, not what it says. */
+/** Call it when everything in the store is on disk. Only the existence of the file counts, not its content. */
 export function makeMarker(directory: string): void {
   const path = join(directory, MARKER_FILE);
   let file: number;
@@ -33,9 +33,9 @@ export function makeMarker(directory: string): void {
   flushDirectory(dirname(path));
 }
 
-/** So that a file that was made, renamed or removed in it stays so after a power cut. */
+/** After this, a file that was created, renamed or removed in the directory stays so after a power cut. */
 export function flushDirectory(directory: string): void {
-  // Windows has no such thing, and keeps names by itself.
+  // Windows does not need it and cannot do it: it makes names durable by itself.
   if (process.platform === 'win32') return;
   const file = openSync(directory, 'r');
   try {

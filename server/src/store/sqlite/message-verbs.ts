@@ -1,4 +1,4 @@
-// The table of the verbs by which people see messages and act on them, and by which what is past its time is deleted.
+// The table of the verbs that people use to see and change messages, and of those that delete expired data.
 
 import { activity, foldActivity } from './activity.ts';
 import { releaseHeld } from './alone.ts';

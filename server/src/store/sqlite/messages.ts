@@ -1,4 +1,4 @@
-// The messages and attempts tables, and all that hangs on a message. No decisions.
+// The messages and attempts tables, and all rows that belong to a message. No decisions.
 
 import type { Attempt, NewMessage } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
@@ -13,19 +13,19 @@ import type { Database } from './database.ts';
 import { insertRow } from './message-code.ts';
 
 /**
- * Whether the last attempt was the retry that was decided last. Asked only where there are more attempts than the
- * retries need: some were cut off.
+ * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,
+ * because some were interrupted.
  */
 const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
   (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
      WHERE b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
 
-/** The columns of `messages m` without the one that may be large; the body then reads as empty. */
+/** The columns of `messages m` except the body, which may be large; it reads as empty. */
 export const ALL_BUT_BODY = `${READ_COLUMNS}, x'' AS body, ${HAS_BEGUN_RETRY}`;
 
 const EMPTY = new Uint8Array(0);
 
-/** Answers the message's place in the order of acceptance. `bodyId`: its body is stored there, with that of others. */
+/** Returns the `seq` of the new row, which is the order of acceptance. `bodyId`: the shared body, if it has one. */
 export function insertMessage(
   database: Database,
   message: NewMessage,
@@ -64,7 +64,10 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
   );
 }
 
-/** Answers of the attempts of one message, all together: beyond that, those of the earlier ones are left out. */
+/**
+ * Limit for all responses of the attempts of one message. Beyond it, the responses of the earlier attempts are left
+ * out.
+ */
 export const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
 
 export function getMessage(
@@ -89,7 +92,7 @@ const ATTEMPTS_FROM = `SELECT number, started_at, ended_at, outcome, status, err
     number < ?1 AS is_answer_left_out
   FROM attempts WHERE message_seq = ?2 ORDER BY number`;
 
-/** The first attempt whose answer is read. */
+/** The first attempt whose response is read. */
 function answersFrom(database: Database, seq: number): number {
   const sizes = database.all<{ number: number; bytes: number }>(
     `SELECT number, length(response_body) + length(response_headers) AS bytes FROM attempts WHERE message_seq = ?
@@ -144,7 +147,7 @@ export function countMessages(database: Database): Counts {
   return counts;
 }
 
-/** Ended messages past their retention, oldest first, and all that hangs on them. */
+/** Deletes ended messages past their retention, oldest first, and all rows that belong to them. */
 export function deleteExpired(database: Database, now: number, limit: number): number {
   const rows = withinBytes(
     database.all<{ seq: number; body_id: number | null; bytes: number }>(
@@ -175,7 +178,7 @@ export function deleteMessage(database: Database, seq: number): void {
     );
   }
   database.run('DELETE FROM attempts WHERE message_seq = ?', seq);
-  // Its number may be given again.
+  // The number may be used again for another message.
   database.run('DELETE FROM journal WHERE message_seq = ?', seq);
   database.run('DELETE FROM messages WHERE seq = ?', seq);
   if (bodyId !== null) deleteUnusedBody(database, bodyId);

@@ -1,11 +1,11 @@
-// Reads a data directory a second time, to compare it with where it was moved: whole tables in their own order, by
-// queries that share nothing with those of the copying.
+// Reads a data directory a second time, to compare it with the target of a move. It reads whole tables in their own
+// order, with queries that share nothing with those of the copying.
 
 import { hash } from 'node:crypto';
 import type { Field, MovedTable, Row } from '../move.ts';
 import type { Database } from './database.ts';
 
-/** What the other store has besides the columns. */
+/** Values that the target stores in addition to the columns. */
 const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
   usage: 'SELECT *, 0 AS shard FROM usage',
   activity_minutes: 'SELECT *, 0 AS shard FROM activity_minutes',
@@ -15,7 +15,7 @@ const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
          GROUP BY account_id, queue_name)
     SELECT q.*, ifnull(line.line_at, 0) AS line_at FROM queues q
       LEFT JOIN line ON line.account_id = q.account_id AND line.queue_name = q.name`,
-  // An attempt of no message would be missing on the other side, and is counted here.
+  // An attempt without a message would be missing in the target, so it must be counted here.
   attempts: 'SELECT a.*, (SELECT account_id FROM messages WHERE seq = a.message_seq) AS account_id FROM attempts a',
 };
 

@@ -1,5 +1,4 @@
-// A data directory as the source of a move: everything in it, as the tables of a store for several nodes have it. It
-// is only read.
+// A data directory as the source of a move: everything in it, in the form of PostgreSQL's tables. It is only read.
 
 import { hash } from 'node:crypto';
 import { MOVED_TABLES, type MovedTable, type MoveSource, type Place, type Row } from '../move.ts';
@@ -8,10 +7,10 @@ import { compared } from './move-check.ts';
 import { openStopped } from './open.ts';
 
 interface Reading {
-  /** What is read besides the columns, which may name the table as `t`. */
+  /** Selected in addition to the columns; it may use the table as `t`. */
   readonly more?: string;
   readonly join?: string;
-  /** Columns that no two rows have in common, in the order of an index. */
+  /** Columns that identify a row, in the order of an index. */
   readonly key: readonly string[];
 }
 
@@ -22,7 +21,8 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   usage: { more: '0 AS shard', key: ['account_id', 'day', 'kind'] },
   topics: { key: ['id'] },
   queues: {
-    // The place in line of the last message that was due when the move began: none that comes later goes before it.
+    // The position in the queue of the last message that was due when the move began: no later message may go before
+    // it.
     more: `coalesce((SELECT max(m.first_due_at) FROM messages m WHERE m.account_id = t.account_id
       AND m.queue_name = t.name AND m.ended_at IS NULL AND m.first_due_at <= :startedAt), 0) AS line_at`,
     key: ['account_id', 'name'],
@@ -44,12 +44,12 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   activity_hours: { key: ['account_id', 'at', 'kind'] },
 };
 
-/** Numbers of any size, and of any number of rows: their plain sum would be more than a number can hold. */
+/** Numbers of any size in any number of rows: their plain sum could overflow. */
 const sum = (column: string) => `sum(${column} % 1000003)`;
 
 /**
- * Each of them changes when a service runs on the file, and costs no look at a body: who is in it, how much, and how far
- * it has come. What slips through all of them is found by the comparison at the end.
+ * Each of these changes when a service runs on the file, and none reads a body: which accounts there are, how much
+ * data, and how far it has come. The comparison at the end finds a change that none of them shows.
  */
 const SIGNS = [
   "SELECT group_concat(id || ' ' || tier || ' ' || current_key ORDER BY id) FROM accounts",
@@ -117,8 +117,8 @@ function* rows(
 }
 
 /**
- * Also those that only the journal or a job still knows: a number is not given to a second message. Bodies have theirs
- * out of the same sequence there.
+ * Includes numbers that only the journal or a job still has, so that no number is given to a second message. In the
+ * target, bodies take their numbers from the same sequence.
  */
 function highestSeq(database: Database): number {
   const { seq } = database.get<{ seq: number }>(

@@ -1,4 +1,4 @@
-// Opens the file so that a commit means "on disk", and refuses to run where it would not. One process at a time.
+// Opens the file so that a commit means "on disk", and refuses to run where that is not certain. One process at a time.
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,16 +11,16 @@ import { hasMarker, MARKER_FILE, makeMarker } from './marker.ts';
 import { checkAtStart, type StartCheck } from './start-check.ts';
 import { requireWhole } from './store-files.ts';
 
-/** Older ones can lose committed pages when two connections reset the WAL at the same moment. */
+/** Older versions can lose committed pages if two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
 
-/** Nobody who starts it waits longer to be told that somebody else has it. */
+/** How long a start waits before it reports that another process has the directory. */
 const LOCK_MS_MAX = 500;
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 export interface OpenedFile {
   readonly database: Database;
-  /** What was found when it was opened; of a reader, nothing. */
+  /** What the check at open found; empty for a reader. */
   readonly found: StartCheck;
   close(): void;
 }
@@ -29,7 +29,7 @@ class InUse extends Error {}
 
 const NOTHING_FOUND: StartCheck = { problems: [], unchecked: [] };
 
-/** Opens (or makes) the store in a directory, takes it for this process alone, and brings its schema up to date. */
+/** Opens or creates the store in a directory, locks it for this process alone, and brings its schema up to date. */
 export function openDirectory(directory: string): OpenedFile {
   prepareDirectory(directory);
   const lock = lockDirectory(directory);
@@ -37,7 +37,7 @@ export function openDirectory(directory: string): OpenedFile {
     requireWhole(directory);
     makeOwnFile(join(directory, FILE));
     const database = explained(directory, () => openDatabase(join(directory, FILE), directory));
-    // The lock says that no other process is alive, so every node the file still lists is gone.
+    // The lock means that no other process is alive, so every node that the file lists is gone.
     database.run('DELETE FROM nodes');
     return {
       database,
@@ -53,14 +53,14 @@ export function openDirectory(directory: string): OpenedFile {
   }
 }
 
-/** A second connection that only reads, for a directory that is open already: it does not hold up the writer. */
+/** A second connection that only reads, for a directory that is already open. It does not delay the writer. */
 export function openReader(directory: string): OpenedFile {
   const database = new Database(join(directory, FILE), { isReader: true });
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
   return { database, found: NOTHING_FOUND, close: () => database.close() };
 }
 
-/** The store of a service that does not run, to be read as it is: taken for this process alone, and not changed. */
+/** Opens the store of a stopped service for reading: locked for this process alone, and not changed. */
 export function openStopped(directory: string): OpenedFile {
   requireFile(directory);
   const lock = lockDirectory(directory);
@@ -83,8 +83,8 @@ export function openStopped(directory: string): OpenedFile {
 }
 
 /**
- * A connection that writes a little beside a service that may run, without its lock: SQLite lets one of the two write at a
- * time. As it is only for what no running service keeps in memory, such as a new token.
+ * A connection that writes a little beside a service that may be running, without its lock: SQLite lets one of the two
+ * write at a time. Only for data that a running service does not keep in memory, such as a new token.
  */
 export function openBeside(directory: string): Database {
   requireFile(directory);
@@ -101,7 +101,10 @@ export function openBeside(directory: string): Database {
   }
 }
 
-/** Whoever runs on it has looked at its files. Where nobody does, the first to open them would take a damaged log for its end. */
+/**
+ * A running service has already checked the files. If none runs, the first to open a damaged log would take the damage
+ * for its end, so the files are checked here.
+ */
 export function requireWholeUnlessInUse(directory: string): void {
   const lock = tryLock(directory);
   try {
@@ -131,7 +134,7 @@ function requireUpToDate(database: Database, directory: string): void {
   );
 }
 
-/** A database by path; `:memory:` for the simulation. In a directory of ours, it is marked as a store when it is one. */
+/** Opens a database by path; `:memory:` for the simulation. With a directory, marks it as a store. */
 export function openDatabase(path: string, directory: string | null = null): Database {
   const database = new Database(path);
   try {
@@ -147,12 +150,12 @@ export function openDatabase(path: string, directory: string | null = null): Dat
       PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
-    // Told at once if somebody else writes; who only reads is waited for.
+    // Fails soon if another process writes; waits for one that only reads.
     database.exec('BEGIN IMMEDIATE; ROLLBACK; PRAGMA busy_timeout = 5000');
     rewriteLog(database);
     migrate(database);
     if (directory !== null && !hasMarker(directory)) {
-      // The schema is in the database itself from now on, and not in its log alone: an empty one is one that was emptied.
+      // After this the schema is in the database file, not only in its log. So an empty file means that it was emptied.
       rewriteLog(database);
       makeMarker(directory);
     }
@@ -165,17 +168,17 @@ export function openDatabase(path: string, directory: string | null = null): Dat
 }
 
 /**
- * Moves all that a process before us left in the log into the database, and starts the log anew. If that process ended
- * because a flush failed, the system may show us pages of the log that are not on disk and that no flush will write
- * any more: what we appended behind them would be lost with them when the power goes. Writing them again is safe.
+ * Moves what an earlier process left in the log into the database, and restarts the log. If that process exited because
+ * a flush failed, the system may show us log pages that are not on disk and that no later flush will write. What we
+ * appended after them would be lost with them in a power cut. Writing them again is safe.
  */
 function rewriteLog(database: Database): void {
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
 /**
- * A second file, held in an exclusive transaction as long as we live: the operating system lets go of it whichever
- * way the process ends, so no stale lock can be left behind.
+ * Holds a second file in an exclusive transaction for the life of the process. The operating system releases it however
+ * the process ends, so no stale lock can remain.
  */
 function lockDirectory(directory: string): Database {
   const path = join(directory, LOCK_FILE);
@@ -200,7 +203,7 @@ function lockDirectory(directory: string): Database {
   }
 }
 
-/** Null where another process has it. In a directory where nothing is of ours, nothing is made. */
+/** Null if another process has the lock. Creates nothing in a directory that has no store. */
 export function tryLock(directory: string): Database | null {
   if (![FILE, `${FILE}-wal`, MARKER_FILE].some((name) => isThere(directory, name))) {
     throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
@@ -213,7 +216,7 @@ export function tryLock(directory: string): Database | null {
   }
 }
 
-/** Whoever may not enter a directory cannot know what is in it. */
+/** If the directory cannot be entered, its content is unknown. */
 function isThere(directory: string, name: string): boolean {
   try {
     return statSync(join(directory, name), { throwIfNoEntry: false }) !== undefined;
@@ -245,7 +248,10 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Each migration and its version number commit together: killed anywhere, it is done or undone. */
+/**
+ * Each migration commits together with its version number: if the process is killed, the migration is either done or
+ * undone.
+ */
 function migrate(database: Database): void {
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
   for (const migration of pendingMigrations(readMigrations(MIGRATIONS), version)) {
@@ -256,7 +262,7 @@ function migrate(database: Database): void {
   }
 }
 
-/** Asked after a transaction has been made: a pragma that was refused or overridden shows only then. */
+/** Checked after a transaction, because a refused or overridden pragma shows only then. */
 function requireDurability(database: Database): void {
   database.transaction(() => database.run('DELETE FROM nodes WHERE id IS NULL'));
   const { journal_mode: mode } = database.get<{ journal_mode: string }>('PRAGMA journal_mode')!;

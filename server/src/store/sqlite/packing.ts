@@ -1,15 +1,15 @@
-// One flat list of values and one buffer with all bodies: how what comes by the thousand is put together for another
-// thread, and taken apart there in the same order.
+// Packs many values into one flat list and all bodies into one buffer, for another thread. That thread unpacks them in
+// the same order.
 
 import type { HeaderList } from '../../domain/message.ts';
 
 export interface Packed {
   readonly values: readonly unknown[];
-  /** One behind the other; the values tell how long each is. */
+  /** All bodies in a row; the values tell the length of each. */
   readonly bodies: Uint8Array<ArrayBuffer>;
 }
 
-/** In place of the length of a body: it is the one before. */
+/** In place of a body's length: it is the same body as the previous one. */
 const SAME_BODY = -1;
 
 export class Packing {
@@ -21,7 +21,7 @@ export class Packing {
     this.#values.push(value);
   }
 
-  /** The same one again crosses once, and arrives as one: messages that share it here share it there. */
+  /** The same body object as the previous one is sent once. Messages that share it here also share it there. */
   putBody(body: Uint8Array): void {
     if (body === this.#bodies.at(-1)) {
       this.#values.push(SAME_BODY);
@@ -33,7 +33,7 @@ export class Packing {
   }
 
   packed(): Packed {
-    // Slow means that it is not a part of a larger buffer, which could not be handed over.
+    // A "slow" buffer is not part of a larger buffer, which could not be transferred.
     const bodies = Buffer.allocUnsafeSlow(this.#bytes);
     let at = 0;
     for (const body of this.#bodies) {
@@ -44,7 +44,7 @@ export class Packing {
   }
 }
 
-/** Takes what was put, in the same order. */
+/** Takes the values in the order in which they were put. */
 export class Unpacking {
   readonly #values: readonly unknown[];
   readonly #bodies: Uint8Array;

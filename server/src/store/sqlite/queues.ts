@@ -1,6 +1,6 @@
-// FIFO: which of a queue's messages may start. Every change that could free or fill a place ends in `startHeads`;
-// nothing else in this adapter turns `queued` into `ready` for a queue. Of the messages with one order key, only the
-// first can be a head (`orderKey`).
+// FIFO queues: which messages of a queue may start. Every change that could free or fill a place ends in `startHeads`;
+// nothing else in this adapter makes a `queued` message of a queue `ready`. Of the messages with one order key, only
+// the first can be a head (`orderKey`).
 
 import { eachMax } from '../../domain/budgets.ts';
 import {
@@ -19,7 +19,7 @@ import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { LinePiece, LinePlace } from '../resource-store.ts';
 import type { Database } from './database.ts';
 
-/** ?1 is when it could first start, for the lag that is measured; a retry keeps the time of its first attempt. */
+/** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
 export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
 
 const GET_QUEUE = 'SELECT * FROM queues WHERE account_id = ? AND name = ?';
@@ -41,8 +41,8 @@ export function isPaused(database: Database, accountId: string, name: string): b
 }
 
 /**
- * Makes as many messages ready as there are free places, in order, and notes when the next one may start.
- * Returns the earliest time at which this queue has something to claim, or null.
+ * Makes as many messages ready as there are free places, in order, and records when the next one may start. Returns the
+ * earliest time at which this queue has something to claim, or null.
  */
 export function startHeads(database: Database, accountId: string, name: string, now: number): number | null {
   const queue = database.get<QueueRow>(GET_QUEUE, accountId, name);
@@ -69,7 +69,7 @@ export function startHeads(database: Database, accountId: string, name: string, 
   return plan.dueAt;
 }
 
-/** The first `free` of those that wait for a place; behind those that are due, only the next one. */
+/** The first `free` messages that wait for a place. Of those not yet due, only the next one. */
 function readLine(database: Database, { account_id, name }: QueueRow, free: number, now: number) {
   if (free === 0) return [];
   const line = database.all<InLine & { seq: number }>(`${LINE} <= ? ${IN_ORDER}`, account_id, name, now, free);
@@ -82,12 +82,12 @@ const LINE = `SELECT seq, first_due_at AS firstDueAt, due_at AS dueAt FROM messa
     AND first_due_at`;
 const IN_ORDER = 'ORDER BY first_due_at, seq LIMIT ?';
 
-/** When the queue's next message may start, as far as the clock decides it. */
+/** When the clock lets the next message of the queue start. */
 export function nextStartAt(database: Database, accountId: string, name: string): number | null {
   return database.get<QueueRow>(GET_QUEUE, accountId, name)?.next_start_at ?? null;
 }
 
-/** The parallelism was lowered: of the heads without an attempt under way, the last ones stand in line again. */
+/** The parallelism was lowered: the last heads without a running attempt wait in the queue again. */
 function giveBackPlaces(database: Database, accountId: string, name: string, count: number): void {
   database.run(
     `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq IN
@@ -100,8 +100,8 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
 }
 
 /**
- * Of the open messages with this order key, only the first may be a head. To be called after each one that came or
- * ended; the one that was first before is then among the first two.
+ * Of the open messages with this order key, only the first may be a head. Call it after each message that came or
+ * ended; the previous first message is then among the first two.
  */
 export function settleOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
@@ -166,7 +166,7 @@ export function getQueue(database: Database, accountId: string, name: string): Q
   return row ? withLag(database, row) : null;
 }
 
-/** Ends early when it has counted enough: the queues behind are another piece of work. */
+/** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
 export function listQueues(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Queue> {
   const rows = database.all<QueueRow>(
     'SELECT * FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?',
@@ -215,7 +215,7 @@ function withLag(database: Database, row: QueueRow): Queue {
   return toQueue(row, lag);
 }
 
-/** Deletes a queue that has no open messages; answers its lag. */
+/** Deletes a queue that has no open messages. Returns its lag. */
 export function deleteQueue(database: Database, accountId: string, name: string): number | null {
   const queue = getQueue(database, accountId, name);
   if (!queue) return null;

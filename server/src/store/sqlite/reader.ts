@@ -1,6 +1,6 @@
-// The thread for lists and searches. It changes nothing, so that its end is no reason to end the process: what it was
-// asked is refused, and after a pause another one is started. As long as it reads, the log of the writer cannot be emptied:
-// where that has grown, it is emptied between two reads.
+// The thread for lists and searches. It changes nothing, so the process survives its end: its calls are refused, and
+// after a pause a new thread starts. While it reads, the writer's log cannot be emptied, so a log that has grown is
+// emptied between two reads.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { DATABASE_FILE } from './directory.ts';
 import { type Executor, threadExecutor } from './executor.ts';
 import { type Command, failedReply, type Reply } from './verbs.ts';
 
-/** Before the first start anew; twice as long before each further one that follows upon it. */
+/** The pause before the first restart. It doubles for each restart that follows. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 
@@ -23,7 +23,7 @@ export interface ReaderOptions {
   readonly log: (level: 'info' | 'error', fields: { readonly err?: Error }, text: string) => void;
 }
 
-/** For a directory that a writer has opened. Rejects when the first thread cannot be started. */
+/** For a directory that a writer has opened. Rejects if the first thread cannot start. */
 export async function readerExecutor(options: ReaderOptions): Promise<Executor> {
   const reader = new Reader(options);
   await reader.start();
@@ -32,7 +32,7 @@ export async function readerExecutor(options: ReaderOptions): Promise<Executor> 
 
 class Reader implements Executor {
   readonly #options: ReaderOptions;
-  /** Null while there is none. */
+  /** Null while no thread runs. */
   #thread: Executor | null = null;
   #pauseMs = PAUSE_MS;
   #isClosed = false;
@@ -52,7 +52,7 @@ class Reader implements Executor {
     const thread = this.#thread;
     if (!thread) return commands.map(() => failedReply('the reader is being started', 'unavailable'));
     try {
-      // Batches come one after the other: nothing is being read now.
+      // Batches run one after another, so nothing is being read now.
       if (logBytes(this.#options.directory) > nodeMax('logBytes')) await this.#options.emptyLog();
       const replies = await thread.execute(commands, from);
       this.#pauseMs = PAUSE_MS;
@@ -74,7 +74,7 @@ class Reader implements Executor {
     this.#options.log('error', { err: new Error(reply.error) }, 'a part of the store cannot be read');
   }
 
-  /** Also called for a thread that never opened; that one is not in use. */
+  /** Also called for a thread that never opened, which is not in use. */
   #onEnd(error: Error): void {
     const thread = this.#thread;
     if (this.#isClosed || !thread) return;
@@ -101,7 +101,7 @@ class Reader implements Executor {
   }
 }
 
-/** Of the file. Once the log is emptied and begun anew, the file has the size of the budget at most. */
+/** The size of the log file. After the log is emptied and restarted, it is at most the size in the budget. */
 function logBytes(directory: string): number {
   return statSync(join(directory, `${DATABASE_FILE}-wal`), { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,4 +1,4 @@
-// The table of the verbs by which people set up queues, flow keys, schedules, bulk operations and topics.
+// The table of the verbs that people use to set up queues, flow keys, schedules, bulk operations and topics.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
@@ -10,7 +10,7 @@ import * as schedules from './schedules.ts';
 import * as topics from './topics.ts';
 import { type Marks, on, reading, type Verb, writing } from './verb.ts';
 
-/** A change of a flow key judges again what the key has let through. */
+/** A change of a flow key judges again the messages that the key has let through. */
 const FLOW_KEY_MESSAGES = 2 * eachMax('flowKeyReady');
 
 export const RESOURCE_VERBS = {
@@ -56,7 +56,7 @@ export const RESOURCE_VERBS = {
   listTopics: reading(topics.listTopics),
 };
 
-/** What messages said about the limits of their keys is written first. */
+/** First applies the limits that messages carried for their keys. */
 function onFlowKeys<A extends unknown[], R>(
   verb: (database: Database, ...args: A) => R,
   marks: Marks<A, R>,

@@ -1,6 +1,6 @@
-// Limits that messages of the running transaction say for flow keys, where they differ from those the key has. They are
-// applied once, at its end: however many messages contradict each other, what a key has let in is judged again once. Those
-// of more keys than a transaction may judge are noted, and applied by the next claims.
+// Limits that messages of the running transaction carry for flow keys, if they differ from the key's own. They are
+// applied once, at its end: even if many messages contradict each other, the key judges its messages again only once.
+// If there are too many keys for one transaction, the limits of the others are noted, and the next claims apply them.
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { FlowLimits } from '../../domain/flow-control.ts';
@@ -17,7 +17,7 @@ interface Said {
 export class SaidLimits {
   readonly #database: Database;
   readonly #unapplied = new Map<string, Said>();
-  /** Keys whose limits the running transaction has changed. */
+  /** How many keys had their limits changed in the running transaction. */
   #judged = 0;
 
   constructor(database: Database) {
@@ -34,7 +34,10 @@ export class SaidLimits {
     });
   }
 
-  /** By the newest message of a key. Lets through what it may, at most `most`, and answers when the key may have something to claim. */
+  /**
+   * `said` is from the newest message of a key. If the limits are unchanged, lets through up to `most` messages.
+   * Returns when the key may have something to claim.
+   */
   say(said: Said, most: number): number | null {
     const { accountId, key, limits, now } = said;
     const id = JSON.stringify([accountId, key]);
@@ -45,7 +48,7 @@ export class SaidLimits {
     return now;
   }
 
-  /** At the end, and before anything that starts messages or shows a key. */
+  /** Called at the end of a transaction, and before anything that starts messages or shows a key. */
   apply(): void {
     for (const [id, { accountId, key, limits, now }] of this.#unapplied) {
       this.#unapplied.delete(id);

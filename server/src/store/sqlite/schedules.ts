@@ -1,5 +1,5 @@
-// The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
-// it moved already makes nothing.
+// The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages. If `next_at`
+// was already moved, nothing is created.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -13,7 +13,7 @@ import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 
-/** Whole: what was there under the same id is replaced. */
+/** Replaces the whole schedule with the same id, if there is one. */
 export function saveSchedule(database: Database, schedule: Schedule): void {
   database.run(
     `INSERT OR REPLACE INTO schedules (id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused,
@@ -74,7 +74,7 @@ export function deleteSchedule(database: Database, accountId: string, id: string
   return database.run('DELETE FROM schedules WHERE account_id = ? AND id = ?', accountId, id) > 0;
 }
 
-/** Pauses (null) or sets the next tick; answers false when there is none of that id. */
+/** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */
 export function setScheduleNext(
   database: Database,
   accountId: string,
@@ -109,7 +109,9 @@ export function dueSchedules(database: Database, now: number, limits: DueLimits)
   return { due, nextAt: nextScheduleAt(database) };
 }
 
-/** The accounts of what is due, earliest first: steps from one to the next, however many schedules each has. */
+/**
+ * The accounts with due schedules, earliest first. Each step goes to the next account, however many schedules one has.
+ */
 function dueLanes(database: Database, now: number, limit: number): { next_at: number; account_id: string }[] {
   const lanes: { next_at: number; account_id: string }[] = [];
   let at = { next_at: Number.MIN_SAFE_INTEGER, account_id: '' };
@@ -136,7 +138,7 @@ export function nextScheduleAt(database: Database): number | null {
   return row?.at ?? null;
 }
 
-/** Takes each tick and accepts its messages, or neither. */
+/** Takes each tick and accepts its messages, or does neither. */
 export function fireSchedules(
   database: Database,
   books: Books,

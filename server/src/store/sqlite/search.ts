@@ -1,6 +1,6 @@
 // Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
-// candidates in order, a few hundred at a time; the filter itself is domain/message-filter.ts's. The work of one call
-// is bounded: a page may come back short, with a cursor to go on from.
+// candidates in order, a few hundred at a time; domain/message-filter.ts applies the filter. One call does a bounded
+// amount of work: a page may be short, with a cursor to continue from.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
@@ -14,17 +14,17 @@ import type { Database } from './database.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 
 const CHUNK = 200;
-/** Candidates looked at in one call. */
+/** How many candidates one call looks at. */
 const LOOKED_AT_MAX = 20_000;
-/** Bodies read to look for a text in them, in one call. */
+/** How many bytes of bodies one call reads to search for text. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Messages that share a body follow each other: the last one that was read is enough to remember. */
+/** Messages that share a body are neighbours, so caching the last body is enough. */
 const SHARED_KEPT = 1;
 
 /**
- * One way to candidates, in order of `seq`: what comes after SELECT, and the column that holds the order; or their places
- * themselves, where those are known, the lowest first.
+ * One source of candidates in order of `seq`: the SQL after SELECT and the column with the order; or, if the positions
+ * are known, the positions themselves in ascending order.
  */
 type Way =
   | { readonly from: string; readonly values: readonly string[]; readonly seq?: string }
@@ -61,7 +61,7 @@ export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): num
   return bytesMax;
 }
 
-/** What one call has looked at. */
+/** Counts what one call has looked at. */
 class Work {
   #rows = 0;
   #bytes = 0;
@@ -76,7 +76,7 @@ class Work {
   }
 }
 
-/** How many messages are meant, from a place on; stops at `max`, and when it has looked at enough. */
+/** How many messages match, from a cursor on. Stops at `max`, or when it has looked at enough. */
 export function countPiece(
   database: Database,
   accountId: string,
@@ -96,7 +96,7 @@ export function countPiece(
   return tally.piece(null);
 }
 
-/** Which of the rows that were read without their bodies are meant. A body is read where it is asked for. */
+/** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
 export class Judge {
   readonly #matcher: Matcher;
   readonly #bodies: Bodies;
@@ -122,7 +122,7 @@ export class Judge {
   }
 }
 
-/** Merges its ways into one sequence without repeats. */
+/** Merges several ways into one sequence without duplicates. */
 class Walk {
   readonly #database: Database;
   readonly #order: PageRequest['order'];
@@ -151,7 +151,8 @@ class Walk {
       if (head.rows.length === 0) this.#fill(head);
       const row = head.rows[0];
       if (!row) {
-        // Or a thousand ids would be a thousand queries for each of a thousand messages.
+        // Drops a finished way. Otherwise a thousand ids would cause a thousand queries for each of a thousand
+        // messages.
         this.#heads = this.#heads.filter((each) => each !== head);
         continue;
       }
@@ -182,7 +183,7 @@ class Walk {
   }
 }
 
-/** The columns by which a message is listed, and the index of each. */
+/** The columns that lists filter by, and the index of each. */
 const INDEXES = {
   source_message_id: 'messages_of_source',
   schedule_id: 'messages_of_schedule',
@@ -192,7 +193,7 @@ const INDEXES = {
   host: 'messages_of_host',
 } as const;
 
-/** The ways through the index that the filter is served by. */
+/** The ways through the index that serves the filter. */
 function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
   const by = (from: string, ...values: string[]): Way => ({ from, values: [accountId, ...values] });
   switch (chosen.by) {
@@ -237,7 +238,7 @@ function waysTo(database: Database, accountId: string, chosen: ListWay): Way[] {
   }
 }
 
-/** A host that is asked for without a port, on every port there is; ends when those are too many to be ways. */
+/** For a host without a port: that host with every port that exists. Stops when there are too many for one way each. */
 function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): string[] {
   const found: string[] = [];
   for (const host of hosts) {

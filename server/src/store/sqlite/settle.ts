@@ -1,5 +1,5 @@
-// Writes the end of an attempt: its record, the message's next state and the callbacks, if the lease still stands.
-// And what is delivered now.
+// Writes the end of an attempt: its record, the next state of the message and the callbacks, if the lease is still
+// valid. Also `deliverNow`.
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -55,7 +55,7 @@ export function settle(
   return { results, dueAt, claims };
 }
 
-/** Of a message that was to be cancelled while its attempt was under way: it ends with it, whatever came of it. */
+/** A message whose cancel was requested during its attempt ends as cancelled, whatever the outcome of the attempt. */
 function endCancelled(
   database: Database,
   books: Books,
@@ -118,7 +118,7 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
     );
   }
   if (held.interrupted > 0 || interrupted > 0) writeInterruptions(database, held.seq, settlement.aloneAtCrash, after);
-  // A message that failed must not swallow the one that is sent to make up for it.
+  // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
   if (after.state === 'failed') forgetDeduplication(database, held, settlement.messageId);
   return earlier(after.startAt, letOthersStart(database, held, now));
 }

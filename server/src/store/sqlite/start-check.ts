@@ -1,18 +1,18 @@
-// Looks for damage in the database when it is opened, within a bound of pages, so that a large one delays no start. What was
-// not looked at is said; `postrider check` looks at all of it.
+// Looks for damage in the database when it is opened. The number of pages is bounded, so that a large database does not
+// delay the start. It reports what it did not check; `postrider check` checks everything.
 
 import type { Database } from './database.ts';
 
-/** A database up to this size is looked at whole: a second on a slow disk. */
+/** A database up to this size is checked whole: about a second on a slow disk. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** Of a larger one, tables up to this size, as long as there is something left of the bound. */
+/** In a larger database: tables up to this size, until the limit in bytes is used up. */
 const TABLE_BYTES_MAX = BYTES_MAX / 16;
 const PROBLEMS_MAX = 20;
 
 export interface StartCheck {
   /** What SQLite found, in its words. */
   readonly problems: readonly string[];
-  /** Tables that were not looked at. */
+  /** Tables that were not checked. */
   readonly unchecked: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export function sizeOf(database: Database): {
   )!;
 }
 
-/** Of a table with its indexes; counted up to `max`. */
+/** The pages of a table with its indexes, counted up to `max`. */
 function pagesOf(database: Database, table: string, max: number): number {
   const { pages } = database.get<{ pages: number }>(
     `SELECT count(*) AS pages FROM (

@@ -1,5 +1,5 @@
-// Numbers for people: where messages stand, what failed alike. Every query reads a bounded number
-// of rows by an index; what the rows mean is decided in domain/.
+// Statistics for people: how many messages are in which state, and which failures are alike. Every query reads a
+// bounded number of rows by an index; domain/ decides what the rows mean.
 
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
 import type { AccountStanding } from '../../domain/standing.ts';
@@ -7,7 +7,7 @@ import { standingOf } from '../../domain/standing.ts';
 import { type FailureRow, type OpenGroupRow, toFailure, toOpenGroup } from '../rows.ts';
 import type { Database } from './database.ts';
 
-/** As the index says it: SQLite does not conclude it from the state alone. */
+/** The same condition as in the index: SQLite does not derive it from the state alone. */
 const ENDED_BADLY = "state IN ('failed', 'cancelled')";
 
 const DEAD = "state = 'failed' AND retried_at IS NULL";

@@ -1,5 +1,5 @@
-// Looks at the files of a store before SQLite does. SQLite takes an empty database for a new one, leaves out of a damaged log
-// all that follows the damage, and applies the log of another database to this one; none of that with a word.
+// Checks the files of a store before SQLite opens them. SQLite takes an empty database for a new one, drops everything
+// after the damage in a damaged log, and applies the log of another database to this one, all without an error.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,16 +12,16 @@ const MAGIC = 'SQLite format 3\0';
 export const DATABASE_HEADER_BYTES = 100;
 const NO_LOG_KEPT = 1;
 
-/** Starting on it would lose something, or hide that something is lost. */
+/** Starting on this store would lose data, or hide that data was lost. */
 export class StoreDamaged extends Error {
   override readonly name = 'StoreDamaged';
 }
 
-/** What is written down in the database itself, without its log. Null where it is missing or empty. */
+/** What the database file itself says, without its log. Null if the file is missing or empty. */
 interface DatabaseHeader {
   readonly isDatabase: boolean;
   readonly pageBytes: number;
-  /** False for a copy that a backup has made: no log of this database can be beside it. */
+  /** False for a copy made by a backup: a log beside it belongs to another database. */
   readonly hasLog: boolean;
   readonly schemaVersion: number;
 }
@@ -31,8 +31,8 @@ export function logPath(directory: string): string {
 }
 
 /**
- * Throws where a store was here that is not whole. Only for who holds the lock of the directory and has not opened the database:
- * whoever closes one of its files lets go of all locks of the process on it.
+ * Throws if the store here is not complete. The caller must hold the lock of the directory and must not have opened the
+ * database: closing one of its files drops all locks of the process on it.
  */
 export function requireWhole(directory: string): void {
   const header = readHeader(join(directory, DATABASE_FILE));
@@ -62,7 +62,7 @@ export function requireWhole(directory: string): void {
   requireGoodLog(directory, header.pageBytes);
 }
 
-/** Whether it is the log, and nothing but the log, that keeps a store from being started. */
+/** Whether a damaged log is the only thing that prevents the start. */
 export function isLogDamaged(directory: string): boolean {
   const header = readHeader(join(directory, DATABASE_FILE));
   if (!header?.isDatabase || !header.hasLog) return false;
@@ -73,7 +73,7 @@ export function isLogDamaged(directory: string): boolean {
 function requireGoodLog(directory: string, pageBytes: number): void {
   const look = lookAtLog(logPath(directory), pageBytes);
   if (look === null || !isDamaged(look)) return;
-  // A command beside us may just have written: what is damaged stays so.
+  // A command beside us may just have been writing. Real damage is still there on the second look.
   const again = lookAtLog(logPath(directory), pageBytes);
   if (again === null || !isDamaged(again)) return;
   throw new StoreDamaged(logDamageText(directory, again));

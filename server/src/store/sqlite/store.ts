@@ -1,5 +1,5 @@
-// The store over SQLite: puts its four ports together. What is asked while a transaction runs goes into the next one (group
-// commit); which thread a verb runs on, and who is told of it, stands on the verb in its table.
+// The store over SQLite: composes its four ports. Calls that arrive while a transaction runs go into the next one
+// (group commit). The table of verbs says on which thread a verb runs and who is told about it.
 
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
@@ -18,18 +18,21 @@ import { RESOURCE_VERBS } from './resource-verbs.ts';
 
 export interface SqliteStoreOptions {
   readonly executor: Executor;
-  /** For lists and searches, which may take long; the writer itself when there is none. */
+  /** For lists and searches, which may take long; without it, the writer does them. */
   readonly reader?: Executor;
   readonly clock: Clock;
-  /** The real clock, also where `clock` is a test's. What can wait then shares the flush of what follows within a moment. */
+  /**
+   * The real clock, even when a test controls `clock`. With it, a call that can wait shares the fsync of a call that
+   * follows soon.
+   */
   readonly timers?: Clock;
-  /** Names this process's claims; a new one for every start. */
+  /** Names the claims of this process; a new name for every start. */
   readonly node: string;
-  /** What waits to be accepted; one of its own unless given. */
+  /** Messages that wait to be accepted; by default the store has its own. */
   readonly inbox?: Inbox;
-  /** What people want to know of it. */
+  /** What people want to know about this node. */
   readonly about?: NodeAbout;
-  /** The file can no longer be written: the process must end. */
+  /** The file can no longer be written: the process must exit. */
   readonly onBroken: (error: Error) => void;
 }
 
@@ -70,7 +73,8 @@ function createCancelling({ clock, timers = clock, node }: SqliteStoreOptions, c
       await calls.ask('release', leases, node, now);
     },
     holders: (accountId, ids) => calls.ask('cancelHolders', accountId, ids, clock.monotonicMs()),
-    // Others, where there are any, have heard of it; what they give back has ended when the time is over.
+    // Other nodes, if any, share the executor and have heard of it. When the time is over, what they released has
+    // ended.
     askOthers: (_nodes, ms) => new Promise((resolve) => timers.after(ms, () => resolve([]))),
   });
 }

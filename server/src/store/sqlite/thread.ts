@@ -1,4 +1,5 @@
-// The writer's thread, or the reader's: takes batches of commands, runs each as one transaction, answers after the fsync.
+// The thread of the writer or the reader: takes batches of commands, runs each batch as one transaction, replies after
+// the fsync.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadData, ThreadMessage, ThreadOrder } from './executor.ts';
@@ -10,7 +11,7 @@ import { notCrossing, packReplies, unpackCommands } from './wire.ts';
 const port = parentPort!;
 const say = (message: ThreadMessage) => port.postMessage(message);
 
-/** A reply that cannot cross, perhaps because it is too large, fails alone. */
+/** A reply that cannot be transferred, for example because it is too large, fails alone. */
 function answer(commands: readonly Command[], replies: readonly Reply[]): void {
   try {
     say({ kind: 'replies', replies: packReplies(commands, replies) });
@@ -31,7 +32,7 @@ try {
         file.close();
         say({ kind: 'closed' });
       } else if (packed === 'emptyLog') {
-        // It waits for nobody, and leaves in the log what somebody still reads there.
+        // PASSIVE waits for nobody, and leaves in the log what is still being read.
         file.database.exec('PRAGMA wal_checkpoint(PASSIVE)');
         say({ kind: 'emptied' });
       } else {

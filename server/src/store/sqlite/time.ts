@@ -1,13 +1,15 @@
-// Signs of life, the time as it was last known, and when schedules run.
+// Heartbeats, the last known time, and when schedules run.
 
 import type { KeptTime } from '../../domain/clock.ts';
 import type { ScheduleTime, StoredTime } from '../delivery-store.ts';
 import type { Database } from './database.ts';
 
-/** The newest messages: one that was a moment longer on its way may stand behind a later one. */
+/**
+ * How many of the newest messages are read: a message that took a little longer may come after one with a later time.
+ */
 const NEWEST_ROWS = 100;
 
-/** `aliveUntilMs` is on the machine's monotonic clock. */
+/** `aliveUntilMs` is on the monotonic clock of the machine. */
 export function heartbeat(
   database: Database,
   node: string,

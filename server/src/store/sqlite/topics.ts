@@ -1,4 +1,4 @@
-// The topics table: read and written whole, guarded by a version.
+// The topics table: each topic is read and written whole, guarded by a version.
 
 import type { Topic } from '../../domain/topic.ts';
 import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';

@@ -1,5 +1,5 @@
-// How many messages each account has made, by day and kind. They are counted in memory while a transaction runs and
-// written at its end: many requests of an account that share one transaction change its row once.
+// How many messages each account has created, by day and kind. They are counted in memory during a transaction and
+// written at its end: many requests of an account in one transaction change its row once.
 
 import { type UsageRow, usageDay } from '../../domain/account.ts';
 import type { MessageKind } from '../../domain/message.ts';
@@ -17,7 +17,7 @@ interface Count {
 
 export class Usage {
   readonly #database: Database;
-  /** What the transaction that runs has made and its rows do not tell yet. */
+  /** Counts of the running transaction that are not in the table yet. */
   #unwritten: Count[] = [];
   #day = { number: Number.NaN, name: '' };
 
@@ -35,7 +35,7 @@ export class Usage {
     else this.#unwritten.push({ accountId, day, kind, count: 1 });
   }
 
-  /** All that the account has made on the day of `now`. */
+  /** How many messages the account has created on the day of `now`. */
   ofDay(accountId: string, now: number): number {
     this.#write();
     const { used } = this.#database.get<{ used: number | null }>(
@@ -83,7 +83,7 @@ export class Usage {
     this.#unwritten = [];
   }
 
-  /** The day hardly ever changes from one message to the next, and its name takes a while to make. */
+  /** The day rarely changes from one message to the next, and formatting its name is slow. */
   #dayOf(now: number): string {
     const number = Math.floor(now / DAY_MS);
     if (number !== this.#day.number) this.#day = { number, name: usageDay(now) };

@@ -1,35 +1,37 @@
-// A verb of the SQLite store as its table has it: what runs on the connection, and beside it the marks by which the rest of the
-// adapter knows on which thread it runs and what is to be told once it is written.
+// A verb of the SQLite store as its table lists it: the function that runs on the connection, and marks that tell the
+// adapter on which thread it runs and whom to tell after the commit.
 
 import type { Books } from './books.ts';
 import type { Claimer } from './claim.ts';
 import type { Database } from './database.ts';
 
-/** What a verb works with, one for each connection. */
+/** What a verb works with; one for each connection. */
 export interface Desk {
   readonly database: Database;
   readonly books: Books;
   readonly claimer: Claimer;
 }
 
-/** How many messages a call may change, and whose. */
+/** How many messages a call may change, and of which account. */
 export interface AccountChange {
   readonly accountId: string;
   readonly messages: number;
 }
 
-/** Without a mark, a verb runs on the thread of the writer and nobody is told. */
+/** Without a mark, a verb runs on the writer's thread and nobody is told. */
 export interface Marks<A extends readonly unknown[], R> {
-  /** It runs on the thread of the reader, and changes nothing. */
+  /** It changes nothing and runs on the reader's thread. */
   readonly isRead?: true;
-  /** It makes work: there may be something to claim, from when its reply or its arguments say. */
+  /** It makes work: there may be something to claim, from the time that its reply or its arguments give. */
   readonly makesWorkAt?: (reply: R, ...args: A) => number | null;
-  /** It lets schedules run at other times. */
+  /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true;
   /** It may cancel what another node has claimed. */
   readonly cancels?: true;
-  /** A person calls it, and it may change many messages: in one transaction, an account has a bounded number of them changed. */
+  /**
+   * People call it, and it may change many messages. In one transaction, an account can change only a bounded number.
+   */
   readonly changes?: (...args: A) => AccountChange;
 }
 
@@ -37,7 +39,7 @@ export interface Verb<A extends readonly unknown[], R> extends Marks<A, R> {
   readonly run: (desk: Desk, ...args: A) => R;
 }
 
-/** Over the connection alone. */
+/** A verb that needs only the connection. */
 export function on<A extends unknown[], R>(
   verb: (database: Database, ...args: A) => R,
   marks: Marks<A, R> = {},
@@ -45,12 +47,12 @@ export function on<A extends unknown[], R>(
   return { ...marks, run: ({ database }, ...args) => verb(database, ...args) };
 }
 
-/** The same, on the thread of the reader. */
+/** The same, on the reader's thread. */
 export function reading<A extends unknown[], R>(verb: (database: Database, ...args: A) => R): Verb<A, R> {
   return on(verb, { isRead: true });
 }
 
-/** Over the connection and its books. */
+/** A verb that needs the connection and its books. */
 export function writing<A extends unknown[], R>(
   verb: (database: Database, books: Books, ...args: A) => R,
   marks: Marks<A, R> = {},

@@ -1,5 +1,5 @@
-// The verbs of the store over one connection, and the transaction that many of them share. Runs wherever the connection lives: on
-// the thread of the writer or of the reader, or in the caller's for the simulation.
+// The verbs of the store over one connection, and the transaction that many of them share. Runs on the thread of the
+// connection: the writer's, the reader's, or the caller's in the simulation.
 
 import { ACCOUNT_VERBS } from './account-verbs.ts';
 import { AccountsAtClaim } from './accounts.ts';
@@ -20,7 +20,7 @@ const VERBS = { ...DELIVERY_VERBS, ...MESSAGE_VERBS, ...RESOURCE_VERBS, ...ACCOU
 
 export type VerbName = keyof typeof VERBS;
 
-/** Over a connection. */
+/** The verbs, bound to a connection. */
 export type Verbs = {
   readonly [V in VerbName]: (typeof VERBS)[V] extends { readonly run: (desk: Desk, ...args: infer A) => infer R }
     ? (...args: A) => R
@@ -43,7 +43,7 @@ export function createVerbs(database: Database): Verbs {
   return Object.fromEntries(overDesk) as Verbs;
 }
 
-/** What is to be known of a verb, whatever its arguments are. */
+/** The marks of a verb, whatever its arguments are. */
 export function marksOf(verb: VerbName): Marks<readonly unknown[], unknown> {
   return VERBS[verb] as Marks<readonly unknown[], unknown>;
 }
@@ -54,12 +54,11 @@ export interface Command {
 }
 
 /**
- * Why a command failed, where that is known: what it needs is full, its thread is away, its file cannot be read, or its
- * answer was lost.
+ * Why a command failed, if known: the disk is full, the thread is gone, the file cannot be read, or the reply was lost.
  */
 export type FailureReason = 'full' | 'unavailable' | 'unreadable' | 'doubtful';
 
-/** This command changed nothing, unless it is doubtful; the others of its batch are not concerned. */
+/** This command changed nothing, unless it is doubtful. The other commands of its batch are not affected. */
 export interface FailedReply {
   readonly error: string;
   readonly reason: FailureReason | null;
@@ -71,14 +70,14 @@ export function failedReply(error: unknown, reason: FailureReason | null = null)
   return { error: error instanceof Error ? error.message : String(error), reason };
 }
 
-/** The file can no longer be trusted to hold what we write. An fsync that failed is never tried again. */
+/** The file can no longer be trusted to hold what we write. A failed fsync is never tried again. */
 export class StoreBroken extends Error {
   override readonly name = 'StoreBroken';
 }
 
 /**
- * Runs all commands in one transaction: one fsync for all of them. A writer whose file is damaged throws; a reader has
- * nothing to lose, so that only the command fails that met the damage.
+ * Runs all commands in one transaction, with one fsync. If the file is damaged, the writer throws; a reader has nothing
+ * to lose, so only the command that met the damage fails.
  */
 export function runBatch(
   database: Database,
@@ -95,7 +94,7 @@ export function runBatch(
   } catch (error) {
     if (role === 'writer') requireSound(error);
   }
-  // One of them failed and took the others with it: each again by itself, so that only the bad one fails.
+  // One command failed and rolled back all of them. Run each alone, so that only the bad one fails.
   return commands.map((command) => {
     try {
       return database.transaction(() => run(command));

@@ -1,4 +1,4 @@
-// What there is to know about a message that waits: its queue and who goes before it, its flow key.
+// What is known about a message that waits: its queue, its flow key, and what is before it.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { countAhead } from '../../domain/why.ts';
@@ -22,7 +22,7 @@ export function whyFacts(database: Database, accountId: string, messageId: strin
   };
 }
 
-/** By the order in which its flow key lets them through. */
+/** In the order in which its flow key lets messages through. */
 function flowAhead(database: Database, row: MessageRow): WhyFacts['flowAhead'] {
   const max = eachMax('lineCount');
   const { n } = database.get<{ n: number }>(
@@ -38,8 +38,8 @@ function flowAhead(database: Database, row: MessageRow): WhyFacts['flowAhead'] {
 }
 
 /**
- * Who goes before it, whoever is to end first leading: while it is not the first of its order key, the others of that
- * key; else those of its queue that are on their way or stand before it in the line.
+ * The message before it that should end first, and how many are before it. If it is not the first of its order key,
+ * only messages of that key count. Otherwise, those of its queue that hold a place or come earlier in the order.
  */
 function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const isBehindKey = row.order_key !== null && !row.is_first_of_key;

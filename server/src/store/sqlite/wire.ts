@@ -1,6 +1,6 @@
-// How commands and replies cross between the threads. Copying objects key by key, and a buffer for each body, costs more
-// than some of the statements they lead to: what comes by the thousand crosses as one flat list of values and one buffer
-// with all bodies, which changes hands without being copied again. Everything else crosses as it is.
+// How commands and replies travel between the threads. Copying objects key by key, and one buffer for each body, costs
+// more than some of the statements. So frequent commands travel as one flat list of values and one buffer with all
+// bodies, which is transferred without a copy. Everything else is sent as it is.
 
 import type { Attempt, Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
@@ -20,7 +20,7 @@ import {
 } from './packing.ts';
 import { type Command, type FailedReply, failedReply, type Reply } from './verbs.ts';
 
-/** What stands before each command and reply, so that the other side knows what follows. */
+/** Written before each command and reply, so that the other side knows what follows. */
 const ACCEPT = 1;
 const SETTLE = 2;
 const AS_IT_IS = 3;
@@ -104,7 +104,7 @@ export function unpackReplies(packed: Packed): Reply[] {
   return replies;
 }
 
-/** Beside each of them why it cannot cross by itself, or null. A function, for one, cannot. */
+/** Parallel to `list`: why the entry cannot be transferred, or null. A function, for example, cannot. */
 export function notCrossing<T>(
   list: readonly T[],
   pack: (one: T, index: number) => Packed,
@@ -127,7 +127,7 @@ function putAccept(to: Packing, command: AcceptCommand): void {
   to.put(command.dayMax);
 }
 
-// Here and below, the properties of an object literal are taken in the order in which they are written.
+// Here and below, the properties of an object literal are evaluated in the order in which they are written.
 function takeAccept(from: Unpacking): AcceptCommand {
   return {
     messages: takeEach(from, takeMessage),
@@ -203,7 +203,7 @@ function putAcceptReply(to: Packing, reply: AcceptReply): void {
   to.put(reply.accounts.size);
   for (const [accountId, account] of reply.accounts) {
     to.put(accountId);
-    // The same object in many replies of a batch crosses once.
+    // An object that is in many replies of a batch is transferred once.
     to.put(account);
   }
 }
