@@ -5,10 +5,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
+import pg from 'pg';
 import { StoreTables } from '../cluster/store-tables.ts';
 import { ask } from '../support/client.ts';
 import { startProcess } from '../support/process.ts';
 import { type Cleanup, startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
 import { PostgresServer, sharedServer } from './server.ts';
 
 const SERVE = ['serve', '--json', '--port', '0', '--host', '127.0.0.1', '--allow-cidr', '127.0.0.0/8', '--store'];
@@ -47,6 +49,22 @@ test('a node that is told to stop while it starts stops, although its database d
   node.signal('SIGTERM');
   assert.equal(await node.exit, 0);
   assert.match(node.stderr, /postrider stops before it has started/);
+});
+
+test('a node that waits for another one to change the schema says for whom', async (t) => {
+  const { url } = await newDatabase(t, 'empty');
+  const other = new pg.Client(url);
+  await other.connect();
+  // When the database is dropped.
+  other.on('error', () => {});
+  const { rows } = await other.query<{ pid: number }>(
+    "SELECT pg_backend_pid() AS pid, pg_advisory_lock(hashtextextended('postrider schema ' || current_schema(), 8411))",
+  );
+  const node = startProcess(t, [...SERVE, url]);
+  await waitFor('its word', () => node.stderr.includes('waits for another node that is changing the schema'));
+  assert.match(node.stderr, new RegExp(`"databaseProcess":${rows[0]!.pid}`));
+  await other.end();
+  await node.ready();
 });
 
 test('token create does not make a store in an empty database', async (t) => {

@@ -25,11 +25,12 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /** The only texts in which a stranger's words are kept as they came. */
 const FOREIGN: Readonly<Partial<Record<MovedTable, string>>> = { attempts: 'error', messages: 'failure' };
 
-export async function openMoveTarget(options: {
-  readonly url: string;
+interface Waiting {
   readonly timers: Clock;
   readonly log: Note;
-}): Promise<MoveTarget> {
+}
+
+export async function openMoveTarget(options: Waiting & { readonly url: string }): Promise<MoveTarget> {
   const { database, close } = await openForMove(options);
   try {
     // A batch with a large body takes its time, and so does the source between two of them.
@@ -42,8 +43,7 @@ export async function openMoveTarget(options: {
   }
   const columnsOf = new Map<MovedTable, Promise<Column[]>>();
   return {
-    begin: (identity) =>
-      inSchemaTransaction(database, options.timers, () => begin(database, identity, shown(options.url))),
+    begin: (identity) => inSchemaTransaction(database, options, () => begin(database, identity, shown(options.url))),
     async write(table, rows, at) {
       let columns = columnsOf.get(table);
       if (!columns) {
@@ -61,7 +61,7 @@ export async function openMoveTarget(options: {
       const row = await database.get<{ n: number }>('SELECT sum(replaced)::bigint AS n FROM store_move');
       return row!.n;
     },
-    finish: (highestSeq) => finish(database, options.timers, highestSeq),
+    finish: (highestSeq) => finish(database, options, highestSeq),
     close,
   };
 }
@@ -218,15 +218,15 @@ function asStored(table: MovedTable, row: Row): Row {
   return held === text ? row : { ...row, [column]: held };
 }
 
-async function finish(database: Database, timers: Clock, highestSeq: number): Promise<void> {
+async function finish(database: Database, options: Waiting, highestSeq: number): Promise<void> {
   // Who starts on it plans its first claims by what the tables hold.
   await database.exec(`ANALYZE ${MOVED_TABLES.join(', ')}`);
-  await inSchemaTransaction(database, timers, async () => {
+  await inSchemaTransaction(database, options, async () => {
     if (highestSeq > 0) await database.get("SELECT setval('message_seq', $1)", highestSeq);
     await database.exec('DROP TABLE store_move');
   });
 }
 
-function inSchemaTransaction<T>(database: Database, timers: Clock, work: () => Promise<T>): Promise<T> {
-  return underSchemaLock(database, timers, () => inTransaction(database, work));
+function inSchemaTransaction<T>(database: Database, options: Waiting, work: () => Promise<T>): Promise<T> {
+  return underSchemaLock(database, options, () => inTransaction(database, work));
 }

@@ -72,7 +72,7 @@ async function prepare(options: OpenOptions): Promise<{ channel: string; known: 
     await requireSessions(client, options);
     const database = new Database(client);
     await requireDurability(database, options.log);
-    const known = await underSchemaLock(database, options.timers, async () => {
+    const known = await underSchemaLock(database, options, async () => {
       const version = await (options.isBeside
         ? requireUpToDate(database, options.migrations)
         : bringUpToDate(database, options));
@@ -94,7 +94,7 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
     await requireSessions(client, options);
     const database = new Database(client);
     await requireDurability(database, options.log);
-    await underSchemaLock(database, options.timers, () => bringUpToDate(database, options));
+    await underSchemaLock(database, options, () => bringUpToDate(database, options));
     return { database, close };
   } catch (error) {
     await close();

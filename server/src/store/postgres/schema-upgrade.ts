@@ -9,6 +9,8 @@ import type { Note } from './pool.ts';
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;
+/** A node that waits for longer says for whom, and says it again at this pace. */
+const LOCK_SAID_MS = 3000;
 /** Who waits for a table makes all who come later wait as well: less than a writer waits (lock_timeout), then again. */
 const TABLE_LOCK_MS_MAX = 500;
 const TABLE_LOCK_PAUSE_MS = 500;
@@ -66,15 +68,24 @@ export function whyOutdated(readerMin: number, known: number): string | null {
  * again: whoever waited inside a statement would be waited for by the building of an index, which waits for every
  * statement that began before it.
  */
-export async function underSchemaLock<T>(database: Database, timers: Clock, work: () => Promise<T>): Promise<T> {
+export async function underSchemaLock<T>(
+  database: Database,
+  { timers, log }: Pick<UpgradeOptions, 'timers' | 'log'>,
+  work: () => Promise<T>,
+): Promise<T> {
   const before = await database.get<{ statement: string; lock: string }>(
     "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
   );
   // A migration of a large table takes its time.
   await setTimeouts(database, '0', '0');
+  let saidAtMs = timers.monotonicMs();
   for (;;) {
     const row = await database.get<{ is: boolean }>(`SELECT pg_try_advisory_lock(${LOCK}) AS is`);
     if (row!.is) break;
+    if (timers.monotonicMs() - saidAtMs >= LOCK_SAID_MS) {
+      saidAtMs = timers.monotonicMs();
+      log('warn', (await lockHolder(database)) ?? {}, 'waits for another node that is changing the schema');
+    }
     await pause(timers, LOCK_POLL_MS);
   }
   try {
@@ -84,6 +95,16 @@ export async function underSchemaLock<T>(database: Database, timers: Clock, work
     await database.exec(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => {});
     await setTimeouts(database, before!.statement, before!.lock).catch(() => {});
   }
+}
+
+/** The session that has the lock: whoever runs the database can end it, should its node stand still. */
+function lockHolder(database: Database): Promise<{ databaseProcess: number; from: string | null } | undefined> {
+  return database.get(
+    `SELECT l.pid AS "databaseProcess", host(a.client_addr) AS "from" FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+         AND (l.classid::bigint << 32 | l.objid::bigint) = ${LOCK}`,
+  );
 }
 
 async function setTimeouts(database: Database, statement: string, lock: string): Promise<void> {
