@@ -136,7 +136,7 @@ export interface DeliveryStore {
   settle(settlements: readonly Settlement[], now: number, options?: SettleOptions): Promise<readonly SettleResult[]>;
 
   /**
-   * Returns claims whose attempt never started: the messages are pending again, as if never claimed. A message whose
+   * Releases claims whose attempt never started: the messages are pending again, as if never claimed. A message whose
    * cancel was requested ends as cancelled instead.
    */
   release(leases: readonly string[], now: number): Promise<void>;
@@ -166,8 +166,8 @@ export interface DeliveryStore {
   orphanedClaims(node: string): Promise<readonly Claim[]>;
 
   /**
-   * The leases of this node that have been handed out, or that were lost before. Reads at most `limit` leases of the
-   * node and leaves out those that are still to be handed out.
+   * Leases of this node, except those still to be handed out: they belong to attempts under way, or never reached the
+   * engine. Reads at most `limit` leases of the node.
    */
   strayClaims(limit: number): Promise<readonly string[]>;
 

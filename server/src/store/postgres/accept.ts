@@ -1,5 +1,5 @@
-// Writes new messages. Called for what came in over HTTP, for what a schedule makes and, inside a settlement, for
-// callbacks: there is one door. What many callers ask at once is written together.
+// Writes new messages. HTTP publishes, schedules and, inside a settle, callbacks all come through here. Commands of
+// many callers are written together.
 
 import { usageDay } from '../../domain/account.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -17,7 +17,7 @@ import { keyOf, Pairs } from './lines.ts';
 import { ensureQueues, type LockedQueues, lockQueues, OrderKeys, startHeads } from './queues.ts';
 import { noteLimits } from './said-limits.ts';
 
-/** One statement writes all of it: it needs no transaction around it. */
+/** Whether one statement writes all of it, so that it needs no transaction. */
 export function isPlain({ messages, dayMax }: AcceptCommand): boolean {
   return (
     dayMax === null &&
@@ -29,7 +29,7 @@ export async function accept(database: Database, command: AcceptCommand): Promis
   return (await acceptAll(database, [command]))[0]!;
 }
 
-/** Each command whole or not at all; an error takes all of them with it. */
+/** Each command is written whole or not at all. An error rolls back all of them. */
 export async function acceptAll(database: Database, commands: readonly AcceptCommand[]): Promise<AcceptReply[]> {
   const isOver = await overQuota(database, commands);
   const duplicates = await takeDeduplication(
@@ -50,7 +50,7 @@ interface Draft {
   readonly command: AcceptCommand;
   readonly message: NewMessage;
   readonly lease: string | null;
-  /** The first message of its command with the same body; null when it has a body of its own. */
+  /** The first message of the command with the same body; null if the body is not shared. */
   readonly bodyOf: NewMessage | null;
 }
 
@@ -88,19 +88,21 @@ async function write(
   return dueAt;
 }
 
-/** Under the lock of its queue: the numbers of two messages are given in the order in which they stand in line. */
+/** Runs under the lock of the queue, so that the numbers of messages have the same order as their positions. */
 function place({ command, message, lease, bodyOf }: Draft, queues: LockedQueues): Placed {
   const { node, now } = command;
   const claim = lease === null ? null : { lease, node, at: now };
   const state = firstState(message, lease !== null, now);
   const queue = message.queueName === null ? undefined : queues.get(keyOf(message.accountId, message.queueName));
   if (!queue || message.dueAt > now) return { message, bodyOf, state, claim, firstDueAt: message.dueAt };
-  // The clocks of two nodes may differ: who comes later stands behind all the same.
+  // The clocks of two nodes may differ: a later message must still come after the earlier ones.
   queue.line_at = Math.max(queue.line_at, message.dueAt);
   return { message, bodyOf, state, claim, firstDueAt: queue.line_at };
 }
 
-/** The queues of these messages, made if need be. One may be deleted between the making and the locking. */
+/**
+ * Locks the queues of these messages and creates missing ones. A queue may be deleted between the insert and the lock.
+ */
 async function lockLines(database: Database, drafts: readonly Draft[], now: number): Promise<LockedQueues> {
   const pairs = new Pairs();
   for (const { message } of drafts) if (message.queueName !== null) pairs.add(message.accountId, message.queueName);
@@ -125,7 +127,7 @@ async function lockFlow(
   >();
   for (const { message } of drafts) {
     const { accountId, queueName, flow } = message;
-    // The newest message has the say.
+    // The limits of the newest message apply.
     if (queueName === null && flow)
       limits.set(keyOf(accountId, flow.key), { accountId, key: flow.key, limits: flow.limits });
   }
@@ -150,7 +152,10 @@ function orderKeysOf(drafts: readonly Draft[]): OrderKeys {
   return keys;
 }
 
-/** Takes the keys of these messages; answers which are taken already, and by what. The first of a batch goes before. */
+/**
+ * Takes the deduplication keys of these messages. Returns which messages are duplicates, and of what. In a batch, the
+ * first message with a key gets it.
+ */
 async function takeDeduplication(
   database: Database,
   commands: readonly AcceptCommand[],
@@ -211,8 +216,8 @@ function standingKeys(database: Database, accountIds: readonly string[], keys: r
 }
 
 /**
- * Beside each command whether its account's day is used up. Acceptances of one account under a quota go one after the
- * other, over all nodes: the sum would otherwise be old when it is used.
+ * Parallel to `commands`: whether the daily quota of the account is used up. Accepts of one account under a quota run
+ * one after another on all nodes; otherwise the sum could be outdated when it is used.
  */
 async function overQuota(database: Database, commands: readonly AcceptCommand[]): Promise<boolean[]> {
   const limited = commands.filter(({ dayMax, messages }) => dayMax !== null && messages.length > 0);

@@ -1,4 +1,4 @@
-// The port of accounts over PostgreSQL: which verbs read and which write.
+// The account port over PostgreSQL: which verbs read and which write.
 
 import type { AccountStore } from '../account-store.ts';
 import * as accounts from './accounts.ts';

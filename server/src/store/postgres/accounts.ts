@@ -84,11 +84,11 @@ export async function touchToken(database: Database, tokenId: string, now: numbe
   await database.run('UPDATE tokens SET last_used_at = $2 WHERE id = $1', tokenId, now);
 }
 
-/** A scan, of which the first such token is the end. */
+/** A table scan that stops at the first such token. */
 const ADMIN = `SELECT id FROM tokens
   WHERE revoked_at IS NULL AND ' ' || scopes || ' ' LIKE '% admin %' AND id <> $1 LIMIT 1`;
 
-/** Until the end of the transaction, for all nodes. */
+/** Holds a lock until the end of the transaction, for all nodes. */
 async function oneAtATime(database: Database): Promise<void> {
   await database.get("SELECT pg_advisory_xact_lock(hashtextextended('postrider tokens ' || current_schema(), 8411))");
 }
@@ -99,7 +99,7 @@ export async function revokeToken(
   tokenId: string,
   now: number,
 ): Promise<Revocation> {
-  // Two that are revoked at once would each count the other as the one that is left.
+  // Without the lock, two revokes at once would each count the other's token as the one that remains.
   await oneAtATime(database);
   const row = await database.get<TokenRow>(
     `SELECT ${TOKEN} FROM tokens WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL`,

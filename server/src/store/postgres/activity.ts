@@ -1,11 +1,11 @@
-// What happened, counted by account and minute, in the statement that makes it happen. Each session has rows of its own:
-// no transaction waits for another one's count, on however many nodes.
+// What happened, counted by account and minute, in the statement that makes it happen. Each session has its own rows,
+// so that no transaction waits for the count of another, on any number of nodes.
 
 import { activityOf, HOUR_MS, MINUTE_MS } from '../../domain/activity.ts';
 import type { ActivityBucket, ActivityKeep } from '../message-store.ts';
 import type { Database } from './database.ts';
 
-/** Counts the rows of a query that gives account_id, at and kind (SQL). */
+/** SQL that counts the rows of a query with the columns account_id, at and kind. */
 export function countSql(rows: string): string {
   return `INSERT INTO activity_minutes AS c (account_id, at, kind, shard, count)
        SELECT account_id, at - at % ${MINUTE_MS}, kind, pg_backend_pid(), count(*) FROM (${rows}) AS happened GROUP BY 1, 2, 3
@@ -18,7 +18,7 @@ interface CountRow {
   readonly count: number;
 }
 
-/** By buckets that begin at multiples of `bucketMs`, oldest first; those in which nothing happened are left out. */
+/** In buckets that begin at multiples of `bucketMs`, oldest first. Empty buckets are left out. */
 export async function activity(
   database: Database,
   accountId: string,
@@ -28,7 +28,7 @@ export async function activity(
 ): Promise<ActivityBucket[]> {
   const tables = bucketMs < HOUR_MS ? ['activity_minutes'] : ['activity_hours', 'activity_minutes'];
   const part = (table: string) => `SELECT at, kind, count FROM ${table} WHERE account_id = $2 AND at >= $3 AND at < $4`;
-  // In one statement: what becomes part of its hour meanwhile is counted once.
+  // In one statement, so that a minute that is moved to its hour meanwhile is counted once.
   const rows = await database.all<CountRow>(
     `SELECT at - at % $1::bigint AS at, kind, sum(count)::bigint AS count FROM (${tables.map(part).join(' UNION ALL ')}) AS parts
        GROUP BY 1, 2 ORDER BY 1`,
@@ -42,7 +42,7 @@ export async function activity(
   return [...buckets].map(([at, own]) => ({ at, activity: activityOf(own) }));
 }
 
-/** Minutes from before a time become part of their hours, and hours from before another are deleted. */
+/** Adds minutes before `minutesFrom` to their hours, and deletes hours before `hoursFrom`. */
 export async function foldActivity(
   database: Database,
   { minutesFrom, hoursFrom }: ActivityKeep,

@@ -1,5 +1,5 @@
-// Messages that crashes have cut off again and again: those that start while nothing else does on their node, and those
-// that are held until a person releases them. What becomes of a message is decided in domain/recovery.ts.
+// Messages that crashes have interrupted again and again: they start alone on their node, or they are held until a
+// person releases them. domain/recovery.ts decides which.
 
 import type { Claim } from '../../domain/message.ts';
 import type { AloneReply, Recovery } from '../delivery-store.ts';
@@ -12,7 +12,7 @@ import { leaseReady, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { soughtAll } from './sought.ts';
 
-/** Some may have to wait for their flow keys: so many are looked at for one that has not. */
+/** How many messages are looked at to find one whose flow key lets it start. */
 const LOOKED_AT_MAX = 50;
 const HELD_COUNTED_MAX = 10_000;
 
@@ -23,7 +23,7 @@ interface Suspect {
   readonly alone_from_at: number;
 }
 
-/** Leases the one that has waited for longest to start alone, and that no other node is about to take. */
+/** Leases the message that has waited longest to start alone. Skips those that another node is taking. */
 export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
   const suspects = await database.all<Suspect>(
     `SELECT account_id, seq, flow_key, alone_from_at FROM messages WHERE alone_from_at <= $1 AND state = 'delayed'
@@ -50,7 +50,7 @@ export async function claimAlone(database: Database, to: LeaseHolder, now: numbe
   return { claim: claims[0] ?? null, nextAt: await nextAloneAt(database) };
 }
 
-/** The limits of its flow key hold for it like for any other. */
+/** The limits of its flow key apply as to any other message. */
 async function mayStart(database: Database, suspect: Suspect, keys: LockedKeys, now: number): Promise<boolean> {
   if (suspect.flow_key === null) return true;
   const row = keys.get(keyOf(suspect.account_id, suspect.flow_key));
@@ -73,7 +73,9 @@ export async function recovery(database: Database): Promise<Recovery> {
   return { nextAloneAt: await nextAloneAt(database), held: row!.held };
 }
 
-/** They wait for the clock again, due now, in the place they have; what crashes did to them is forgotten. */
+/**
+ * The messages wait for the clock again: they are due now and keep their positions. Earlier crashes no longer count.
+ */
 export async function releaseHeld(
   database: Database,
   accountId: string,

@@ -1,22 +1,25 @@
-// Bodies that several messages share: stored once, read once, and deleted with the last message that has it.
+// Bodies that several messages share: stored once, read once, and deleted with the last message that has them.
 
 import type { MessageRow } from '../message-row.ts';
 import type { Database } from './database.ts';
 
-/** How long the body of a row of `messages`, or what stands for it, is: without reading it. */
+/** SQL for the length of the body of a row of `messages`, shared or not, without reading the body. */
 export function bodyBytesSql(table: string): string {
   return `CASE WHEN ${table}.body_id IS NULL THEN octet_length(${table}.body) ELSE
     (SELECT octet_length(b.bytes) FROM bodies b WHERE b.account_id = ${table}.account_id AND b.id = ${table}.body_id) END`;
 }
 
-/** The body of a row of `messages m` that is joined with this. */
+/** The body of a row of `messages m`, joined by JOIN_BODY. */
 export const JOINED_BODY = 'coalesce(b.bytes, m.body) AS body';
 export const JOIN_BODY = 'LEFT JOIN bodies b ON b.account_id = m.account_id AND b.id = m.body_id';
 
 /** A row that was read without its body. */
 export type BodilessRow = Pick<MessageRow, 'account_id' | 'seq' | 'body_id'>;
 
-/** The bodies of these rows, by `seq`; messages that share one have the same bytes. None of a message that is gone since. */
+/**
+ * The bodies of these rows by `seq`. Messages that share a body get the same bytes. A message deleted meanwhile has
+ * none.
+ */
 export async function readBodies(database: Database, rows: readonly BodilessRow[]): Promise<Map<number, Uint8Array>> {
   const own = rows.filter(({ body_id }) => body_id === null);
   const bodies = new Map<number, Uint8Array>();
@@ -46,9 +49,9 @@ export async function readBodies(database: Database, rows: readonly BodilessRow[
 }
 
 /**
- * To be called before messages are deleted, with the same rows as `deleteUnusedBodies` after it. Whoever deletes others
- * that share a body with them waits here: else each would leave it to the other. In one order, so that no two wait for
- * each other.
+ * Call it before deleting messages, with the same rows as `deleteUnusedBodies` afterwards. A transaction that deletes
+ * other messages with the same bodies waits here; otherwise each of the two would leave the body to the other. The rows
+ * are locked in one order, so that no deadlock can occur.
  */
 export async function holdBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
   const shared = rows.filter(({ body_id }) => body_id !== null);
@@ -62,7 +65,7 @@ export async function holdBodies(database: Database, rows: readonly BodilessRow[
   );
 }
 
-/** Those that no message has any more. */
+/** Deletes those bodies that no message has any more. */
 export async function deleteUnusedBodies(database: Database, rows: readonly BodilessRow[]): Promise<void> {
   const shared = rows.filter(({ body_id }) => body_id !== null);
   if (shared.length === 0) return;

@@ -1,5 +1,5 @@
-// How the store asks for its verbs: each on a connection of its own, to read or in a transaction. What is to be told once it is
-// written stands beside the verb, as its marks.
+// How the store calls its verbs: each on its own connection, as a read or in a transaction. The marks of a verb say who
+// is told after the commit.
 
 import type { StandingOffer } from '../standing-offer.ts';
 import type { Database } from './database.ts';
@@ -7,10 +7,10 @@ import { toStoreError } from './errors.ts';
 import type { Hints } from './hints.ts';
 import type { Pool } from './pool.ts';
 
-/** What becomes due later than this is found by everybody in time without a hint. */
+/** Work that is due later than this is found in time by every node without a hint. */
 const HINT_WITHIN_MS = 5000;
 
-/** `now` is the time of whoever wrote it. */
+/** `now` is the time of the call that wrote it. */
 export interface MadeWork {
   readonly dueAt: number | null;
   readonly now: number;
@@ -20,7 +20,7 @@ export interface MadeWork {
 export interface Marks<A extends readonly unknown[], R> {
   /** There may be something to claim. */
   readonly makesWork?: (reply: R, ...args: A) => MadeWork;
-  /** Schedules run at other times. */
+  /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true;
 }
@@ -71,7 +71,7 @@ export class Calls {
     this.#hints.news();
   }
 
-  /** Those of this node alone. */
+  /** Only the listeners of this node. */
   tellListeners(): void {
     for (const listener of this.#journalListeners) listener();
   }

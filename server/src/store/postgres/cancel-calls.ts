@@ -1,11 +1,12 @@
-// Asks other nodes, over the channel that all of them listen to, to look which of their claims are to be cancelled, and
-// hears that they have. What is not heard is not confirmed; whoever did not hear looks with its next sign of life.
+// Asks other nodes, over the channel that all nodes listen to, to look for claims that are to be cancelled, and waits
+// for their confirmation. Without a reply nothing is confirmed. A node that missed the call looks at its next
+// heartbeat.
 
 import type { Clock } from '../../world.ts';
 
 const ASK = 'cancel';
 const DONE = 'cancelled';
-/** A notification has 8,000 bytes at most. */
+/** A notification has at most 8,000 bytes. */
 const NAMES_AT_ONCE = 100;
 
 interface Call {
@@ -18,7 +19,7 @@ export interface CancelCallsOptions {
   readonly node: string;
   readonly timers: Clock;
   readonly say: (payload: string) => void;
-  /** Resolves when nothing that this node has claimed, and that is to be cancelled by now, can start any more. */
+  /** Resolves when no claim of this node whose cancel was requested before this call can start any more. */
   readonly look: () => Promise<void>;
 }
 
@@ -31,7 +32,7 @@ export class CancelCalls {
     this.#options = options;
   }
 
-  /** Answers which of them have confirmed, when all have or the time is over. */
+  /** Returns the nodes that have confirmed, once all have or the time is over. */
   ask(nodes: readonly string[], withinMs: number): Promise<readonly string[]> {
     const { node, timers, say } = this.#options;
     this.#number += 1;
@@ -51,7 +52,7 @@ export class CancelCalls {
     });
   }
 
-  /** Answers whether it was about cancels. */
+  /** Returns whether the payload was about cancels. */
   hear(payload: string): boolean {
     const [word, from = '', ...rest] = payload.split(' ');
     if (word === ASK) this.#asked(from, rest);

@@ -1,4 +1,4 @@
-// Cancels messages. What nobody has claimed ends at once; what a node has claimed is marked and ends with that claim.
+// Cancels messages. A message that is not claimed ends at once. A claimed message is marked and ends with its claim.
 
 import { COUNTED } from '../../domain/activity.ts';
 import type { CancelReply } from '../commands.ts';
@@ -11,8 +11,8 @@ import { forgetDeduplication } from './settle.ts';
 import { soughtAll } from './sought.ts';
 
 /**
- * Ends what nobody has claimed. What somebody has keeps its claim and its place, and is marked: it ends with the claim. The
- * writing looks at the lease again, because somebody may claim or settle it meanwhile.
+ * Ends messages that are not claimed. A claimed message keeps its claim and its place and is marked: it ends with the
+ * claim. The update checks the lease again, because the message may be claimed or settled meanwhile.
  */
 export async function cancel(
   database: Database,
@@ -78,7 +78,10 @@ export async function cancelledClaims(database: Database, node: string): Promise
   return rows.map(({ lease }) => lease);
 }
 
-/** Of these messages, those that are to be cancelled and whose holder may still be alive, by the database's own clock. */
+/**
+ * Those of the given messages whose cancel was requested and whose node may still be alive, by the clock of the
+ * database.
+ */
 export function cancelHolders(
   database: Database,
   accountId: string,

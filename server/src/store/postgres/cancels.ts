@@ -1,4 +1,4 @@
-// Cancelling, and giving back, as this node does it: what is written, what was promised here and is given back, and who is asked.
+// Cancel and release on this node: writes them, releases promised leases, and asks the other nodes.
 
 import type { Clock } from '../../world.ts';
 import { Cancelling } from '../cancelling.ts';
@@ -50,9 +50,11 @@ export function createCancels({ calls, offer, node, timers, say }: CancelsOption
     onCancel: cancelling.onCancel.bind(cancelling),
     cancelledClaims: () => claims(node),
     hear: (payload: string) => others.hear(payload),
-    /** What was said meanwhile was not heard. */
+    /** Notifications may have been missed while the connection was lost. */
     cameBack: () => void cancelling.look().catch(() => {}),
-    /** A bulk operation has requested these: their holders are told, and nobody waits for them. */
+    /**
+     * A bulk operation has requested these cancels. Tells the nodes that hold the messages, and does not wait for them.
+     */
     async afterJob(accountId: string, requested: readonly string[], now: number): Promise<void> {
       const left = await cancelling.endPromised({ cancelled: [], requested, awaited: [] }, now);
       if (left.requested.length > 0) void cancelling.confirm(accountId, left.requested, 0).catch(() => {});

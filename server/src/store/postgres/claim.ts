@@ -1,6 +1,6 @@
-// Hands out due messages. What is due is made ready first; then the free slots are shared over the accounts and, for
-// each account, over the hosts that have something ready, starting behind where the last claim stopped. Several nodes
-// do this at once: what one is about to take, the others pass over.
+// Claims due messages: makes them ready first, then shares the free slots between the accounts and, within each
+// account, between its hosts with ready messages. Each claim begins after the last account and host served. Several
+// nodes claim at once, and each skips the messages that another node is taking.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -28,13 +28,13 @@ export interface ClaimCommand {
   readonly node: string;
   readonly now: number;
   readonly limits: ClaimLimits;
-  /** Makes lease ids: unique for this node and this call. */
+  /** The start of the lease ids: unique for this node and this call. */
   readonly leasePrefix: string;
-  /** Asked again when the writing begins, at every try: null when others may take this node for dead by then. */
+  /** Called at the start of each try to write. Null if other nodes may consider this node dead by then. */
   readonly timeNow: () => number | null;
 }
 
-/** What waits for the clock, and whether something is ready: one look, mostly the only one. */
+/** What waits for the clock, and whether something is ready. Usually this one query is all that is needed. */
 interface Waiting {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
@@ -52,13 +52,16 @@ const LOOK = `SELECT
   (SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1) AS schedule_at,
   (SELECT true FROM messages WHERE state = 'ready' ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_ready`;
 
-/** Remembers where the last claim stopped, so that the next goes on from there. */
+/** Remembers where the last claim stopped, so that the next one continues there. */
 export class Claimer {
   readonly #lanes = new Lanes();
   readonly #promoter = new Promoter();
   readonly #pace = new LookingPace();
 
-  /** `transaction` runs work on a connection and commits it. `gone`: leases that no longer stood when bodies were read. */
+  /**
+   * `transaction` runs work on a connection and commits it. `gone`: leases that were no longer valid when the bodies
+   * were read.
+   */
   async claim(
     command: ClaimCommand,
     look: () => Promise<Waiting>,
@@ -85,12 +88,13 @@ export class Claimer {
       gone: claims.flatMap(({ lease }) => (standing.has(lease) ? [] : [lease])),
       nextDueAt: earlier(nextDueAt, again === null ? null : command.now + again),
       nextScheduleAt,
-      // What is left is mostly left for want of room; what another node holds is looked at again when it lets go.
+      // Most of what is left has no room here. A message that another node has locked is looked at again when the lock
+      // is released.
       hasMore: after.is_ready,
     };
   }
 
-  /** Locks as many ready messages as the budget allows. `isCut`: there may be more for which it has room. */
+  /** Locks as many ready messages as the budget allows. `isCut`: there may be more that fit the budget. */
   async #takeReady(database: Database, budget: SlotBudget): Promise<{ taken: ReadyRow[]; isCut: boolean }> {
     const taken: ReadyRow[] = [];
     let isWhole = false;
@@ -100,7 +104,7 @@ export class Claimer {
       const before = taken.length;
       await takeLanes(database, budget, look.lanes, taken);
       this.#lanes.served(taken.slice(before));
-      // With slots left, all that was looked at is done with.
+      // If slots are left, everything looked at has been served.
       if (budget.slots > 0) this.#lanes.passed(look);
       isWhole = look.isWhole;
       if (isWhole) break;
@@ -109,14 +113,18 @@ export class Claimer {
   }
 }
 
-/** Accounts that are looked at in one go: as many as there are slots, within these. And as many hosts of one account. */
+/**
+ * How many accounts one look includes: as many as there are slots, within these limits. The same for the hosts of one
+ * account.
+ */
 const LANES_MIN = 16;
 const LANES_MAX = 256;
 
 /**
- * Steps from one account to the next through the index, and from one host to the next: those behind $1, each account's
- * hosts behind the one that $4 and $5 name for it, without the full ones ($2, $3), at most $6 accounts and $7 hosts of
- * each. In the whole order of the index: no other one can then be taken for it. Null where an account has no host behind.
+ * Steps through the index from one account to the next, and from one host to the next. Begins after the account $1, and
+ * within an account after the host given by $4 and $5. Skips full accounts and hosts ($2, $3). Returns at most $6
+ * accounts and $7 hosts of each. ORDER BY names all columns of the index, so that the planner cannot choose another
+ * one. The host is null if an account has no host after the given one.
  */
 const LANES = `WITH RECURSIVE account (id) AS (
     (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1
@@ -138,27 +146,27 @@ const LANES = `WITH RECURSIVE account (id) AS (
           FROM host WHERE host.name IS NOT NULL)
       SELECT name AS host FROM host WHERE name IS NOT NULL AND name <> ALL ($3::text[]) LIMIT $7) AS h ON true`;
 
-/** What was looked at in one go. */
+/** The result of one look. */
 interface Look {
   readonly lanes: readonly Lane[];
-  /** There are no others. */
+  /** There are no other lanes. */
   readonly isWhole: boolean;
-  /** Behind which host the next look begins, of accounts of which not all was looked at. */
+  /** For accounts that were looked at only in part: the host after which the next look begins. */
   readonly next: ReadonlyMap<string, string>;
-  /** Of these accounts, all was. */
+  /** Accounts that were looked at completely. */
   readonly seenWhole: readonly string[];
 }
 
-/** The lanes that have something ready, in an order that begins behind those that were served last. */
+/** The lanes with ready messages, in an order that begins after those served last. */
 class Lanes {
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
-  /** There are more than are looked at in one go: then a look begins where the last claim stopped. */
+  /** There are more accounts than one look includes: then a look begins where the last claim stopped. */
   #hasManyAccounts = false;
-  /** Where it begins for accounts with more hosts than are looked at in one go. */
+  /** For accounts with more hosts than one look includes: the host after which a look begins. */
   readonly #begin = new Map<string, string>();
 
-  /** From the start, where the first look was not whole and left slots free. */
+  /** `start`: a second look from the beginning, if the first look was not complete and left slots free. */
   async read(database: Database, budget: SlotBudget, from: 'last' | 'start'): Promise<Look> {
     const full = budget.full();
     const accountsMax = Math.max(LANES_MIN, Math.min(budget.slots, LANES_MAX));
@@ -207,7 +215,7 @@ class Lanes {
   }
 }
 
-/** Those behind `last` first. */
+/** The entries after `last` come first. */
 function behindFirst<T>(sorted: readonly T[], last: string, keyOf: (each: T) => string): T[] {
   const at = sorted.findIndex((each) => keyOf(each) > last);
   return at === -1 ? [...sorted] : [...sorted.slice(at), ...sorted.slice(0, at)];
@@ -218,7 +226,7 @@ interface ReadyRow extends Leasable {
   readonly bytes: number;
 }
 
-/** Adds to `taken` as many as the budget allows, and locks them. */
+/** Adds as many messages to `taken` as the budget allows, and locks them. */
 async function takeLanes(
   database: Database,
   budget: SlotBudget,
@@ -234,7 +242,7 @@ async function takeLanes(
       taken.map(({ seq }) => seq),
     );
     for (const row of rows) {
-      // A small one need not wait for a large one before it.
+      // A small message need not wait for a large one before it.
       if (!budget.take(row.account_id, row.host, row.bytes)) continue;
       taken.push(row);
       asks[row.index]!.taken += 1;
@@ -242,7 +250,9 @@ async function takeLanes(
   }
 }
 
-/** \`g.wanted\` of each lane, oldest first, that nobody else is about to take and that we have not taken ($4). */
+/**
+ * Up to `g.wanted` messages of each lane, oldest first, that no other transaction has locked and that are not in $4.
+ */
 const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${bodyBytesSql('m')} AS bytes
   FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
   CROSS JOIN LATERAL
@@ -261,12 +271,13 @@ function isDue({ delayed_at, queue_at, key_at, said_at }: Waiting, now: number):
 
 function later({ delayed_at, queue_at, key_at, said_at, schedule_at }: Waiting, now: number) {
   const dueAt = earlier(delayed_at, earlier(queue_at, earlier(key_at, said_at)));
-  // What is due and was left, somebody else has in hand, or it was too much for one transaction: in a moment again.
+  // Messages that are due and were left are locked by another node, or were too many for one transaction: look again
+  // soon.
   const nextDueAt = dueAt === null || dueAt === NEVER_AT ? null : dueAt > now ? dueAt : now + LEFT_MS;
   return { nextDueAt, nextScheduleAt: schedule_at };
 }
 
-/** Puts claims back whose attempt never started. */
+/** Releases claims whose attempt never started. */
 export async function release(
   database: Database,
   leases: readonly string[],
@@ -321,7 +332,7 @@ export async function release(
       own.map(({ claimed_at }) => claimed_at!),
     );
   }
-  // Those that were to be cancelled have ended.
+  // Messages whose cancel was requested have ended.
   const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
   await lines.moveOn(
     database,
@@ -331,7 +342,7 @@ export async function release(
   return now;
 }
 
-/** Those of a node, in any order. */
+/** Leases of a node, in any order. */
 export async function leasesOf(database: Database, node: string, limit: number): Promise<string[]> {
   const rows = await database.all<{ lease: string }>(
     "SELECT lease FROM messages WHERE state = 'claimed' AND node = $1 LIMIT $2",
@@ -341,7 +352,7 @@ export async function leasesOf(database: Database, node: string, limit: number):
   return rows.map(({ lease }) => lease);
 }
 
-/** All claims of one node that is gone by the database's own clock, without their bodies. */
+/** All claims of one node that is dead by the clock of the database, without their bodies. */
 export async function orphanedClaims(database: Database, node: string): Promise<Claim[]> {
   const rows = await database.all<ClaimRow>(
     `WITH RECURSIVE holder (id) AS (

@@ -1,4 +1,4 @@
-// The type in which a column keeps each kind of value.
+// The column type for each kind of value.
 
 import type { Kind } from '../message-fields.ts';
 

@@ -1,5 +1,5 @@
-// Group commit: collects what is asked while a transaction runs into the next one, so that many requests share one
-// commit, and answers each when its batch is on disk.
+// Group commit: commands that arrive while a transaction runs are collected for the next one, so that many requests
+// share one commit. Each gets its reply when its batch is on disk.
 
 import { StoreUnavailable } from '../store.ts';
 import { toStoreError } from './errors.ts';
@@ -11,11 +11,11 @@ interface Waiting<C, R> {
 }
 
 export interface CommitterOptions<C, R> {
-  /** One transaction for all of them; beside each its reply. */
+  /** Runs all commands in one transaction. Returns the replies, parallel to `commands`. */
   readonly run: (commands: readonly C[]) => Promise<readonly R[]>;
-  /** How much of a transaction one takes up. */
+  /** How much of a transaction a command takes up. */
   readonly sizeOf: (command: C) => number;
-  /** No transaction takes more than this, but for one that is larger by itself. */
+  /** The limit for one transaction, unless a single command is larger. */
   readonly sizeMax: number;
 }
 
@@ -43,7 +43,7 @@ export class Committer<C, R> {
   }
 
   async #run(): Promise<void> {
-    // Lets everything that is asked in this turn of the loop into the first batch.
+    // Everything that is called in this turn of the event loop gets into the first batch.
     await null;
     while (this.#waiting.length > 0) await this.#commit(this.#nextBatch());
     this.#running = null;
@@ -67,7 +67,7 @@ export class Committer<C, R> {
       });
     } catch (error) {
       const told = toStoreError(error);
-      // One of them failed and took the others with it: each again by itself, so that only the bad one fails.
+      // One command failed and rolled back all of them. Run each alone, so that only the bad one fails.
       if (batch.length > 1 && !(told instanceof StoreUnavailable)) for (const each of batch) await this.#commit([each]);
       else for (const { reject } of batch) reject(told);
     }

@@ -1,5 +1,5 @@
-// How a connection of ours is made: every setting is set by a statement and read back, because a pooler in between drops
-// or refuses what is asked for when a connection is opened.
+// Opens a connection. Every setting is set by a statement and read back, because a pooler in between may drop or refuse
+// settings given at connect.
 
 import pg from 'pg';
 import type { Clock } from '../../world.ts';
@@ -11,21 +11,21 @@ export const ACQUIRE_MS_MAX = 1500;
 export type Settings = ReadonlyMap<string, string>;
 
 /**
- * Every session of ours: a commit is on disk when it is answered; nothing is held for long that others wait for; plans
- * are made for the values and the tables at hand, because a plan made for an empty table is no plan for a full one.
+ * For every session: a commit is on disk when it returns; no lock is held long; and each statement is planned for its
+ * values and the current tables, because a plan made for an empty table is bad for a full one.
  */
 const SESSION: Settings = new Map([
   ['synchronous_commit', 'on'],
   ['statement_timeout', '30000'],
-  // A node that stands still in the middle of a transaction holds up the others no longer than this; and nobody waits
-  // longer than a caller may.
+  // A node that stalls in the middle of a transaction blocks the others no longer than this. No statement waits longer
+  // for a lock than its caller may.
   ['lock_timeout', '1500'],
   ['idle_in_transaction_session_timeout', '3000'],
   ['plan_cache_mode', 'force_custom_plan'],
   ['client_min_messages', 'warning'],
 ]);
 
-/** Asked for, but not demanded: a Unix socket has none of them. */
+/** Set but not required: a Unix socket has none of them. */
 const WISHED: Settings = new Map([
   ['tcp_keepalives_idle', '10'],
   ['tcp_keepalives_interval', '5'],
@@ -33,9 +33,8 @@ const WISHED: Settings = new Map([
 ]);
 
 /**
- * What writes knows its rows, by their keys or as the first of an index. It never reads a table through, nor all of an
- * index: those of a queue are full of rows that are gone, until they are vacuumed, and only an index scan learns to
- * pass over them.
+ * A write finds its rows by key, or as the first rows of an index. It must never scan a whole table or a whole index:
+ * the indexes of a queue are full of dead rows until vacuum, and only an index scan learns to skip them.
  */
 export const WRITING: Settings = new Map([
   ['enable_seqscan', 'off'],
@@ -45,7 +44,9 @@ export const WRITING: Settings = new Map([
   ['enable_incremental_sort', 'off'],
 ]);
 
-/** What only adds rows chooses no index: one plan is right for all values and tables, and is not made at every call. */
+/**
+ * A statement that only inserts chooses no index: one generic plan fits all values and is not made again for each call.
+ */
 export const ADDING: Settings = new Map([...WRITING, ['plan_cache_mode', 'force_generic_plan']]);
 
 export function clientConfig(url: string, name: string): pg.ClientConfig {
@@ -61,14 +62,16 @@ export function clientConfig(url: string, name: string): pg.ClientConfig {
   };
 }
 
-/** They are set by statement, and ours after them; in the URL, theirs would win over ours. */
+/** The options of the URL are set by statement, before ours. In the URL, they would override ours. */
 function withoutOptions(url: string): string {
   const parsed = new URL(url);
   parsed.searchParams.delete('options');
   return parsed.href;
 }
 
-/** The `options` of the URL: settings (`-c name=value`), and what only a server can be asked for when it is connected to. */
+/**
+ * The `options` of the URL: settings (`-c name=value`), and the rest, which only the server can interpret at connect.
+ */
 export function givenOptions(url: string): { settings: Settings; rest: string } {
   const given = new URL(url).searchParams.get('options') ?? '';
   const words = given.match(/(?:\\.|[^\s\\])+/g) ?? [];
@@ -84,7 +87,7 @@ export function givenOptions(url: string): { settings: Settings; rest: string } 
   return { settings, rest: rest.join(' ') };
 }
 
-/** Did not answer in time, as a database does that is away, or a pooler that has no server connection left for us. */
+/** No reply in time: the database is away, or a pooler has no server connection left for us. */
 export class NoAnswer extends Error {
   constructor(ms: number) {
     super(
@@ -102,14 +105,14 @@ export interface SetUp {
   readonly msMax?: number;
 }
 
-/** Sets what every session of ours needs and reads it back. Answers the id of the session's process. */
+/** Applies the settings that every session needs and reads them back. Returns the id of the server process. */
 export async function setUp(client: pg.ClientBase, options: SetUp): Promise<number> {
   const { url, name, settings = new Map(), timers, msMax = ACQUIRE_MS_MAX } = options;
   const demanded: Settings = new Map([...SESSION, ...settings, ['application_name', name]]);
   const all = [...new Map([...givenOptions(url).settings, ...WISHED, ...demanded])];
   const sets = all.map(([key, value]) => `set_config(${pg.escapeLiteral(key)}, ${pg.escapeLiteral(value)}, false)`);
   const names = [...demanded.keys()].map((key) => pg.escapeLiteral(key));
-  // Sent as one. What another user of a pooled session has prepared under our names is forgotten.
+  // Sent as one query. DEALLOCATE drops statements that another user of a pooled session prepared under our names.
   const answer = client.query(
     `DEALLOCATE ALL; SELECT ${sets.join(', ')};
      SELECT pg_backend_pid() AS pid, name, setting FROM pg_settings WHERE name IN (${names.join(', ')})`,
@@ -127,13 +130,13 @@ export async function setUp(client: pg.ClientBase, options: SetUp): Promise<numb
   return rows[0]!.pid;
 }
 
-/** What is not answered in time is given up; the connection is good for nothing then. */
+/** Rejects if there is no reply in time. The connection must not be used after that. */
 export async function within<T>(answer: Promise<T>, msMax: number, timers: Clock): Promise<T> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
     cancel = timers.after(msMax, () => reject(new NoAnswer(msMax)));
   });
-  // When it is late, nobody hears of it any more.
+  // A late error must not become an unhandled rejection.
   answer.catch(() => {});
   try {
     return await Promise.race([answer, late]);
@@ -142,7 +145,7 @@ export async function within<T>(answer: Promise<T>, msMax: number, timers: Clock
   }
 }
 
-/** At once, without a word to the other side: it may not be listening. */
+/** Closes at once, without a message to the other side, which may not be listening. */
 export function destroy(client: pg.ClientBase): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }

@@ -1,10 +1,13 @@
-// One PostgreSQL connection with its statements prepared once. It knows nothing of messages.
+// One PostgreSQL connection that prepares each statement once. It knows nothing of messages.
 
 import pg from 'pg';
 
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
 
-/** Every distinct text is prepared once for each connection, under a name: texts are constants, values parameters. */
+/**
+ * Each distinct SQL text is prepared once for each connection, under a name: texts are constants, values are
+ * parameters.
+ */
 const names = new Map<string, string>();
 
 export class Database {
@@ -28,7 +31,7 @@ export class Database {
     return (await this.#query(sql, values)).rowCount ?? 0;
   }
 
-  /** Statements without parameters, several at once if need be. */
+  /** Statements without parameters; several at once are allowed. */
   async exec(sql: string): Promise<void> {
     await this.#client.query(sql);
   }
@@ -50,7 +53,7 @@ function toParameter(value: Value): unknown {
 
 const { BYTEA, INT8 } = pg.types.builtins;
 
-/** bigint as a number: no count, sequence or instant of ours comes near 2^53. bytea as the domain has it. */
+/** bigint becomes a number: no count, sequence or instant comes near 2^53. bytea becomes a Uint8Array. */
 export const typeParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === INT8 && format !== 'binary') return Number;
@@ -59,7 +62,7 @@ export const typeParsers: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** The same bytes, not as the driver's Buffer. */
+/** The same bytes as a plain Uint8Array instead of the driver's Buffer. */
 function plainBytes({ buffer, byteOffset, byteLength }: Buffer): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -1,5 +1,5 @@
-// Dead letters are failed messages. Retrying one accepts a new message and marks the old with it, in one transaction: it
-// stays to be read until its retention.
+// Dead letters are failed messages. A retry accepts a new message and marks the old one with its id, in one
+// transaction. The old one can still be read until its retention ends.
 
 import type { NewMessage } from '../../domain/message.ts';
 import { accept } from './accept.ts';
@@ -10,8 +10,9 @@ import { sought } from './sought.ts';
 type DeadLetter = HeldRow & { id: string };
 
 /**
- * Those of the named that are failed messages, each once, held until this transaction ends. Whoever has one in its
- * hands is waited for, because it may yet leave it as it is; held in one order, so that two never wait for each other.
+ * Locks those of the named messages that are failed, each once, until the transaction ends. Waits for other
+ * transactions that have locked one, because they may leave it unchanged. All lock in one order, so that no deadlock
+ * can occur.
  */
 function holdFailed(
   database: Database,
@@ -38,7 +39,7 @@ export async function deleteDeadLetters(
   return deleteHeld(database, await holdFailed(database, named));
 }
 
-/** Beside each pair whether it was done. */
+/** Parallel to `retries`: whether each was done. */
 export async function retryDeadLetters(
   database: Database,
   retries: readonly { readonly messageId: string; readonly message: NewMessage }[],
@@ -54,7 +55,7 @@ export async function retryDeadLetters(
     const key = JSON.stringify([message.accountId, messageId]);
     const found = left.get(key);
     if (found) dead.set(message, found);
-    // Named twice, it is retried once.
+    // A message that is named twice is retried once.
     left.delete(key);
   }
   const messages = [...dead.keys()];

@@ -1,5 +1,5 @@
-// The port of deliveries over PostgreSQL, for any number of nodes: what is accepted and settled in groups, what is claimed, what
-// nodes left behind, and the schedules and bulk operations that nodes run.
+// The delivery port over PostgreSQL, for any number of nodes: accept and settle in groups, claims, recovery after
+// crashes, and the schedules and bulk operations that nodes run.
 
 import { timeOfWork } from '../../domain/clock.ts';
 import type { Clock } from '../../world.ts';
@@ -17,7 +17,7 @@ import { listNodes } from './nodes.ts';
 import * as schedules from './schedules.ts';
 import * as time from './time.ts';
 
-/** Others write to the database too, and a hint may be missed. */
+/** Other nodes write to the database too, and a hint may be missed. */
 const KNOWN_FOR_MS = 4000;
 const NODE_SHARDS = 16;
 
@@ -27,9 +27,9 @@ export interface DeliveriesOptions extends GroupsOptions {
   readonly inbox: Inbox;
   readonly groups: Groups;
   readonly cancels: Cancels;
-  /** What a node knows of the database is taken for true for this long; 0 to look every time. */
+  /** How long a node trusts what it knows about the database; 0 to look every time. */
   readonly knownForMs?: number | undefined;
-  /** Gives back what was leased in doubt, and says whether there was any. */
+  /** Releases doubtful leases. Returns whether there were any. */
   readonly releaseDoubts: () => Promise<boolean>;
 }
 
@@ -91,9 +91,9 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
         const reply = await claimer.claim({ node, now, limits, leasePrefix, timeNow }, look, claim, read);
         lookedAtMs = nowMs;
         if (reply.claims.length > 0) calls.noteJournal();
-        // Those that are to be cancelled end with it.
+        // A message whose cancel was requested ends with the release.
         if (reply.gone.length > 0) await cancels.release(reply.gone, now);
-        // What we have no room for, others may.
+        // Other nodes may have room for what this node has not.
         if (reply.hasMore) hints.work();
         return reply;
       } catch (error) {

@@ -1,6 +1,6 @@
-// Leases that may have been given out without our knowing: the connection was lost before the commit was answered. The
-// messages are leased to a node that lives, so that nobody takes them over, and that does not know of them, so that
-// they are never sent. They are given back as soon as the database answers again.
+// Doubtful leases: the connection was lost before the commit was confirmed, so the messages may be leased to this node
+// without its knowledge. The node is alive, so no other node takes them over, and it does not know them, so they would
+// never be sent. They are released as soon as the database answers again.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { release } from './claim.ts';
@@ -9,11 +9,11 @@ import { CommitInDoubt } from './errors.ts';
 
 interface Doubt {
   readonly leases: readonly string[];
-  /** Of leases made by one claim, whose number is not known. */
+  /** The prefix of the leases of one claim, if the leases themselves are not known. */
   readonly prefix: string | null;
   /**
-   * The database's process on the other end of the connection that was lost. As long as there is one, it may still get the
-   * commit, however late. Null where the commit itself was answered.
+   * The server process of the lost connection. While it exists, it may still receive the commit, however late. Null if
+   * the commit itself was confirmed.
    */
   readonly session: number | null;
 }
@@ -26,22 +26,25 @@ export class Doubts {
     return this.#doubts.length === 0;
   }
 
-  /** Of an acceptance that failed. Only one that was not answered leaves a doubt: else nothing was written. */
+  /**
+   * For a failed accept. There is a doubt only if the commit got no reply; any other error means that nothing was
+   * written.
+   */
   addLeases(leases: readonly string[], error: unknown): void {
     if (leases.length > 0 && error instanceof CommitInDoubt) {
       this.#add({ leases, prefix: null, session: error.session });
     }
   }
 
-  /** Of a claim that failed; `isWritten`, when only what followed its commit was not answered. */
+  /** For a failed claim. `isWritten`: the commit was confirmed, and a later step failed. */
   addPrefix(prefix: string, error: unknown, isWritten = false): void {
     const isDoubtful = error instanceof CommitInDoubt;
     if (isWritten || isDoubtful) this.#add({ leases: [], prefix, session: isDoubtful ? error.session : null });
   }
 
   /**
-   * Gives back what was leased after all, and returns whether there was any. Call it again until no doubt is left. A doubt is over
-   * when its session had ended before the look.
+   * Releases the leases that were granted after all. Returns whether there were any. Call it again until no doubt is
+   * left. A doubt ends when its session had ended before the look.
    */
   async release(database: Database, node: string, now: number): Promise<boolean> {
     const doubts = this.#doubts;
@@ -56,7 +59,7 @@ export class Doubts {
     ];
     const isAny = leases.length > 0 && (await release(database, leases, node, now)) !== null;
     const looked = new Set(doubts);
-    // Of those that came meanwhile, nothing is known.
+    // Keeps the doubts that were added meanwhile.
     this.#keep(
       this.#doubts.filter((doubt) => !looked.has(doubt) || (doubt.session !== null && open.has(doubt.session))),
     );
@@ -67,7 +70,7 @@ export class Doubts {
     this.#doubts.push(doubt);
     this.#count += size(doubt);
     const max = eachMax('doubtedLeases');
-    // The oldest go first: `strayClaims` finds what becomes of them.
+    // Drops the oldest doubts first: `strayClaims` finds their leases later.
     let gone = 0;
     while (this.#count > max && gone < this.#doubts.length) {
       this.#count -= size(this.#doubts[gone]!);
@@ -82,7 +85,7 @@ export class Doubts {
   }
 }
 
-/** The leases that were made with one of these prefixes. */
+/** The leases with one of these prefixes. */
 async function claimedBy(database: Database, node: string, prefixes: readonly string[]): Promise<string[]> {
   if (prefixes.length === 0) return [];
   const rows = await database.all<{ lease: string }>(
@@ -94,7 +97,10 @@ async function claimedBy(database: Database, node: string, prefixes: readonly st
   return rows.map(({ lease }) => lease);
 }
 
-/** Which of their sessions there still are. A pooler may keep one for others: then a doubt is kept for longer than it must be. */
+/**
+ * Which of the sessions still exist. A pooler may keep a session for other clients; then a doubt is kept longer than
+ * needed.
+ */
 async function openSessions(database: Database, doubts: readonly Doubt[]): Promise<ReadonlySet<number>> {
   const sessions = new Set(doubts.flatMap(({ session }) => session ?? []));
   if (sessions.size === 0) return sessions;

@@ -1,11 +1,11 @@
-// What an error of the driver or the server means to us: tried again, told as unavailable, or a fault of ours.
+// What an error of the driver or the server means: retry, report as unavailable, or a bug of ours.
 
 import { StoreUnavailable } from '../store.ts';
 
-/** By SQLSTATE: two transactions that could not both go on; one of them goes again. */
+/** SQLSTATEs of a conflict between two transactions: one of them is run again. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
 
-/** The server is there, but not for us now: it starts, stops, has no connection left, or gave up waiting. */
+/** The server is there but cannot serve us now: it starts, stops, has no connection left, or a wait timed out. */
 const UNAVAILABLE: ReadonlySet<string> = new Set([
   '53300',
   '53400',
@@ -19,12 +19,12 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   '25006',
 ]);
 
-/** A statement that we prepared is not there, or one of another: the session is not ours, but lent by a pooler. */
+/** A prepared statement is missing or belongs to another client: a pooler shares this session between connections. */
 const NOT_OURS: ReadonlySet<string> = new Set(['26000', '42P05']);
 
 const DISK_FULL = '53100';
 
-/** Only what the server reports has a severity; the system's own codes, such as EPIPE, may look like one of its states. */
+/** Only errors of the server have a severity. Codes of the system, such as EPIPE, may look like an SQLSTATE. */
 function sqlState(error: unknown): string | null {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   return typeof code === 'string' && typeof severity === 'string' ? code : null;
@@ -38,13 +38,13 @@ export function isNotOurs(error: unknown): boolean {
   return NOT_OURS.has(sqlState(error) ?? '');
 }
 
-/** There is no connection any more; for a reason of its own, or because the server said that it ends it. */
+/** The connection is lost, either by itself or because the server says that it closes it. */
 export function isLost(error: unknown): boolean {
   const state = sqlState(error);
   return state === null || state.startsWith('08') || state.startsWith('57P') || state === '25P03';
 }
 
-/** What the rest of the program is told. An error that says something about our own statement stays as it is. */
+/** The error for the rest of the program. An error about our own statement stays unchanged. */
 export function toStoreError(error: unknown): Error {
   if (error instanceof StoreUnavailable) return error;
   const state = sqlState(error);
@@ -55,9 +55,9 @@ export function toStoreError(error: unknown): Error {
   return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
 }
 
-/** The connection was lost before a commit was answered: nobody knows what became of it, or what will. */
+/** The connection was lost before the commit was confirmed: the outcome is unknown and may still change. */
 export class CommitInDoubt extends StoreUnavailable {
-  /** The database's process that was asked, if it is known. */
+  /** The server process that received the commit, if known. */
   session: number | null = null;
 
   constructor(message: string) {
@@ -66,8 +66,8 @@ export class CommitInDoubt extends StoreUnavailable {
 }
 
 /**
- * For the statement that commits: when the connection is lost before it is answered, nobody knows what became of it. An
- * error that the server itself reports says that nothing did, unless it reports that it goes away.
+ * For the statement that commits. If the connection is lost before the reply, the outcome is unknown. An error reported
+ * by the server means that nothing was written, unless it reports that it shuts down.
  */
 export async function committing<T>(answer: Promise<T>): Promise<T> {
   try {

@@ -1,5 +1,6 @@
-// Reads the journal back as events, newest or oldest first. As in search.ts, the work of one call is bounded. Rows of
-// several transactions may share a place: a place is read whole and shown whole, because a reader goes on behind it.
+// Reads the journal as events, newest or oldest first. As in search.ts, one call does a bounded amount of work. Rows of
+// several transactions may share a position: all of them are on the same page, because a reader continues after the
+// position.
 
 import type { EventFilter } from '../../domain/event.ts';
 import { type MessageEvent, type Step, stepEvents } from '../../domain/event.ts';
@@ -15,7 +16,7 @@ import { soughtAll } from './sought.ts';
 
 const CHUNK = 500;
 const LOOKED_AT_MAX = 20_000;
-/** Steps told at once at least: a page of one must not ask for each attempt by itself. */
+/** At least this many steps are read at once, so that a small page does not read each attempt with its own query. */
 const TOLD_MIN = 50;
 
 type JournalRow = CandidateRow & { journal_seq: number; step: number; at: number };
@@ -27,9 +28,9 @@ export async function listEvents(
   page: PageRequest,
 ): Promise<EventPage> {
   const isDown = page.order === 'newestFirst';
-  // No event is told later than its row, so that what came before `fromAt` need not be looked at.
+  // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
   const floor = filter.fromAt === undefined ? 0 : await placeBefore(database, accountId, filter.fromAt);
-  // Whoever goes on from here must not be past a place that is still to be written. Taken before the rows are read.
+  // A reader that continues must not have passed a position that is still to be written. Read before the rows.
   const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
   const teller = new Teller(database, accountId, filter, page.withBodies);
   const events: MessageEvent[] = [];
@@ -46,7 +47,7 @@ export async function listEvents(
         ofPlace.push(...(isDown ? told.toReversed() : told));
         bytesOfPlace = told.reduce((sum, event) => sum + eventWeight(event), bytesOfPlace);
         if (rows[index]?.journal_seq === place) continue;
-        // A place is shown whole or on the next page; a page of one may go over.
+        // The events of a position are never split between pages, so a page with one position may exceed the limit.
         const isFull = events.length + ofPlace.length > page.limit || bytes >= pageBytes(page);
         if (events.length > 0 && ofPlace.length > 0 && isFull) return { events, cursor: at, endedAt: at };
         events.push(...ofPlace);
@@ -63,7 +64,7 @@ export async function listEvents(
   return { events, cursor: at, endedAt: at };
 }
 
-/** The part of the journal behind `at`, not below `floor`, and below `end`. */
+/** The part of the journal after `at`, not below `floor`, and below `end`. */
 interface Part {
   readonly at: number;
   readonly floor: number;
@@ -90,14 +91,14 @@ async function readJournal(
   return rows.sort((a, b) => sign * (a.journal_seq - b.journal_seq || a.seq - b.seq || rank(a) - rank(b)));
 }
 
-/** Steps of one message in their order: an attempt starts before it ends, a release comes behind, its cancellation last. */
+/** The order of the steps of one message: an attempt starts before it ends, then a release, and the cancel last. */
 function rank({ step }: JournalRow): number {
   if (step === CANCELLED || step === RELEASED) return Number.MAX_SAFE_INTEGER + step;
   const number = startedBy(step);
   return number === null ? 2 * Math.max(0, step) : 2 * number - 1;
 }
 
-/** A chunk, and all that shares the place of its last row. */
+/** One chunk, and all rows that share the position of its last row. */
 function readPart(database: Database, from: string, values: readonly Value[], part: Part): Promise<JournalRow[]> {
   const n = values.length;
   return database.all<JournalRow>(
@@ -111,7 +112,7 @@ function readPart(database: Database, from: string, values: readonly Value[], pa
   );
 }
 
-/** Tells rows of the journal as the events that are asked for. */
+/** Makes journal rows into the events that the filter asks for. */
 class Teller {
   readonly #database: Database;
   readonly #accountId: string;
@@ -125,7 +126,7 @@ class Teller {
     this.#judge = new Judge(database, filter.messages, withBodies);
   }
 
-  /** Beside each of the first rows its events, oldest first; none where they are not asked for. */
+  /** Parallel to the first rows: their events, oldest first; empty if the filter does not ask for them. */
   async next(rows: readonly JournalRow[], limit: number): Promise<MessageEvent[][]> {
     const messages = await this.#judge.next(rows, limit);
     const tried = rows.filter((row, index) => messages[index] && bareStep(row) === null);
@@ -161,7 +162,7 @@ function stepOf(row: JournalRow, attempt: Attempt | null | undefined): Step | nu
   return attempt ? { kind: 'attempt', attempt } : null;
 }
 
-/** Whether there is something behind this place that no live stream may be shown yet: see `horizon`. */
+/** Whether there are rows after this position that a live stream must not see yet: see `horizon`. */
 export async function isHeldBack(database: Database, accountId: string, place: number): Promise<boolean> {
   const end = await horizon(database);
   const row = await database.get(
@@ -173,7 +174,7 @@ export async function isHeldBack(database: Database, accountId: string, place: n
   return row !== undefined;
 }
 
-/** The newest place behind which nothing is still to be written: where a live stream starts. 0 when there is none. */
+/** The newest final position, where a live stream starts. 0 if there is none. */
 export async function journalEnd(database: Database, accountId: string): Promise<number> {
   const row = await database.get<{ seq: number }>(
     'SELECT seq FROM journal WHERE account_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT 1',

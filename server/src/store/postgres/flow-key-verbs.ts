@@ -1,4 +1,4 @@
-// Flow keys for people: read, listed, paused, pinned, reset. What a key lets through is decided in flow-keys.ts.
+// Flow keys for people: read, list, pause, pin, reset. flow-keys.ts decides what a key lets through.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
@@ -19,10 +19,10 @@ export async function getFlowKey(database: Database, accountId: string, key: str
   return (await toFlowKeys(database, rows))[0] ?? null;
 }
 
-/** Keys whose messages are counted by one statement. */
+/** How many keys one statement counts messages for. */
 const COUNTED_TOGETHER = 20;
 
-/** Ends early when it has counted enough: the keys behind are another piece of work. */
+/** Returns fewer keys when it has counted enough messages: the next call continues with the remaining keys. */
 export async function listFlowKeys(
   database: Database,
   accountId: string,
@@ -45,7 +45,7 @@ export async function listFlowKeys(
   return { entries, hasMore: rows.length > entries.length };
 }
 
-/** Locks a key, changes it, and lets through what the change allows; null when there is no such key. */
+/** Locks a key, changes it, and lets through what the change allows; null if there is no such key. */
 async function change(
   database: Database,
   accountId: string,
@@ -62,7 +62,7 @@ async function change(
   return getFlowKey(database, accountId, key);
 }
 
-/** Pauses or resumes; what is ready but not started goes back behind a paused key. */
+/** Pauses or resumes. Under a paused key, messages that are ready but not started wait again. */
 export function pauseFlowKey(
   database: Database,
   accountId: string,
@@ -82,7 +82,7 @@ export function pauseFlowKey(
   });
 }
 
-/** Holds limits against what messages say, or lets the messages say again. Makes the key if need be. */
+/** Pins limits against those that messages carry, or removes the pins. Creates the key if it does not exist. */
 export async function pinFlowKey(
   database: Database,
   accountId: string,
@@ -106,7 +106,7 @@ export async function pinFlowKey(
   return pinned!;
 }
 
-/** Forgets what was started in the current period. */
+/** Forgets the starts counted in the current period. */
 export function resetFlowRate(
   database: Database,
   accountId: string,

@@ -1,7 +1,6 @@
-// Flow control by key: which of its messages may start. Whoever changes what a key has let through locks its row first
-// (`lockKeys`), so that its limits hold over all nodes; every change that could free a place ends in `admitWaiting`,
-// and nothing else turns a message that waits behind a key into `ready`. What is let in is planned in
-// domain/admission.ts.
+// Flow control by key: which messages of a key may start, as domain/admission.ts plans it. A transaction locks the row
+// of a key (`lockKeys`) before it changes what the key has let through, so that its limits hold on all nodes. Every
+// change that could free a place ends in `admitWaiting`; nothing else makes a message that waits for its key `ready`.
 
 import {
   type AdmissionPlan,
@@ -28,10 +27,10 @@ import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { READY_NOW } from './queues.ts';
 
-/** Keys whose rows this transaction holds, by `keyOf`. */
+/** The keys whose rows this transaction has locked, by `keyOf`. */
 export type LockedKeys = Map<string, FlowRow>;
 
-/** `SKIP LOCKED` leaves out those that somebody else holds. */
+/** `SKIP LOCKED` leaves out keys that another transaction has locked. */
 export async function lockKeys(database: Database, pairs: Pairs, how: '' | 'SKIP LOCKED' = ''): Promise<LockedKeys> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<FlowRow>(
@@ -42,7 +41,7 @@ export async function lockKeys(database: Database, pairs: Pairs, how: '' | 'SKIP
   return new Map(rows.map((row) => [keyOf(row.account_id, row.key), row]));
 }
 
-/** Makes those that are missing, with these limits. */
+/** Creates missing keys with these limits. */
 export async function ensureKeys(
   database: Database,
   keys: readonly { readonly accountId: string; readonly key: string; readonly limits: FlowLimits }[],
@@ -62,7 +61,7 @@ export async function ensureKeys(
   );
 }
 
-/** What was let in by other limits and has not started is to be judged by these. */
+/** Sets new limits. Messages that the old limits let in and that have not started are judged again. */
 export async function setLimits(database: Database, row: FlowRow, limits: FlowLimits): Promise<void> {
   const isSame = areSameLimits(toKeyState(row).limits, limits);
   if (isSame && row.said_at === null) return;
@@ -84,8 +83,8 @@ export async function setLimits(database: Database, row: FlowRow, limits: FlowLi
 }
 
 /**
- * What is ready but not started waits again, and has not counted. To be followed by `admitWaiting`. One that is being
- * claimed at this moment has started: it is not waited for, because its claim may be waiting for this key.
+ * Messages that are ready but not started wait again and no longer count as started. Call `admitWaiting` afterwards. A
+ * message that is being claimed counts as started and is skipped: its claim may be waiting for this key.
  */
 export async function takeBack(database: Database, row: FlowRow): Promise<void> {
   const count = await database.run(
@@ -109,15 +108,18 @@ async function uncount(database: Database, row: FlowRow, count: number): Promise
   );
 }
 
-/** Claims were given back before their attempts began: they did not count, if this is still the window they counted in. */
+/**
+ * Claims were released before their attempts began. Their starts no longer count, if their window is still the current
+ * one.
+ */
 export async function uncountStarts(database: Database, row: FlowRow, claimedAt: readonly number[]): Promise<void> {
   const count = startsIn(windowOf(row), claimedAt);
   if (count > 0) await uncount(database, row, count);
 }
 
 /**
- * Of those that are claimed now. Let in in an earlier window, they count in the window in which they start; and a key that
- * waits for a start lets more in.
+ * Counts the starts of messages that are claimed now. A message let in in an earlier window counts in the window in
+ * which it starts. A key that waits for a start lets more in.
  */
 export async function noteStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
   if (pairs.isEmpty) return;
@@ -125,8 +127,8 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
     `SELECT k.* FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
     ...pairs.columns(),
   );
-  // Looked at before it is locked: mostly there is nothing to write, and nobody has to wait for the key. A key that begins to
-  // wait for a start at this very moment misses this one; the next start, or the end of this one, lets more in.
+  // Read before it is locked: usually there is nothing to write, so nobody has to wait for the key. A key that begins
+  // to wait for a start at this very moment misses this start; the next start, or the end of this one, lets more in.
   const isConcerned = (row: FlowRow) => isChangedByStart(toKeyState(row), now);
   const concerned = new Pairs(seen.filter(isConcerned).map((row) => [row.account_id, row.key] as const));
   const rows = [...(await lockKeys(database, concerned)).values()].filter(isConcerned);
@@ -139,7 +141,7 @@ export async function noteStarts(database: Database, pairs: Pairs, now: number):
   await writeWindows(database, rows, plans);
 }
 
-/** How many are claimed at this moment. */
+/** How many messages of the key were claimed at exactly this time. */
 async function claimedAt(database: Database, row: FlowRow, now: number): Promise<number> {
   const claimed = await database.get<{ n: number }>(
     `SELECT count(*) AS n FROM messages WHERE holds_slot AND flow_key IS NOT NULL AND account_id = $1 AND flow_key = $2
@@ -155,7 +157,10 @@ function windowOf(row: FlowRow): FlowWindow {
   return { windowStartAt: row.window_start_at, windowCount: row.window_count };
 }
 
-/** Makes ready as many as each key lets through, at most `most` of each. Returns the earliest time at which one has something to claim. */
+/**
+ * Makes as many messages ready as each key lets through, at most `most` of each. Returns the earliest time at which one
+ * has something to claim.
+ */
 export async function admitWaiting(
   database: Database,
   keys: LockedKeys,
@@ -171,7 +176,7 @@ export async function admitWaiting(
   return plans.reduce<number | null>((dueAt, plan) => earlier(dueAt, plan.dueAt), null);
 }
 
-/** Of one that starts at once if its key's limits allow it. Returns whether it may. */
+/** Lets one message start at once if the limits of its key allow it. Returns whether it may. */
 export async function admitOne(database: Database, row: FlowRow, seq: number, now: number): Promise<boolean> {
   const counts = await readCounts(database, [row], (key) => countedToStart(key, now));
   const plan = planOne(toKeyState(row), counts[0]!, now);
@@ -181,7 +186,7 @@ export async function admitOne(database: Database, row: FlowRow, seq: number, no
   return true;
 }
 
-/** The messages of each key, counted as far as is asked for. */
+/** Counts the messages of each key, up to the given limits. */
 export async function readCounts(
   database: Database,
   rows: readonly FlowRow[],
@@ -224,7 +229,10 @@ async function writeWindows(database: Database, rows: readonly FlowRow[], plans:
   );
 }
 
-/** The first of each line. Under the lock of their keys they can only have become more since they were counted. */
+/**
+ * The first messages that wait under each key. Under the lock of the keys, their number can only have grown since the
+ * count.
+ */
 async function makeReady(
   database: Database,
   rows: readonly FlowRow[],
@@ -250,8 +258,8 @@ async function makeReady(
 }
 
 /**
- * Lets through what keys with a new period, or just come due, have waiting; but for those somebody else changes. A key that
- * could not let all through stays due.
+ * Lets messages through for keys that have a new period or have just become due. Skips keys that another transaction
+ * has locked. A key that could not let all of them through stays due.
  */
 export async function admitDueKeys(database: Database, now: number): Promise<void> {
   const due = await database.all<{ account_id: string; key: string }>(

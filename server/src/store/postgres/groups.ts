@@ -1,5 +1,5 @@
-// Accepts and settlements in groups: all that is asked while a transaction runs shares the next one. What is accepted is leased
-// straight to the engine of this node when that has room for it.
+// Accepts and settles in groups: all calls that arrive while a transaction runs share the next one. Messages that are
+// due at accept are leased to the engine of this node at once, if a slot is free.
 
 import type { NewMessage, Settlement } from '../../domain/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
@@ -16,7 +16,7 @@ import type { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
 import { arePlain, settle } from './settle.ts';
 
-/** One transaction: as long as its messages take, nobody else's is answered. */
+/** The limits of one transaction: while it runs, no other call gets its reply. */
 const BATCH_MESSAGES_MAX = 1000;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -38,7 +38,7 @@ interface SettleCommand {
 export class Groups {
   readonly #options: GroupsOptions;
   readonly #accepting: Committer<AcceptCommand, AcceptReply>;
-  /** What may have to wait for a queue, a key or a quota does not hold up the rest. */
+  /** Separate, because these accepts may wait for a queue, a key or a quota and must not delay the others. */
   readonly #acceptingInLine: Committer<AcceptCommand, AcceptReply>;
   readonly #settling: Committer<SettleCommand, Omit<SettleReply, 'claims'>>;
 
@@ -56,7 +56,7 @@ export class Groups {
 
   async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
     const { node, offer, doubts, calls, life } = this.#options;
-    // Under a quota nothing is leased in advance: all of it may be refused.
+    // Under a quota nothing is leased at accept, because all of it may be refused.
     const isLeased = dayMax === null && life.mayLease();
     const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
     let reply: AcceptReply;
@@ -84,7 +84,7 @@ export class Groups {
     return results;
   };
 
-  /** What may have been leased although the answer never came is given back later. */
+  /** Leases that may have been granted although no reply came are released later. */
   leasing<T>(holder: LeaseHolder, work: () => Promise<T>): Promise<T> {
     const { offer, doubts } = this.#options;
     return offer.leasing(holder, work).catch((error: unknown) => {
@@ -135,7 +135,7 @@ function acceptor(run: (work: (database: Database) => Promise<AcceptReply[]>) =>
   });
 }
 
-/** In parts of a transaction. */
+/** As a fraction of one transaction. */
 function sizeOf(body: Uint8Array): number {
   return Math.max(1 / BATCH_MESSAGES_MAX, body.length / BATCH_BYTES_MAX);
 }

@@ -1,4 +1,4 @@
-// A message that has not ended and the lines it stands in, for whoever is about to end it or to give it back.
+// A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
 
 import { earlier } from '../../domain/instant.ts';
 import type { Place } from '../succession.ts';
@@ -7,7 +7,7 @@ import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { type Heads, type LockedQueues, lockQueues, OrderKeys, type SuccessorLeases, startHeads } from './queues.ts';
 
-/** A message that has not ended, and what waits for it to. */
+/** A message that has not ended, and what waits for its end. */
 export interface Held extends Place {
   readonly seq: number;
   readonly id: string;
@@ -22,7 +22,7 @@ export interface Held extends Place {
 export const HELD =
   'm.account_id, m.seq, m.id, m.lease, m.claimed_at, m.host, m.queue_name, m.order_key, m.flow_key, m.deduplication_key, m.interrupted';
 
-/** The lines in which these messages stand, locked before anything in them is changed. */
+/** The queues and flow keys of these messages, locked before anything in them is changed. */
 export class Lines {
   readonly queues: LockedQueues;
   readonly keys: LockedKeys;
@@ -46,7 +46,7 @@ export class Lines {
     return queue_name !== null && Boolean(this.queues.get(keyOf(account_id, queue_name))?.is_paused);
   }
 
-  /** Whoever waited for the places of these messages: in their queues, for their order keys, under their flow keys. */
+  /** Starts the messages that waited for these places: in their queues, for their order keys, under their flow keys. */
   async moveOn(
     database: Database,
     held: readonly Held[],

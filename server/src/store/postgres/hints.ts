@@ -1,5 +1,5 @@
-// Tells the other nodes that there may be work or news, and hears it from them: a hint, never the truth. What is to be
-// told within a moment is told once; a notification in every transaction would make all commits wait for each other.
+// Tells the other nodes that there may be work or new events, and hears it from them. It is only a hint. Hints within a
+// short time are sent as one, because a notification in every transaction would make all commits wait for each other.
 
 import { hintEveryMs } from '../../domain/hint-pace.ts';
 import type { Clock } from '../../world.ts';
@@ -19,24 +19,24 @@ export class Hints {
     this.#say = say;
   }
 
-  /** How many nodes are alive: the more, the less each of them says. */
+  /** The number of live nodes: the more there are, the less often each sends a hint. */
   noteNodes(nodes: number): void {
     this.#everyMs = hintEveryMs(nodes);
   }
 
-  /** There is something to claim that this node may not take itself. */
+  /** There is something to claim that this node may not be able to take. */
   work(): void {
     this.#isWork = true;
     this.#gather();
   }
 
-  /** Something was written to the journal. */
+  /** The journal has new rows. */
   news(): void {
     this.#isNews = true;
     this.#gather();
   }
 
-  /** What another node said; null for what we said ourselves. */
+  /** What another node sent; null for our own hints. */
   hear(payload: string): { isWork: boolean; isNews: boolean } | null {
     const [node, words = ''] = payload.split(' ');
     if (node === this.#node) return null;
@@ -48,7 +48,7 @@ export class Hints {
     this.#cancel = null;
   }
 
-  /** The first word is said at once; those that follow it within a moment, together. */
+  /** The first hint is sent at once; those that follow soon are sent together. */
   #gather(): void {
     if (this.#cancel !== null) return;
     this.#speak();

@@ -1,6 +1,5 @@
-// Puts messages into their table, with their labels, their step of the journal and the count of their usage: one
-// statement for any number of them, one parameter for all columns and one for all bodies. A body that several of them
-// share is given once and stored once.
+// Inserts messages with their labels, journal rows and usage counts: one statement for any number of messages, with one
+// parameter for all columns and one for all bodies. A body that several messages share is sent and stored once.
 
 import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
@@ -16,15 +15,15 @@ import { acceptedRow } from './message-code.ts';
 
 export interface Placed {
   readonly message: NewMessage;
-  /** The message whose body it shares, which may be itself; null when it has a body of its own. */
+  /** The message whose body it shares, which may be itself; null if its body is not shared. */
   readonly bodyOf: NewMessage | null;
   readonly state: RowState;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
-  /** Its place in its queue. */
+  /** The time by which it is ordered in its queue. */
   readonly firstDueAt: number;
 }
 
-/** Beside those that come from the message. */
+/** The columns that do not come from the message. */
 const PLACED_COLUMNS: readonly Pick<Column, 'name' | 'kind'>[] = [
   { name: 'state', kind: 'text' },
   { name: 'first_due_at', kind: 'bigint' },
@@ -40,7 +39,7 @@ const TYPED = COLUMNS.map(({ name, kind }) => `${name} ${columnType(kind)}`).joi
 
 const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 
-/** `at` keeps the order in which they were given, which is the order of their numbers. */
+/** `at` keeps the given order, which becomes the order of the numbers. */
 const given = (more = '') => `WITH given AS MATERIALIZED
     (SELECT * FROM json_to_recordset($1::json) AS r
        (at int, body_at int, body_length int, ${more}${TYPED}))`;
@@ -51,7 +50,7 @@ const WITH_OWN_BODIES = `${given()},
        SELECT ${NAMES}, ${GIVEN_BODY} FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
-/** `shared` counts the bodies that several share, from 1 to $4; `keeps` is true for one message of each. */
+/** `shared` numbers the shared bodies from 1 to $4. `keeps` is true for one message of each. */
 const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
   numbers AS MATERIALIZED
     (SELECT array_agg(nextval('message_seq')) AS ids FROM generate_series(1, $4::int)),
@@ -64,7 +63,7 @@ const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
          FROM given ORDER BY at
        RETURNING account_id, seq, created_at, labels, lease)`;
 
-/** By session, whatever a message comes from: callbacks, ticks and retries of all nodes would wait for one row otherwise. */
+/** By session: otherwise the callbacks, ticks and retries of all nodes would wait for one row. */
 const USAGE_SHARD = '(pg_backend_pid() % 16)::smallint';
 
 const TOLD = `,
@@ -94,7 +93,7 @@ const WITH_LABELS = WITH_OWN_BODIES + TOLD + LABELLED + ACCOUNTS;
 const SHARED_WITHOUT_LABELS = WITH_SHARED_BODIES + TOLD + ACCOUNTS;
 const SHARED_WITH_LABELS = WITH_SHARED_BODIES + TOLD + LABELLED + ACCOUNTS;
 
-/** Answers what a claim must know of the accounts whose messages were born with a lease. */
+/** Returns what a claim needs to know about the accounts of messages that were leased at accept. */
 export async function insertMessages(
   database: Database,
   placed: readonly Placed[],
@@ -103,7 +102,7 @@ export async function insertMessages(
   const bodies = new Bodies();
   const rows = placed.map((each, at) => {
     const { message, claim } = each;
-    // What is left out is null.
+    // A missing property becomes null.
     return {
       ...acceptedRow(message),
       state: each.state,
@@ -111,7 +110,7 @@ export async function insertMessages(
       lease: claim?.lease,
       node: claim?.node,
       claimed_at: claim?.at,
-      // Until its key is looked at: `OrderKeys`.
+      // False until `OrderKeys` has looked at the key.
       is_first_of_key: message.orderKey === null || message.queueName === null,
       at,
       ...bodies.add(each),
@@ -127,7 +126,7 @@ export async function insertMessages(
 
 type LeasedAccount = AccountAtClaim & { readonly id: string };
 
-/** The bodies one behind the other, and where each is. */
+/** All bodies in one buffer, and where each one is. */
 class Bodies {
   readonly #pieces: Uint8Array[] = [];
   readonly #sharedBy = new Map<NewMessage, number>();
@@ -139,7 +138,7 @@ class Bodies {
 
   add({ message, bodyOf }: Placed) {
     const known = bodyOf === null ? undefined : this.#sharedBy.get(bodyOf);
-    // The body itself is stored already.
+    // The body itself is already stored.
     if (known !== undefined) return { body_at: 1, body_length: 0, shared: known, keeps: false };
     const { body } = message;
     const place = { body_at: this.#bytes + 1, body_length: body.length };

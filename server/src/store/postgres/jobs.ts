@@ -1,4 +1,4 @@
-// The jobs table: bulk operations and how far they have come.
+// The jobs table: bulk operations and their progress.
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
 import { type JobRow, toJob } from '../rows.ts';
@@ -11,7 +11,10 @@ import { sought } from './sought.ts';
 export const JOB =
   'id, account_id, action, filter, per_second, state, matched, is_matched_cut, done, at_seq, created_at, updated_at';
 
-/** Not where so many of the account run already; of two at once, the second is counted after the first. */
+/**
+ * Creates nothing if the account already runs `runningMax` jobs. Of two calls at once, the second counts after the
+ * first.
+ */
 export async function createJob(database: Database, job: Job, runningMax = Number.POSITIVE_INFINITY): Promise<boolean> {
   await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', job.accountId);
   const row = await database.get<{ n: number }>(
@@ -53,9 +56,12 @@ export async function runningJobs(database: Database): Promise<Job[]> {
   return rows.map(toJob);
 }
 
-/** Counts what was done even when it was stopped meanwhile; newest first, it goes on from the lowest place it came to. */
+/**
+ * Counts the step even if the job was stopped meanwhile. A job works from the newest message down, so it continues from
+ * the lowest position it reached.
+ */
 export async function advanceJob(database: Database, accountId: string, id: string, step: JobStep): Promise<void> {
-  // `least` passes over nulls.
+  // `least` ignores nulls.
   await database.run(
     `UPDATE jobs SET done = done + $1, at_seq = least(at_seq, $2::bigint), updated_at = $3,
        state = CASE WHEN state = 'running' AND $2::bigint IS NULL THEN 'done' ELSE state END
@@ -71,15 +77,15 @@ export async function advanceJob(database: Database, accountId: string, id: stri
 export interface JobReply {
   readonly done: number;
   readonly dueAt: number | null;
-  /** Messages that are to be cancelled and that a node has claimed. */
+  /** Claimed messages whose cancel was requested. */
   readonly requested: readonly string[];
 }
 
 /**
- * Does the work and notes it, in one transaction: after a crash, what is done is what is counted. Steps of one job go
- * one after the other, whichever node does them. Two nodes may have found the same messages: the second finds nothing
- * left to do to them and counts nothing. Each has covered all from where the job stood down to its own place, so that
- * the lower place is right for both.
+ * Does the work and records it in one transaction: after a crash, exactly what is done is counted. Steps of one job run
+ * one after another, on any node. Two nodes may have found the same messages: the second one finds nothing left to do
+ * and counts nothing. Each has covered everything from the job's position down to its own position, so the lower
+ * position is right for both.
  */
 export async function runJobStep(
   database: Database,
@@ -95,7 +101,7 @@ export async function runJobStep(
   );
   if (job?.state !== 'running') return { done: 0, dueAt: null, requested: [] };
   const { done, dueAt, isOverQuota = false, requested = [] } = await doWork(database, accountId, work, step.now);
-  // It goes on where it was when the account has a new day.
+  // It continues from the same position when the account has a new day.
   if (isOverQuota) return { done, dueAt, requested };
   await advanceJob(database, accountId, id, { ...step, done });
   return { done, dueAt, requested };

@@ -1,6 +1,6 @@
-// The journal: what happened, in order, one row a step. It is written in the transaction of the step it tells of, and
-// gets its place from the database's clock while that transaction can be seen to run, so that a reader can know which
-// places are final.
+// The journal: what happened, in order, one row for each step. A row is written in the transaction of its step. Its
+// position comes from the database clock while that transaction is visible as running, so that a reader knows which
+// positions are final.
 
 import type { TierName } from '../../domain/tier.ts';
 import type { JournalDeletion, JournalPart } from '../message-store.ts';
@@ -8,30 +8,29 @@ import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { Database } from './database.ts';
 
 /**
- * Places for each millisecond, about one for each microsecond: two steps of a message that follow at once keep their order. The
- * last of a long statement run on into the next milliseconds.
+ * Positions in each millisecond, about one for each microsecond, so that two steps of a message in quick succession
+ * keep their order. The last rows of a large statement continue into the next milliseconds.
  */
 const PLACES_PER_MS = 1024;
 
 /**
- * The place of a step (SQL): by the time at which its statement runs, then by its number among the account's steps in it.
- * Two transactions may give the same place. Not by `now()`: that is the moment at which the transaction was asked for, and
- * it shows in `pg_stat_activity` only a moment later.
+ * The position of a step (SQL): the time at which its statement runs, plus its number among the account's steps in the
+ * statement. Two transactions may use the same position. `now()` is not used: it is the time when the transaction was
+ * requested, and the transaction becomes visible in `pg_stat_activity` only a moment later.
  */
 export function placeSql(accountId: string, order: string): string {
   return `floor(extract(epoch FROM (SELECT clock_timestamp())) * 1000 * ${PLACES_PER_MS})::bigint
     + row_number() OVER (PARTITION BY ${accountId} ORDER BY ${order}) - 1`;
 }
 
-/** What our sessions that write are called: a reader of the journal asks which of them are in a transaction. */
+/** The application name of sessions that write. A reader of the journal asks which of them are in a transaction. */
 export const WRITER_NAME = 'postrider writer';
 
 /**
- * The first place that is not final. To be asked before the rows are read, in a statement of its own.
- *
- * A transaction with a place before it can have been seen to run before `now()`, which is when this statement arrived and
- * so before it looks around. Either it has ended, and whoever reads next sees its rows, or it is found running since before
- * its place. `clock_timestamp()` would be read after the look, and pass over whoever begins between the two.
+ * The first position that is not final. Read it before the rows, in a statement of its own. A transaction with a lower
+ * position was visible as running before `now()`, which is when this statement arrived and thus before it looks at the
+ * sessions. Either the transaction has ended, and the next read sees its rows, or it is found running since before its
+ * position. `clock_timestamp()` would be read after the look, and would miss a transaction that begins between the two.
  */
 export async function horizon(database: Database): Promise<number> {
   const row = await database.get<{ at: number }>(
@@ -43,7 +42,10 @@ export async function horizon(database: Database): Promise<number> {
   return row!.at;
 }
 
-/** Attempts that never started are not told of: the row of a start goes, or tells the acceptance alone again. */
+/**
+ * Attempts that never started must not be reported. Deletes the row of the start, or makes the row record only the
+ * accept again.
+ */
 export async function forgetStarts(
   database: Database,
   given: readonly { readonly account_id: string; readonly seq: number; readonly attempts: number }[],
@@ -68,8 +70,9 @@ export async function forgetStarts(
 const SKEW_MS = 600_000;
 
 /**
- * A place before which nothing happened at this time or later. Places tell the database's time and rows the nodes', so
- * that the one cannot be reckoned from the other; but both go up, so that it is found by halving.
+ * A position such that all rows of this time or later are at or after it. Positions follow the clock of the database
+ * and rows the clocks of the nodes, so one cannot be computed from the other. But both increase, so a binary search
+ * finds it.
  */
 export async function placeBefore(database: Database, accountId: string, at: number): Promise<number> {
   let low = 0;
@@ -87,10 +90,13 @@ export async function placeBefore(database: Database, accountId: string, at: num
   return low;
 }
 
-/** Rows of one account that are looked at: they need not be old, where their transactions overlapped. */
+/** How many rows of one account are looked at. Some of them may not be old, if their transactions overlapped. */
 const OLDEST_LOOKED = 100;
 
-/** The oldest of what happened before a time, a few rows at a time; those of a message that is deleted go with it. */
+/**
+ * Deletes a few of the oldest rows before the given times. Rows of a deleted message are deleted with the message
+ * instead.
+ */
 export async function deleteJournal(
   database: Database,
   before: Readonly<Record<TierName, number>>,

@@ -13,19 +13,19 @@ import { Pairs } from './lines.ts';
 import { ALL_BUT_BODY, WHOLE } from './messages.ts';
 import type { Head } from './queues.ts';
 
-/** What is to be leased. This transaction has locked it, or its queue: nobody else changes its state. */
+/** A message to lease. This transaction has locked it or its queue, so nobody else changes its state. */
 export interface Leasable {
   readonly account_id: string;
   readonly seq: number;
 }
 
-/** A claimed message, and what its claim must know of the account. */
+/** A claimed message, and what its claim needs to know about the account. */
 export type ClaimRow = MessageRow & AccountAtClaim & Required<Pick<Claim, 'isPlain'>>;
 
-/** A claim without its body: that is read when the claim is on disk, so that no lock is held for it. */
+/** A claim without its body. The body is read after the commit, so that no lock is held meanwhile. */
 export type BareClaim = Claim & Pick<MessageRow, 'seq' | 'body_id'>;
 
-/** What a claim says beside its message `m`, of account `a`. */
+/** What a claim has besides its message `m`, from the account `a`. */
 export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
   m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS "isPlain"`;
 
@@ -40,7 +40,7 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
   SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);
-/** With their bodies: those that are too large are no successors. */
+/** With bodies: a message with a large body is never a successor. */
 const LEASE_HEADS = leaseSql(
   WHOLE,
   ', holds_slot = true, ready_at = CASE attempts WHEN 0 THEN $5 ELSE ready_at END',
@@ -56,7 +56,7 @@ export function leaseReady(
   return lease(database, LEASE, to, now, rows);
 }
 
-/** Heads of queues, that start with a lease in place of being made ready. */
+/** Leases heads of queues directly, instead of making them ready first. */
 export function leaseHeads(database: Database, to: LeaseHolder, now: number, heads: readonly Head[]): Promise<Claim[]> {
   return lease(database, LEASE_HEADS, to, now, heads);
 }
@@ -93,8 +93,8 @@ export function toClaim(row: ClaimRow): BareClaim {
 }
 
 /**
- * With their bodies, which are read when the claims are on disk. By then one may be to be cancelled, or this node may have
- * stood still for so long that another has taken it over: what no longer stands is left out.
+ * Adds the bodies, which are read after the commit. By then a cancel may have been requested, or this node may have
+ * stalled so long that another node took over the claim: such claims are left out.
  */
 export async function withBodies(database: Database, claims: readonly BareClaim[]): Promise<Claim[]> {
   if (claims.length === 0) return [];

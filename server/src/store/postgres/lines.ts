@@ -1,5 +1,5 @@
-// Pairs of an account and a name, each once and in one order everywhere: whoever locks several queues or flow keys
-// locks them in this order, so that no two transactions wait for each other.
+// Pairs of an account and a name, without duplicates and always in one order. A transaction that locks several queues
+// or flow keys locks them in this order, so that no deadlock can occur.
 
 export type Pair = readonly [accountId: string, name: string];
 

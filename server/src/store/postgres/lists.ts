@@ -1,4 +1,4 @@
-// Lists in the order of a name or an id, a piece at a time, and the counts beside them. What is large is weighed before it
+// Lists ordered by name or id, read in pieces, and the counts with them. The size of a large row is checked before it
 // is read.
 
 import type { Account, Token, UsageRow } from '../../domain/account.ts';

@@ -1,5 +1,5 @@
-// Lists events for whoever follows them: one that had to stop before something that is written already looks again, or
-// is told to.
+// Lists events for live streams. If a page stopped below a still-open transaction, it reads again shortly, or tells the
+// reader to.
 
 import type { Clock } from '../../world.ts';
 import type { Store } from '../store.ts';
@@ -19,7 +19,7 @@ export function listingLive({ list, isHeldBack }: Journal, timers: Clock, tellTo
       const found = await list(accountId, filter, page);
       const isLive = page.order === 'oldestFirst' && found.cursor === null;
       if (!isLive || !(await isHeldBack(accountId, found.endedAt))) return found;
-      // Mostly it is only of this very millisecond.
+      // Usually the open transaction is of this very millisecond, so a few quick looks are enough.
       if (looks === LOOKS_MAX) {
         timers.after(LOOK_AGAIN_MS, tellToLook);
         return found;

@@ -1,4 +1,4 @@
-// The port of messages over PostgreSQL: which verbs read and which write, and what is told of them.
+// The message port over PostgreSQL: which verbs read and which write, and who is told about them.
 
 import type { Clock } from '../../world.ts';
 import type { Inbox } from '../inbox.ts';

@@ -1,4 +1,4 @@
-// Reads messages and attempts, and deletes messages with all that hangs on them. Columns are named one by one: a
+// Reads messages and attempts, and deletes messages with all rows that belong to them. Columns are named one by one: a
 // prepared statement that reads `*` breaks when a newer node adds a column.
 
 import type { Attempt } from '../../domain/message.ts';
@@ -13,18 +13,18 @@ import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } 
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-/** The columns of `messages m` without the one that may be large; the body then reads as empty. */
+/** The columns of `messages m` except the body, which may be large; it reads as empty. */
 export const ALL_BUT_BODY = `${READ_COLUMNS}, ''::bytea AS body`;
 
 /**
- * Whether the last attempt was the retry that was decided last. Asked only where there are more attempts than the
- * retries need: some were cut off.
+ * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,
+ * because some were interrupted.
  */
 const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND m.lease IS NULL THEN
   (SELECT b.outcome = 'interrupted' OR b.next_at IS NULL FROM attempts b
      WHERE b.account_id = m.account_id AND b.message_seq = m.seq AND b.number = m.attempts) END AS has_begun_retry`;
 
-/** The same, for reads. */
+/** The same, for reads by people. */
 export const SHOWN = `${ALL_BUT_BODY}, ${HAS_BEGUN_RETRY}`;
 
 /** All columns of `messages m`, which must be joined by JOIN_BODY. */
@@ -33,7 +33,10 @@ export const WHOLE = `${READ_COLUMNS}, ${JOINED_BODY}`;
 const ATTEMPT = `a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.response_headers,
   a.is_response_body_cut, a.response_body`;
 
-/** Answers of the attempts of one message, all together: beyond that, those of the earlier ones are left out. */
+/**
+ * Limit for all responses of the attempts of one message. Beyond it, the responses of the earlier attempts are left
+ * out.
+ */
 const ANSWERS_BYTES_MAX = 2 * 1024 * 1024;
 
 export async function getMessage(
@@ -52,7 +55,7 @@ export async function getMessage(
     : getMessageRow(database, accountId, messageId));
   if (!row) return null;
   const from = isOutline ? OUTLINE_FROM : await answersFrom(database, accountId, row.seq);
-  // One that has ended since the message was read is not yet part of it.
+  // An attempt that ended after the message was read is not part of it yet.
   const attempts = await database.all<AttemptRow>(
     `SELECT a.number, a.started_at, a.ended_at, a.outcome, a.status, a.error, a.next_at, a.is_response_body_cut,
          CASE WHEN a.number >= $4 THEN a.response_headers ELSE '[]' END AS response_headers,
@@ -70,7 +73,7 @@ export async function getMessage(
 /** Above the number of any attempt. */
 const OUTLINE_FROM = 2 ** 31 - 1;
 
-/** The first attempt whose answer is read. */
+/** The first attempt whose response is read. */
 async function answersFrom(database: Database, accountId: string, seq: number): Promise<number> {
   const sizes = await database.all<{ number: number; bytes: number }>(
     `SELECT number, octet_length(response_body) + octet_length(response_headers) AS bytes FROM attempts
@@ -113,7 +116,7 @@ export async function getAttempt(
   return row ? toAttempt(row) : null;
 }
 
-/** Beside each pair its attempt, or null when there is none. */
+/** Parallel to the given pairs: the attempt, or null if there is none. */
 export async function readAttempts(
   database: Database,
   accountId: string,
@@ -141,7 +144,7 @@ export async function countMessages(database: Database): Promise<Counts> {
   return counts;
 }
 
-/** Keys that no longer keep a message from being accepted. */
+/** Deletes expired deduplication keys. */
 export function deleteDeduplication(database: Database, now: number, limit: number): Promise<number> {
   return database.run(
     `DELETE FROM deduplication WHERE ctid IN
@@ -151,12 +154,12 @@ export function deleteDeduplication(database: Database, now: number, limit: numb
   );
 }
 
-/** A message that this transaction holds, to delete it. */
+/** A message that this transaction has locked to delete it. */
 export type HeldRow = Pick<MessageRow, 'account_id' | 'seq' | 'labels' | 'body_id'>;
 
 /**
- * Ended messages past their retention, those that expired first, and all that hangs on them. What another transaction
- * has in its hands is left to it: nodes that do this at once share the work.
+ * Deletes ended messages past their retention, the first expired first, and all rows that belong to them. Skips
+ * messages that another transaction has locked: nodes that do this at once share the work.
  */
 export async function deleteExpired(database: Database, now: number, limit: number): Promise<number> {
   const held = await database.all<HeldRow & { bytes: number }>(
@@ -168,7 +171,10 @@ export async function deleteExpired(database: Database, now: number, limit: numb
   return deleteHeld(database, withinBytes(held));
 }
 
-/** Deletes messages that this transaction holds, and what hangs on them, which nobody else deletes meanwhile. */
+/**
+ * Deletes messages that this transaction has locked, and the rows that belong to them, which nobody else deletes
+ * meanwhile.
+ */
 export async function deleteHeld(database: Database, held: readonly HeldRow[]): Promise<number> {
   if (held.length === 0) return 0;
   const accountIds = held.map(({ account_id }) => account_id);

@@ -1,5 +1,5 @@
-// Reads the tables of a finished copy, to compare them with the source: all columns that the catalogue names, in
-// whatever order the rows lie. The bytes stay where they are; their SHA-256 is made there.
+// Reads the tables of a finished copy, to compare them with the source: all columns in the catalogue, in any row order.
+// Bytes are not transferred; the database computes their SHA-256.
 
 import type { MovedTable, Row } from '../move.ts';
 import type { Database } from './database.ts';

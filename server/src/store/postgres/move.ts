@@ -1,5 +1,5 @@
-// A PostgreSQL database as the target of a move. The table store_move says that one is under way and how far each table
-// has come; no node starts on the database as long as it is there.
+// A PostgreSQL database as the target of a move. The table store_move exists while a move is unfinished, and records
+// the progress of each table. No node starts on the database while the table exists.
 
 import type { Clock } from '../../world.ts';
 import {
@@ -18,11 +18,11 @@ import type { Note } from './pool.ts';
 import { inTransaction, underSchemaLock } from './schema-upgrade.ts';
 import { storable } from './storable.ts';
 
-/** Who moves holds this lock in its session: a process that was killed may still have a statement under way. */
+/** The moving process holds this lock in its session, because a killed process may still have a statement running. */
 const LOCK = "hashtextextended('postrider move ' || current_schema(), 8411)";
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The only texts in which a stranger's words are kept as they came. */
+/** The only columns that store text of a remote server as it came. */
 const FOREIGN: Readonly<Partial<Record<MovedTable, string>>> = { attempts: 'error', messages: 'failure' };
 
 interface Waiting {
@@ -33,7 +33,7 @@ interface Waiting {
 export async function openMoveTarget(options: Waiting & { readonly url: string }): Promise<MoveTarget> {
   const { database, close } = await openForMove(options);
   try {
-    // A batch with a large body takes its time, and so does the source between two of them.
+    // A batch with a large body takes long, and so may the source between two batches.
     await database.exec('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await database.exec(`SELECT pg_advisory_lock(${LOCK})`);
   } catch (error) {
@@ -163,7 +163,7 @@ async function write(
   }
 }
 
-/** One parameter for all columns and one for all bytes, as in insert.ts; there is at most one column of bytes. */
+/** One parameter for all columns and one for all bytes, as in insert.ts. There is at most one column of bytes. */
 function insertion(
   table: MovedTable,
   columns: readonly Column[],
@@ -208,7 +208,7 @@ function requireText(table: MovedTable, column: string, text: string): void {
     throw new Error(`a ${column} in ${table} has a character U+0000, which PostgreSQL cannot hold`);
 }
 
-/** The same row, unless something in it had to be replaced. */
+/** The same row object, unless something in it had to be replaced. */
 function asStored(table: MovedTable, row: Row): Row {
   const column = FOREIGN[table];
   if (column === undefined) return row;
@@ -219,7 +219,7 @@ function asStored(table: MovedTable, row: Row): Row {
 }
 
 async function finish(database: Database, options: Waiting, highestSeq: number): Promise<void> {
-  // Who starts on it plans its first claims by what the tables hold.
+  // The planner needs the statistics for the first claims after a start.
   await database.exec(`ANALYZE ${MOVED_TABLES.join(', ')}`);
   await inSchemaTransaction(database, options, async () => {
     if (highestSeq > 0) await database.get("SELECT setval('message_seq', $1)", highestSeq);

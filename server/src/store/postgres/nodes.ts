@@ -1,12 +1,12 @@
-// The nodes and whether they are alive, all by the database's own clock.
+// The nodes and whether they are alive, by the clock of the database.
 
 import type { NodeAbout, NodeInfo } from '../../domain/node.ts';
 import type { Database } from './database.ts';
 
-/** Nodes that were not heard of for so long are no longer listed. */
+/** A node that was silent for this long is no longer listed. */
 const FORGET_AFTER = '1 hour';
 
-/** A node that stops in good order is gone at once. */
+/** A node that stops in an orderly way is gone at once. */
 export async function leave(database: Database, node: string): Promise<void> {
   await database.run(
     `DELETE FROM nodes WHERE id = $1 OR alive_until < clock_timestamp() - interval '${FORGET_AFTER}'`,
@@ -14,7 +14,9 @@ export async function leave(database: Database, node: string): Promise<void> {
   );
 }
 
-/** What a node must know of the others: how many are alive, and the oldest program that may be one of them. */
+/**
+ * What a node must know about the others: how many are alive, and the lowest schema version that a program must know.
+ */
 export async function surroundings(database: Database): Promise<{ nodes: number; readerMin: number }> {
   const row = await database.get<{ nodes: number; readerMin: number }>(
     `SELECT (SELECT count(*) FROM nodes WHERE alive_until > clock_timestamp()) AS nodes,

@@ -1,5 +1,5 @@
-// Opens the database so that a commit means "on disk", and refuses to run where it would not. Brings its schema up to
-// date, one node at a time.
+// Opens the database so that a commit means "on disk", and refuses to run where that is not certain. Brings its schema
+// up to date, one node at a time.
 
 import pg from 'pg';
 import type { NodeAbout } from '../../domain/node.ts';
@@ -14,7 +14,7 @@ import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './sch
 import { createPostgresStore, type PostgresStore } from './store.ts';
 
 const VERSION_MIN = 14;
-/** A database that is just starting is waited for this long. */
+/** How long to wait for a database that is just starting. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
 const START_NAME = 'postrider start';
@@ -27,15 +27,15 @@ export interface OpenOptions {
   readonly log: Note;
   /** See PostgresStoreOptions. */
   readonly knownForMs?: number;
-  /** For a command beside the service: the schema is neither made nor brought up to date. */
+  /** For a command beside the service: the schema is neither created nor brought up to date. */
   readonly isBeside?: boolean;
   /** See PostgresStoreOptions. */
   readonly inbox?: Inbox;
   /** Another version of the schema, for tests. */
   readonly migrations?: URL;
-  /** The schema has become one that only newer programs can serve: the node is to stop in good order. */
+  /** The schema now needs a newer program: the node must stop in an orderly way. */
   readonly onOutdated?: ((why: string) => void) | undefined;
-  /** What people want to know of this node: its role, version and address. */
+  /** What people want to know about this node: its role, version and address. */
   readonly about?: NodeAbout;
 }
 
@@ -65,7 +65,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
   return opened.store;
 }
 
-/** On a connection of its own: looks whether the server may be trusted, and migrates. */
+/** On its own connection: checks that the server is durable, and migrates. */
 async function prepare(options: OpenOptions): Promise<{ channel: string; known: number }> {
   const client = await connect(options.url, options.timers);
   try {
@@ -86,7 +86,7 @@ async function prepare(options: OpenOptions): Promise<{ channel: string; known: 
   }
 }
 
-/** One connection for a move into the database, as durable and of the same schema as a node would have it. */
+/** One connection for a move into the database, with the same durability and schema as for a node. */
 export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 'log'>) {
   const client = await connect(options.url, options.timers);
   const close = () => client.end().catch(() => {});
@@ -106,7 +106,7 @@ async function connect(url: string, timers: Clock): Promise<pg.Client> {
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
     const client = new pg.Client(clientConfig(url, START_NAME));
-    // An error that nobody listens to would end the process; the statement under way reports it as well.
+    // An 'error' event without a listener would end the process. The running statement reports the error too.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -124,18 +124,21 @@ async function connect(url: string, timers: Clock): Promise<pg.Client> {
   }
 }
 
-/** Before anything is changed: nothing of ours would hold in a session that is lent to others as well. */
+/**
+ * Runs before anything is changed: in a session shared with other clients, neither our locks nor our settings would
+ * hold.
+ */
 async function requireSessions(client: pg.Client, { url, timers }: Pick<OpenOptions, 'url' | 'timers'>): Promise<void> {
   const other = await connect(url, timers);
   try {
-    // Nobody waits for it yet: a machine that is overloaded is given time.
+    // No request waits yet, so an overloaded machine gets more time.
     await requireOwnSessions(client, other, timers, START_MS_MAX);
   } finally {
     await other.end().catch(() => {});
   }
 }
 
-/** Where it is, without the password. */
+/** The location without the password. */
 export function shown(url: string): string {
   const { hostname, port, pathname } = new URL(url);
   return `${hostname || 'localhost'}${port && `:${port}`}${pathname}`;
@@ -174,14 +177,14 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
   }
 }
 
-/** Half of what was elsewhere is no store to deliver from. */
+/** A half-finished copy must not be used as a store. */
 async function requireNoMove(database: Database): Promise<void> {
   if (await hasUnfinishedMove(database)) {
     throw new Error('a move into this database is not finished; run postrider migrate-store again');
   }
 }
 
-/** The table is made when a move begins and dropped when it is finished: move.ts. */
+/** The table is created when a move begins and dropped when it is finished: move.ts. */
 export function hasUnfinishedMove(database: Database): Promise<boolean> {
   return hasTable(database, 'store_move');
 }

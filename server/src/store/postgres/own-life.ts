@@ -1,5 +1,5 @@
-// Whether this node is alive, as far as others can know: it says so, and what it said holds for a while. Meanwhile it may lease to
-// itself; a node that stood still is taken for dead until it is heard of again, and what it leased would be taken over.
+// Whether other nodes consider this node alive: each heartbeat is valid for a while, and in that time the node may
+// lease to itself. A node that stalled counts as dead until its next heartbeat, and its leases would be taken over.
 
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
@@ -11,7 +11,7 @@ import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';
 import * as time from './time.ts';
 
-/** An acceptance takes its time, too. */
+/** An accept takes time too, so leasing stops this much earlier. */
 const ALIVE_MARGIN_MS = 2000;
 
 export interface OwnLifeOptions {
@@ -19,13 +19,13 @@ export interface OwnLifeOptions {
   readonly timers: Clock;
   readonly hints: Hints;
   readonly about: NodeAbout;
-  /** Which version of the schema this program knows; told once when that is not enough any more. */
+  /** The version of the schema that this program knows. `onOutdated` is called when the schema needs a newer one. */
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
 
 export class OwnLife {
   readonly #options: OwnLifeOptions;
-  /** By our own clock, reckoned from when the last sign of life was sent. Without any, nobody asks. */
+  /** On our own clock, counted from when the last heartbeat was sent. Without any heartbeat the node may lease. */
   #aliveUntilMs = Number.POSITIVE_INFINITY;
 
   constructor(options: OwnLifeOptions) {

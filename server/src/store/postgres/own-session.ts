@@ -1,17 +1,17 @@
-// Whether each connection has a session of its own, as it has when it is direct or through a pooler in session mode. In
-// transaction or statement mode a pooler lends one session to many connections, and nothing of ours would hold: neither
-// what is listened to, nor the settings, nor prepared statements.
+// Checks that each connection has its own session, as with a direct connection or a pooler in session mode. In
+// transaction or statement mode a pooler lends one session to many connections. Then LISTEN, settings and prepared
+// statements would not work.
 
 import type pg from 'pg';
 import type { Clock } from '../../world.ts';
 import { ACQUIRE_MS_MAX, within } from './connection.ts';
 
-/** A notification takes milliseconds; a machine that is overloaded takes longer. */
+/** A notification takes milliseconds; on an overloaded machine it takes longer. */
 const HEARD_MS_MAX = 1000;
 const SAID_TRIES_MAX = 5;
 /**
- * Who asks when. A pooler lends the session that was given back last: then two that ask in turn are given the same. Or it
- * lends the one that has rested for longest: then one that asks twice is given two.
+ * Which connection asks when. A pooler may lend the session that was returned last: then two connections that ask in
+ * turn get the same one. Or it lends the one that was idle longest: then one connection that asks twice gets two.
  */
 const TURNS = [0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0] as const;
 
@@ -31,9 +31,9 @@ export async function backendPid(client: pg.ClientBase): Promise<number> {
 }
 
 /**
- * Rejects with SharedSession unless both have sessions of their own. That their processes stay and differ is not enough:
- * a pooler with sessions to spare may show it by chance. What one says is heard by the other, while that does nothing,
- * only if its session stays with it.
+ * Rejects with SharedSession unless both connections have their own session. Two constant and different server
+ * processes are not enough: a pooler with spare sessions may show that by chance. But a notification reaches an idle
+ * connection only if it keeps its session.
  */
 export async function requireOwnSessions(
   one: pg.ClientBase,
@@ -50,7 +50,7 @@ export async function requireOwnSessions(
       throw new SharedSession('the server process of a connection changed');
     }
   }
-  // Of its own: no other session has this process.
+  // No other session has this process id, so the channel is unique.
   const channel = `postrider probe ${pids[0]}`;
   await soon(one.query(`LISTEN "${channel}"`));
   let isHeard = false;
@@ -62,7 +62,7 @@ export async function requireOwnSessions(
   one.on('notification', hear);
   try {
     for (let said = 0; said < SAID_TRIES_MAX && !isHeard; said += 1) {
-      // Said again, so that a database that falls silent meanwhile is not taken for a pooler.
+      // Sent again each time, so that a database that stops answering is not mistaken for a pooler.
       await soon(other.query(`NOTIFY "${channel}"`));
       if (isHeard) break;
       await new Promise<void>((resolve) => {
@@ -77,7 +77,7 @@ export async function requireOwnSessions(
     one.off('notification', hear);
   }
   if (isHeard) return void (await soon(one.query(`UNLISTEN "${channel}"`)));
-  // Unless it was cut off, which is no fault of a pooler.
+  // If the connection was lost, this rejects: that is not the fault of a pooler.
   await soon(backendPid(one));
   throw new SharedSession('a connection that listens hears nothing');
 }

@@ -1,6 +1,6 @@
-// The connections of a node, and the watch over them. A database that is away is noticed within a moment even when
-// nothing tells us (a half-open connection says nothing): from then on everybody is refused at once, what hangs is cut
-// off, and it is tried again until it answers. Nothing needs a restart.
+// The connections of a node, and a watch that soon notices when the database is away, even if a half-open connection
+// reports nothing. From then on every call is refused at once and hanging connections are closed. The pool reconnects
+// until the database answers, so nothing needs a restart.
 
 import pg from 'pg';
 import { nodeMax } from '../../domain/budgets.ts';
@@ -13,24 +13,27 @@ import { CommitInDoubt, committing, isConflict, isLost, isNotOurs, toStoreError 
 import { WRITER_NAME } from './journal.ts';
 import { backendPid, requireOwnSessions, SharedSession } from './own-session.ts';
 
-/** How many connections accounts have at once. The others of each kind are for what the node does by itself. */
+/** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
 export const DATABASE_AT_ONCE = {
   lists: nodeMax('databaseLists'),
   lookUps: nodeMax('databaseLookUps'),
   changes: nodeMax('databaseChanges'),
 };
-/** Accepts in line, settlements, claims, and what tidies up. */
+/** The other four: accepts into queues, settles, claims and upkeep. */
 const WRITERS_MAX = DATABASE_AT_ONCE.changes + 4;
-/** One statement at a time. */
+/** Runs one statement at a time. */
 const ADDERS_MAX = 1;
-/** Tokens, the bodies of what was claimed, and what tidies up. */
+/** The other two: tokens, bodies of claimed messages, and upkeep. */
 const READERS_MAX = DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2;
 const PING_EVERY_MS = 300;
-/** Away, if for so long neither the ping nor anything else was answered. */
+/** The database is away if neither the ping nor anything else got a reply for this long. */
 const SILENCE_MS_MAX = 800;
-/** The listener alone hears nothing, if it has not answered for so long although the database has. */
+/** Only the listener is dead if it got no reply for this long although the database answers. */
 const DEAF_MS_MAX = 3000;
-/** A process that stood still finds its timers due before the answers that came meanwhile: those are read first. */
+/**
+ * After a stall, a process runs its timers before it reads the replies that arrived meanwhile. This gives it time to
+ * read them.
+ */
 const SECOND_LOOK_MS = 50;
 const RECONNECT_EVERY_MS = 250;
 const CONFLICT_TRIES_MAX = 10;
@@ -40,17 +43,17 @@ export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: stri
 
 export interface PoolOptions {
   readonly url: string;
-  /** The real clock, also where the messages' time is a test's: a database answers in real time. */
+  /** The real clock, even when a test controls the messages' clock: a database answers in real time. */
   readonly timers: Clock;
   readonly log: Note;
-  /** What is listened to. */
+  /** The channel to listen on. */
   readonly channel: string;
   readonly onNotification: (payload: string) => void;
-  /** The database is back after it was away: hints may have been missed. */
+  /** The database is back: hints may have been missed while it was away. */
   readonly onBack: () => void;
 }
 
-/** The connection was lost in the middle of a transaction: it is certain that nothing of it took place. */
+/** The connection was lost in the middle of a transaction, so it is certain that nothing was written. */
 class CutOff extends Error {
   constructor(cause: unknown) {
     super('cut off before the commit', { cause });
@@ -74,19 +77,19 @@ function newLines(): Record<Role, AccountLine> {
 export class Pool {
   readonly #options: PoolOptions;
   #pools: Record<Role, pg.Pool>;
-  /** In front of them: who waits for one that is in use waits for others' work, which says nothing about the database. */
+  /** In front of the pools: waiting for a connection that is in use says nothing about the database. */
   #lines = newLines();
-  /** Every connection there is, so that those that hang can be cut off. */
+  /** All connections, so that hanging ones can be closed. */
   readonly #clients = new Set<pg.ClientBase>();
-  /** Their server processes: no two connections may have the same. */
+  /** Their server processes: no two connections may have the same one. */
   readonly #pids = new Map<pg.ClientBase, number>();
-  /** The same, also of connections that were lost. A pooler in between says another number when it is connected to. */
+  /** The same, including lost connections. The process id that a pooler reports at connect is a different one. */
   readonly #processes = new WeakMap<pg.ClientBase, number>();
   #listener: pg.Client | null = null;
   #listenerPid = 0;
-  /** When the listener itself answered last. */
+  /** When the listener itself last got a reply. */
   #heardAtMs = 0;
-  /** What the listener was asked last: one thing after the other. */
+  /** The last query of the listener: its queries run one after another. */
   #asked: Promise<unknown> = Promise.resolve();
   #isAway = false;
   #isClosed = false;
@@ -99,13 +102,13 @@ export class Pool {
     this.#answeredAtMs = options.timers.monotonicMs();
   }
 
-  /** Listens and begins the watch. Rejects when the database cannot be reached. */
+  /** Starts to listen and begins the watch. Rejects if the database cannot be reached. */
   async start(): Promise<void> {
     await this.#listen();
     this.#schedulePing();
   }
 
-  /** Reads on a connection of its own; each statement sees what was committed before it. */
+  /** Reads on its own connection. Each statement sees what was committed before it. */
   read<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#use('readers', work);
   }
@@ -115,19 +118,19 @@ export class Pool {
     return this.#again(() => this.#use('writers', (database) => committing(work(database))));
   }
 
-  /** The sign of life, on a connection that nothing else uses: it never waits behind other work. */
+  /** The heartbeat, on a connection that nothing else uses, so that it never waits behind other work. */
   beat<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#again(() => this.#use('heartbeat', (database) => committing(work(database))));
   }
 
-  /** One statement that only adds rows. */
+  /** One statement that only inserts rows. */
   add<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#again(() => this.#use('adders', (database) => committing(work(database))));
   }
 
   /**
-   * Commits what `work` did, or nothing. It is done again when it could not go on beside another, and once when its
-   * connection was cut off before the commit: a process that stood still for a moment finds it so.
+   * Commits what `work` did, or nothing. Runs again after a conflict with another transaction, and once if the
+   * connection was lost before the commit, as happens after a stall of the process.
    */
   transaction<T>(work: (database: Database) => Promise<T>): Promise<T> {
     const once = () =>
@@ -137,7 +140,7 @@ export class Pool {
           await database.exec('BEGIN');
           result = await work(database);
         } catch (error) {
-          // On a connection that is lost this fails too; it says nothing new.
+          // On a lost connection this fails too, which tells nothing new.
           await database.exec('ROLLBACK').catch(() => {});
           throw isLost(error) ? new CutOff(error) : error;
         }
@@ -208,10 +211,10 @@ export class Pool {
   #open(): Record<Role, pg.Pool> {
     const { url, timers } = this.#options;
     const open = (name: string, role: Role, settings: Settings = new Map()) => {
-      // The hook is waited for, which its type does not say; when it rejects, the connection is closed.
+      // The driver awaits this hook, although its type does not say so. If it rejects, the connection is closed.
       const onConnect = async (client: pg.ClientBase): Promise<void> => {
-        // One that breaks while somebody has it, but between two of its statements, tells nobody else; and an error that
-        // nobody listens to would end the process. The next statement fails.
+        // A connection that breaks while in use, between two statements, reports it only here, and an 'error' event
+        // without a listener would end the process. The next statement fails.
         client.on('error', () => {});
         this.#clients.add(client);
         client.on('end', () => this.#forget(client));
@@ -219,7 +222,7 @@ export class Pool {
       };
       const pool = new pg.Pool({ ...clientConfig(url, name), max: MAX[role], idleTimeoutMillis: 30_000, onConnect });
       pool.on('remove', (client) => this.#forget(client));
-      // Of a connection nobody uses: the pool has dropped it, and whoever wants one gets another.
+      // For an idle connection: the pool has dropped it, and the next caller gets another one.
       pool.on('error', () => {});
       return pool;
     };
@@ -234,7 +237,7 @@ export class Pool {
   async #listen(): Promise<void> {
     const { url, timers, channel, onNotification } = this.#options;
     const listener = new pg.Client(clientConfig(url, LISTENER_NAME));
-    // Also before it is connected: an error that nobody listens to would end the process.
+    // Also before it is connected: an 'error' event without a listener would end the process.
     listener.on('error', () => this.#lose(listener));
     listener.on('end', () => this.#lose(listener));
     listener.on('notification', ({ payload }) => onNotification(payload ?? ''));
@@ -273,7 +276,7 @@ export class Pool {
       this.#processes.set(client, pid);
       return void this.#pids.set(client, pid);
     }
-    // Whether it is so is found out for sure before anything goes on.
+    // Reconnecting checks whether sessions are really shared.
     if (this.#listener) this.#lose(this.#listener);
     throw new SharedSession('two connections have the same server process');
   }
@@ -296,7 +299,7 @@ export class Pool {
     const answer = this.#ask(() => backendPid(listener)).then(
       (pid) => {
         this.#heardAtMs = this.#answeredAtMs = timers.monotonicMs();
-        // A pooler whose mode was changed has lent our session to somebody else.
+        // If the mode of a pooler was changed, it may have lent our session to another client.
         return pid === this.#listenerPid;
       },
       () => false,
@@ -304,7 +307,7 @@ export class Pool {
     let cancel = () => {};
     const silence = new Promise<boolean>((resolve) => {
       cancel = timers.after(SILENCE_MS_MAX, () => {
-        // What was answered early in this time may have been on its way already.
+        // A reply early in this time may have been on its way already.
         cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + SILENCE_MS_MAX / 2));
       });
     });
@@ -316,7 +319,10 @@ export class Pool {
     else this.#schedulePing();
   }
 
-  /** The listener's connection alone is silent, and would stay so for long: nothing is told of what others do, or to them. */
+  /**
+   * Only the listener's connection is silent, and would stay so for long: no hint is received or sent until it is
+   * replaced.
+   */
   async #listenAnew(listener: pg.Client): Promise<void> {
     this.#options.log('warn', {}, 'the connection for notifications does not answer; it is made anew');
     try {
@@ -325,13 +331,13 @@ export class Pool {
       return this.#lose(listener);
     }
     if (this.#isClosed) return void this.#listener?.end().catch(() => {});
-    // Lost meanwhile: then whoever brings it back does the rest.
+    // Lost meanwhile: the reconnect does the rest.
     if (this.#isAway) return;
     this.#schedulePing();
     this.#options.onBack();
   }
 
-  /** The database is away: nobody waits for it any more, and it is tried again until it is back. */
+  /** The database is away: no caller waits for it any more, and it reconnects until the database is back. */
   #lose(listener: pg.Client): void {
     if (this.#isClosed || this.#listener !== listener) return;
     this.#listener = null;
@@ -345,7 +351,7 @@ export class Pool {
     this.#clients.clear();
     this.#pids.clear();
     this.#pools = this.#open();
-    // Those that wait in the old ones are refused as soon as what they wait for is cut off.
+    // Callers that wait in the old lines are refused as soon as the connections they wait for are closed.
     this.#lines = newLines();
     for (const client of clients) destroy(client);
     for (const pool of pools) void pool.end().catch(() => {});

@@ -1,4 +1,4 @@
-// Makes ready what has come due: delayed messages, queues and flow keys that wait for the clock.
+// Makes due work ready: delayed messages, and queues and flow keys that wait for the clock.
 
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
@@ -7,16 +7,16 @@ import { Pairs } from './lines.ts';
 import { startDueQueues } from './queues.ts';
 import { applyPutOffLimits } from './said-limits.ts';
 
-/** When the first of each comes due. */
+/** When the first of each kind becomes due. */
 export interface DueTimes {
   readonly delayed_at: number | null;
   readonly queue_at: number | null;
   readonly key_at: number | null;
-  /** Limits of flow keys that were noted and have not taken effect. */
+  /** Noted limits of flow keys that have not taken effect. */
   readonly said_at: number | null;
 }
 
-/** Remembers where it stopped, so that the next call goes on from there. */
+/** Remembers where it stopped, so that the next call continues there. */
 export class Promoter {
   #lastAccount = '';
 
@@ -31,7 +31,7 @@ export class Promoter {
     if (isPast(times.key_at)) await admitDueKeys(database, now);
   }
 
-  /** A few of each account, which would wait behind those of one that has thousands. */
+  /** A few of each account, which would otherwise wait behind thousands of another account. */
   async #promoteOthers(database: Database, now: number): Promise<void> {
     const accounts = await database.all<{ id: string }>(DELAYED_ACCOUNTS, this.#lastAccount, PROMOTE_ACCOUNTS_MAX);
     const ids = accounts.map(({ id }) => id);
@@ -49,7 +49,7 @@ const DUE_OF_ACCOUNTS = `SELECT m.account_id, m.seq FROM unnest($3::text[]) AS a
   (SELECT account_id, seq FROM messages WHERE state = 'delayed' AND account_id = account.id AND due_at <= $1
      ORDER BY account_id, due_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS m`;
 
-/** $2 accounts behind $1 that have something delayed, by steps through the index. */
+/** $2 accounts after $1 that have delayed messages, found by steps through the index. */
 const DELAYED_ACCOUNTS = `WITH RECURSIVE account (id) AS (
     (SELECT account_id FROM messages WHERE state = 'delayed' AND account_id > $1 ORDER BY account_id, due_at LIMIT 1)
     UNION ALL
@@ -58,7 +58,7 @@ const DELAYED_ACCOUNTS = `WITH RECURSIVE account (id) AS (
       FROM account WHERE account.id IS NOT NULL)
   SELECT id FROM account WHERE id IS NOT NULL LIMIT $2`;
 
-/** What has come due is ready, or, under a flow key, waits to be let through. Answers how many these were. */
+/** Makes due messages ready, or lets them wait for their flow key. Returns how many there were. */
 async function promote(
   database: Database,
   which: typeof LONGEST_DUE | typeof DUE_OF_ACCOUNTS,

@@ -1,7 +1,7 @@
-// FIFO: which of a queue's messages may start. Whoever changes what stands in a line locks the queue's row first
-// (`lockQueues`), so that all nodes do it one after the other; every change that could free or fill a place ends in
-// `startHeads`, and nothing else turns `queued` into `ready` for a queue. Of the messages with one order key, only the
-// first can be a head.
+// FIFO queues: which messages of a queue may start; of those with one order key, only the first can be a head. A
+// transaction locks the row of a queue (`lockQueues`) before it changes the order of its messages, so that all nodes do
+// it one after another. Every change that could free or fill a place ends in `startHeads`; nothing else makes a
+// `queued` message of a queue `ready`.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -28,17 +28,17 @@ import { sought } from './sought.ts';
 
 export interface LockedQueue extends QueueRow {
   line_at: number;
-  /** As it is in the table. */
+  /** The value of `line_at` in the table. */
   written_line_at: number;
 }
 
-/** $1 is when `m` could first start, for the lag that is measured; a retry keeps the time of its first attempt. */
+/** $1 is when `m` could first start, to measure the lag. A retry keeps the time of the first attempt. */
 export const READY_NOW = 'ready_at = CASE m.attempts WHEN 0 THEN $1 ELSE m.ready_at END';
 
-/** Queues whose rows this transaction holds, by `keyOf`. */
+/** The queues whose rows this transaction has locked, by `keyOf`. */
 export type LockedQueues = Map<string, LockedQueue>;
 
-/** `SKIP LOCKED` leaves out those that somebody else holds. */
+/** `SKIP LOCKED` leaves out queues that another transaction has locked. */
 export async function lockQueues(
   database: Database,
   pairs: Pairs,
@@ -54,7 +54,7 @@ export async function lockQueues(
   return new Map(rows.map((row) => [keyOf(row.account_id, row.name), row]));
 }
 
-/** Makes those that are missing. */
+/** Creates missing queues. */
 export async function ensureQueues(database: Database, pairs: Pairs, now: number): Promise<void> {
   const [accountIds, names] = pairs.columns();
   await database.run(
@@ -68,15 +68,15 @@ export async function ensureQueues(database: Database, pairs: Pairs, now: number
   );
 }
 
-/** What has become of the lines of some queues. */
+/** The result of starting heads in some queues. */
 export interface Heads {
-  /** The earliest time at which there is something to claim that nobody has, or null. */
+  /** The earliest time at which there is something unclaimed to claim, or null. */
   readonly dueAt: number | null;
-  /** Those that took over a slot. */
+  /** The messages that took over a slot. */
   readonly claims: readonly Claim[];
 }
 
-/** The slots of messages that have just ended, and how to lease them to the next of their queues. */
+/** The slots of messages that have just ended, and how to lease them to their successors. */
 export interface SuccessorLeases {
   readonly places: readonly Place[];
   readonly lease: (heads: readonly Head[]) => Promise<Claim[]>;
@@ -88,8 +88,8 @@ export interface Head extends Place {
 }
 
 /**
- * Makes as many messages ready as there are free places, in order, or leases them as successors of those that ended; and notes
- * when the next one may start and where the line ends.
+ * Makes as many messages ready as there are free places, in order, or leases them as successors of those that ended.
+ * Records when the next one may start and where the queue ends.
  */
 export async function startHeads(
   database: Database,
@@ -118,7 +118,7 @@ export async function startHeads(
 
 type WaitingHead = Head & InLine;
 
-/** How many of each queue have their place, and the first of its line, as many as it has free ones. */
+/** For each queue: how many messages hold a place, and the first waiting ones, as many as there are free places. */
 async function readLines(database: Database, rows: readonly QueueRow[], looksForOthers: boolean) {
   const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
     `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.*,
@@ -170,7 +170,7 @@ async function giveStates(
   );
 }
 
-/** `line_at` may have been moved by the caller, on the row it locked. */
+/** The caller may have moved `line_at` on the row it locked. */
 async function writeQueues(
   database: Database,
   rows: readonly LockedQueue[],
@@ -191,7 +191,7 @@ async function writeQueues(
   );
 }
 
-/** The parallelism was lowered: of the heads without an attempt under way, the last ones stand in line again. */
+/** The parallelism was lowered: the last heads without a running attempt wait in the queue again. */
 async function giveBackPlaces(database: Database, { account_id, name }: QueueRow, count: number): Promise<void> {
   await database.run(
     `UPDATE messages SET state = 'queued', holds_slot = false
@@ -205,7 +205,7 @@ async function giveBackPlaces(database: Database, { account_id, name }: QueueRow
   );
 }
 
-/** An order key of a queue, and how many messages of it came at once. */
+/** An order key of a queue, and how many of its messages came at once. */
 export interface OrderKey {
   readonly accountId: string;
   readonly queueName: string;
@@ -224,8 +224,8 @@ export class OrderKeys {
   }
 
   /**
-   * Of the open messages with an order key, only the first may be a head. To be called after some came or ended, under
-   * the lock of their queue; the one that was first before is at most as many places back as came.
+   * Of the open messages with an order key, only the first may be a head. Call it after messages came or ended, under
+   * the lock of their queue. The previous first message has moved back by at most the number of messages that came.
    */
   async settle(database: Database): Promise<void> {
     const keys = [...this.#keys.values()];
@@ -261,7 +261,7 @@ export class OrderKeys {
   }
 }
 
-/** Starts the heads of queues whose next message has become due. One that somebody else changes is left for later. */
+/** Starts the heads of queues whose next message has become due. Skips queues that another transaction has locked. */
 export async function startDueQueues(database: Database, now: number, limit: number): Promise<void> {
   const due = await database.all<{ account_id: string; name: string }>(
     'SELECT account_id, name FROM queues WHERE next_start_at <= $1 ORDER BY next_start_at LIMIT $2',
@@ -315,10 +315,10 @@ export async function getQueue(database: Database, accountId: string, name: stri
   return (await toQueues(database, rows))[0] ?? null;
 }
 
-/** Queues whose messages are counted by one statement. */
+/** How many queues one statement counts messages for. */
 const COUNTED_TOGETHER = 20;
 
-/** Ends early when it has counted enough: the queues behind are another piece of work. */
+/** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
 export async function listQueues(
   database: Database,
   accountId: string,
@@ -354,7 +354,10 @@ async function toQueues(database: Database, rows: readonly QueueRow[]): Promise<
   return rows.map((row, index) => toQueue(row, counts[index]!.lag));
 }
 
-/** Deletes a queue that has no open messages; answers its lag. Under its lock none can come meanwhile. */
+/**
+ * Deletes a queue that has no open messages. Returns its lag. Under the lock of the queue no message can come
+ * meanwhile.
+ */
 export async function deleteQueue(database: Database, accountId: string, name: string): Promise<number | null> {
   if (sought(name) === null) return null;
   const locked = await lockQueues(database, new Pairs([[accountId, name]]));

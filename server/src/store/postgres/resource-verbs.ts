@@ -1,4 +1,4 @@
-// The port of resources over PostgreSQL: which verbs read and which write, and what is told of them.
+// The resource port over PostgreSQL: which verbs read and which write, and who is told about them.
 
 import type { ResourceStore } from '../resource-store.ts';
 import type { Calls } from './calls.ts';

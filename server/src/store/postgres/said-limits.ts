@@ -1,5 +1,5 @@
-// Limits that messages say for flow keys. A change makes a key judge again what it has let through, so that one
-// transaction changes those of a few keys; those of others are noted, and take effect with the next claims.
+// Limits that messages carry for flow keys. After a change, a key judges again what it has let through, so one
+// transaction changes only a few keys. The limits of the others are noted, and take effect with the next claims.
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { FlowLimits } from '../../domain/flow-control.ts';
@@ -9,7 +9,10 @@ import type { Database } from './database.ts';
 import { admitWaiting, lockKeys, setLimits } from './flow-keys.ts';
 import { Pairs } from './lines.ts';
 
-/** Takes over the limits that the newest message of each key says, where they are not pinned: of a few keys. Answers whether those of others wait for a claim. */
+/**
+ * Takes the limits of the newest message of each key, unless they are pinned, for a few keys. Returns whether the
+ * limits of other keys wait for a claim.
+ */
 export async function noteLimits(
   database: Database,
   said: readonly { readonly row: FlowRow; readonly limits: FlowLimits }[],
@@ -25,7 +28,7 @@ export async function noteLimits(
   return putOff.length > 0;
 }
 
-/** Notes what the newest messages of keys say; a claim makes it take effect. Until then, the limits in force stay. */
+/** Notes the limits of the newest messages, for a later claim to apply. Until then the old limits stay in force. */
 async function putOffLimits(database: Database, said: Parameters<typeof noteLimits>[1], now: number): Promise<void> {
   await database.run(
     `UPDATE flow_keys k SET said_limits = g.said_limits, said_at = coalesce(k.said_at, $4)
@@ -38,7 +41,7 @@ async function putOffLimits(database: Database, said: Parameters<typeof noteLimi
   );
 }
 
-/** Limits that were noted take effect, the oldest first, of a few keys, but for those somebody else changes. */
+/** Applies noted limits to a few keys, the oldest first. Skips keys that another transaction has locked. */
 export async function applyPutOffLimits(database: Database, now: number): Promise<void> {
   const noted = await database.all<{ account_id: string; key: string }>(
     'SELECT account_id, key FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT $1',

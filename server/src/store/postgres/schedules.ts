@@ -1,5 +1,5 @@
-// The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages: whoever finds
-// it moved already makes nothing. Of nodes that take it at once, one moves it and the others pass over it.
+// The schedules table. A tick is taken by moving `next_at` in the transaction that accepts its messages; if `next_at`
+// was already moved, nothing is created. If several nodes take a tick at once, one moves it and the others skip it.
 
 import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
@@ -13,7 +13,7 @@ import { sought } from './sought.ts';
 const COLUMNS = `id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
   last_message_ids, created_at, body`;
 
-/** Whole: what was there under the same id is replaced. */
+/** Replaces the whole schedule with the same id, if there is one. */
 export async function saveSchedule(database: Database, schedule: Schedule): Promise<void> {
   await database.run(
     `INSERT INTO schedules (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
@@ -50,7 +50,7 @@ export async function deleteSchedule(database: Database, accountId: string, id: 
   return (await database.run('DELETE FROM schedules WHERE account_id = $1 AND id = $2', accountId, sought(id))) > 0;
 }
 
-/** Pauses (null) or sets the next tick; answers false when there is none of that id. */
+/** Pauses (null) or sets the next tick. Returns false if there is no such schedule. */
 export async function setScheduleNext(
   database: Database,
   accountId: string,
@@ -69,8 +69,8 @@ export async function setScheduleNext(
 }
 
 /**
- * Steps from one account with something due to the next, earliest first, and reads an equal part of each: the accounts
- * at one time, at most $2. In the order of the index.
+ * Lanes with due schedules, earliest first, at most $2. A lane is one account at one time. Steps from lane to lane in
+ * the order of the index.
  */
 const DUE_LANES = `WITH RECURSIVE lane (next_at, account_id) AS (
     (SELECT next_at, account_id FROM schedules WHERE next_at <= $1 ORDER BY next_at, account_id, id LIMIT 1)
@@ -86,7 +86,7 @@ interface DueLane {
   readonly account_id: string;
 }
 
-/** $3 of each lane, without the first $4. */
+/** $3 schedules of each lane, after the first $4. */
 const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS g (next_at, account_id, at)
   CROSS JOIN LATERAL
@@ -94,7 +94,7 @@ const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
        WHERE next_at = g.next_at AND account_id = g.account_id ORDER BY id LIMIT $3 OFFSET $4) AS s
   ORDER BY g.at, s.id`;
 
-/** `start` is another number for every node, or for most: of many, each node begins with others. */
+/** `start` differs between most nodes: if a lane has many due schedules, each node begins with other ones. */
 export async function dueSchedules(
   database: Database,
   now: number,
@@ -126,7 +126,7 @@ export async function dueSchedules(
     chosen.map(({ account_id }) => account_id),
     chosen.map(({ id }) => id),
   );
-  // One that was taken or paused since it was found is not due any more.
+  // A schedule that was taken or paused since it was found is no longer due.
   const due = rows.map(toSchedule).filter(({ nextAt }) => nextAt !== null && nextAt <= now);
   return { due, nextAt: await nextScheduleAt(database) };
 }
@@ -139,7 +139,7 @@ export async function nextScheduleAt(database: Database): Promise<number | null>
   return row?.at ?? null;
 }
 
-/** Takes each tick and accepts its messages, or neither. One that another node has in hand is left to it. */
+/** Takes each tick and accepts its messages, or does neither. Skips ticks that another node is taking. */
 export async function fireSchedules(
   database: Database,
   ticks: readonly Tick[],

@@ -1,5 +1,5 @@
-// Brings the schema up to date, one node at a time, while nodes of the version before go on working. Indexes are built
-// beside the traffic; what older nodes cannot bear waits until they have stopped.
+// Brings the schema up to date, one node at a time, while nodes of the previous version keep working. Indexes are built
+// beside the traffic. A change that older nodes cannot work with waits until they have stopped.
 
 import type { Clock } from '../../world.ts';
 import { type Migration, pendingMigrations, readMigrations } from '../migrate.ts';
@@ -9,31 +9,34 @@ import type { Note } from './pool.ts';
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;
-/** A node that waits for longer says for whom, and says it again at this pace. */
+/**
+ * A statement that waits for a table lock blocks all later ones. So it waits less than a writer does (lock_timeout),
+ * and then tries again.
+ */
 const LOCK_SAID_MS = 3000;
-/** Who waits for a table makes all who come later wait as well: less than a writer waits (lock_timeout), then again. */
+/** A node that is told to stop drains first. */
 const TABLE_LOCK_MS_MAX = 500;
 const TABLE_LOCK_PAUSE_MS = 500;
 const TABLE_LOCK_TRIES_MAX = 60;
 const LOCK_NOT_AVAILABLE = '55P03';
-/** A node that is told to stop drains first. */
+/** The migrations of another version of the program, for tests. */
 const GONE_MS_MAX = 120_000;
 const GONE_POLL_MS = 500;
 
 export interface UpgradeOptions {
   readonly timers: Clock;
   readonly log: Note;
-  /** Of another version of the program, for tests. */
+  /** Missing before migration 0014. */
   readonly migrations?: URL | undefined;
 }
 
 interface SchemaRow {
   readonly version: number;
-  /** Not there before 0014. */
+  /** Returns the version of the schema that this program knows. */
   readonly reader_min?: number;
 }
 
-/** Answers which version of the schema this program knows. */
+/** For a command beside the service: the schema is left as it is. */
 export async function bringUpToDate(database: Database, options: UpgradeOptions): Promise<number> {
   const migrations = readMigrations(options.migrations ?? MIGRATIONS);
   await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
@@ -43,7 +46,7 @@ export async function bringUpToDate(database: Database, options: UpgradeOptions)
   return migrations.length;
 }
 
-/** For a command beside the service: the schema is left as it is. */
+/** Why a program that knows the schema up to `known` must stop; null while it may continue. */
 export async function requireUpToDate(database: Database, given?: URL): Promise<number> {
   const migrations = readMigrations(given ?? MIGRATIONS);
   const row = (await hasTable(database, 'schema_version')) ? await schemaRow(database) : undefined;
@@ -54,7 +57,10 @@ export async function requireUpToDate(database: Database, given?: URL): Promise<
   );
 }
 
-/** Why a program that knows the schema up to `known` must stop; null while it may go on. */
+/**
+ * Runs `work` under a lock: however many nodes start at once, one of them migrates. The lock is polled. A session that
+ * waited for it inside a statement would block the build of an index, which waits for every earlier statement.
+ */
 export function whyOutdated(readerMin: number, known: number): string | null {
   if (readerMin <= known) return null;
   return (
@@ -63,11 +69,7 @@ export function whyOutdated(readerMin: number, known: number): string | null {
   );
 }
 
-/**
- * While nobody else does the same: however many nodes start at once, one of them migrates. It is asked for again and
- * again: whoever waited inside a statement would be waited for by the building of an index, which waits for every
- * statement that began before it.
- */
+/** A migration of a large table takes long. */
 export async function underSchemaLock<T>(
   database: Database,
   { timers, log }: Pick<UpgradeOptions, 'timers' | 'log'>,
@@ -76,7 +78,7 @@ export async function underSchemaLock<T>(
   const before = await database.get<{ statement: string; lock: string }>(
     "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
   );
-  // A migration of a large table takes its time.
+  // On a lost connection the lock is gone too.
   await setTimeouts(database, '0', '0');
   let saidAtMs = timers.monotonicMs();
   for (;;) {
@@ -97,7 +99,7 @@ export async function underSchemaLock<T>(
   }
 }
 
-/** The session that has the lock: whoever runs the database can end it, should its node stand still. */
+/** In an empty database: all migrations in one transaction. */
 function lockHolder(database: Database): Promise<{ databaseProcess: number; from: string | null } | undefined> {
   return database.get(
     `SELECT l.pid AS "databaseProcess", host(a.client_addr) AS "from" FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -112,7 +114,10 @@ async function setTimeouts(database: Database, statement: string, lock: string):
   await database.get(sql, statement, lock);
 }
 
-/** Commits what `work` did, or nothing. */
+/**
+ * Each migration with its number in its own transaction; index migrations one statement after another, beside the
+ * traffic.
+ */
 export async function inTransaction<T>(database: Database, work: () => Promise<T>): Promise<T> {
   await database.exec('BEGIN');
   try {
@@ -138,7 +143,7 @@ async function schemaRow(database: Database): Promise<SchemaRow | undefined> {
   return found?.row;
 }
 
-/** Where nobody works yet, all in one transaction. */
+/** `-- readers: 20` means that a program must know migration 20 to work with the result of this one. */
 function makeSchema(database: Database, migrations: readonly Migration[]): Promise<void> {
   return inTransaction(database, async () => {
     for (const migration of migrations) await run(database, migration, migration.sql.replaceAll(' CONCURRENTLY', ''));
@@ -148,7 +153,7 @@ function makeSchema(database: Database, migrations: readonly Migration[]): Promi
   });
 }
 
-/** Each with its number, in a transaction of its own; or, for indexes, one after the other beside the traffic. */
+/** An index that a crash left half-built is dropped and built again. A complete index is left alone. */
 async function applyPending(
   database: Database,
   pending: readonly Migration[],
@@ -167,7 +172,7 @@ function isConcurrent({ sql }: Migration): boolean {
   return /\bCONCURRENTLY\b/.test(withoutComments(sql));
 }
 
-/** `-- readers: 20` says that a program needs to know migration 20 to work with what this one makes. */
+/** From now on older nodes stop and none starts. Waits until the last of them is gone. */
 function readerMinOf({ sql }: Migration): number {
   return Number(/^-- readers: (\d+)$/m.exec(sql)?.[1] ?? 0);
 }

@@ -1,6 +1,6 @@
 // Finds messages for lists, cancels and bulk operations, newest or oldest first. The best index for the filter gives
-// candidates in order, a few hundred at a time; the filter itself is domain/message-filter.ts's. The work of one call
-// is bounded: a page may come back short, with a cursor to go on from.
+// candidates in order, a few hundred at a time; domain/message-filter.ts applies the filter. One call does a bounded
+// amount of work: a page may be short, with a cursor to continue from.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/list-way.ts';
@@ -15,20 +15,22 @@ import { readAttempts, SHOWN } from './messages.ts';
 import { soughtAll } from './sought.ts';
 
 const CHUNK = 200;
-/** Candidates looked at in one call. */
+/** How many candidates one call looks at. */
 const LOOKED_AT_MAX = 20_000;
-/** Bodies read to look for a text in them, in one call. */
+/** How many bytes of bodies one call reads to search for text. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024;
-/** Messages whose last attempts are read at once. */
+/** How many messages have their last attempts read at once. */
 const ATTEMPTS_AT_ONCE = 20;
-/** Bodies read by one statement; a larger one is read alone. */
+/** How many bytes of bodies one statement reads; a larger body is read alone. */
 const BODIES_BYTES_MAX = 4 * 1024 * 1024;
 
-/** What is read of a candidate: all but its body, and how large that is. The size is known without reading it. */
+/**
+ * What is read of a candidate: everything except its body, and the size of the body, which is known without reading it.
+ */
 export const CANDIDATE = `${SHOWN}, ${bodyBytesSql('m')} AS body_bytes`;
 export type CandidateRow = MessageRow & { body_bytes: number };
 
-/** One way to candidates, in order of `seq`: what comes after FROM, and the column that holds the order. */
+/** One source of candidates in order of `seq`: the SQL after FROM, and the column with the order. */
 interface Way {
   readonly from: string;
   readonly values: readonly Value[];
@@ -77,7 +79,7 @@ export function pageBytes({ bytesMax = eachMax('pageBytes') }: PageRequest): num
   return bytesMax;
 }
 
-/** Beside each of the rows that are meant its last attempt, if it has one. */
+/** Parallel to the matching rows: the last attempt, or null. */
 async function lastAttemptsOf(
   database: Database,
   accountId: string,
@@ -95,7 +97,7 @@ async function lastAttemptsOf(
   return beside;
 }
 
-/** How many messages are meant, from a place on; stops at `max`, and when it has looked at enough. */
+/** How many messages match, from a cursor on. Stops at `max`, or when it has looked at enough. */
 export async function countPiece(
   database: Database,
   accountId: string,
@@ -123,12 +125,12 @@ export async function countPiece(
   return tally.piece(null);
 }
 
-/** Which of the rows that were read without their bodies are meant. Bodies are read where they are asked for. */
+/** Decides which rows match. The rows come without bodies; a body is read only if the filter or the caller needs it. */
 export class Judge {
   readonly #database: Database;
   readonly #matcher: Matcher;
   readonly #withBodies: boolean;
-  /** Of bodies, so far. */
+  /** Bytes of bodies read so far. */
   bytesRead = 0;
 
   constructor(database: Database, filter: MessageFilter, withBodies: boolean) {
@@ -138,8 +140,8 @@ export class Judge {
   }
 
   /**
-   * Beside each of the first rows its message, or null if it is not meant. Goes as far as the bodies that it takes can
-   * be read at once, and no further than `limit` messages that are meant whatever their bodies say.
+   * Parallel to the first rows: the message, or null if it does not match. Stops when the bodies needed exceed what one
+   * statement reads, or after `limit` messages that match whatever their bodies contain.
    */
   async next(rows: readonly CandidateRow[], limit: number): Promise<(Message | null)[]> {
     const judged: (Message | null)[] = [];
@@ -182,7 +184,7 @@ interface Head {
   isRead: boolean;
 }
 
-/** Merges its ways into one sequence without repeats. */
+/** Merges several ways into one sequence without duplicates. */
 class Walk {
   readonly #database: Database;
   readonly #isDown: boolean;
@@ -192,12 +194,12 @@ class Walk {
     this.#database = database;
     this.#isDown = page.order === 'newestFirst';
     const at = page.cursor ?? (this.#isDown ? Number.MAX_SAFE_INTEGER : 0);
-    // One more than the page holds, to know whether it is the last.
+    // One more than a page holds, to know whether it is the last page.
     const size = Math.min(page.limit + 1, CHUNK);
     this.#heads = ways.map((way) => ({ way, rows: [], at, size, isRead: false }));
   }
 
-  /** As many as can be told without reading again, but one at least; none at the end. */
+  /** As many rows as are in order without another read, but at least one; empty at the end. */
   async next(): Promise<CandidateRow[]> {
     await this.#fill();
     const rows: CandidateRow[] = [];
@@ -221,7 +223,7 @@ class Walk {
       .reduce((first, row) => (this.#isDown === row.seq > first.seq ? row : first));
   }
 
-  /** Reads on where nothing is left of what was read, and forgets the ways that have ended. */
+  /** Reads the next chunk of each way that is used up, and drops the ways that have ended. */
   async #fill(): Promise<void> {
     for (const head of this.#heads) {
       if (head.rows.length > 0) continue;
@@ -242,7 +244,10 @@ class Walk {
   }
 }
 
-/** The ways through the index that the filter is served by. Each condition names its index's own, so that it is known. */
+/**
+ * The ways through the index that serves the filter. Each condition repeats the condition of its index, so that the
+ * planner can use it.
+ */
 async function waysTo(database: Database, accountId: string, chosen: ListWay): Promise<Way[]> {
   const by = (condition: string, ...values: Value[]): Way => ({
     from: `messages m WHERE m.account_id = $1 ${condition}`,
@@ -260,7 +265,8 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
     case 'unretried':
       return [by("AND m.state = 'failed' AND m.retried_at IS NULL")];
     case 'endedBadly':
-      // Written out: by a parameter, the index of these two states could not be known to hold it.
+      // Written as a literal: with a parameter, the planner could not know that the partial index of these two states
+      // applies.
       return chosen.states.map((state) => by(`AND m.state = '${state}'`));
     case 'held':
       return [by('AND m.held_at IS NOT NULL')];
@@ -278,19 +284,19 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
 }
 
 /**
- * Joins the message `m` of each row of `table` that has its `message_seq`. The offset keeps the planner from going
- * through the messages instead, to look for such rows: only those of `table` are in the order that is read.
+ * Joins the message `m` of each row of `table` by its `message_seq`. OFFSET keeps the planner from starting with the
+ * messages instead: only the rows of `table` are in the order to read.
  */
 export function messageOf(table: string): string {
   return `CROSS JOIN LATERAL (SELECT * FROM messages
     WHERE account_id = ${table}.account_id AND seq = ${table}.message_seq OFFSET 0) m`;
 }
 
-/** A host that is asked for without a port, on every port there is; ends when those are too many to be ways. */
+/** For a host without a port: that host with every port that exists. Stops when there are too many for one way each. */
 async function hostsWithPorts(database: Database, accountId: string, hosts: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const host of soughtAll(hosts)) {
-    // From each to the next in the index, however many messages lie between them.
+    // Steps from host to host through the index, however many messages are between them.
     const rows = await database.all<{ host: string }>(
       `WITH RECURSIVE found (host) AS (
          (SELECT m.host FROM messages m WHERE m.account_id = $1 AND m.host > $2 AND m.host < $3 ORDER BY m.host LIMIT 1)

@@ -1,4 +1,4 @@
-// Who is signed in to the console, and whether what stays open for somebody may still.
+// Who is signed in to the console, and whether an open stream may stay open.
 
 import type { Session } from '../../domain/account.ts';
 import type { Credential, Principal } from '../account-store.ts';
@@ -7,7 +7,7 @@ import { getAccount } from './accounts.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-/** Those that have expired are cleared away by whoever signs in, a few at a time. */
+/** Each sign-in deletes a few expired sessions. */
 const EXPIRED_AT_ONCE = 100;
 
 export async function createSession(database: Database, session: Session, keptMax: number): Promise<void> {

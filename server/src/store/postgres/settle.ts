@@ -1,5 +1,5 @@
-// Writes the end of attempts: their record, the messages' next states and the callbacks, where the leases still stand.
-// And what is delivered now.
+// Writes the end of attempts: their records, the next states of the messages and the callbacks, if the leases are still
+// valid. Also `deliverNow`.
 
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
@@ -20,7 +20,7 @@ import type { Head } from './queues.ts';
 import { sought } from './sought.ts';
 import { storable } from './storable.ts';
 
-/** One statement settles all of them: they need no transaction around it. */
+/** Whether one statement settles all of them, so that they need no transaction. */
 export function arePlain(settlements: readonly Settlement[]): boolean {
   return settlements.every(({ isPlain, followUps }) => isPlain && followUps.length === 0);
 }
@@ -55,7 +55,7 @@ export async function settle(
   let dueAt: number | null = null;
   for (const [index, { startAt }] of after.entries()) if (isSettled[index]) dueAt = earlier(dueAt, startAt);
   const heldOfAll = (some: readonly Settlement[]) => some.flatMap((settlement) => heldOf(settlement) ?? []);
-  // A message that failed must not swallow the one that is sent to make up for it.
+  // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
   const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending' && next.state !== 'held'));
   const successors = to && {
@@ -64,7 +64,7 @@ export async function settle(
   };
   const heads = await lines.moveOn(database, heldOfAll([...settled, ...late]), now, successors);
   dueAt = earlier(dueAt, heads.dueAt);
-  // Last: the next of a queue need not stand back for the callbacks of the one before.
+  // Last, so that the next message of a queue need not wait behind the callbacks of the previous one.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);
   if (followUps.length > 0) {
     const command = { messages: followUps, leases: [], node: '', now, dayMax: null };
@@ -78,7 +78,7 @@ export async function settle(
   return { results, dueAt, claims: heads.claims };
 }
 
-/** Without a lock: they are locked by the writing, which looks at the lease again. */
+/** Without a lock: the update locks the rows and checks the lease again. */
 function readHeld(database: Database, settlements: readonly Settlement[]): Promise<Held[]> {
   return database.all<Held>(
     `SELECT ${HELD} FROM unnest($1::text[], $2::text[], $3::text[]) AS g (account_id, id, lease)
@@ -95,7 +95,7 @@ const GIVEN = `WITH given AS MATERIALIZED
         alone_at_crash int, alone_from_at bigint, held_at bigint, over_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
         error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),`;
 
-/** The record of each attempt in `settled`, in both places. */
+/** Writes the record of each attempt in `settled`, to attempts and to the journal. */
 const RECORDED = `attempted AS
     (INSERT INTO attempts (account_id, message_seq, number, started_at, ended_at, outcome, status, error, next_at,
        response_headers, is_response_body_cut, response_body)
@@ -106,7 +106,7 @@ const RECORDED = `attempted AS
      SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled
      RETURNING account_id, message_seq, seq AS place)`;
 
-/** Of messages that were to be cancelled while the attempt was under way: they end with it, whatever came of it. */
+/** Messages whose cancel was requested during their attempt end as cancelled, whatever the outcome of the attempt. */
 const END_CANCELLED = `${GIVEN}
   settled AS
     (UPDATE messages m SET state = 'cancelled', lease = NULL, node = NULL, claimed_at = NULL, holds_slot = false,
@@ -145,7 +145,7 @@ const SETTLE = `${GIVEN}
     (${countSql('SELECT account_id, ended_at AS at, counted AS kind FROM settled WHERE counted IS NOT NULL')})
   SELECT at FROM settled`;
 
-/** Beside each settlement whether its lease still stood, and it is written. */
+/** Parallel to the settlements: whether the lease was still valid, and the settlement is written. */
 async function write(
   database: Database,
   sql: string,
@@ -195,7 +195,7 @@ async function write(
   return settlements.map((_, at) => settled.has(at));
 }
 
-/** They must not keep others from being accepted any more. */
+/** They must no longer make later messages duplicates. */
 export async function forgetDeduplication(database: Database, ended: readonly Held[]): Promise<void> {
   const keyed = ended.filter(({ deduplication_key }) => deduplication_key !== null);
   if (keyed.length === 0) return;

@@ -1,12 +1,12 @@
-// Texts to look something up by. They come from outside and may hold U+0000, which no text of PostgreSQL can hold:
-// nothing is stored under such a text, and to ask for it must be no error.
+// Strings from outside, used for lookups. They may contain U+0000, which PostgreSQL cannot store in text. Nothing is
+// stored under such a string, and a lookup by it must not be an error.
 
-/** As a parameter: what equals null is nothing. */
+/** For a parameter: a comparison with null matches nothing. */
 export function sought(text: string): string | null {
   return text.includes('\0') ? null : text;
 }
 
-/** Each once. */
+/** Without duplicates. */
 export function soughtAll(texts: readonly string[]): string[] {
   return [...new Set(texts)].filter((text) => sought(text) !== null);
 }

@@ -1,5 +1,5 @@
-// Numbers for people: where messages stand, what failed alike. Every query reads a bounded number
-// of rows by an index; what the rows mean is decided in domain/.
+// Statistics for people: how many messages are in which state, and which failures are alike. Every query reads a
+// bounded number of rows by an index; domain/ decides what the rows mean.
 
 import { type FailureGroup, groupFailures } from '../../domain/failure-group.ts';
 import type { AccountStanding } from '../../domain/standing.ts';

@@ -1,8 +1,8 @@
-// What PostgreSQL's text can hold of a text: all but U+0000 and halves of characters.
+// Makes a string that PostgreSQL can store as text: without U+0000 and lone surrogates.
 
 const REPLACEMENT = '\ufffd';
 
-/** What went wrong may be told in a stranger's words. */
+/** For error texts, which may contain words of a remote server. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', REPLACEMENT);
 }

@@ -1,4 +1,4 @@
-// The store over PostgreSQL, for any number of nodes: puts its four ports together, and hears what other nodes say.
+// The store over PostgreSQL, for any number of nodes: composes its four ports, and hears what other nodes say.
 
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
@@ -23,21 +23,21 @@ import { createResources } from './resource-verbs.ts';
 
 export interface PostgresStoreOptions {
   readonly pool: Pool;
-  /** Real time, also where the messages' time is a test's. */
+  /** The real clock, even when a test controls the messages' clock. */
   readonly timers: Clock;
-  /** Names this process's claims; a new one for every start. */
+  /** Names the claims of this process; a new name for every start. */
   readonly node: string;
-  /** What a node knows of the database is taken for true for this long; 0 to look every time. */
+  /** How long a node trusts what it knows about the database; 0 to look every time. */
   readonly knownForMs?: number;
-  /** What waits to be accepted; one of its own unless given. */
+  /** Messages that wait to be accepted; by default the store has its own. */
   readonly inbox?: Inbox;
-  /** What people want to know of this node. */
+  /** What people want to know about this node. */
   readonly about: NodeAbout;
-  /** Which version of the schema this program knows; told once when that is not enough any more. */
+  /** The version of the schema that this program knows. `onOutdated` is called when the schema needs a newer one. */
   readonly schema: { readonly known: number; readonly onOutdated: (why: string) => void };
 }
 
-/** The store, and the ends of the wires that the pool holds. */
+/** The store, and the callbacks that the pool calls. */
 export interface PostgresStore {
   readonly store: Store;
   hear(payload: string): void;
@@ -55,7 +55,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const life = new OwnLife({ pool, timers, hints, about, schema });
   const groups = new Groups({ pool, node, offer, doubts, calls, life });
   const cancels = createCancels({ calls, offer, node, timers, say });
-  // Real time is right here: it only says which window of a flow key a start no longer counts in.
+  // Real time is right here: it only decides in which window of a flow key a start no longer counts.
   const releaseDoubts = calls.writing((database: Database) => doubts.release(database, node, timers.now()));
 
   const parts = { pool, timers, node, offer, hints, doubts, calls, life, groups, cancels, inbox };
@@ -69,7 +69,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();
-      // With this, all its claims are given back, and nobody has to wait for the node to be missed.
+      // After this all its claims are released, and nobody has to wait until the node counts as dead.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
       const left = await Promise.allSettled([pool.write((database) => leave(database, node))]);
       await pool.close();

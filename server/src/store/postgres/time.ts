@@ -1,5 +1,5 @@
-// Signs of life, the time as the nodes last knew it, and when schedules run. The wall clock of all nodes is the
-// database's.
+// Heartbeats, the last known time of the nodes, and when schedules run. The wall clock of all nodes is that of the
+// database.
 
 import type { KeptTime } from '../../domain/clock.ts';
 import type { NodeAbout } from '../../domain/node.ts';
@@ -8,7 +8,7 @@ import type { Database } from './database.ts';
 
 interface HeardRow {
   readonly wall_at: number;
-  /** Null when nothing was kept yet; then the others are, too. */
+  /** Null if nothing was stored yet; then the others are null too. */
   readonly kept_at: number | null;
   readonly trusted_at: number;
   readonly order_at: number;
@@ -19,7 +19,7 @@ const HEARD = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigin
     c.trusted_at, c.order_at, c.doubted_ms
   FROM (SELECT 1) AS always LEFT JOIN clock c ON true`;
 
-/** The clock's row is written by every node, a few bytes every few seconds; the last one has the say. */
+/** Every node writes the row of the clock, a few bytes every few seconds; the last write wins. */
 export async function beat(
   database: Database,
   node: string,
@@ -27,7 +27,7 @@ export async function beat(
   { known, ...about }: NodeAbout & { readonly known: number },
   time: KeptTime | null,
 ): Promise<HeardTime> {
-  // What is read is what was there before.
+  // A statement reads the state from before its own writes.
   const row = await database.get<HeardRow>(
     `WITH node AS (
          INSERT INTO nodes AS n (id, alive_until, about, schema_version)
@@ -52,7 +52,7 @@ export async function beat(
 }
 
 export async function storedTime(database: Database): Promise<StoredTime> {
-  // The newest places in line: a message without a queue stands before nobody.
+  // The newest positions in queues: a message without a queue comes before no other.
   const newest = await database.get<{ at: number | null }>('SELECT max(line_at) AS at FROM queues');
   const heard = toHeardTime((await database.get<HeardRow>(HEARD))!);
   return { ...heard, newestAt: newest!.at };

@@ -1,4 +1,4 @@
-// The topics table: read and written whole, guarded by a version.
+// The topics table: each topic is read and written whole, guarded by a version.
 
 import type { Topic } from '../../domain/topic.ts';
 import { type TopicRow, toTopic } from '../rows.ts';
@@ -22,7 +22,7 @@ export async function saveTopic(database: Database, topic: Topic): Promise<'save
   return (await writeTopic(database, topic)) > 0 ? 'saved' : 'changed';
 }
 
-/** Answers how many rows it changed: none when somebody else was first. */
+/** Returns how many rows it changed: 0 if another change came first. */
 function writeTopic(database: Database, topic: Topic): Promise<number> {
   const endpoints = JSON.stringify(topic.endpoints);
   const defaults = JSON.stringify(topic.defaults);

@@ -1,4 +1,4 @@
-// What there is to know about a message that waits: its queue and who goes before it, its flow key.
+// What is known about a message that waits: its queue, its flow key, and what is before it.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { countAhead } from '../../domain/why.ts';
@@ -23,7 +23,7 @@ export async function whyFacts(database: Database, accountId: string, messageId:
   };
 }
 
-/** By the order in which its flow key lets them through. */
+/** In the order in which its flow key lets messages through. */
 async function flowAhead(database: Database, row: MessageRow): Promise<WhyFacts['flowAhead']> {
   const max = eachMax('lineCount');
   const found = await database.get<{ n: number }>(
@@ -39,8 +39,8 @@ async function flowAhead(database: Database, row: MessageRow): Promise<WhyFacts[
 }
 
 /**
- * Who goes before it, whoever is to end first leading: while it is not the first of its order key, the others of that
- * key; else those of its queue that are on their way or stand before it in the line.
+ * The message before it that should end first, and how many are before it. If it is not the first of its order key,
+ * only messages of that key count. Otherwise, those of its queue that hold a place or come earlier in the order.
  */
 async function ahead(database: Database, row: MessageRow): Promise<WhyFacts['ahead']> {
   const isBehindKey = row.order_key !== null && !row.is_first_of_key;

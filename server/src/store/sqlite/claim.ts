@@ -306,7 +306,7 @@ function nextDueAt(database: Database): number | null {
 
 type Released = Held & Pick<MessageRow, 'claimed_at' | 'attempts'>;
 
-/** Returns claims whose attempt never started. A message whose cancel was requested ends as cancelled instead. */
+/** Releases claims whose attempt never started. A message whose cancel was requested ends as cancelled instead. */
 export function release(
   database: Database,
   books: Books,
@@ -335,7 +335,7 @@ export function release(
     }
     dueAt = now;
   }
-  // Only after all are returned: they go before messages that came later.
+  // Only after all are released: they go before messages that came later.
   for (const [accountId, key] of keys.values()) admitWaiting(database, accountId, key, now);
   return dueAt;
 }

@@ -1,6 +1,6 @@
 // How commands and replies travel between the threads. Copying objects key by key, and one buffer for each body, costs
-// more than some of the statements. So frequent commands travel as one flat list of values and one buffer with all
-// bodies, which is transferred without a copy. Everything else is sent as it is.
+// more than some of the statements. So frequent commands travel as one flat list of values and one transferred buffer
+// with all bodies; everything else is sent as it is.
 
 import type { Attempt, Claim, Settlement, SettleResult } from '../../domain/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
