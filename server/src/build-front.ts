@@ -1,4 +1,4 @@
-// Builds what callers meet: the API with all of its routes, the lane of publishing, the console and the listener before them.
+// Builds everything that faces callers: the API with all routes, the publish lane, the console and the listener.
 
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ import { logMisspelt } from './telemetry/log.ts';
 import { showClock } from './telemetry/metrics.ts';
 import { systemWorld } from './world.ts';
 
-/** What `npm run build` makes of the console. */
+/** The console as `npm run build` writes it. */
 const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
 
 const ROUTES = [
@@ -153,7 +153,7 @@ function createLane(context: RouteContext<Store>, { config, log }: Ground): Publ
   });
 }
 
-/** What /metrics tells of the node as it is now. */
+/** Registers the metrics of the node's current state. */
 function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
   metrics.gauge(

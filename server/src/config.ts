@@ -26,7 +26,7 @@ import {
   tiers,
 } from './setting-kind.ts';
 
-/** Those that run the service, and those that work on its store. */
+/** Commands that run the service, and commands that work on its store. */
 export type ServiceCommand = 'dev' | 'serve';
 export const COMMANDS = ['dev', 'serve', 'backup', 'check', 'migrate-store', 'token create'] as const;
 export type Command = (typeof COMMANDS)[number];
@@ -41,9 +41,9 @@ export interface Setting<T> {
   readonly defaults: Readonly<Record<ServiceCommand, T>>;
   readonly description: string;
   readonly commands: readonly Command[];
-  /** Where it means something else than `description` says. */
+  /** For commands where it means something else than `description` says. */
   readonly meanings?: Partial<Readonly<Record<Command, string>>>;
-  /** Its value is never printed: not in the summary, not in a problem. */
+  /** Its value is never printed: not in the summary, not in an error. */
   readonly isSecret: boolean;
 }
 
@@ -64,7 +64,7 @@ function both<T>(value: T): Readonly<Record<ServiceCommand, T>> {
   return { dev: value, serve: value };
 }
 
-/** A setting that other commands have, too, where it means something else. */
+/** A setting that other commands have too, with another meaning. */
 function alsoIn<T>(meanings: NonNullable<Setting<T>['meanings']>, of: Setting<T>): Setting<T> {
   return {
     ...of,
@@ -77,7 +77,7 @@ function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {
   return { ...of, commands: [command] };
 }
 
-/** Other commands look where `serve` would. */
+/** Other commands use the default of `serve`. */
 export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
   return defaults[command === 'dev' ? 'dev' : 'serve'];
 }
@@ -294,7 +294,7 @@ export function environmentName(flag: string): string {
   return `POSTRIDER_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** A flag wins over the environment, the environment over the default. Lists everything that is wrong, not the first. */
+/** A flag wins over the environment, the environment over the default. Reports all errors, not only the first. */
 export function parseConfig(
   command: Command,
   argv: readonly string[],
@@ -313,7 +313,7 @@ export function parseConfig(
     const fromFlag = given.get(key);
     const fromEnv = keys.includes(key) ? env[environmentName(flag)] : undefined;
     const source = fromFlag ?? fromEnv;
-    // An empty variable counts as absent: compose files and shells make those out of what was never set.
+    // An empty variable counts as absent: compose files and shells set unset variables to an empty text.
     if (source === undefined || (fromFlag === undefined && source === '')) {
       values[key] = defaultOf(setting, command);
       continue;
@@ -327,7 +327,7 @@ export function parseConfig(
   if ((values.role === 'api' || values.role === 'deliver') && values.store === null) {
     problems.push('--role api and --role deliver need --store: over a file there is one node, which does all');
   }
-  // A value that could not be read has its own problem.
+  // A value that could not be read has its own problem already.
   const { admin, scope } = values as { readonly admin?: boolean; readonly scope?: readonly Scope[] };
   if (command === 'token create' && scope && admin === scope.length > 0) {
     problems.push('give either --admin, for a token that may do everything, or --scope with what it may do');
@@ -338,7 +338,7 @@ export function parseConfig(
   return problems.length > 0 ? { problems } : { config: values as Config };
 }
 
-/** By hand rather than with parseArgs, which stops at the first problem. */
+/** Not parseArgs, which stops at the first error. */
 function readArgv(keys: readonly SettingKey[], argv: readonly string[]) {
   const keyOfFlag = new Map(keys.map((key) => [SETTINGS[key].flag, key]));
   const given = new Map<SettingKey, string>();

@@ -1,4 +1,4 @@
-// What everything else of a node is built on: its clock, its metrics, its store, and whether it may accept anything.
+// The base of a node: its clock, its metrics, its store, and whether it may accept anything.
 
 import { readFileSync } from 'node:fs';
 import { Accounts } from './accounts/accounts.ts';
@@ -24,14 +24,14 @@ export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: 
 
 export interface StartOptions {
   readonly world?: World;
-  /** Name servers and connections of the outside; those of the system unless a test has its own. */
+  /** Name look-ups and outgoing connections. Default: those of the system; tests use their own. */
   readonly network?: Network;
-  /** How long callers may take for things; a test has shorter times than people. */
+  /** How long callers may take. Tests use shorter times. */
   readonly callerTimes?: Partial<CallerTimes>;
   readonly log?: Log;
-  /** The store is gone for good: there is nothing left to do but end the process. */
+  /** The store is gone for good. Only ending the process is left. */
   readonly onBroken?: (error: Error) => void;
-  /** Another program is about to change the store so that this one cannot serve it any more: it is to be closed. */
+  /** Another program is about to change the store so that this one cannot serve it any more: close the node. */
   readonly onOutdated?: (why: string) => void;
 }
 
@@ -107,11 +107,11 @@ export async function layGround(config: Config, options: StartOptions) {
   };
 }
 
-/** What the engine and the front are built on. */
+/** The base of the engine and the front. */
 export type Ground = Awaited<ReturnType<typeof layGround>>;
 
 function createInbox(sizeLimits: RequestSizeLimits, metrics: Metrics): Inbox {
-  // An account alone gets half: what one request may make always fits into that.
+  // One account alone gets half. The most that one request may make always fits into that.
   const inbox = new Inbox(
     Math.max(nodeMax('inboxMessages'), 2 * sizeLimits.messagesMax),
     Math.max(nodeMax('inboxBytes'), 2 * sizeLimits.bytesMax),
@@ -121,7 +121,7 @@ function createInbox(sizeLimits: RequestSizeLimits, metrics: Metrics): Inbox {
   return inbox;
 }
 
-/** Logs a fault with its trace, and answers the id it is logged under. */
+/** Logs an error with its stack trace, and returns the id it is logged under. */
 function faultLog(log: Log, metrics: Metrics, newId: NewId): (error: unknown) => string {
   const countFault = metrics.counter('postrider_faults_total', 'Faults of the server that were met and logged.');
   return (error) => {

@@ -1,5 +1,5 @@
-// Opens the store that the settings name, and moves one into the other. Beside main.ts the only file that knows the
-// store adapters.
+// Opens the store that the settings name, and moves one store into the other. Besides main.ts, the only file that knows
+// the store adapters.
 
 import { join } from 'node:path';
 import type { Config } from './config.ts';
@@ -31,25 +31,25 @@ export interface OpenStoreOptions {
   readonly world: World;
   readonly log: Log;
   readonly inbox: Inbox;
-  /** The store is gone for good: there is nothing left to do but end the process. */
+  /** The store is gone for good. Only ending the process is left. */
   readonly onBroken?: ((error: Error) => void) | undefined;
-  /** A newer program is about to change the store so that this one cannot serve it any more. */
+  /** A newer program is about to change the store. This program cannot serve it after that. */
   readonly onOutdated?: ((why: string) => void) | undefined;
 }
 
-/** The reader of a file is one thread; what writes it has accounts take turns by itself. */
+/** A file has one reader thread. The writer lets accounts take turns by itself. */
 const FILE_AT_ONCE: AtOnce = { lists: 1, lookUps: null, changes: null };
 
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<Store> {
   const store = await openAdapter(config, options);
   if (config.store === null) return inTurn(store, FILE_AT_ONCE);
-  // Who waits for a change of its own account does not wait in the line of all.
+  // A change that waits for another change of its own account does not hold a place in the shared line.
   return changingInTurn(inTurn(store, DATABASE_AT_ONCE));
 }
 
 async function openAdapter(config: Config, options: OpenStoreOptions): Promise<Store> {
   const { node, about, world, log, inbox, onBroken, onOutdated } = options;
-  // A disk or a database answers in real time, whatever time a test has for the messages.
+  // A disk or a database uses real time, even in a test with a clock of its own.
   const timers = systemWorld().clock;
   if (config.store !== null) {
     return openPostgresStore({
@@ -82,7 +82,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
       try {
         log.fatal({ err: error }, 'the store can no longer be written');
       } finally {
-        // Whatever becomes of the log: nothing may be accepted any more.
+        // Even if logging fails: nothing may be accepted any more.
         onBroken?.(error);
       }
     },
@@ -103,8 +103,8 @@ function logFound(log: Log, { problems, unchecked }: StartCheck, directory: stri
 }
 
 /**
- * The same store for a command that changes a little in it and leaves, beside a service that may run on it. Neither made nor
- * brought up to date: that is for the service to do.
+ * The same store for a command that makes a small change, possibly while a service runs on it. It neither creates nor
+ * migrates the store: the service does that.
  */
 export async function openStoreBeside(config: Config): Promise<Store> {
   const { clock } = systemWorld();
@@ -118,7 +118,7 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   return createSqliteStore({ executor: besideExecutor(config.data), clock, node, onBroken });
 }
 
-/** The files that a running service has open; none of a database. To be closed behind the store. */
+/** The files that a running service has open. None for a database. Close this after the store. */
 export function storeFiles(config: Config): WatchedFiles & { close(): void } {
   if (config.store !== null) return { paths: [], overwritten: async () => null, close: () => {} };
   const path = join(config.data, DATABASE_FILE);
@@ -130,7 +130,10 @@ export function storeFiles(config: Config): WatchedFiles & { close(): void } {
   };
 }
 
-/** A copy of the data directory's store, under the name of `--to` or one made of the time. Throws before anything was made. */
+/**
+ * Copies the store of the data directory, under the name given by `--to` or one made from the time. Throws before
+ * anything is written.
+ */
 export function startBackup(config: Config, now: number): Backup {
   requireDirectory(config, 'make a copy with pg_dump, or a base backup with its log');
   const time = new Date(now).toISOString().replaceAll(':', '').replace(/\.\d+/, '');
@@ -147,12 +150,14 @@ function requireDirectory(config: Config, instead: string): void {
   throw new Error(`the store is ${storePlace(config)}, and this command is for a data directory: ${instead}`);
 }
 
-/** Where it keeps what it accepts, in words. */
+/** Where messages are stored, as text. */
 export function storePlace(config: Config): string {
   return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
 }
 
-/** From the data directory into the database of `--store`. Rejects with MoveStopped once it had begun. */
+/**
+ * Copies the data directory into the database of `--store`. Rejects with MoveStopped if it fails after it has begun.
+ */
 export async function migrateStore(config: Config, onProgress: (progress: MoveProgress) => void): Promise<MoveReport> {
   const { clock } = systemWorld();
   const source = openMoveSource(config.data);

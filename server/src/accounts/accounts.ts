@@ -1,5 +1,5 @@
-// Accounts and who acts for them. Answers of the store are kept for a moment, so that a busy client costs one look-up
-// every few seconds; what this process changes is forgotten at once.
+// Accounts and their callers. Results of the store are cached for a few seconds, so that a busy client costs one
+// look-up every few seconds. A change by this process clears its cached results at once.
 
 import type { Account, Revocation, Scope, SigningKeys, Token } from '../domain/account.ts';
 import { SCOPES } from '../domain/account.ts';
@@ -16,7 +16,7 @@ const REMEMBER_MS = 5000;
 const REMEMBERED_MAX = 10_000;
 /** How long somebody stays signed in to the console. */
 const SESSION_MS = 7 * 24 * 60 * 60 * 1000;
-/** How often the use of a token is written down. */
+/** How often the last use of a token is written. */
 const TOUCH_EVERY_MS = 60_000;
 
 export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string };
@@ -26,7 +26,7 @@ export class Accounts {
   readonly #world: World;
   readonly #newId: NewId;
   readonly #remembered = new Map<string, { principal: Principal; untilMs: number }>();
-  /** Whom the store is being asked for: all who come meanwhile wait for the one answer. */
+  /** Look-ups under way. Callers that come meanwhile share the result. */
   readonly #asked = new Map<string, Promise<Principal | null>>();
 
   readonly #endListeners: ((ended: EndedAccess) => void)[] = [];
@@ -37,13 +37,13 @@ export class Accounts {
     this.#newId = newId;
   }
 
-  /** At once for whoever is remembered, which nearly everybody is; a promise where the store has to be asked. */
+  /** Returns at once for a cached caller, which is the usual case, and a promise when the store must be asked. */
   authenticate(token: string): Principal | Promise<Principal | null> {
     const key = hashText(token);
     return this.#known(key) ?? this.#ask(key, () => this.#store.findToken(hashToken(token)));
   }
 
-  /** The same for the secret of a session: neither of the two is taken for the other. */
+  /** The same for the secret of a session. A session secret is never accepted as a token, nor a token as a session. */
   authenticateSession(secret: string): Principal | Promise<Principal | null> {
     const sessionId = hashText(secret);
     const key = sessionKey(sessionId);
@@ -58,7 +58,7 @@ export class Accounts {
 
   #ask(key: string, find: () => Promise<Principal | null>): Promise<Principal | null> {
     const nowMs = this.#world.clock.monotonicMs();
-    // No longer, if something was changed meanwhile: the answer may be older.
+    // Not current if something was changed meanwhile: the result may be older than the change.
     const isCurrent = () => this.#asked.get(key) === asked;
     const asked = find()
       .then((principal) => {
@@ -84,7 +84,7 @@ export class Accounts {
     this.#asked.clear();
   }
 
-  /** Not waited for: a request does not depend on it, and the next use writes it as well. */
+  /** Not awaited: the request does not depend on it, and the next use writes it as well. */
   #touch({ id, lastUsedAt }: Token): void {
     const now = this.#world.clock.now();
     if (lastUsedAt !== null && now - lastUsedAt < TOUCH_EVERY_MS) return;
@@ -103,7 +103,7 @@ export class Accounts {
     return isKnown;
   }
 
-  /** Makes a token; its text is in the answer and nowhere else. */
+  /** Makes a token. Its text is in the result and nowhere else. */
   async createToken(
     accountId: string,
     name: string,
@@ -123,7 +123,7 @@ export class Accounts {
     return result;
   }
 
-  /** Signs somebody in, and answers the secret by which the session is known: it is stored nowhere. */
+  /** Signs a caller in and returns the secret of the session, which is stored nowhere. */
   async createSession(tokenId: string): Promise<string> {
     const secret = newSecret('ses', this.#world.random);
     const createdAt = this.#world.clock.now();
@@ -135,14 +135,14 @@ export class Accounts {
   async endSession(secret: string): Promise<void> {
     const sessionId = hashText(secret);
     await this.#store.endSession(sessionId);
-    // It alone: whoever signs in and out all day costs nobody else a look-up.
+    // Clears only this session: a caller that signs in and out all day costs no other caller a look-up.
     const key = sessionKey(sessionId);
     this.#remembered.delete(key);
     this.#asked.delete(key);
     this.#tellOfEnd({ sessionId });
   }
 
-  /** Beside each of them whether its token and its session still count: asked of the store, never remembered. */
+  /** Parallel to `principals`: whether its token and its session are still valid. Asks the store, never the cache. */
   areAdmitted(principals: readonly Principal[]): Promise<readonly boolean[]> {
     const credentials = principals.map(({ token, sessionId = null }) => ({ tokenId: token.id, sessionId }));
     return this.#store.areAdmitted(credentials, this.#world.clock.now());
@@ -164,8 +164,8 @@ export class Accounts {
   }
 
   /**
-   * A token that may do everything: for an account that was taken over; else where there is none, which is so on an empty
-   * store and where taking over was cut off. Null where somebody has one.
+   * Makes a token with all scopes: for the account that was taken over, or else when no such token exists, as in an
+   * empty store or after a take-over that was cut off. Null when one exists.
    */
   async createFirst(name: string, takenOver: string | null): Promise<string | null> {
     if (takenOver !== null) return (await this.createToken(takenOver, 'first', SCOPES)).text;
@@ -191,7 +191,10 @@ export class Accounts {
     return { current: newSecret('sig', random), next: newSecret('sig', random) };
   }
 
-  /** For development: the account and a well-known token, whatever the store holds; with the token come its keys. */
+  /**
+   * For development: ensures the account and a well-known token, whatever the store holds. `keys` are set only when the
+   * token is made.
+   */
   async ensureKnown(name: string, text: string, keys?: SigningKeys): Promise<void> {
     if (await this.#store.findToken(hashToken(text))) return;
     const made = await this.createAccount(name, 'free');
@@ -201,7 +204,7 @@ export class Accounts {
     await this.#setKeys(account.id, keys);
   }
 
-  /** Nobody who knew the keys of the account knows those it has now. */
+  /** After this, nobody who knew the account's keys knows the current ones. */
   async replaceKeys(accountId: string): Promise<void> {
     await this.#setKeys(accountId, this.#freshKeys());
   }
@@ -222,7 +225,7 @@ export class Accounts {
   }
 }
 
-/** No hash of a token looks like this. */
+/** Its form differs from every token hash. */
 function sessionKey(sessionId: string): string {
   return `session ${sessionId}`;
 }

@@ -1,4 +1,4 @@
-// Tokens and keys: how secrets are made and how a presented one is recognised. Only a hash is ever stored.
+// Tokens and keys: how secrets are made and how a presented secret is recognised. Only a hash is ever stored.
 
 import { hash } from 'node:crypto';
 import type { Random } from '../world.ts';
@@ -9,20 +9,20 @@ export function newSecret(prefix: 'pr' | 'sig' | 'ses', random: Random): string 
 }
 
 /**
- * What is stored and searched for. A fast hash will do, because the token is random and cannot be guessed from it;
- * looking the hash up in an index tells an attacker's stopwatch nothing about the token.
+ * The stored hash, used for the look-up. A fast hash is enough, because the token is random and cannot be guessed from
+ * it. Looking up the hash in an index reveals nothing about the token through timing.
  */
 export function hashToken(token: string): Uint8Array {
   return hash('sha256', token, 'buffer');
 }
 
-/** The same hash as text, to look up what is in memory: it costs a third of the other. */
+/** The same hash as text, for look-ups in memory: it costs a third of the other. */
 export function hashText(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
 /**
- * The token in an Authorization header, or null. Bearer carries it plainly; Basic carries base64 of the token alone,
+ * The token in an Authorization header, or null. Bearer carries it as it is. Basic carries base64 of the token alone,
  * of `token:`, or of `anything:token`.
  */
 export function tokenFromHeader(header: string | undefined): string | null {

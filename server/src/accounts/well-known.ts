@@ -1,16 +1,16 @@
-// The tokens and keys that everybody knows, because they stand in documentation and in the sources of public clients, and
-// the line between them and a service that is meant for others: `dev` makes them, `serve` does not run with them.
+// The tokens and keys that everybody knows, because they are printed in documentation and in the sources of public
+// clients. `dev` creates them; `serve` does not run with them.
 
 import type { AccountStore } from '../store/account-store.ts';
 import type { Accounts } from './accounts.ts';
 import { hashToken } from './tokens.ts';
 
-/** The same on every machine, so that a command from the documentation works as printed. Only `dev` knows it. */
+/** The same on every machine, so that a command from the documentation works as printed. Only `dev` accepts it. */
 export const DEV_TOKEN = 'dev_postrider';
 
 /**
- * What the public QStash clients use when they are told to use a local server (`QSTASH_DEV=true`): they take a server
- * for one only if it knows this token and these keys, which are printed in their sources.
+ * What the public QStash clients use with a local server (`QSTASH_DEV=true`). They accept a server only if it knows
+ * this token and these keys, which are printed in their sources.
  */
 const QSTASH_DEV = {
   token: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
@@ -22,7 +22,7 @@ const DEV_HASH = hashToken(DEV_TOKEN);
 const KNOWN_HASHES = [DEV_HASH, hashToken(QSTASH_DEV.token)];
 const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 
-/** The token of `dev`, in a store of its own. Throws where a service for others has its accounts. */
+/** Ensures the token of `dev`, in a store of its own. Throws if the store belongs to a service for others. */
 export async function admitDev(
   store: AccountStore,
   accounts: Accounts,
@@ -42,9 +42,9 @@ export async function admitDev(
 }
 
 /**
- * Before `serve` listens: nobody may get in with what everybody knows. With `isTakeOver` the well-known tokens are revoked
- * and the signing keys of their accounts replaced, and the account is answered that is left without its token; without, a
- * store that knows them is refused.
+ * Runs before `serve` listens: nobody may get in with a well-known token. With `isTakeOver` the well-known tokens are
+ * revoked and the signing keys of their accounts replaced; returns the account that is left without its token. Without
+ * it, a store that knows them is refused.
  */
 export async function shutOutDev(
   store: AccountStore,

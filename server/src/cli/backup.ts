@@ -1,5 +1,5 @@
-// `postrider backup`: a copy of the store beside a service that runs, read again before it gets its name. A signal removes
-// what there is of it.
+// `postrider backup`: copies the store while a service runs, and reads the copy again before it gets its name. A signal
+// removes the unfinished copy.
 
 import type { Config } from '../config.ts';
 import { startBackup } from '../main.ts';
@@ -14,7 +14,7 @@ export async function runBackup(config: Config): Promise<number> {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => {
         backup.abandon();
-        // By the signal, because an orderly exit waits until SQLite is done.
+        // Ends by the signal, because an orderly exit waits until SQLite is done.
         process.kill(process.pid, signal);
       });
     }

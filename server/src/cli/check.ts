@@ -1,4 +1,4 @@
-// `postrider check`: looks at the whole store and says what is wrong with it; with --repair it saves what can be read of a
+// `postrider check`: checks the whole store and prints what is wrong. With --repair it saves what can be read of a
 // damaged log.
 
 import type { Config } from '../config.ts';

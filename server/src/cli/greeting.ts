@@ -1,10 +1,10 @@
-// What a person sees when the service is ready: where it is, and something to paste.
+// What a person sees when the service is ready: its address, and commands to paste.
 
 import type { Config } from '../config.ts';
 
 export function greeting(ready: {
   readonly version: string;
-  /** Where the data are. */
+  /** Where the data is. */
   readonly place: string;
   readonly config: Config;
   readonly url: string;

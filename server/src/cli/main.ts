@@ -1,5 +1,5 @@
-// The command line: `postrider dev`, `postrider serve` and the commands that work on a store. Reads the arguments and hands
-// over to the command.
+// The command line: `postrider dev`, `postrider serve` and the commands that work on a store. Reads the arguments and
+// calls the command.
 
 import { COMMANDS, type Command, type Config, parseConfig } from '../config.ts';
 import { nearestName } from '../domain/nearest-name.ts';
@@ -62,7 +62,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return RUN[command](parsed.config);
 }
 
-/** Its name is one word, or two where the first one alone says nothing. */
+/** A command name is one word, or two where the first alone means nothing. */
 function readCommand([first, second, ...others]: readonly string[]) {
   const isPair =
     second !== undefined && !second.startsWith('-') && COMMANDS.some((each) => each.startsWith(`${first} `));

@@ -1,5 +1,5 @@
-// `postrider migrate-store`: shows how far the move is, what was compared, and what to do next. A signal ends it at once:
-// that is as safe as a crash, after which it goes on.
+// `postrider migrate-store`: shows the progress of the move, what was compared, and what to do next. A signal ends it
+// at once. That is as safe as a crash: the next run continues.
 
 import type { Config } from '../config.ts';
 import { type MoveReport, MoveStopped, migrateStore, storePlace } from '../main.ts';

@@ -1,4 +1,4 @@
-// How far a move is: one line that is written over on a terminal, a new line now and then anywhere else.
+// Shows the progress of a move: on a terminal one line that is overwritten, elsewhere a new line now and then.
 
 import type { MoveProgress } from '../main.ts';
 import type { Clock } from '../world.ts';
@@ -7,7 +7,7 @@ const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;
 const BAR_WIDTH = 24;
 const COLUMNS_ASSUMED = 100;
-/** Rates are told from this long on: before that they jump. */
+/** Rates are shown only after this time: before, they jump. */
 const RATE_MS_MIN = 1000;
 
 export interface MeterOutput {
@@ -20,7 +20,7 @@ export class MoveMeter {
   readonly #out: MeterOutput;
   readonly #clock: Clock;
   #phase: MoveProgress['phase'] | null = null;
-  /** When the phase began, and with how many rows done: those of a run before this one say nothing of the pace. */
+  /** When the phase began, and how many rows were done then: rows of an earlier run say nothing about the pace. */
   #startedMs = 0;
   #startedWith = 0;
   #shownMs = 0;
@@ -48,13 +48,13 @@ export class MoveMeter {
       this.#out.write(`${text}\n`);
       return;
     }
-    // Some terminals do not know how wide they are and say 0.
+    // Some terminals report a width of 0.
     const line = `${bar(progress)} ${text}`.slice(0, (this.#out.columns || COLUMNS_ASSUMED) - 1);
     this.#out.write(`\r\u001b[K${line}`);
     this.#isLineOpen = true;
   }
 
-  /** Whatever is written next starts on a line of its own. */
+  /** Later output starts on a new line. */
   end(): void {
     if (this.#isLineOpen) this.#out.write('\r\u001b[K');
     this.#isLineOpen = false;

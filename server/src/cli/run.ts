@@ -9,21 +9,21 @@ import { greeting } from './greeting.ts';
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
 
-/** The exit code of a node that could not tell its store how its attempts ended, or that it has left. */
+/** The exit code of a node that could not write the results of its attempts to the store, or that it has left. */
 const STORE_AWAY = 3;
-/** How long a node that is told to stop while it starts may take to have started. */
+/** If a stop comes during the start, how long the start may still take. */
 const STARTING_MS_MAX = 1000;
-/** Of a node that a newer program has sent away. */
+/** The exit code of a node that a newer program has replaced. */
 const OUTDATED = 4;
 
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
   const startedMs = world.clock.monotonicMs();
-  // Heard from now on: the system does not end the first process of a container for a signal that nobody hears.
+  // Handled from now on: in a container, the system does not end process 1 for a signal without a handler.
   const signal = firstSignal();
   let isStarted = false;
   void signal.then(() => {
-    // One that has nearly started goes on and drains; it may just have made the first token.
+    // A node that has nearly started goes on and drains. It may just have made the first token.
     world.clock.after(STARTING_MS_MAX, () => {
       if (isStarted) return;
       process.stderr.write('postrider stops before it has started\n');
@@ -35,7 +35,7 @@ export async function run(config: Config): Promise<number> {
   try {
     postrider = await start(config, {
       onBroken: (error) => {
-        // A file that cannot be written any more is not tried again: whoever restarts us starts from what is on disk.
+        // A file that can no longer be written is not tried again. The next start uses what is on disk.
         process.stderr.write(`postrider stops: ${error.message}\n`);
         process.exit(1);
       },
@@ -65,7 +65,7 @@ export async function run(config: Config): Promise<number> {
   const farewell = await postrider.close();
   if (farewell.left === 0 && farewell.isStoreClosed) return why === undefined ? 0 : OUTDATED;
   process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
-  // What still waits for the store would keep the process.
+  // Pending store calls would keep the process alive.
   process.exit(STORE_AWAY);
 }
 
@@ -77,15 +77,15 @@ function leftWords({ left }: Farewell): string {
 }
 
 /**
- * What nothing else has caught is logged, and the process goes on: whoever can provoke a fault must not be able to stop
- * what others have asked for. That is safe here, because nothing is acknowledged before the store has written it, and a
- * store that can no longer be written ends the process in a way of its own. Rejected promises come this way as well.
+ * Logs uncaught errors and lets the process go on: a caller that can provoke an error must not be able to stop the work
+ * of others. This is safe, because nothing is acknowledged before the store has written it, and a store that can no
+ * longer be written ends the process separately. Rejected promises come here as well.
  */
 function survive({ onFault }: Postrider): void {
   process.on('uncaughtException', onFault);
 }
 
-/** In dev, a busy port is no reason to stop: the next free one is taken, and said. */
+/** In dev a busy port does not stop the start: the next free port is used and printed. */
 async function start(config: Config, told: StartOptions): Promise<Postrider> {
   for (let port = config.port; ; port += 1) {
     try {
@@ -107,7 +107,7 @@ function startProblem(error: unknown, config: Config): string {
   return message;
 }
 
-/** From the second on, signals end the process at once: also one that comes before the first has had its effect. */
+/** The second signal ends the process at once, even if the first has not had its effect yet. */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
     let isFirst = true;

@@ -1,5 +1,6 @@
-// `postrider token create`: makes a token straight in the store, for whoever runs the machine and has no other way in. The
-// token alone goes to standard output, so that a script can take it; what else there is to say goes beside it.
+// `postrider token create`: makes a token directly in the store, for an operator without any other access. Only the
+// token (with --json, an object) goes to standard output, so that a script can read it. Everything else goes to
+// standard error.
 
 import { Accounts } from '../accounts/accounts.ts';
 import type { Config } from '../config.ts';

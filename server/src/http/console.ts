@@ -1,5 +1,5 @@
-// The web console: its files from memory, its page for every path that is no file, and signing in and out. All else it
-// does over the API, like anybody.
+// The web console: serves its files from memory, its page for every path that is no file, and signing in and out.
+// Everything else the console does over the API, like any client.
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -87,7 +87,7 @@ export class Console {
     sendNothing(response);
   }
 
-  /** Answers the secret of the new session. The one before it ends, if the caller knows that there is one. */
+  /** Returns the secret of the new session. Ends the previous session, if the caller knows that there is one. */
   async #signIn({ token, isSwitch }: SignIn, before: string | null): Promise<string> {
     const principal = await this.#accounts.authenticate(token);
     if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
@@ -108,7 +108,7 @@ export class Console {
   }
 
   #serve(path: string, request: IncomingMessage, response: ServerResponse): void {
-    // Relative, so that it holds behind a proxy that puts us under a path of its own.
+    // Relative, so that it is right behind a proxy that puts us under a path of its own.
     if (path === ROOT) {
       response.writeHead(308, { Location: 'console/' }).end();
       return;
@@ -121,7 +121,7 @@ export class Console {
       sendFile(file, request, response);
       return;
     }
-    // No screen is so deep, and the page is made anew for each depth.
+    // No screen has so deep a path, and the page is made anew for each depth.
     if (name.startsWith('assets/') || name.split('/').length > DEPTH_MAX)
       throw new ApiError('not_found', `there is nothing at ${path}`);
     const page = this.#files.get(PAGE);
@@ -134,7 +134,10 @@ export class Console {
   }
 }
 
-/** The page refers to its files relative to itself, however deep its path is: no need to know what we are mounted under. */
+/**
+ * The page refers to its files by relative paths, adjusted to its depth. So we need not know under which path we are
+ * mounted.
+ */
 function pageAt(page: StaticFile, name: string): StaticFile {
   const depth = name.split('/').length - 1;
   if (depth === 0) return page;
@@ -168,7 +171,7 @@ function readFiles(directory: string): ReadonlyMap<string, StaticFile> {
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name));
   } catch {
-    // Not built: the page says so.
+    // The console is not built. The page says so.
   }
   for (const path of names) {
     const name = relative(directory, path).replaceAll('\\', '/');
@@ -185,7 +188,7 @@ function staticFile(name: string, bytes: Buffer): StaticFile {
 
 interface SignIn {
   readonly token: string;
-  /** Whoever asks knows that somebody is signed in already. */
+  /** The caller knows that a session exists already. */
   readonly isSwitch: boolean;
 }
 
@@ -201,7 +204,7 @@ async function readSignIn(request: IncomingMessage): Promise<SignIn> {
   throw new ApiError('bad_body', 'send {"token": "…"}, and {"switch": true} to change who is signed in');
 }
 
-/** By events: leaving a `for await` early would close the connection, and nobody could be told why. */
+/** Uses events: leaving a `for await` early would close the connection, and no error could be sent. */
 function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,18 +1,18 @@
-// A request that counts the pieces of its body. Each one is a call of the parser, however short it is: a body in chunks of
-// one byte costs a hundred times what its bytes do, also when nobody wants it any more.
+// A request that counts the pieces of its body. Each piece costs a call of the parser, however short it is: a body in
+// one-byte chunks costs a hundred times as much as its bytes, even when its content is no longer wanted.
 
 import { IncomingMessage } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
 
 const PIECES_MAX = eachMax('bodyPieces');
-/** What a piece has on average, or it is a short one. */
+/** The average size below which pieces count as short. */
 const PIECE_BYTES_MIN = 16;
 
 export class CountedRequest extends IncomingMessage {
   #pieces = 0;
   #bytes = 0;
 
-  /** It came in more short pieces than are taken. */
+  /** It came in more short pieces than we accept. */
   get isInPieces(): boolean {
     return this.#pieces > PIECES_MAX && this.#bytes < this.#pieces * PIECE_BYTES_MIN;
   }
@@ -21,7 +21,7 @@ export class CountedRequest extends IncomingMessage {
     if (chunk === null) return super.push(chunk, encoding);
     this.#pieces += 1;
     this.#bytes += chunk.length;
-    // Whoever goes on after that has been refused, or sends so much at once that no answer reaches them in time.
+    // A caller that goes on after that has been refused, or sends so much at once that no response reaches it in time.
     if (this.#pieces > 2 * PIECES_MAX && this.isInPieces) {
       this.socket.destroy();
       return false;
@@ -29,7 +29,7 @@ export class CountedRequest extends IncomingMessage {
     return super.push(chunk, encoding);
   }
 
-  /** As Node does it with what nobody reads, but that its pieces are counted. */
+  /** Like Node's own version, which drops a body that is not read, but the pieces are counted. */
   _dump(): void {
     this.removeAllListeners('data');
     this.resume();

@@ -8,11 +8,11 @@ import { StoreUnavailable } from '../store/store.ts';
 
 const TEXT_MAX = eachMax('errorLength');
 
-/** A problem on its way up to the edge of a request. Thrown only inside http/. */
+/** A problem on its way to the edge of a request. Thrown only inside http/. */
 export class ApiError extends Error {
   readonly problem: Problem;
   constructor(code: ProblemCode, message: string) {
-    // It may repeat what the caller sent, and a batch has an error for each of its elements.
+    // The message may repeat the caller's input, and a batch has an error for each element.
     const text = message.length > TEXT_MAX ? `${message.slice(0, TEXT_MAX)}…` : message;
     super(text);
     this.name = 'ApiError';
@@ -20,14 +20,14 @@ export class ApiError extends Error {
   }
 }
 
-/** What a pool gave none of, and why. `what` goes on from "the account has" and from "the server has". */
+/** The error for a pool without room. `what` continues "the account has" and "the server has". */
 export function poolError(why: PoolRefusal, what: string): ApiError {
   return why === 'account'
     ? new ApiError('share_used', `the account has ${what}; that is its share, try again when some have ended`)
     : new ApiError('overloaded', `the server has ${what} as it may hold; try again shortly`);
 }
 
-/** How long a client should wait before it asks again. */
+/** How long a client should wait before it retries. */
 const RETRY_AFTER_SECONDS = 1;
 
 export interface ErrorResponse {
@@ -36,7 +36,7 @@ export interface ErrorResponse {
   readonly body: { readonly error: string; readonly code: ProblemCode };
 }
 
-/** On every answer of the API: it is for the caller alone, and a browser takes it for nothing but what it says it is. */
+/** On every API response: no cache may keep it, and no browser may guess another content type. */
 export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
 export function errorResponse(problem: Problem): ErrorResponse {
@@ -45,14 +45,14 @@ export function errorResponse(problem: Problem): ErrorResponse {
   const headers = {
     'Content-Type': 'application/json',
     ...ANSWER_HEADERS,
-    // Basic is accepted, but not asked for: a browser would show its own box for a password, on top of any page.
+    // Basic is accepted, but not asked for: a browser would show its own password dialog on top of any page.
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="postrider"' }),
     ...(isLater && { 'Retry-After': String(RETRY_AFTER_SECONDS) }),
   };
   return { status, headers, body: { error: problem.message, code: problem.code } };
 }
 
-/** What a caught error means to the caller. Null: it is a fault of ours, to be logged and answered with `internal`. */
+/** What a caught error means for the caller. Null: an internal error, to be logged and answered with `internal`. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof ApiError) return error.problem;
   if (error instanceof StoreUnavailable) {

@@ -1,5 +1,5 @@
-// Pages of events of exactly the size that was asked for. The store tells the events of a place of the journal together;
-// where a page ends between them, its cursor says how many of that place were seen: `<place>.<seen>`.
+// Pages of events of exactly the requested size. The store returns all events of a journal place together. If a page
+// ends between them, its cursor says how many of that place were seen: `<place>.<seen>`.
 
 import { type MessageEvent, STEP_EVENTS_MAX } from '../domain/event.ts';
 import type { EventPage, PageRequest } from '../store/message-store.ts';
@@ -7,7 +7,7 @@ import { ApiError } from './errors.ts';
 
 export interface EventCursor {
   readonly place: number;
-  /** Of the events of that place; 0 means that the page begins behind it. */
+  /** How many events of that place were seen. 0 means that the page begins after the place. */
   readonly seen: number;
 }
 
@@ -19,16 +19,17 @@ export function parseEventCursor(text: string): EventCursor {
   return { place: Number(place), seen: Number(seen) };
 }
 
-/** What the store is asked for: from behind a place, or with that place once more. */
+/** What to ask the store for: the events after a place, or that place once more and what follows. */
 export function pageToAsk(page: PageRequest, cursor: EventCursor | null): PageRequest {
-  // The store ends a page before a step that it cannot tell whole; with so much room it has as many as are wanted.
+  // The store ends a page before a step that does not fit whole. With this much room it returns at least as many as are
+  // wanted.
   const limit = page.limit + STEP_EVENTS_MAX - 1;
   if (cursor === null) return { ...page, limit };
   const again = page.order === 'newestFirst' ? cursor.place + 1 : cursor.place - 1;
   return { ...page, limit: limit + cursor.seen, cursor: cursor.seen === 0 ? cursor.place : again };
 }
 
-/** The page that follows the cursor, and where the next one goes on. */
+/** The page that follows the cursor, and the next cursor. */
 export function cutPage(
   told: EventPage,
   count: number,

@@ -1,5 +1,5 @@
-// Messages as the API shows them: canonical headers, bodies as text where they are text, and nothing that the caller
-// asked to be redacted. Every read of a message goes through here.
+// Messages as the API shows them: canonical header names, text bodies as text, and nothing that the caller asked to
+// redact. Every read of a message goes through here.
 
 import { base64, deadLetterId, headerMap } from '../domain/callback.ts';
 import type { MessageEvent } from '../domain/event.ts';
@@ -59,7 +59,7 @@ export function attemptView(attempt: Attempt) {
   };
 }
 
-/** A dead letter: its message, and the last answer. */
+/** A dead letter: its message, and the last response. */
 export function deadLetterView(message: Message, last: Attempt | undefined) {
   return {
     ...messageView(message),
@@ -107,7 +107,7 @@ function errorText(attempt: Attempt | null): string {
   return attempt?.error ?? `the destination answered ${attempt?.status}`;
 }
 
-/** Headers and body as a read may show them. */
+/** Headers and body, redacted where needed. */
 export function shownContent({ redaction, headers, body }: Pick<Message, 'redaction' | 'headers' | 'body'>): {
   readonly header: HeaderList;
   readonly body: Uint8Array;
@@ -138,18 +138,18 @@ function shownCallback(name: CallbackName, message: Message) {
   return { [name]: target.url, ...(header && { [`${name}Header`]: header }) };
 }
 
-/** The headers that its callback forwards, as a read may show them; null when there are none. */
+/** The headers that its callback forwards, redacted where needed. Null when there are none. */
 export function shownCallbackHeader(name: CallbackName, { redaction, [name]: target }: Message) {
   if (!target || target.headers.length === 0) return null;
   return headerMap(redaction ? redactHeaders(redaction, target.headers, sha256) : target.headers);
 }
 
-/** In both spellings: the public clients do not agree on one. */
+/** In both spellings: the public clients use different ones. */
 export function shownCaller(callerIp: string | null) {
   return callerIp === null ? {} : { callerIP: callerIp, callerIp };
 }
 
-/** The period goes with the rate; the public clients want it with every key. */
+/** The period is shown with the rate. The public clients want it with every key. */
 export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   if (!flow) return {};
   const { parallelism, rate, periodMs } = flow.limits;
@@ -161,7 +161,7 @@ export function shownFlow(flow: Message['flow'], hasPeriodAlways = false) {
   };
 }
 
-/** Text where it is text; base64 under another name where it is not. */
+/** As text if it is text, else as base64 under another name. */
 export function shownBody(name: string, body: Uint8Array): Record<string, string> {
   if (body.length === 0) return {};
   try {

@@ -1,5 +1,5 @@
-// From what is to be published to the messages it makes: finds the topic, reads the settings, plans. The one way for
-// publish, enqueue, batch, schedules and the retry of a dead letter.
+// Turns a publication into messages: finds the topic, reads the settings, plans. Publish, enqueue, batch, schedules and
+// the retry of a dead letter all go through here.
 
 import { createHash } from 'node:crypto';
 import type { Account } from '../domain/account.ts';
@@ -27,14 +27,14 @@ export interface Publication extends Origin {
   readonly headers: HeaderList;
 }
 
-/** What was read of a publication: all that its messages will have in common, or why there will be none. */
+/** What was read of a publication: everything that its messages have in common, or why there are none. */
 export type Draft = ReadRequest | { readonly problem: Problem };
 
 export type Planned =
   | { readonly messages: readonly NewMessage[]; readonly unknownNames: readonly string[] }
   | { readonly problem: Problem };
 
-/** The topics that one request has named so far: each is looked up once. */
+/** The topics that one request has named so far. Each is looked up once. */
 export type NamedTopics = Map<string, Promise<Topic | null>>;
 
 type Publisher = Pick<Account, 'id' | 'tier'>;
@@ -56,7 +56,7 @@ export class Publications {
     this.#options = options;
   }
 
-  /** All that one publication makes. */
+  /** All messages of one publication. */
   async plan(publication: Publication, account: Publisher): Promise<Planned> {
     const draft = await this.read(publication, account);
     if ('problem' in draft) return draft;
@@ -68,8 +68,8 @@ export class Publications {
   }
 
   /**
-   * Makes no message yet, so that all a request would make can be counted before. At once for a URL, of which nothing has
-   * to be looked up; a promise for a topic.
+   * Makes no message yet, so that all messages of a request can be counted first. Returns at once for a URL, which
+   * needs no look-up, and a promise for a topic.
    */
   read(publication: Publication, account: Publisher, topics: NamedTopics | null = null): Draft | Promise<Draft> {
     const destination = parseDestination(publication.destination);
@@ -83,7 +83,7 @@ export class Publications {
     return requestSizeProblem(drafts, this.#options.sizeLimits);
   }
 
-  /** How many messages may descend from each message of these, or why there may not be so many of them. */
+  /** How many messages may descend from each message of these drafts, or why there are too many of them. */
   descendantsOf(drafts: readonly PublishRequest[]): number | { readonly problem: Problem } {
     let count = 0;
     let left: number | null = null;
@@ -139,20 +139,20 @@ export class Publications {
   }
 }
 
-/** The wall clock is asked only for what is named by the calendar. */
+/** Reads the wall clock only for a time that the caller named by the calendar. */
 function timeFor({ notBefore }: PublishRequest, clock: Clock): PlanTime {
   const now = clock.now();
   return { now, wallNow: notBefore === null ? now : clock.wallNow() };
 }
 
-/** What the caller gave, and of the others those it did not give. */
+/** The given headers, plus those of `others` that were not given. */
 export function withDefaults(given: HeaderList, others: HeaderList): HeaderList {
   if (others.length === 0) return given;
   const names = new Set(given.filter(([, value]) => value.trim() !== '').map(([name]) => name.toLowerCase()));
   return [...given, ...others.filter(([name]) => !names.has(name.toLowerCase()))];
 }
 
-/** What a topic hides stays hidden: a request of its own adds to it. All other settings of a request win. */
+/** A topic's redactions stay: a request can only add to them. For all other settings, the request wins. */
 function withTopicDefaults(given: HeaderList, defaults: HeaderList, redactFields: string): HeaderList {
   const isRedaction = ([name]: HeaderList[number]) => name.toLowerCase() === redactFields.toLowerCase();
   const hidden = defaults.filter(isRedaction);

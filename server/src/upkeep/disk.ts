@@ -1,5 +1,5 @@
-// Watches the free space under the data directory, so that publishing stops before deliveries must; and whether the last
-// thing to be written found space, which tells of a quota and of the disk of a database.
+// Watches the free space under the data directory, so that publishing stops before deliveries must. Also notes whether
+// the last write found space, which detects a quota and a full database disk.
 
 import { statfs } from 'node:fs/promises';
 import { StoreUnavailable } from '../store/store.ts';
@@ -11,7 +11,7 @@ export interface DiskWatch {
   run(): Promise<number>;
   isLow(): boolean;
   wasFull(): boolean;
-  /** What became of something to be written: why it failed, or null. */
+  /** The result of a write: the error, or null. */
   noteWrite(error: unknown): void;
 }
 
@@ -34,7 +34,7 @@ export function diskWatch(directory: string | null, freeBytesMin: number): DiskW
   };
 }
 
-/** A directory that is gone has no free space to tell of: the watch of its files does. */
+/** If the directory is gone, keeps the last result: the watch of the files reports that case. */
 async function isBelow(directory: string, freeBytesMin: number, before: boolean): Promise<boolean> {
   try {
     const { bavail, bsize } = await statfs(directory);

@@ -1,5 +1,5 @@
-// Watches that the files of the store are still those that were opened. A process goes on writing into files that were
-// removed, replaced or written over, and all of it is lost when it ends: nobody may be told that such a message was accepted.
+// Checks that the files of the store are still those that were opened. A process can go on writing into files that were
+// removed, replaced or overwritten, but all of it is lost when the process ends. No such message may be acknowledged.
 
 import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -8,7 +8,7 @@ const EVERY_MS = 1000;
 
 export interface WatchedFiles {
   readonly paths: readonly string[];
-  /** The one of them that somebody has written over in its place, or null. */
+  /** The file that another process has overwritten in place, or null. */
   overwritten(): Promise<string | null>;
 }
 
@@ -18,7 +18,7 @@ export interface FilesWatch {
   areGone(): boolean;
 }
 
-/** For files that are open by now, if there are any. `onChange` is told which of them is gone, and null when all are back. */
+/** For files that are already open, if any. `onChange` gets the path that is gone, and null when all are back. */
 export function filesWatch({ paths, overwritten }: WatchedFiles, onChange: (gone: string | null) => void): FilesWatch {
   const opened = new Map(paths.map((path) => [path, identity(statSync(path, { bigint: true }))]));
   let gone: string | null = null;
@@ -36,7 +36,7 @@ export function filesWatch({ paths, overwritten }: WatchedFiles, onChange: (gone
 
 async function firstGone(opened: ReadonlyMap<string, string>): Promise<string | null> {
   for (const [path, wanted] of opened) {
-    // One that cannot be looked at is not there for us.
+    // A file whose status cannot be read counts as gone.
     const there = await stat(path, { bigint: true }).catch(() => null);
     if (there === null || identity(there) !== wanted) return path;
   }

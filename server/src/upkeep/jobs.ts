@@ -1,4 +1,5 @@
-// Runs bulk operations in small pieces, so that they keep their pace and go on after a restart from where they were. Newest first: what is accepted while one runs is not touched by it.
+// Runs bulk operations in small pieces, so that they keep their pace and continue after a restart. They go from the
+// newest message to the oldest: messages accepted while one runs are not touched.
 
 import type { Account } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
@@ -10,20 +11,23 @@ import type { AccountStore } from '../store/account-store.ts';
 import type { DeliveryStore } from '../store/delivery-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
 
-/** What a piece looks at is not shown to anybody, and may be more than a page. */
+/** The messages of a piece are not shown, so they may be more than a page. */
 const PIECE_BYTES_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 2000;
-/** Messages of one piece, which is one transaction; with their bodies, where those may be large. */
+/** Messages of one piece, which is one transaction. Fewer when their bodies are read, which may be large. */
 const PIECE_MAX = 100;
 const PIECE_WITH_BODIES_MAX = 10;
-/** The clocks of two nodes, and a timer that fires a little early: a piece may come by so much of its time too soon. */
+/**
+ * The clocks of two nodes differ, and a timer may fire a little early: a piece may come too early by this part of its
+ * interval.
+ */
 const TOLERANCE = 0.1;
 
 export interface JobRunnerOptions {
   readonly store: DeliveryStore & Pick<MessageStore, 'searchMessages'> & Pick<AccountStore, 'getAccount'>;
   readonly tiers: Tiers;
   readonly newId: NewId;
-  /** False while nothing may be accepted: a retry makes new messages, and waits. */
+  /** False while no messages are accepted: a retry makes new messages, so it waits. */
   readonly mayAccept: () => boolean;
 }
 
@@ -31,7 +35,10 @@ export function jobRunner(options: JobRunnerOptions) {
   const { store } = options;
   return {
     name: 'bulk operations',
-    /** A piece of one job of each account: those of one account take turns, whose was worked on longest ago first. */
+    /**
+     * One piece of one job for each account. The jobs of an account take turns: the one that waited longest comes
+     * first.
+     */
     async run(now: number): Promise<number> {
       const jobs = await store.runningJobs();
       const served = new Set<string>();
@@ -56,7 +63,7 @@ function everyMs(job: Job): number {
   return (1000 * pieceOf(job)) / job.perSecond;
 }
 
-/** Another node did this piece: several of them must not make a job faster than was asked. */
+/** Another node did this piece: several nodes must not run a job faster than was asked. */
 function isJustDone(job: Job, now: number): boolean {
   return job.atSeq !== null && now - job.updatedAt < everyMs(job) * (1 - TOLERANCE);
 }

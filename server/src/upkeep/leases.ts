@@ -1,25 +1,25 @@
-// Keeps this node's claims alive, and ends the claims of nodes that are not.
+// Keeps this node's claims alive, and settles the claims of dead nodes.
 
 import { eachMax } from '../domain/budgets.ts';
 import type { Claim } from '../domain/message.ts';
 import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
 import type { ServiceClock } from './service-clock.ts';
 
-/** A node that has not been heard of for this long is gone. */
+/** A node without a heartbeat for this long counts as dead. */
 export const NODE_TTL_MS = 15_000;
 const BEAT_EVERY_MS = 5000;
 /**
- * A node starts attempts only this long after its last sign of life. The rest of the time is for the request to get onto
- * the wire (`WIRE_WITHIN_MS`).
+ * A node starts attempts only this long after its last heartbeat. The rest of the time is for the request to be written
+ * (`WIRE_WITHIN_MS`).
  */
 const START_WITHIN_MS = NODE_TTL_MS / 2;
-/** Nothing is put on the wire so late that it could arrive after somebody else has taken it over. */
+/** A request is not written so late that it could arrive after another node has taken the message over. */
 const WIRE_WITHIN_MS = NODE_TTL_MS - 1000;
 
-/** A node whose time is off asks again so soon whether it is right. */
+/** How soon a node whose time is off checks the time again. */
 const OFF_BEAT_EVERY_MS = 1000;
 
-/** Keeps the time with every sign of life. */
+/** Keeps the time with every heartbeat. */
 export function heartbeat(
   store: DeliveryStore,
   node: string,
@@ -36,33 +36,33 @@ export function heartbeat(
   };
 }
 
-/** Whoever goes on with what crashes have left behind. */
+/** Handles what crashes have left behind. */
 export interface Recoverer {
-  /** Nothing may start before it is known what the crash before has left behind. */
+  /** Nothing may start until the attempts left by the last crash are known. */
   waitForLook(): void;
-  /** Ends all attempts that one dead node had under way, together. */
+  /** Settles all attempts that one dead node had in flight, together. */
   settleCrash(claims: readonly Claim[]): Promise<void>;
-  /** No node is dead whose claims are still to be ended. */
+  /** Called when no dead node has claims left to settle. */
   noteLook(found: Recovery): void;
 }
 
-/** How often a node looks for claims of its own that it does not know of; two looks must have found one. */
+/** How often a node looks for its own claims that it does not know of. A claim is released only after two looks. */
 export const STRAY_LOOK_MS = 10_000;
 
-/** That one look finds, beside all that can be under way. */
+/** The most that one look finds beyond the attempts in flight. */
 const PIECE_MAX = 2000;
 
 export interface StrayOptions {
   readonly store: Pick<DeliveryStore, 'strayClaims' | 'release'>;
-  /** How many can be under way. */
+  /** How many attempts can be in flight. */
   readonly slots: number;
   readonly isUnderWay: (lease: string) => boolean;
   readonly onGivenBack: (count: number) => void;
 }
 
 /**
- * Gives back what is leased to this node without its knowing, because an answer was lost: it lives, so that nobody takes
- * over for it. Two looks, because one may meet a claim that is just being handed over.
+ * Releases claims that are leased to this node without its knowledge, because a response was lost. No other node takes
+ * them over while this node lives. It needs two looks, because one may meet a claim that is just being handed over.
  */
 export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) {
   let found = new Set<string>();
@@ -81,7 +81,7 @@ export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) 
   };
 }
 
-/** Ends the claims of one dead node after the other. */
+/** Settles the claims of one dead node after the other. */
 export function orphans(store: DeliveryStore, node: string, recoverer: Recoverer) {
   recoverer.waitForLook();
   return {

@@ -1,5 +1,5 @@
-// Deletes what is past its time, a few at a time, so that the file stays bounded and nobody waits: ended messages, the
-// journal of what happened, deduplication keys, counts. Of the journal, a part of the accounts in one go.
+// Deletes expired data, a few rows at a time, so that the file stays bounded and no other work waits: ended messages,
+// the journal, deduplication keys, counts. One run covers the journals of only some accounts.
 
 import { HOUR_MS, HOURS_KEPT_MS, MINUTES_KEPT_MS, startOf } from '../domain/activity.ts';
 import { eachMax } from '../domain/budgets.ts';
@@ -8,14 +8,14 @@ import type { MessageStore } from '../store/message-store.ts';
 
 const ACCOUNTS_PER_RUN = 500;
 const EVERY_MS = 30_000;
-/** While there is a lot to delete or to look at: often enough to keep up, with room for others between. */
+/** The pause while there is much to delete: short enough to keep up, long enough for other work. */
 const CATCHING_UP_MS = 20;
 
-/** `isTimeProven`: a clock that may be wrong must not cost anybody what they have kept. */
+/** `isTimeProven`: nothing is deleted by a clock that may be wrong. */
 export function retention(store: MessageStore, tiers: Tiers, isTimeProven = () => true) {
   const rows = eachMax('upkeepRows');
   let after = '';
-  /** Somewhere since the first account, not all was deleted. */
+  /** Since the first account of this pass, some account had more to delete. */
   let isBehind = false;
   return {
     name: 'retention',
@@ -23,7 +23,8 @@ export function retention(store: MessageStore, tiers: Tiers, isTimeProven = () =
       if (!isTimeProven()) return EVERY_MS;
       const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };
       const messages = await store.deleteExpired(now, rows);
-      // Fewer than it may be are all there were, or as many as their bodies allowed.
+      // Fewer than the limit can mean that nothing is left, or that the bodies were too large for more. A second call
+      // tells.
       const areMore = messages >= rows || (messages > 0 && (await store.deleteExpired(now, rows)) > 0);
       const keys = await store.deleteDeduplication(now, rows);
       const keep = {

@@ -1,5 +1,5 @@
-// Lets schedules run when they should after the wall clock was set back: what was reckoned by a clock that was ahead lies
-// too far in the future. A pass over all of them at the start and after each time the clock was set back.
+// Corrects the next times of schedules after the wall clock was set back: times computed by a clock that was ahead are
+// too far in the future. One pass over all schedules runs at the start and after each time the clock was set back.
 
 import { eachMax } from '../domain/budgets.ts';
 import { CLOCK_STEP_MS_MAX } from '../domain/clock.ts';
@@ -8,7 +8,7 @@ import type { DeliveryStore, ScheduleTime } from '../store/delivery-store.ts';
 import type { ServiceClock } from './service-clock.ts';
 
 const EVERY_MS = 5000;
-/** Between two pieces of a pass: room for others. */
+/** The pause between two pieces of a pass, for other work. */
 const PIECE_EVERY_MS = 20;
 
 export function scheduleTimes(
@@ -18,7 +18,7 @@ export function scheduleTimes(
   const limit = eachMax('upkeepRows');
   const first = { accountId: '', id: '' };
   let after = first;
-  /** What the pass under way, or the last one, is for; before the first one nothing was. */
+  /** The value of `timesSetBack` at the current or last pass. -1 before the first. */
   let seen = -1;
   let isUnderWay = false;
   return {
@@ -40,7 +40,7 @@ export function scheduleTimes(
   };
 }
 
-/** When it should run, if that is before it would. A small step back repeats no tick. */
+/** The correct next time, if it is earlier than the stored one. A small step back repeats no tick. */
 function earlierTime(schedule: ScheduleTime, wallNow: number): { schedule: ScheduleTime; nextAt: number }[] {
   const cron = parseCron(schedule.cron);
   const nextAt = 'problem' in cron ? null : nextCronTime(cron, wallNow + CLOCK_STEP_MS_MAX);

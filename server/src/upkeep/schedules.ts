@@ -1,5 +1,5 @@
-// Makes the messages of schedules that are due, some in one go. A tick that was missed, because nothing ran, is made once;
-// the next one is reckoned from now. However many nodes try, the store lets one of them take a tick.
+// Publishes the messages of due schedules, some in one run. A tick that was missed while nothing ran is made up for
+// once, and the next one is computed from now. However many nodes try, the store gives each tick to only one.
 
 import type { Account } from '../domain/account.ts';
 import { eachMax } from '../domain/budgets.ts';
@@ -12,7 +12,7 @@ import type { AccountStore } from '../store/account-store.ts';
 import type { DeliveryStore, Tick } from '../store/delivery-store.ts';
 import { StoreUnavailable } from '../store/store.ts';
 
-/** When all that was found due was in the hands of other nodes. */
+/** The pause when other nodes had taken everything that was due. */
 const LEFT_MS = 20;
 
 export type PlanTick = (
@@ -22,17 +22,20 @@ export type PlanTick = (
 
 export interface ScheduleRunnerOptions {
   readonly store: DeliveryStore & Pick<AccountStore, 'getAccount'>;
-  /** When the messages of a tick are accepted. */
+  /** The time at which the messages of a tick are accepted. */
   readonly now: () => number;
   readonly plan: PlanTick;
   readonly tiers: Tiers;
-  /** A tick made no message: its publish cannot be planned (its topic is gone) or written, or the quota is used up. */
+  /**
+   * A tick made no message: its publish cannot be planned (for example, its topic is gone) or written, or the quota is
+   * used up.
+   */
   readonly onSkipped: (schedule: Schedule, why: string) => void;
 }
 
 /**
- * One go: takes some of those that are due by the trusted wall clock, and answers when to come again, or null: when there is
- * a schedule.
+ * One run: takes some of the schedules that are due by the trusted wall clock. Returns when to run again, or null when
+ * there is no schedule.
  */
 export function scheduleRunner(options: ScheduleRunnerOptions): (wallNow: number) => Promise<number | null> {
   const { store } = options;
@@ -79,7 +82,10 @@ async function planTick(
   };
 }
 
-/** Answers how many were taken. One that cannot be written must not keep the others back: then each is tried alone. */
+/**
+ * Returns how many ticks were taken. If writing them together fails, each is tried alone, so that a bad one does not
+ * block the others.
+ */
 async function fire(options: ScheduleRunnerOptions, ticks: readonly Tick[]): Promise<number> {
   if (ticks.length === 0) return 0;
   const { store, onSkipped } = options;

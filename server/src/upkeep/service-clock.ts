@@ -1,5 +1,5 @@
-// The clock of a running service: the machine's, as domain/clock.ts believes it. It goes on from what the store has kept,
-// and with a store that several nodes share it goes by that store's clock, so that the nodes agree.
+// The clock of a running service: the machine's clock, as far as domain/clock.ts trusts it. It continues from the time
+// kept in the store. With a store that several nodes share it follows the store's clock, so that the nodes agree.
 
 import {
   CLOCK_OFF_MS_MAX,
@@ -12,13 +12,13 @@ import {
 import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
 
-/** An answer that took longer says too little about the time. */
+/** A slower response says too little about the time. */
 const ANSWER_MS_MAX = 2000;
 
 export interface ServiceClockOptions {
   /** The machine's. */
   readonly machine: Clock;
-  /** False for a test that has a time of its own, which is not the store's. */
+  /** False for a test with its own time, which is not the store's. */
   readonly usesStoreClock: boolean;
   readonly onChange: (change: ClockChange) => void;
   readonly onOff?: (change: ClockOff) => void;
@@ -28,9 +28,9 @@ export class ServiceClock implements Clock {
   readonly #options: ServiceClockOptions;
   readonly #machine: Clock;
   readonly #keeper: Timekeeper;
-  /** The clock of the store less the monotonic one; null as long as the wall clock is the machine's own. */
+  /** The store's clock minus the monotonic one. Null while the wall clock is the machine's own. */
   #storeOffset: number | null = null;
-  /** How far the time was from the store's clock when that was last heard. */
+  /** How far our time was from the store's clock at the last heartbeat. */
   #offMs = 0;
   readonly #asleepMs = () => this.#machine.asleepMs();
 
@@ -71,7 +71,7 @@ export class ServiceClock implements Clock {
     this.#machine.soon(fire);
   }
 
-  /** Goes on from what the store has kept. Before anything is read of it or written to it that has a time. */
+  /** Continues from the time kept in the store. Call this before any time is read from the store or written to it. */
   async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
     const askedMs = this.monotonicMs();
     const { kept, newestAt, wallAt } = await store.storedTime();
@@ -80,7 +80,10 @@ export class ServiceClock implements Clock {
     this.#tell(this.#keeper.resume(kept, newestAt, this.#wallAt(nowMs), nowMs));
   }
 
-  /** To be done every few seconds, with the sign of life: `keep` gives the time to the store and answers what it knows. */
+  /**
+   * Call this every few seconds, with the heartbeat. `keep` gives the time to the store and returns what the store
+   * knows.
+   */
   async keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void> {
     this.#read();
     this.#keeper.noteAwake(this.asleepMs());
@@ -95,23 +98,23 @@ export class ServiceClock implements Clock {
     return this.#keeper.isBelieved;
   }
 
-  /** How far it had run ahead of the store's clock when that was last heard; it was put right then. */
+  /** How far it had run ahead of the store's clock at the last heartbeat. It was corrected then. */
   get offMs(): number {
     return this.#offMs;
   }
 
-  /** It does not run evenly with the store's clock: between two signs of life nobody knows how far it is off. */
+  /** It does not run evenly with the store's clock: between two heartbeats nobody knows how far it is off. */
   get isOff(): boolean {
     return Math.abs(this.#offMs) > CLOCK_OFF_MS_MAX;
   }
 
-  /** Whether the time is sure enough to delete by. */
+  /** Whether the time is certain enough to delete by. */
   get isProven(): boolean {
     this.#read();
     return this.#keeper.isProven;
   }
 
-  /** How far the wall clock is ahead of the time that is believed. */
+  /** How far the wall clock is ahead of the trusted time. */
   get aheadMs(): number {
     this.#read();
     return this.#keeper.aheadMs;
@@ -137,7 +140,7 @@ export class ServiceClock implements Clock {
     if (this.#storeOffset !== null && nowMs - askedMs > ANSWER_MS_MAX) return;
     const reckoned = this.#wallAt(nowMs);
     const right = reckonedAt(reckoned, shownAt, nowMs - askedMs);
-    // Before the first answer, it was the machine's clock, by which nothing was done.
+    // Before the first response it was the machine's clock, which had not been used for anything.
     if (this.#storeOffset !== null) this.#noteOff(reckoned - right);
     this.#storeOffset = right - nowMs;
   }

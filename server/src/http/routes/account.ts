@@ -1,4 +1,4 @@
-// What an account sees of itself: who it is and what it may do, its signing keys and its usage.
+// What an account sees of itself: its identity and scopes, its signing keys and its usage.
 
 import Type from 'typebox';
 import { isUsageDay, usageDay } from '../../domain/account.ts';
@@ -37,7 +37,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
   api.add({
     method: 'GET',
     path: '/v2/keys',
-    // Whoever knows a key can sign as we do, which is more than to look.
+    // A caller that knows a key can sign as we do, which is more than reading.
     scope: 'manage',
     summary: 'Read the signing keys',
     answer: KeysAnswer,

@@ -1,4 +1,4 @@
-// Accounts and tokens, for whoever runs the service.
+// Accounts and tokens, for the operator of the service.
 
 import Type from 'typebox';
 import { SCOPES, type Token } from '../../domain/account.ts';

@@ -1,5 +1,5 @@
-// Dead letters over the API: failed messages, to look at, send again or throw away, one by one or by filter. One that was
-// sent again is no longer listed, but can be read until its retention.
+// Dead letters over the API: failed messages, to read, send again or delete, one by one or by filter. A dead letter
+// that was sent again is no longer listed, but can be read until its retention ends.
 
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -41,12 +41,12 @@ const BULK_NAMES = [...NAMES, 'all'];
 const COUNT_MAX = 1000;
 
 const LISTED = { withBodies: true, withLastAttempts: true };
-/** What one call sends again or deletes is not shown, and may be more than a page. */
+/** The messages that one call sends again or deletes are not shown, so they may be more than a page. */
 const CHANGED_BYTES_MAX = 32 * 1024 * 1024;
 const RETRIED = { withBodies: true, bytesMax: CHANGED_BYTES_MAX };
 const DELETED = { withBodies: false, bytesMax: CHANGED_BYTES_MAX };
 
-/** What a retry may change; the rest is as it was. */
+/** What a retry may change. The rest stays as it was. */
 const Overrides = Type.Object(
   {
     url: Type.Optional(Type.String()),
@@ -169,7 +169,7 @@ function retryRoutes(api: Api, context: Context): void {
       const fresh = await again(context, principal, reply, message, overridesOf(context, reply, body), 1);
       const [isRetried] = await retryAll(context, principal, reply, [{ messageId: message.id, message: fresh }]);
       const left = isRetried ? null : await store.getMessage(principal.account.id, message.id, 'outline');
-      // Of two at once, the second finds what the first has made of it.
+      // Of two retries at the same time, the second finds the result of the first.
       if (left && isShown(context, left.message)) refuseRetried(left.message);
       if (left?.message.state === 'failed' && fresh.deduplication) {
         throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
@@ -224,7 +224,7 @@ async function retryAll(
   return isRetried === 'overQuota' ? [] : isRetried;
 }
 
-/** By ids that are given, as many as there are; by filter, a page at a time. */
+/** By ids: all that are given. By filter: one page at a time. */
 async function search(
   { store }: Context,
   principal: Principal,
@@ -248,7 +248,7 @@ function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeo
   return values;
 }
 
-/** The public clients expect that one that was sent again is gone. */
+/** The public clients expect that a dead letter is gone once it was sent again. */
 function isShown(context: Context, { state, retriedAs }: Message): boolean {
   return state === 'failed' && (retriedAs === undefined || !context.isForQstashClients);
 }
@@ -258,7 +258,7 @@ function refuseRetried({ retriedAs }: Message): void {
   throw new ApiError('already_retried', `it was sent again already, as ${retriedAs}; retry that one if it failed`);
 }
 
-/** What this retry changes, in its JSON or as settings among its headers; null when it changes nothing. */
+/** What this retry changes, in its JSON body or as settings in its headers. Null when it changes nothing. */
 function overridesOf({ rules }: Context, reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
   const prefix = rules.headerPrefix.toLowerCase();
   const sent = rawHeaders(reply.request.raw).filter(([name]) => isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS));
@@ -272,7 +272,9 @@ async function again(
   reply: FastifyReply,
   dead: Message,
   overrides: Overriding | null,
-  /** How many the request sends again: they share what may descend from the delivery that asked for it, if one did. */
+  /**
+   * How many messages the request sends again. If one of our deliveries made the request, they share its descendants.
+   */
   count: number,
 ): Promise<NewMessage> {
   const { newId, rules, world } = context;
@@ -284,7 +286,7 @@ async function again(
   return { ...fresh, descendantsLeft: Math.min(fresh.descendantsLeft, share) };
 }
 
-/** Goes through the same planning as any publish, so that what a retry changes is judged like any other. */
+/** Planned like any publish, so that the changes of a retry are validated by the same rules. */
 async function changed(
   { publications, rules }: Context,
   principal: Principal,

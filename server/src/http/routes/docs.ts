@@ -1,4 +1,4 @@
-// The OpenAPI document, and a page to read it by that asks nobody else for anything.
+// The OpenAPI document, and a page that shows it without loading anything from elsewhere.
 
 import Type from 'typebox';
 import type { Api } from '../api.ts';

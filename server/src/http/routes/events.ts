@@ -1,4 +1,4 @@
-// What happened, over the API: as pages under two names, and live.
+// Events over the API: as pages under two names, and live.
 
 import { eachMax } from '../../domain/budgets.ts';
 import type { EventFilter, MessageEvent } from '../../domain/event.ts';
@@ -37,7 +37,7 @@ import { viewsFor } from '../qstash-view.ts';
 
 const NAMES = [...FILTER_NAMES.messages.filter((name) => name !== 'text' && name !== 'responseStatus')];
 const COUNT_MAX = 1000;
-/** All events of the messages that are named are put in order before a page is cut from them. */
+/** All events of the named messages are sorted before a page is cut from them. */
 const LOOKED_AT_MAX = 20_000;
 
 type Context = RouteContext<MessageStore>;
@@ -78,7 +78,7 @@ function listRoutes(api: Api, context: Context): void {
             : await list(context, principal, filter, page, place);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
-        // Both from the same events, each made into text when it is written.
+        // Both lists come from the same events. Each event becomes text when it is written.
         return new StreamedAnswer(held, () =>
           objectPieces(
             [
@@ -107,7 +107,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
     handle: async ({ principal, query, reply }) => {
       const filter = parseEventFilter(given(query, null, NAMES, isForQstashClients));
       let isTaken = false;
-      // The caller may have gone away meanwhile: then no event of its end is left to come.
+      // The caller may have gone away meanwhile. No `close` event will come then.
       if (!reply.raw.destroyed) {
         const letGo = access.add(principal, () => reply.raw.destroy());
         reply.raw.on('close', letGo);
@@ -125,7 +125,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
         });
       } catch (error) {
         if (!isTaken) throw error;
-        // From here on nobody else answers it.
+        // From here on nobody else handles this error.
         context.onFault(error);
         reply.raw.destroy();
       }
@@ -134,8 +134,8 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
 }
 
 /**
- * From the journal or, of messages that are named, from themselves: those outlive their journal. Told oldest first, the latter only ever grow at
- * the end: a place in that order is their cursor.
+ * Reads the journal or, when messages are named, the messages themselves: those outlive their journal. Sorted oldest
+ * first, the events of named messages only grow at the end, so a place in that order is their cursor.
  */
 async function list(
   context: Context,
@@ -187,7 +187,7 @@ async function eventsOf(
   return messageEvents(message, attempts, events.toReversed());
 }
 
-/** As many of the events as a page holds, with the bodies and answers that were left out so far. */
+/** As many of the events as a page holds, with the bodies and responses that were left out so far. */
 async function fill(
   { store }: Context,
   principal: Principal,
@@ -212,8 +212,8 @@ async function fill(
 }
 
 /**
- * The documentation of the public clients begins a walk through the log with the time of day for a cursor. No cursor
- * of ours looks like one: places in the journal are larger, those among the events of named messages smaller.
+ * The documentation of the public clients starts reading the log with the current time as the cursor. No cursor of ours
+ * looks like a time: places in the journal are larger, those among the events of named messages smaller.
  */
 function isTime(cursor: EventCursor | null): cursor is EventCursor {
   return cursor !== null && cursor.place >= 1e12 && cursor.place < 1e14;

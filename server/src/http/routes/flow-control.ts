@@ -1,4 +1,4 @@
-// Flow control over the API: what each key lets through, and changing it by hand.
+// Flow control over the API: the limits and state of each key, and changing its limits by hand.
 
 import Type from 'typebox';
 import { parseDurationMs } from '../../domain/duration.ts';

@@ -1,4 +1,4 @@
-// For load balancers and process supervisors: is the process there, and should it get traffic?
+// For load balancers and process supervisors: is the process alive, and should it get traffic?
 
 import { whyNotReady } from '../../domain/acceptance.ts';
 import type { AccountStore } from '../../store/account-store.ts';
@@ -6,7 +6,7 @@ import { systemWorld } from '../../world.ts';
 import { StatusAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 
-/** A store that takes longer is not there: whoever asks does not wait as long as a disk that hangs. */
+/** A store that takes longer counts as away: the caller must not wait for a disk that hangs. */
 const ANSWER_MS_MAX = 2000;
 
 export function healthRoutes(api: Api, { store, facts }: RouteContext<Pick<AccountStore, 'getAccount'>>): void {
@@ -31,7 +31,7 @@ export function healthRoutes(api: Api, { store, facts }: RouteContext<Pick<Accou
   });
 }
 
-/** However many ask meanwhile, the store is asked once at a time. */
+/** One query of the store at a time, however many callers ask meanwhile. */
 function storeProbe(store: Pick<AccountStore, 'getAccount'>): () => Promise<boolean> {
   const { clock } = systemWorld();
   let asked: Promise<boolean> | null = null;

@@ -1,4 +1,4 @@
-// Bulk operations over the API: how many are meant, started at a chosen pace, watched, stopped.
+// Bulk operations over the API: count the matching messages, start at a chosen pace, watch, stop.
 
 import Type from 'typebox';
 import { accountMax, eachMax } from '../../domain/budgets.ts';
@@ -54,7 +54,8 @@ function startRoutes(api: Api, context: Context): void {
         const what = filter.isRetried === undefined ? 'empty' : 'retried does not narrow it down by itself';
         throw new ApiError('bad_filter', `filter: ${what}; to mean all, say {"all": true}`);
       }
-      // A retry makes messages at its own pace and long after this call: one that a message starts could start itself again.
+      // A bulk retry makes messages at its own pace, long after this call. If a delivery could start one, it could
+      // start itself again and again.
       if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
         throw new ApiError('loop_detected', 'a delivery cannot start a bulk retry; let it call POST /v2/dlq/retry');
       }

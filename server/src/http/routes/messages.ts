@@ -33,7 +33,7 @@ import { viewsFor } from '../qstash-view.ts';
 
 const MessageId = Type.Object({ messageId: Type.String() });
 const LIST_MAX = 1000;
-/** Cancelled in one transaction. */
+/** Messages cancelled in one transaction. */
 const CANCEL_CHUNK = 500;
 const CANCEL_NAMES = [
   ...FILTER_NAMES.messages.filter((name) => name !== 'state' && name !== 'text' && name !== 'retried'),
@@ -42,7 +42,7 @@ const CANCEL_NAMES = [
   'cursor',
 ];
 
-/** Whatever their states. */
+/** Without `state`: the count covers all states. */
 const COUNT_NAMES = FILTER_NAMES.messages.filter((name) => name !== 'state');
 const STATES_COUNTED_MAX = 20_000;
 
@@ -154,7 +154,7 @@ function cancelRoutes(api: Api, context: Context): void {
           throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, say all=true');
         }
       }
-      // The public clients always send a count of 100 and promise their callers that it is not heeded.
+      // The public clients always send a count of 100, and document that it has no effect.
       const max =
         values.count === undefined || context.isForQstashClients
           ? Number.POSITIVE_INFINITY

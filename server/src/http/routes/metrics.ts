@@ -1,4 +1,4 @@
-// Numbers for a monitoring system.
+// Metrics for a monitoring system.
 
 import type { Api } from '../api.ts';
 

@@ -1,4 +1,4 @@
-// Queues over the API: made by hand or by the first message, paused, resumed, widened, deleted.
+// Queues over the API: create (the first message does so too), pause, resume, change parallelism, delete.
 
 import Type from 'typebox';
 import { eachMax } from '../../domain/budgets.ts';
@@ -18,7 +18,7 @@ import { arrayPage, PageQuery } from '../list-pages.ts';
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;
 const DELETE_TRIES_MAX = 10;
-/** What is to be cancelled already leaves the queue by itself. */
+/** A message whose cancellation is requested leaves the queue by itself. */
 const CANCELLABLE = OPEN_STATES.filter((state) => state !== 'CANCEL_REQUESTED');
 
 type Context = RouteContext<ResourceStore & MessageStore>;
@@ -112,7 +112,7 @@ function deleteRoutes(api: Api, context: Context): void {
       const isForced = query.force === 'true' || isForQstashClients;
       const call = new CancelCall({ store, clock: world.clock, tiers }, principal.account);
       let open: number | null = null;
-      // Others may enqueue between the cancelling and the deleting.
+      // Other callers may enqueue between the cancelling and the deleting.
       for (let tries = 0; tries < (isForced ? DELETE_TRIES_MAX : 1) && open !== 0; tries += 1) {
         if (isForced) await cancelAll(context, call, principal, params.queueName);
         open = await store.deleteQueue(principal.account.id, params.queueName);

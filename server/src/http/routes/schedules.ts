@@ -1,4 +1,4 @@
-// Schedules over the API, once they are made: read, paused, resumed, run now, deleted.
+// Existing schedules over the API: read, pause, resume, run now, delete.
 
 import Type from 'typebox';
 import { headerMap } from '../../domain/callback.ts';
@@ -226,7 +226,7 @@ function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], st
   };
 }
 
-/** How the messages of the last ticks did; those past their retention are left out. */
+/** The states of the messages of the last ticks. Messages past their retention are left out. */
 async function lastStates({ store }: Context, accountId: string, schedules: readonly Schedule[]): Promise<LastStates> {
   const ids = schedules.flatMap(({ lastMessageIds }) => lastMessageIds);
   const states = new Map<string, LastState>();
@@ -255,7 +255,7 @@ function ownStates({ lastMessageIds }: Schedule, states: LastStates): Record<str
   return own;
 }
 
-/** As it is delivered to, also where it was sent to us encoded. */
+/** The destination as it is delivered to, even if it was sent to us encoded. */
 function shownDestination(text: string): string {
   const destination = parseDestination(text);
   return 'kind' in destination && destination.kind === 'url' ? destination.target.url : text;

@@ -1,4 +1,4 @@
-// What the built-in receiver got lately, in development only.
+// The last requests to the built-in receiver, in development only.
 
 import { headerMap } from '../../domain/callback.ts';
 import { NothingAnswer, SinkRequestsAnswer } from '../answers.ts';

@@ -1,4 +1,4 @@
-// Numbers over the API: where messages stand, what happened by the minute, and what failed alike.
+// Statistics over the API: the states of messages, activity by the minute, and failures grouped by cause.
 
 import {
   type Activity,
@@ -18,7 +18,7 @@ import { ApiError } from '../errors.ts';
 import { given, instant, querySchema } from '../filters.ts';
 import { firstOfPage } from '../list-pages.ts';
 
-/** What is counted exactly; more than that is told as "that many or more". */
+/** Counted exactly up to this number. A larger count is shown as "that many or more". */
 const COUNTED_MAX = 20_000;
 const GROUPED_MAX = 5000;
 

@@ -1,4 +1,4 @@
-// Topics over HTTP: a name and its endpoints, edited by whoever may manage the account.
+// Topics over HTTP: a name and its endpoints. Editing needs the scope `manage`.
 
 import Type, { type Static } from 'typebox';
 import { eachMax } from '../../domain/budgets.ts';
@@ -42,7 +42,7 @@ const Named = Type.Object({ name: Type.String() });
 
 const NEW_TOPIC = { defaults: [], version: 0 };
 
-/** Two people editing one topic at once: the later one is decided anew on what the earlier one wrote. */
+/** When two callers edit a topic at once, the later edit is decided again on what the earlier one wrote. */
 const EDIT_TRIES_MAX = 20;
 
 type Context = RouteContext<ResourceStore>;
@@ -150,7 +150,7 @@ function changeRoutes(api: Api, context: Context): void {
     answer: NothingAnswer,
     scope: 'manage',
     params: Named,
-    // Idempotent: gone is gone, whoever did it.
+    // Idempotent: deleting a topic that is gone succeeds.
     handle: async ({ principal, params }) => {
       await edit(context, principal.account, params.name, () => ({ endpoints: [] }));
       return {};
@@ -158,7 +158,7 @@ function changeRoutes(api: Api, context: Context): void {
   });
 }
 
-/** Before they are put together with those that are there, each of which is compared with each. */
+/** Checked before the merge with the existing endpoints, which compares each with each. */
 function refuseTooMany({ tiers }: Context, count: number, tier: Tier['name']): void {
   const max = tiers[tier].endpointsPerTopicMax ?? eachMax('plannedMessages');
   if (count > max) throw tooMany(max, tier);
@@ -214,13 +214,13 @@ function parseEndpoints(
   });
 }
 
-/** Judged as the headers of a publish are, so that no message to the topic can fail because of them. */
+/** Validated like the headers of a publish, so that no message to the topic can fail because of them. */
 function parseDefaults(headers: Readonly<Record<string, string | string[]>>, rules: HeaderRules): HeaderList {
   const given = Object.entries(headers).flatMap(([name, values]) =>
     [values].flat().map((value) => [name, value] as const),
   );
   const defaults: HeaderList = given.filter(([, value]) => value !== '');
-  // Every message to the topic reads them all again, also those that mean nothing.
+  // Every message to the topic reads all of them again, even those without effect.
   const [countMax, bytesMax] = [eachMax('topicHeaders'), eachMax('topicHeaderBytes')];
   if (defaults.length > countMax) {
     throw new ApiError('bad_header', `headers: ${defaults.length} of them; at most ${countMax} are taken`);
