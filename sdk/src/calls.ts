@@ -1,10 +1,10 @@
-// Every call of the API as data: what is sent, and the type of what comes back. The client sends them, `curl` prints
-// them; there is no other place that knows a path.
+// Every call of the API as data: what is sent, and the type of the response. The client sends the calls, `curl` prints
+// them. No other file knows a path.
 
 import type { SettingName } from './setting-names.ts';
 import type * as wire from './wire.ts';
 
-/** A name that is misspelt is an error of the types. */
+/** A misspelt name is a type error. */
 export type PublishSettings = Readonly<Partial<Record<SettingName, string>>>;
 
 declare const ANSWER: unique symbol;
@@ -18,8 +18,8 @@ export interface Call<T> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
-   * A list that comes in pages: the client asks for all of them and answers with the whole. The name of the list in the
-   * answer, or null where the answer is the list.
+   * A list that comes in pages: the client requests all of them and returns the whole list. The name of the list in the
+   * response, or null when the response is the list.
    */
   readonly list?: string | null;
   readonly [ANSWER]?: T;
@@ -48,7 +48,7 @@ function listCall<T>(path: string, list: string | null = null): Call<T> {
 
 const part = encodeURIComponent;
 
-/** Parameters in the order they are given; lists repeat their name, what is absent is left out. */
+/** Parameters in the order given. Lists repeat their name; absent values are left out. */
 function query(values: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(values) as [string, unknown][]) {
@@ -60,7 +60,7 @@ function query(values: object): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** The destination is encoded whole: no runtime then normalises its dots, slashes or query. */
+/** The destination is encoded whole, so that no runtime normalises its dots, slashes or query. */
 function publication<T>(path: string, request: PublishRequest): Call<T> {
   return {
     method: 'POST',
@@ -144,7 +144,7 @@ export const calls = {
     call<wire.BulkCount>('POST', '/v2/bulk', { action, filter, dryRun: true }),
   startBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }, perSecond: number) =>
     call<wire.Job>('POST', '/v2/bulk', { action, filter, perSecond }),
-  /** The newest first, a page of them. */
+  /** One page, newest first. */
   listBulk: (page: Omit<Page, 'order'> = {}) => call<wire.JobPage>('GET', `/v2/bulk${query(page)}`),
   getBulk: (id: string) => call<wire.Job>('GET', `/v2/bulk/${part(id)}`),
   stopBulk: (id: string) => call<wire.Job>('POST', `/v2/bulk/${part(id)}/stop`),

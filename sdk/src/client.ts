@@ -1,4 +1,4 @@
-// The client: sends calls and reads answers with whatever `fetch` the runtime has. Keeps nothing but its options.
+// The client: sends calls and reads responses with the runtime's `fetch`. Keeps nothing but its options.
 
 import { type AnswerOf, type Call, type Calls, calls, streamPath } from './calls.ts';
 import { errorFrom, UnreachableError } from './errors.ts';
@@ -8,9 +8,9 @@ import type { MessageFilter } from './wire.ts';
 export interface ClientOptions {
   /** Such as `http://127.0.0.1:8411`, with or without a path that a proxy puts in front. */
   readonly baseUrl: string;
-  /** Left out where a cookie speaks for the caller. */
+  /** Omit it when a cookie authenticates the caller. */
   readonly token?: string;
-  /** As the server was started; `Service-` unless given. */
+  /** The prefix that the server was started with. Default: `Service-`. */
   readonly headerPrefix?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,14 +24,14 @@ type Bound = {
 export interface Client extends Bound {
   /** Sends any call, one of `calls` for instance. */
   send<T>(call: Call<T>, signal?: AbortSignal): Promise<T>;
-  /** What happens, as it happens, until `signal` aborts or the connection ends; then go on behind `lastEventId`. */
+  /** Live events until `signal` aborts or the connection ends. Then continue after `lastEventId`. */
   stream(filter: MessageFilter, options: StreamOptions): AsyncGenerator<StreamedEvent>;
 }
 
 export interface StreamOptions {
   readonly signal: AbortSignal;
   readonly lastEventId?: string | null;
-  /** The connection stands: what happens from now on will be told. */
+  /** The connection is open: all later events are delivered. */
   readonly onOpen?: () => void;
 }
 
@@ -99,7 +99,7 @@ export function createClient(options: ClientOptions): Client {
   return { ...(bound as unknown as Bound), send, stream };
 }
 
-/** Of the page behind this one: in the answer, or in a header where the answer is the list itself. */
+/** The cursor of the next page: in the response, or in a header when the response is the list itself. */
 function nextCursor(response: Response, answer: unknown): string | null {
   if (!Array.isArray(answer)) return (answer as { cursor?: string }).cursor ?? null;
   const [, query] = /<\?([^>]*)>;\s*rel="next"/.exec(response.headers.get('Link') ?? '') ?? [];
@@ -111,7 +111,7 @@ function listOf(answer: unknown, list: string | null): readonly unknown[] {
   return (list === null ? answer : lists.get(list)) as readonly unknown[];
 }
 
-/** The headers of a call as they go over the wire, but for who is asking. */
+/** The headers of a call, except for authentication. */
 export function headersOf(call: Call<unknown>, prefix = DEFAULT_PREFIX): Record<string, string> {
   const settings = Object.entries(call.settings ?? {}).map(([name, value]) => [prefix + name, value]);
   return { ...call.headers, ...Object.fromEntries(settings) };

@@ -1,4 +1,4 @@
-// A call as a command for a shell, safe to paste whatever the call contains.
+// A call as a shell command, safe to paste whatever the call contains.
 
 import type { Call } from './calls.ts';
 import { headersOf } from './client.ts';
@@ -6,7 +6,7 @@ import { headersOf } from './client.ts';
 export interface CurlOptions {
   readonly baseUrl: string;
   readonly headerPrefix?: string;
-  /** What stands for the token; a variable unless given. */
+  /** The text to show as the token. Default: a variable. */
   readonly token?: string;
 }
 
@@ -24,12 +24,12 @@ export function curl(call: Call<unknown>, { baseUrl, headerPrefix, token }: Curl
   return words.join(' \\\n  ');
 }
 
-/** A destination as people write it: curl, unlike a browser, leaves it alone when told to. */
+/** A destination as people write it: curl, unlike a browser, can be told not to change it. */
 function readable(path: string): string {
   const match = /^(\/v2\/(?:publish|schedules|enqueue\/[^/]+)\/)(https?%3A%2F%2F.*)$/.exec(path);
   if (!match) return path;
   const destination = decodeURIComponent(match[2]!);
-  // What curl or the shell would change stays encoded: dot segments, globs, and anything that is not plain.
+  // Parts that curl or the shell would change stay encoded: dot segments, globs, and anything that is not plain.
   return /^[\w\-.~:/?&=%+,;@!$*()']*$/.test(destination) && !/\/\.{1,2}(?:\/|$|\?)|[*!$()']/.test(destination)
     ? match[1]! + destination
     : path;

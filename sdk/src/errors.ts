@@ -1,11 +1,11 @@
-// What a call can end with, besides its answer.
+// The errors of a call.
 
-/** The service refused, with its words and its stable code; see docs/errors.md. */
+/** The service refused the call, with a text and a stable code. See docs/errors.md. */
 export class PostriderError extends Error {
   override readonly name = 'PostriderError';
   readonly status: number;
   readonly code: string;
-  /** How many seconds to wait before asking again, where the service says so. */
+  /** How many seconds to wait before a retry, if the service says so. */
   readonly retryAfterSeconds: number | null;
 
   constructor(status: number, code: string, message: string, retryAfterSeconds: number | null = null) {
@@ -16,7 +16,7 @@ export class PostriderError extends Error {
   }
 }
 
-/** There was no answer: the service cannot be reached, or the connection broke. */
+/** There was no response: the service cannot be reached, or the connection broke. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
@@ -29,7 +29,7 @@ export async function errorFrom(response: Response): Promise<PostriderError> {
     const { error, code } = JSON.parse(text) as { error?: unknown; code?: unknown };
     if (typeof error === 'string') return new PostriderError(response.status, String(code ?? ''), error, seconds);
   } catch {
-    // A proxy in between answered in its own way.
+    // A proxy in between answered in its own format.
   }
   return new PostriderError(response.status, '', `the service answered ${response.status}`, seconds);
 }

@@ -1,9 +1,9 @@
-// Reads Server-Sent Events from a body, a chunk at a time, however the chunks are cut.
+// Reads Server-Sent Events from a body, chunk by chunk, wherever the chunks are cut.
 
 import type { MessageEvent } from './wire.ts';
 
 export interface StreamedEvent {
-  /** To go on behind it after a break. */
+  /** To continue after it when the connection broke. */
   readonly id: string;
   readonly event: MessageEvent;
 }
@@ -25,7 +25,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
       }
     }
   } finally {
-    // Whoever stops reading lets go of the connection as well.
+    // When the reader stops, the connection is released as well.
     await reader.cancel().catch(() => {});
   }
 }

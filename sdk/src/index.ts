@@ -1,4 +1,4 @@
-// All of the SDK.
+// Everything that the SDK exports.
 
 export { type AnswerOf, type Call, type Calls, calls, type PublishRequest, type PublishSettings } from './calls.ts';
 export {

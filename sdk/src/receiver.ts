@@ -1,16 +1,16 @@
-// For whoever receives deliveries: is this request really from the service, and is its body what was sent? WebCrypto
-// only, so that it runs on servers, workers and in browsers.
+// For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged.
+// WebCrypto only, so that it runs on servers, workers and in browsers.
 
 export interface SignedRequest {
   /** The header `Service-Signature`: a JWT. */
   readonly signature: string;
   /** The body as it came. */
   readonly body: string | Uint8Array;
-  /** The account's keys: a receiver that takes both does not notice a rotation. */
+  /** The account's keys. A receiver that accepts both is not affected by a rotation. */
   readonly keys: readonly string[];
-  /** The URL it was sent to, to refuse what was meant for another. */
+  /** The URL it was sent to. Requests meant for another URL are refused. */
   readonly url?: string;
-  /** Milliseconds since 1970; the clock of this machine unless given. */
+  /** Milliseconds since 1970. Default: this machine's clock. */
   readonly now?: number;
 }
 

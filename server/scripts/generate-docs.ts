@@ -1,5 +1,5 @@
-// Writes the pages of docs/ and the code that are made from the tables of the program: `generate-docs.ts` writes them, `generate-docs.ts --check`
-// only says which are stale and then exits with 1.
+// Writes the docs and code that are generated from the program's tables. `generate-docs.ts` writes them;
+// `generate-docs.ts --check` only lists stale files and then exits with 1.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,7 +98,7 @@ ${table(['Code', 'Status', 'Meaning'], rows)}
 `;
 }
 
-/** The page with the part between its marks replaced. */
+/** Returns the page with the part between its marks replaced. */
 function withPart(path: string, name: string, part: string): string {
   const [start, end] = [`<!-- ${name} -->\n\n`, `\n\n<!-- /${name} -->`];
   const [before, rest] = readFileSync(join(root, path), 'utf8').split(start);

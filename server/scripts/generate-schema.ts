@@ -1,5 +1,6 @@
-// Writes store/<adapter>/schema.sql: the schema that the migrations add up to, for people to read and for reviews to see
-// what a migration changes; before that, the migrations of new fields of a message. `--check` only says what is stale.
+// Writes store/<adapter>/schema.sql, the schema that results from all migrations: for reading, and to show in a review
+// what a migration changes. Before that it writes the migrations of new message fields. `--check` only lists what is
+// stale.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openDatabase } from '../src/store/sqlite/open.ts';
@@ -8,7 +9,7 @@ import { sharedServer, startTestServer } from '../test/postgres/server.ts';
 import { writeMissingMigrations } from './message-migrations.ts';
 import { renderPostgresSchema } from './postgres-schema.ts';
 
-/** What schema.sql must say: every table, index and trigger of a fresh database, in the order they were made. */
+/** The expected schema.sql: every table, index and trigger of a fresh database, in the order they were made. */
 export function renderSchema(): string {
   const database = openDatabase(':memory:');
   try {
@@ -21,7 +22,7 @@ export function renderSchema(): string {
     text += '-- do not change this file.\n';
     let before = '';
     for (const { type, sql } of made) {
-      // Tables stand apart, indexes close together under theirs.
+      // A blank line between tables, none between the indexes of a table.
       text += `${type === 'index' && before === 'index' ? '' : '\n'}${sql};\n`;
       before = type;
     }
@@ -31,7 +32,7 @@ export function renderSchema(): string {
   }
 }
 
-/** The same of a fresh PostgreSQL database. */
+/** The same for a fresh PostgreSQL database. */
 export async function renderMigratedPostgres(server = sharedServer()): Promise<string> {
   const databases = await server;
   const name = await databases.createDatabase();

@@ -1,5 +1,5 @@
-// Writes the code that moves messages in and out of rows and between threads, from the table of their fields. Written out
-// field by field it is as fast as by hand; a loop over the table would cost every message.
+// Generates the code that moves messages in and out of rows and between threads, from the table of their fields.
+// Written out field by field it is as fast as code by hand; a loop over the table would cost time for every message.
 
 import { ACCEPTED_FIELDS, type Field, type Kind, LATER_FIELDS, MESSAGE_COLUMNS } from '../src/store/message-fields.ts';
 
@@ -19,7 +19,7 @@ function sorted(names: Iterable<string>): string[] {
 
 // Rows.
 
-/** The type of a column as a row has it. */
+/** The type of a column in a row. */
 function rowType(name: string, kind: Kind, isNullable: boolean): string {
   const field = [...ACCEPTED, ...LATER].find(([, each]) => 'column' in each && each.column === name)?.[0];
   const bare = (): string => {
@@ -76,7 +76,7 @@ ${optional.join('')}  return message;
 
 // New rows.
 
-/** Column by column, but for the body: what a new row gets from the message. */
+/** Column by column, except for the body: what a new row gets from the message. */
 function writtenValues(): { readonly column: string; readonly value: string; readonly isNullable: boolean }[] {
   return ACCEPTED.flatMap(([name, field]) => {
     const value = `message.${name}`;

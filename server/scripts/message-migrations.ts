@@ -1,5 +1,5 @@
-// Compares the table of a message's fields with the schema of each store, and writes the migration that adds the columns it
-// names and a store does not have. Only for columns that may be null; what else is to happen is written by hand.
+// Compares the table of message fields with the schema of each store, and writes the migration that adds the missing
+// columns. Only for nullable columns; any other change is written by hand.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { columnType as sqliteType } from '../src/store/sqlite/column-type.ts';
 
 const STORES = {
   sqlite: (kind: Column['kind']) => sqliteType(kind),
-  // As in all columns of text: compared by their bytes.
+  // Like all text columns: compared by bytes.
   postgres: (kind: Column['kind']) => (postgresType(kind) === 'text' ? 'text COLLATE "C"' : postgresType(kind)),
 };
 export type StoreName = keyof typeof STORES;
@@ -17,11 +17,11 @@ export const STORE_NAMES = Object.keys(STORES) as StoreName[];
 
 const folderOf = (store: StoreName) => join(import.meta.dirname, '..', 'src', 'store', store);
 
-/** Each column that schema.sql shows: its name, its type, and whether it may be null. */
+/** Each column in schema.sql: its name, its type, and whether it may be null. */
 export function columnsInSchema(store: StoreName): string[] {
   const schema = readFileSync(join(folderOf(store), 'schema.sql'), 'utf8');
   const table = /CREATE TABLE messages \((.*?)\n\)/s.exec(schema)![1]!.replaceAll(/ *--.*/g, '');
-  // Columns that were added later stand behind each other in one line.
+  // Columns that were added later follow each other in one line.
   const parts = table.split(/,\s+(?=[a-z_]+ +[A-Za-z]+|CHECK|CONSTRAINT)/).map((part) => part.trim());
   return parts
     .filter((part) => !/^(?:CHECK|CONSTRAINT)\b/.test(part))
@@ -31,7 +31,7 @@ export function columnsInSchema(store: StoreName): string[] {
     });
 }
 
-/** The same, as the fields want it. */
+/** The same, as the fields require it. */
 export function columnsOfFields(store: StoreName): string[] {
   return MESSAGE_COLUMNS.map(
     ({ name, kind, isNullable }) => `${name} ${STORES[store](kind)}${isNullable ? ' or null' : ''}`,

@@ -1,5 +1,5 @@
-// Tells the schema of a PostgreSQL database as statements that make the same one, from its catalogues: in one order, and
-// in the same words whatever version the server has.
+// Prints the schema of a PostgreSQL database as statements that create the same one, from its catalogues: in a fixed
+// order, and with the same text for every server version.
 
 import type pg from 'pg';
 
@@ -26,7 +26,7 @@ const SEQUENCES = `SELECT c.relname::text AS name, format_type(s.seqtypid, NULL)
   FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
   WHERE c.relnamespace = current_schema()::regnamespace ORDER BY c.relname COLLATE "C"`;
 
-/** The storage only where it is not that of the type. */
+/** The storage is shown only if it differs from the type's default. */
 const COLUMNS = `SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type,
     CASE WHEN a.attcollation <> t.typcollation THEN quote_ident(co.collname) END AS collation,
     pg_get_expr(d.adbin, d.adrelid) AS default, a.attnotnull AS "isRequired",
@@ -37,7 +37,9 @@ const COLUMNS = `SELECT a.attname::text AS name, format_type(a.atttypid, a.attty
     LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
 
-/** Primary key, unique ones, foreign ones, checks. From PostgreSQL 18 on NOT NULL is among them; here it is said above. */
+/**
+ * Primary key, unique and foreign keys, checks. From PostgreSQL 18 on NOT NULL is among them; here the columns show it.
+ */
 const CONSTRAINTS = `SELECT conname::text AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint
   WHERE conrelid = $1 AND contype IN ('p', 'u', 'f', 'c')
   ORDER BY array_position('{p,u,f,c}'::"char"[], contype), conname COLLATE "C"`;
@@ -46,7 +48,7 @@ const INDEXES = `SELECT pg_get_indexdef(i.indexrelid) AS text FROM pg_index i JO
   WHERE i.indrelid = $1 AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u'))
   ORDER BY c.relname COLLATE "C"`;
 
-/** What these statements do not tell must not be there unnoticed. */
+/** Anything that these statements do not cover must be detected. */
 const OTHERS = `SELECT c.relname::text AS name FROM pg_class c
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind NOT IN ('r', 'i', 'S')
   UNION ALL SELECT p.proname::text FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace
@@ -107,7 +109,7 @@ function columnLines(columns: readonly ColumnRow[]): string[] {
   });
 }
 
-/** Older versions name the schema where newer ones leave it out, or the other way round. */
+/** Older versions print the schema name where newer ones leave it out, or the other way round. */
 function unqualified(text: string): string {
   return text.replaceAll(/\bpublic\./g, '');
 }

@@ -1,5 +1,5 @@
-// Writes the types of the SDK from the schemas that the API answers with: sdk/src/wire.ts. A schema with a name of its own
-// becomes an exported type; wherever the same schema stands inside another one, that name stands.
+// Generates the types of the SDK, sdk/src/wire.ts, from the schemas of API responses. A schema with a name of its own
+// becomes an exported type. Where the same schema appears inside another one, that name is used.
 
 import type { TSchema } from 'typebox';
 import * as answers from '../src/http/answers.ts';
@@ -51,7 +51,7 @@ const TYPES: Readonly<Record<string, TSchema>> = {
   SinkRequest: answers.SinkRequestAnswer,
 };
 
-/** These have all that the other one has. */
+/** Types that extend another type with more fields. */
 const EXTENDED: ReadonlyMap<string, string> = new Map([
   ['MessageWithAttempts', 'Message'],
   ['DeadLetter', 'Message'],
@@ -59,7 +59,7 @@ const EXTENDED: ReadonlyMap<string, string> = new Map([
 ]);
 
 const LINE_MAX = 118;
-/** At the top of the file. */
+/** Written once at the top of the file. */
 const SAID_ONCE = 'Milliseconds since 1970.';
 
 interface Schema {
@@ -82,7 +82,7 @@ const SCALARS = new Map([
   ['null', 'null'],
 ]);
 
-/** Whatever describes the same values has the same text. */
+/** Schemas that describe the same values have the same text. */
 function identity(schema: Schema): string {
   return JSON.stringify({ ...schema, description: undefined, '~optional': undefined });
 }
@@ -108,7 +108,7 @@ const FILTER_TYPES: ReadonlyMap<string, string> = new Map([
 
 function filterTypes(): string {
   const names = new Set<string>([...FILTER_NAMES.messages, ...FILTER_NAMES.deadLetters]);
-  // Another name of the list.
+  // The singular name of the list.
   names.delete('messageId');
   const lines = [...names].map((name) => `  readonly ${name}?: ${FILTER_TYPES.get(name) ?? 'readonly string[]'};`);
   return `/** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
@@ -144,7 +144,7 @@ function alias(name: string, schema: Schema): string {
   return `export type ${name} =\n${types.map((type) => `  | ${type}`).join('\n')};\n`;
 }
 
-/** A property that is an object. */
+/** For a property that is an object. */
 function inSeveralLines(line: string): string {
   const [start, inner] = line.split(/(?<=\{) /);
   const fields = inner!.slice(0, -' };'.length).split('; ');

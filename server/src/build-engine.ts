@@ -21,7 +21,7 @@ import { scheduleRunner } from './upkeep/schedules.ts';
 
 const LOOPBACK = '127.0.0.0/8,::1/128';
 
-/** The engine, and the policy by which it calls out: that one learns later which addresses are our own. */
+/** The engine, and its egress policy, which learns our own addresses later. */
 export function buildEngine(ground: Ground, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
   const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts } = ground;
   const { headerPrefix, tiers } = config;
@@ -38,7 +38,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     ...(network && { network }),
   });
   for (const [name, pool] of Object.entries(sender.pools)) metrics.pool(name, pool);
-  // Without a slot nothing is claimed, and nothing leased at acceptance; the upkeep goes on.
+  // Without slots nothing is claimed, and nothing is leased at accept. The upkeep goes on.
   const slots = config.role === 'api' ? 0 : config.concurrency;
   const engine = new Engine({
     node,

@@ -1,5 +1,5 @@
-// The composition root: builds a node, opens it to callers and closes it again. Which parts stand behind the ports is known here, in
-// the files that it builds with, and in open-store.ts, which knows the store.
+// The composition root: builds a node, opens it to callers and closes it again. Only this file, the build files it
+// uses, and open-store.ts for the store know which parts implement the ports.
 
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -22,23 +22,23 @@ export { checkStore, migrateStore, openStoreBeside, startBackup, storePlace } fr
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 export type { CheckReport } from './store/sqlite/check.ts';
 
-/** How long a stopping node waits for callers who are still sending their request. */
+/** How long a stopping node waits for callers that are still sending their request. */
 const SENDING_MS_MAX = 5000;
-/** A store that does not answer is left as it is: nothing that was acknowledged depends on it. */
+/** A store that does not answer is abandoned after this time: nothing that was acknowledged depends on closing it. */
 const STORE_CLOSING_MS_MAX = 3000;
 
 export interface Postrider {
   readonly url: string;
   /** Whether other machines may reach it. */
   readonly listensBeyond: boolean;
-  /** In dev always; in serve only when the store was empty and it was made just now. */
+  /** In dev always. In serve only when the store was empty and the token was just made. */
   readonly token: string | null;
   readonly store: Store;
-  /** Everything that can be called, but for the publishing calls. */
+  /** Every route except the publishing calls. */
   readonly routes: readonly RouteEntry[];
-  /** Logs a fault with its trace, and answers the id it is logged under. */
+  /** Logs an error with its stack trace, and returns the id it is logged under. */
   onFault(error: unknown): string;
-  /** Whether the engine waits for the clock or for work, with all of its tasks. */
+  /** Whether the engine and all of its tasks wait for the clock or for work. */
   isAsleep(): boolean;
   /** Stops accepting, lets running attempts end, closes the store. Calling it twice is the same as once. */
   close(): Promise<Farewell>;
@@ -46,7 +46,7 @@ export interface Postrider {
 
 /** How a node ended. */
 export interface Farewell {
-  /** Attempts that ended or were cut off, of which the store could not be told. */
+  /** Attempts that ended or were cut off, but whose end could not be written to the store. */
   readonly left: number;
   readonly isStoreClosed: boolean;
 }
@@ -56,7 +56,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const { engine, policy } = buildEngine(ground, options.network);
   const front = await buildFront(ground, engine, options.callerTimes);
   const { bound, token } = await openToCallers(ground, front);
-  // Before the first sign of life, which says it to others.
+  // Before the first heartbeat, which tells it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
@@ -77,7 +77,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   };
 }
 
-/** Sees to the tokens of dev, listens, and makes the first token. A start that fails leaves nothing open. */
+/** Handles the tokens of dev, listens, and makes the first token. A failed start leaves nothing open. */
 async function openToCallers(
   { config, world, store, accounts, openFiles }: Ground,
   { listener, bodies, ownHosts }: Front,
@@ -91,7 +91,7 @@ async function openToCallers(
     const devToken = isDev ? await admitDev(store, accounts, place, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
-    // Only now: made before a start that fails, the first token would never be shown to anybody.
+    // Only now: if a start failed after the first token was made, nobody would ever see that token.
     return { bound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
     await listener.close();
@@ -110,12 +110,12 @@ async function close(
   service.isServing = false;
   const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
   streams.close();
-  // Beside the last callers: nothing starts any more while they are waited for.
+  // Runs while the last callers finish: nothing starts meanwhile.
   const accepted = listener.close();
   const [left] = await Promise.all([engine.stop(config.drainMs, accepted), accepted]);
   bodies.close();
   cancelCutOff();
-  // In real time: a database that is away is away in real time.
+  // In real time, because a database outage lasts in real time.
   let isClosed = false;
   const onLeft = () => {
     isClosed = true;
@@ -125,7 +125,7 @@ async function close(
   return { left, isStoreClosed: isClosed };
 }
 
-/** An address to call, for one that is listened on. */
+/** An address that callers can use, for the address we listen on. */
 function reachable(address: string): string {
   if (address === '0.0.0.0' || address === '::') return '127.0.0.1';
   return address.includes(':') ? `[${address}]` : address;

@@ -1,4 +1,4 @@
-// The outermost part: finds out who is asking, and shows the sign-in page or the console.
+// The outermost part: finds out who is signed in, and shows the sign-in page or the console.
 
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -29,8 +29,8 @@ type State =
 const EXPIRED = 'You were signed out: the token was revoked, or the session has ended.';
 
 /**
- * What a link with a token leads to. It may come from anybody, so it changes nobody's session, and signs nobody in, without
- * being asked about; but in development, where the printed link is to open the console and everybody knows the token.
+ * Handles a link with a token. Anybody may have sent the link, so it neither changes a session nor signs a user in
+ * without asking. The exception is development, where the printed link opens the console and everybody knows the token.
  */
 async function followLink(token: string): Promise<State> {
   const [from, to] = await Promise.allSettled([signedInAccount(), accountOfToken(token)]);

@@ -1,5 +1,5 @@
-// What a link with a token asks before it signs somebody in: anybody can send a link, and whoever follows it might work in
-// an account of the sender without noticing.
+// Asks before a link with a token signs a user in. Anybody can send a link, and a user who follows it might work in the
+// sender's account without noticing.
 
 import type { OwnAccount } from 'postrider-sdk';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// An address that is none of ours, and a screen that broke.
+// Pages for an unknown address and for a screen that failed.
 
 import { type ErrorComponentProps, Link } from '@tanstack/react-router';
 import { EmptyState } from '../ui/empty-state.tsx';
@@ -17,7 +17,7 @@ export function NotFound() {
   );
 }
 
-/** A fault of ours. The rest of the console goes on. */
+/** An internal error in one screen. The rest of the console goes on. */
 export function Broken({ error }: ErrorComponentProps) {
   return (
     <EmptyState title="This screen broke">

@@ -157,7 +157,7 @@ function useEntries(text: string): Entry[] {
   return found;
 }
 
-/** All letters, in this order. */
+/** Whether the text contains all wanted letters in this order. */
 function matches(text: string, wanted: string): boolean {
   let at = 0;
   const lower = text.toLowerCase();

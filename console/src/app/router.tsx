@@ -1,4 +1,4 @@
-// The screens and their addresses. A message opens over whatever list it was found in.
+// The screens and their addresses. A message opens over the list in which it was found.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { CONSOLE_PATH } from '../base/place.ts';
@@ -36,7 +36,7 @@ const topic = createRoute({ getParentRoute: () => root, path: '/topics/$topicNam
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/overview',
-  // Brings the charts with it, which no other screen needs.
+  // Loads the charts, which no other screen needs.
   component: lazyRouteComponent(() => import('../overview/overview-screen.tsx'), 'OverviewScreen'),
 });
 const queues = createRoute({ getParentRoute: () => root, path: '/queues', component: QueuesScreen });

@@ -1,4 +1,4 @@
-// The screens in the order of the navigation, for it and for the palette.
+// The screens, in the order of the navigation. Used by the navigation and the palette.
 
 import type { IconName } from '../ui/icon.tsx';
 

@@ -1,4 +1,4 @@
-// The frame around every screen: navigation, palette, keys.
+// The frame around every screen: navigation, palette, keyboard shortcuts.
 
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
@@ -12,7 +12,7 @@ import { ToastProvider } from '../ui/toast.tsx';
 import { Palette } from './palette.tsx';
 import { SCREENS, screensFor } from './screens.ts';
 
-/** Notices stand inside the router: they may hold links. */
+/** Notices are inside the router, because they may contain links. */
 export function Shell() {
   return (
     <ToastProvider>

@@ -1,4 +1,4 @@
-// The way in: a token, nothing else.
+// The sign-in page: asks for a token.
 
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { Mark } from '../ui/icon.tsx';
@@ -58,7 +58,7 @@ export function SignIn({
   );
 }
 
-/** The card that stands where the console will be. */
+/** The card that is shown in place of the console. */
 export function Entrance({ children }: { readonly children: ReactNode }) {
   return (
     <main className="grid h-full place-items-center overflow-auto bg-side p-4">

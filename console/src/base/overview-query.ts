@@ -1,4 +1,5 @@
-// Where messages stand, shared by the navigation, the chips and the screens: asked for once, whoever shows it.
+// The counts of messages by state, shared by the navigation, the chips and the screens. They are requested once for all
+// of them.
 
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from './session.ts';

@@ -1,4 +1,4 @@
-// Where we are: found out from the address of this very script, so that a proxy may put us under any path.
+// The console's own address, found from the address of this script, so that a proxy may put us under any path.
 
 const here = import.meta.url;
 

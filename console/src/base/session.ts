@@ -1,11 +1,11 @@
-// Who is signed in. The secret of the session lives in a cookie that no script can read; here is only what the API says
-// of it.
+// Who is signed in. The secret of the session is in a cookie that no script can read. This file knows only what the API
+// says about it.
 
 import { type Client, createClient, type OwnAccount, PostriderError, type Scope } from 'postrider-sdk';
 import { createContext, use } from 'react';
 import { API_URL } from './place.ts';
 
-/** Says that a request is the console's own; the server takes the cookie with it only. */
+/** Marks a request as the console's own. The server accepts the cookie only with it. */
 const OWN_HEADERS = { 'X-Postrider-Console': '1' };
 
 export function clientFor(headerPrefix?: string): Client {
@@ -23,12 +23,12 @@ async function session(method: 'POST' | 'DELETE', body?: string): Promise<void> 
   throw new PostriderError(response.status, code ?? '', error ?? `the service answered ${response.status}`);
 }
 
-/** Where somebody is signed in with another token already, only with `isSwitch`. */
+/** If another token is already signed in, this works only with `isSwitch`. */
 export const signIn = (token: string, isSwitch: boolean) =>
   session('POST', JSON.stringify({ token, switch: isSwitch }));
 export const signOut = () => session('DELETE');
 
-/** The token of a link such as `…/console#t=…`; it is taken out of the address bar and the history at once. */
+/** The token of a link such as `…/console#t=…`. It is removed from the address bar and the history at once. */
 export function takeTokenFromAddress(): string | null {
   const match = /^#t=([!-~]+)$/.exec(location.hash);
   if (!match) return null;
@@ -36,14 +36,17 @@ export function takeTokenFromAddress(): string | null {
   return decodeURIComponent(match[1]!);
 }
 
-/** Whoever opens such a link while the page is open would see nothing happen, and the token would stay in the address. */
+/**
+ * Otherwise, a user who opens such a link while the page is open would see nothing happen, and the token would stay in
+ * the address.
+ */
 export function reloadForTokens(): () => void {
   const onChange = () => location.hash.startsWith('#t=') && location.reload();
   addEventListener('hashchange', onChange);
   return () => removeEventListener('hashchange', onChange);
 }
 
-/** Whom a token stands for, without signing in with it. */
+/** The account of a token, without signing in with it. */
 export async function accountOfToken(token: string): Promise<OwnAccount> {
   try {
     return await createClient({ baseUrl: API_URL, token }).getAccount();
@@ -88,7 +91,7 @@ export function isSignedOut(error: unknown): boolean {
   return error instanceof PostriderError && error.status === 401;
 }
 
-/** In development the token is known to everybody, and commands work as they are shown; elsewhere it is never shown. */
+/** In development everybody knows the token, and commands work as shown. Elsewhere it is never shown. */
 export function shownToken({ token, service }: OwnAccount): string | null {
   return service.isDev && token.name === 'dev' ? 'dev_postrider' : null;
 }

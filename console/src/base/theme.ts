@@ -1,4 +1,4 @@
-// Dark or light: what the system prefers, until somebody chooses; a choice is kept.
+// Dark or light: what the system prefers, until the user chooses. A choice is kept.
 
 import { useSyncExternalStore } from 'react';
 
@@ -35,7 +35,7 @@ export function toggleTheme(): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Then it lasts as long as the page.
+    // Without storage, the choice lasts as long as the page.
   }
   show(theme);
 }

@@ -1,4 +1,4 @@
-// Whether keys that are pressed belong to a field: then they are text and no shortcut.
+// Whether a key press belongs to a field. Then it is text and not a shortcut.
 
 export function isTyping(target: EventTarget | null): boolean {
   return (

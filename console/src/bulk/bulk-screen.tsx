@@ -1,5 +1,5 @@
-// Bulk operations: a filter, how many it means, what to do with them and how fast; then a bar that tells how far it is.
-// The filter is in the address and the work is the service's: both survive a reload.
+// Bulk operations: a filter, how many messages match, the action and its speed, then a progress bar. The filter is in
+// the address and the service does the work, so both survive a reload.
 
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -122,7 +122,7 @@ function Pace({ perSecond, onChange }: { readonly perSecond: number; readonly on
   );
 }
 
-/** How many messages match, or why that is not known. */
+/** How many messages match, or why that is unknown. */
 function Matched({ count, isAll }: { readonly count: ReturnType<typeof useCount>; readonly isAll: boolean }) {
   const may = useMay('manage');
   const matched = count.data?.matched;

@@ -1,4 +1,4 @@
-// The bulk operations there are: how far each is, and stopping one.
+// The list of bulk operations: their progress, and a button to stop one.
 
 import { useQuery } from '@tanstack/react-query';
 import { calls, type Job } from 'postrider-sdk';

@@ -1,4 +1,4 @@
-// Failures: dead letters grouped by host and reason, so that one broken receiver reads as one thing to mend.
+// Failures: dead letters grouped by host and reason, so that one broken receiver appears as one problem.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -16,7 +16,7 @@ import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, Problem } from '../ui/page.tsx';
 import { Ago, clockTime, exactTime } from '../ui/time.tsx';
 
-/** Enough for a person to see it move, and gentle on a receiver that has just come back. */
+/** Fast enough to see progress, and gentle on a receiver that has just come back. */
 const RETRIES_PER_SECOND = 100;
 
 export function FailuresScreen() {
@@ -144,7 +144,7 @@ function BulkLink() {
   );
 }
 
-/** Only what was accepted since a time: what came before may be out of date by now. */
+/** Retries only messages accepted since a time: older ones may be out of date. */
 function RetrySince({ group }: { readonly group: FailureGroup }) {
   const [isOpen, setIsOpen] = useState(false);
   const [since, setSince] = useState(() => localInput(Math.max(group.createdAtMin, group.lastAt - 3_600_000)));

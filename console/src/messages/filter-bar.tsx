@@ -1,4 +1,4 @@
-// The search box, the state chips with their counts, the filters that are set, and the live switch.
+// The search box, the state chips with their counts, the active filters, and the live switch.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -13,7 +13,7 @@ import { Icon } from '../ui/icon.tsx';
 import { STATE_NAMES, STATES } from '../ui/state.tsx';
 import type { MessageFeed } from './message-feed.ts';
 
-/** They are counted one by one, unlike all messages. */
+/** Filtered messages are counted one by one, which is slow. */
 const NARROWED_MS = 5000;
 
 export function FilterBar({ search, feed }: { readonly search: Search; readonly feed: MessageFeed }) {
@@ -35,7 +35,7 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
     if (!isNarrowed) return overview && countOf(state, overview);
     return narrowed && `${narrowed.states[state].toLocaleString('en')}${narrowed.isCut ? '+' : ''}`;
   };
-  // Hardly anything is ever held, or on its way to be cancelled: these show when there is something, or when they are chosen.
+  // These states are rare: their chips are shown only if there are such messages, or if the state is selected.
   const isShown = (state: MessageState) => {
     if (states.includes(state)) return true;
     if (state === 'HELD') return (overview?.held ?? 0) > 0;
@@ -93,10 +93,10 @@ export function FilterBar({ search, feed }: { readonly search: Search; readonly 
   );
 }
 
-/** How many there are in a state; undefined where it is not known exactly. */
+/** How many messages are in a state. Undefined if that is not known exactly. */
 function countOf(state: MessageState, overview: Overview): string | undefined {
   const { waiting, scheduled, active, retrying, held, cancelled, all, countedMax } = overview;
-  // The list shows those that were sent again as well.
+  // The list also shows dead letters that were sent again.
   const failed = overview.failed + overview.retried;
   const text = (count: number) => countText(count, countedMax);
   switch (state) {
@@ -116,7 +116,7 @@ function countOf(state: MessageState, overview: Overview): string | undefined {
     case 'CANCELLED':
       return text(cancelled);
     case 'DELIVERED':
-      // What is left of all; when even they were not counted to the end, it is not known.
+      // The remainder of all messages. Unknown when not even those were counted to the end.
       return all >= countedMax
         ? undefined
         : text(all - waiting - scheduled - active - retrying - held - failed - cancelled);

@@ -1,4 +1,4 @@
-// What can be done to a message in the state it is in.
+// The actions that are possible in the message's current state.
 
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
@@ -88,7 +88,7 @@ function Release({ messageId }: { readonly messageId: string }) {
   );
 }
 
-/** As it was, or with changes. */
+/** Unchanged, or with changes. */
 function Retry({ message }: { readonly message: MessageWithAttempts }) {
   const navigate = useNavigate();
   const may = useMay('manage');

@@ -1,4 +1,4 @@
-// One message: its life as a timeline, why it is not delivered yet, what was sent and what came back, what can be done.
+// One message: its life as a timeline, why it is not delivered yet, request and response, and the possible actions.
 
 import { Tabs } from '@base-ui/react/tabs';
 import { useQuery } from '@tanstack/react-query';

@@ -1,6 +1,6 @@
-// The list of messages as it lives: pages from the newest down, and what happens meanwhile. It follows the live stream,
-// reads anew what an event names, and changes rows where they stand. New rows wait until they may be shown: nothing
-// moves under the reader's mouse. Paused, it changes nothing at all.
+// The live list of messages: pages from the newest down, plus changes as they happen. It follows the live stream, reads
+// again the messages that events name, and updates rows in place. New rows wait until they may be shown: nothing moves
+// under the user's mouse. Paused, it changes nothing at all.
 
 import {
   type Client,
@@ -15,9 +15,9 @@ import { isOpen } from '../ui/state.tsx';
 
 export interface FeedState {
   readonly rows: readonly Message[];
-  /** Ids of rows that came live, for a moment. */
+  /** Ids of rows that just came in live, for a moment. */
   readonly fresh: ReadonlySet<string>;
-  /** How many new ones wait to be shown. */
+  /** How many new messages wait to be shown. */
   readonly newCount: number;
   readonly isLoading: boolean;
   readonly isLoadingMore: boolean;
@@ -27,18 +27,18 @@ export interface FeedState {
 }
 
 const FIRST_PAGE = 200;
-/** Who goes on reading goes on for long. */
+/** A user who scrolls further will probably scroll far. */
 const NEXT_PAGE = 1000;
 /** Events within this time are looked up together. */
 const GATHER_MS = 120;
 const LOOK_UP_MAX = 100;
-/** New messages looked up at once; more than that are only counted. */
+/** New messages read at once. More than that are only counted. */
 const NEW_MAX = 300;
 const FRESH_MS = 1500;
-/** A list that has grown this long while nobody scrolled is begun anew. */
+/** A list that has grown this long without scrolling is started again. */
 const LIVE_ROWS_MAX = 20_000;
 const RECONNECT_MS = 1000;
-/** Attempts under way are no events: open rows in view are looked at again. */
+/** The start of an attempt makes no event, so open rows in view are read again. */
 const LOOK_AGAIN_MS = 1500;
 
 export class MessageFeed {
@@ -61,14 +61,14 @@ export class MessageFeed {
   #known = new Map<string, Message>();
   #waiting = new Map<string, Message>();
   #uncounted = 0;
-  /** Rows that came live since the last reading from the top. */
+  /** Rows that came live since the list was last read from the top. */
   #grownLive = 0;
   #events = new Set<string>();
   #isGathering = false;
   #isHeld = false;
   #inView: readonly string[] = [];
   #lastEventId: string | null = null;
-  /** Of the loop that follows the stream: one that was paused does not wake up beside its successor. */
+  /** Counts the loops that follow the stream, so that a paused loop does not continue beside its successor. */
   #followed = 0;
 
   constructor(client: Client, filter: MessageFilter) {
@@ -89,7 +89,7 @@ export class MessageFeed {
     void this.reload();
     void this.#follow();
     const timer = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS);
-    // A page that nobody looks at leaves its connection to others; it goes on behind the last event it saw.
+    // A hidden page gives up its connection, and later continues after the last event it saw.
     const onVisible = () => {
       if (document.hidden) this.#stream?.abort();
     };
@@ -102,7 +102,7 @@ export class MessageFeed {
     };
   }
 
-  /** From the top. Rows stay until their successors are there. */
+  /** Reads from the top. Rows stay until their replacements have arrived. */
   async reload(): Promise<void> {
     try {
       this.#begin(await this.#firstPage());
@@ -117,7 +117,7 @@ export class MessageFeed {
     this.#put({ isLoadingMore: true });
     try {
       const page = await this.#client.listMessages({ ...this.#filter, count: NEXT_PAGE, cursor: from });
-      // Reloaded meanwhile: this page belongs to a list that is gone.
+      // The list was reloaded meanwhile: this page belongs to the old list.
       if (this.#cursor !== from) return;
       const more = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
       for (const message of more) this.#known.set(message.messageId, message);
@@ -197,11 +197,14 @@ export class MessageFeed {
     if (this.#lastEventId === null) void this.#catchUp();
   }
 
-  /** What came between the reading of the list and the stream was told to nobody. Who reads is not disturbed by it. */
+  /**
+   * Reads what happened between the reading of the list and the start of the stream. A user who is reading is not
+   * disturbed.
+   */
   async #catchUp(): Promise<void> {
     try {
       const page = await this.#firstPage();
-      // Asked now, not before: the reader may have come while the page was read.
+      // Checked only now: the user may have started to read while the page was loaded.
       if (!this.#isHeld) return this.#begin(page);
       this.#add(page.messages.filter(({ messageId }) => !this.#known.has(messageId) && !this.#waiting.has(messageId)));
     } catch (error) {
@@ -277,7 +280,7 @@ export class MessageFeed {
     return found;
   }
 
-  /** Rows keep their places, even those that the filter would no longer mean. */
+  /** Rows keep their places, even if they no longer match the filter. */
   async #update(ids: readonly string[]): Promise<void> {
     const changed = new Map<string, Message>();
     for (const message of await this.#read(ids, {})) {
@@ -293,7 +296,7 @@ export class MessageFeed {
   #add(found: readonly Message[]): void {
     const oldest = this.#state.rows.at(-1);
     for (const message of found) {
-      // Further down than what has been read: it comes with its page.
+      // It is older than everything read so far: it comes with its page.
       if (this.#cursor !== null && oldest && isNewer(oldest, message)) continue;
       this.#waiting.set(message.messageId, message);
     }
@@ -321,7 +324,7 @@ export class MessageFeed {
   }
 }
 
-/** Both newest first. What is added belongs near the top, so little of a long list is looked at. */
+/** Both are sorted newest first. Added rows belong near the top, so little of a long list is searched. */
 function merged(rows: readonly Message[], added: readonly Message[]): Message[] {
   const fresh = [...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
   const top: Message[] = [];

@@ -77,7 +77,7 @@ export const MessageRow = memo(function MessageRow({ message, index, top, isFres
   );
 });
 
-/** When it goes on, for those that wait for the clock. */
+/** The next time, for messages that wait for the clock. */
 function NextTime({ message }: { readonly message: Message }) {
   const now = useNow();
   const next = message.nextDeliveryTime;

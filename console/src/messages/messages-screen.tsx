@@ -59,7 +59,7 @@ function List({ feed, search, hasFilter }: ListProps) {
   const items = virtual.getVirtualItems();
   const isAtTop = (virtual.scrollOffset ?? 0) < 8;
 
-  // Somebody reads here: what is new is announced and does not push the rows away.
+  // The user is reading here: new messages are announced and do not move the rows.
   const isRead = isOver || isFocused || !isAtTop;
   useEffect(() => feed.hold(isRead), [feed, isRead]);
   useRowKeys(rows, openId, (index) => virtual.scrollToIndex(index), search);
@@ -67,7 +67,7 @@ function List({ feed, search, hasFilter }: ListProps) {
   if (!isLoading && rows.length === 0 && !hasMore) {
     return <NoRows error={state.error}>{hasFilter ? <NothingFound /> : <FirstMessage />}</NoRows>;
   }
-  // The button of new messages lies over the first row: a mouse that is over the button is still over the list.
+  // The button for new messages covers the first row. A mouse over the button is still over the list.
   const overList = { onMouseEnter: () => setIsOver(true), onMouseLeave: () => setIsOver(false) };
   return (
     <div className="relative flex min-h-0 grow flex-col">
@@ -122,7 +122,7 @@ function List({ feed, search, hasFilter }: ListProps) {
   );
 }
 
-/** Over the list: a click shows what has come. */
+/** Shown over the list. A click shows the new messages. */
 function NewMessages({ count, ...events }: { readonly count: number } & ComponentProps<'button'>) {
   return (
     <button
@@ -168,7 +168,7 @@ function ColumnNames() {
   );
 }
 
-/** The rows on the screen. The feed is told which they are, and fetches older ones before they are reached. */
+/** The rows on the screen. The feed is told which they are, and loads older ones before they are reached. */
 function useShownRows(
   feed: MessageFeed,
   { rows, hasMore, isLoadingMore }: MessageFeed['state'],

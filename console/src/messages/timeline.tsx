@@ -1,5 +1,5 @@
-// The life of a message, from top to bottom: accepted, delayed, attempts with their answers, the waits between them, the
-// end, and what it led to.
+// The life of a message, from top to bottom: accepted, delayed, attempts with their responses, the waits between them,
+// the end, and the messages it led to.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -10,7 +10,7 @@ import { Payload } from '../parts/payload.tsx';
 import { isOpen, STATES, StateLabel, Status } from '../ui/state.tsx';
 import { Clock, duration, exactTime, useNow } from '../ui/time.tsx';
 
-/** A start this much after the acceptance was asked for, not only a wait for a slot. */
+/** A start this much after acceptance was a requested delay, not only a wait for a slot. */
 const DELAY_SHOWN_MS = 500;
 
 export function Timeline({ message }: { readonly message: MessageWithAttempts }) {
@@ -143,7 +143,7 @@ function AttemptEntry({
   );
 }
 
-/** What it does at this moment, while it has not ended. */
+/** What an open message does at this moment. */
 function Now({ message }: { readonly message: MessageWithAttempts }) {
   const now = useNow();
   if (!isOpen(message)) return null;

@@ -1,4 +1,4 @@
-// The nodes of the service, for those who may see them. Where the service does not tell of them, nothing is shown.
+// The nodes of the service, for users who may see them. Shows nothing if the service does not list them.
 
 import { useQuery } from '@tanstack/react-query';
 import { useClient, useMay } from '../base/session.ts';

@@ -1,4 +1,4 @@
-// Overview: is it going well? Numbers that click through to what is behind them.
+// Overview: the health of the service. Each number links to the messages behind it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -41,7 +41,7 @@ export function OverviewScreen() {
   );
 }
 
-/** By the second, over the last whole minute and the running one. */
+/** Per second, over the last whole minute and the current one. */
 function rate({ buckets, bucketMs, now }: Activity, name: 'accepted' | 'delivered'): string {
   const last = buckets.slice(-2);
   const ms = now - (last[0]?.at ?? now - bucketMs);
@@ -137,7 +137,7 @@ const SERIES = [
   ['failed', 'Failed', 'failed'],
 ] as const;
 
-/** From the ground up: what went well carries what did not. */
+/** From bottom to top: successes are at the bottom. */
 const CHART_ORDER = ['delivered', 'retried', 'failed', 'accepted'] as const;
 
 const DOTS: ReadonlyMap<string, string> = new Map([

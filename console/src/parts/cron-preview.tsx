@@ -1,4 +1,4 @@
-// A cron in words, with the next times it names, as the service reckons them.
+// A cron expression in words, with its next times as the service computes them.
 
 import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue } from 'react';

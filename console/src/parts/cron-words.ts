@@ -1,4 +1,4 @@
-// A cron expression in words, for the shapes that people write; anything else is left to its next times.
+// A cron expression in words, for the common forms. For any other, only its next times are shown.
 
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 const MONTHS = [
@@ -26,7 +26,7 @@ const NICKNAMES: ReadonlyMap<string, string> = new Map([
   ['@annually', '0 0 1 1 *'],
 ]);
 
-/** Null when it has no simple words. */
+/** Null when there are no simple words for it. */
 export function cronWords(cron: string): string | null {
   const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?(.*)$/s.exec(cron.trim()) ?? [];
   const fields = (NICKNAMES.get(expression ?? '') ?? expression ?? '').split(/\s+/);

@@ -1,4 +1,4 @@
-// The filters that are set, each with a button that takes it off.
+// The active filters, each with a button that removes it.
 
 import type { ReactNode } from 'react';
 import type { Search } from '../base/search.ts';
@@ -16,7 +16,7 @@ export function FilterChips({
   readonly search: Search;
   readonly onChange: (search: Search) => void;
   readonly className: string;
-  /** What stands beside them in the list. */
+  /** What is shown beside them in the list. */
   readonly children: ReactNode;
 }) {
   return (

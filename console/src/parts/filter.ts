@@ -1,5 +1,4 @@
-// The filter of the message list: what stands in the page's address, what is typed into the box, and what the API is
-// asked for are three spellings of it.
+// The filter of the message list. It has three forms: the page's address, the text in the box, and the API query.
 
 import type { MessageFilter } from 'postrider-sdk';
 import { listOf, type Search, textOf } from '../base/search.ts';
@@ -52,7 +51,7 @@ const PREFIXES: ReadonlyMap<string, (typeof LISTS)[number]> = new Map<string, (t
   ['ip', 'callerIp'],
 ]);
 
-/** What was typed, with what it names taken out of the text. */
+/** The typed text, with the named filters taken out of it. */
 export function parseBox(typed: string): Search {
   const found: Record<string, string[]> = Object.create(null);
   const words: string[] = [];
@@ -75,7 +74,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ]);
 
-/** `15m` is that long ago; anything else is a date that the API reads. */
+/** `15m` means that long ago. Anything else is a date that the API reads. */
 function instantOf(value: string): string {
   const [, count, unit] = /^(\d+)([smhd])$/.exec(value) ?? [];
   return count && unit ? new Date(Date.now() - Number(count) * UNITS_MS.get(unit)!).toISOString() : value;
@@ -87,7 +86,7 @@ export interface FilterChip {
   readonly label: string;
 }
 
-/** Everything but the states, which have chips of their own, and the text, which stands in the box. */
+/** Everything but the states, which have chips of their own, and the text, which is in the box. */
 export function chipsOf(search: Search): FilterChip[] {
   return FILTER_NAMES.filter((name) => name !== 'state' && name !== 'text').flatMap((name) =>
     listOf(search[name]).map((value) => ({ name, value, label: CHIP_LABELS.get(name) ?? name })),
@@ -114,7 +113,9 @@ export function without(search: Search, name: string, value: string): Search {
   return rest.length > 0 ? { ...others, [name]: rest } : others;
 }
 
-/** What of a filter never changes in the life of a message: the live stream is asked for these only. */
+/**
+ * The part of a filter that never changes during the life of a message. The live stream is filtered by this part only.
+ */
 export function lastingPart(filter: MessageFilter): MessageFilter {
   const {
     state: _state,

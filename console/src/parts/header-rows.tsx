@@ -1,4 +1,4 @@
-// Rows of settings that know our headers: names are offered, each with what it does and how its value looks.
+// Rows of settings that know our headers: names are suggested, each with its description and the form of its value.
 
 import { useId } from 'react';
 import { useSession } from '../base/session.ts';

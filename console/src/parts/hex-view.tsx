@@ -1,4 +1,4 @@
-// Bytes that are no text: sixteen a line, in hex and, where they can be printed, as characters.
+// Bytes that are not text: sixteen a line, in hex and, where printable, as characters.
 
 import { useMemo, useState } from 'react';
 

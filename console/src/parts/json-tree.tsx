@@ -1,4 +1,4 @@
-// JSON as a tree that can be folded. Numbers are shown as they were written: 9007199254740993 does not become …992.
+// JSON as a foldable tree. Numbers are shown as they were written: 9007199254740993 does not become …992.
 
 import { useState } from 'react';
 
@@ -15,7 +15,7 @@ type Json = null | boolean | string | Literal | readonly Json[] | { readonly [ke
 const PARSED_CHARACTERS_MAX = 1_000_000;
 const CHILDREN_SHOWN = 100;
 
-/** Null when the text is not a JSON object or array: those are no trees. */
+/** Null when the text is not a JSON object or array. */
 export function parseJson(text: string): { readonly value: Json } | null {
   if (text.length > PARSED_CHARACTERS_MAX || !/^\s*[[{]/.test(text)) return null;
   try {

@@ -1,4 +1,4 @@
-// A message turned back into the call that would make it again.
+// Turns a message back into the call that would publish it again.
 
 import { type Call, calls, type Message, type Published } from 'postrider-sdk';
 

@@ -1,4 +1,4 @@
-// The headers that steer a delivery, found by the name that was typed.
+// Finds the headers that control a delivery by the name that was typed.
 
 import { KNOWN_SETTINGS, type KnownSetting } from './setting-table.ts';
 

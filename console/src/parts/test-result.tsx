@@ -1,4 +1,4 @@
-// What became of messages that were just sent, as it happens.
+// The live results of messages that were just sent.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

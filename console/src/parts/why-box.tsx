@@ -1,4 +1,4 @@
-// Why is it not delivered yet? In the service's words, with the time that is left.
+// Why a message is not delivered yet: in the service's words, with the remaining time.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-// Flow keys: limits across URLs, beside the queues, because they too can be why something waits.
+// Flow keys: limits across URLs. Shown beside the queues, because they too can be the reason why a message waits.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-// Queues: what each holds, how much of its width is used, and why it is not moving.
+// Queues: what each holds, how much of its parallelism is used, and why it is not moving.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
@@ -154,7 +154,7 @@ function PauseAndPurge({ queue }: { readonly queue: Queue }) {
   );
 }
 
-/** How many heads there are and how many there may be; the limit can be changed in place. */
+/** How many heads there are and how many there may be. The limit can be changed in place. */
 function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: number }) {
   const [text, setText] = useState<string | null>(null);
   const value = text ?? String(queue.parallelism);

@@ -1,4 +1,4 @@
-// Schedules: when they run in words and in times, how they did lately, and running one now.
+// Schedules: when they run, in words and as times, their last results, and a button to run one now.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';

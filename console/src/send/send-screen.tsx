@@ -1,4 +1,4 @@
-// Send: build a request by hand, see it as a command or a program at once, and watch what becomes of it.
+// Send: build a request by hand, see it as a command or as program code, and watch the result.
 
 import { Tabs } from '@base-ui/react/tabs';
 import { useQuery } from '@tanstack/react-query';

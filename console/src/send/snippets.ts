@@ -1,4 +1,4 @@
-// The same request in other words: as a program would make it.
+// The same request as program code.
 
 import { type Call, headersOf } from 'postrider-sdk';
 import type { Draft } from '../parts/publish-again.ts';

@@ -1,4 +1,4 @@
-// Accounts with their tiers and tokens, for whoever may administer. A token's text is shown once, when it is made.
+// Accounts with their tiers and tokens, for administrators. A token's text is shown once, when it is made.
 
 import { useQuery } from '@tanstack/react-query';
 import { type Account, calls, type Scope, type Token } from 'postrider-sdk';

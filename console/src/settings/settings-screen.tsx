@@ -1,4 +1,4 @@
-// Settings: tokens, accounts and tiers, usage, signing keys, limits, and what this service is.
+// Settings: tokens, accounts and tiers, usage, signing keys, limits, and facts about this service.
 
 import { useQuery } from '@tanstack/react-query';
 import { calls } from 'postrider-sdk';

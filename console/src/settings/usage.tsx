@@ -1,4 +1,4 @@
-// What an account has used, by the day: one column each, and the sum by kind.
+// The usage of an account by day: one column for each, and the sum by kind.
 
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../base/session.ts';

@@ -1,5 +1,5 @@
-// The sink, in development: the last requests the built-in receiver got, with their signatures checked, and presets that
-// make it answer in every way a receiver can.
+// The sink, in development: the last requests of the built-in receiver, with their signatures checked, and presets for
+// every kind of response.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -140,7 +140,7 @@ function RequestRow({ request }: { readonly request: SinkRequest }) {
   );
 }
 
-/** Checked as a receiver would, with the SDK and the account's keys. */
+/** Checked as a receiver does, with the SDK and the account's keys. */
 function Signature({ request }: { readonly request: SinkRequest }) {
   const client = useClient();
   const { headerPrefix } = useSession().account.service;

@@ -1,4 +1,4 @@
-// The endpoints of a topic: add, edit, move, remove. The whole list is saved at once, in the order it is shown.
+// The endpoints of a topic: add, edit, move, remove. The whole list is saved at once, in the order shown.
 
 import { calls, type Endpoint, type Topic } from 'postrider-sdk';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// How the last deliveries of a topic went, in all and for each endpoint.
+// The results of a topic's last deliveries, in total and for each endpoint.
 
 import { useQuery } from '@tanstack/react-query';
 import type { Message } from 'postrider-sdk';
@@ -9,7 +9,7 @@ const LOOKED_AT = 200;
 export interface Health {
   readonly delivered: number;
   readonly failed: number;
-  /** Still on their way. */
+  /** Not ended yet. */
   readonly open: number;
 }
 

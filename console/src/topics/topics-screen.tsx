@@ -1,4 +1,4 @@
-// Topics: names for several endpoints, and how their deliveries have been doing.
+// Topics: names for several endpoints, and the results of their deliveries.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';

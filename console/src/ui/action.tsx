@@ -1,4 +1,4 @@
-// Everything that changes something: one call of the API, allowed or not by the token's scope, with its result said.
+// Every action that changes something: one API call, allowed or not by the token's scope, with its result shown.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
@@ -9,7 +9,7 @@ import { Icon, type IconName } from './icon.tsx';
 import { useToast } from './toast.tsx';
 
 export interface ActionOptions<T> {
-  /** What is said when it worked. */
+  /** Shown after success. */
   readonly done?: string | ((answer: T) => string);
   readonly link?: (answer: T) => ReactNode;
   readonly onDone?: (answer: T) => void;
@@ -46,7 +46,7 @@ export function useAction<T>(options: ActionOptions<T> = {}) {
   });
 }
 
-/** What went wrong, and what to do where the service does not say it itself. */
+/** What went wrong, and what to do if the service does not say it itself. */
 export function problemText(error: Error): string {
   if (error instanceof PostriderError) return error.message.charAt(0).toUpperCase() + error.message.slice(1);
   return 'The service does not answer. Is it running? The page goes on by itself when it is back.';
@@ -59,7 +59,7 @@ interface ActionButtonProps<T> extends ActionOptions<T> {
   readonly className?: string;
   readonly isDisabled?: boolean;
   readonly label?: string;
-  /** Why it is as it is, for those who point at it. */
+  /** Shown on hover: why the button is as it is. */
   readonly hint?: string;
   readonly children?: ReactNode;
 }

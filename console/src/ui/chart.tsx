@@ -1,4 +1,4 @@
-// A chart over time, drawn by uPlot in the colours of the page: bars on top of each other, and lines.
+// A chart over time, drawn by uPlot in the colours of the page: stacked bars, and lines.
 
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
@@ -9,7 +9,7 @@ export interface Series {
   /** The name of a colour of the page, such as `delivered`. */
   readonly tone: string;
   readonly values: readonly number[];
-  /** Bars stand on top of each other in the order they are given; a line stands for itself. */
+  /** Bars are stacked in the order given. A line is not stacked. */
   readonly kind: 'bar' | 'line';
 }
 
@@ -30,7 +30,7 @@ export function TimeChart({
   const theme = useTheme();
   const drawn = stacked(series);
   const end = at.length < 2 ? [] : [2 * at.at(-1)! - at.at(-2)!];
-  // A stretch of time is drawn from its beginning to its end, so the last one needs an end of its own.
+  // A period is drawn from its beginning to its end, so the last one needs an end of its own.
   const data: uPlot.AlignedData = [
     [...at, ...end].map((each) => each / 1000),
     ...drawn.map(({ values, kind }) => [...values, ...end.map(() => (kind === 'line' ? values.at(-1)! : null))]),
@@ -88,7 +88,7 @@ export function TimeChart({
   return <div ref={box} role="img" aria-label={label} style={{ height }} className="overflow-hidden" />;
 }
 
-/** The tallest is drawn first, so that those below it cover its foot. */
+/** The tallest is drawn first, so that the others cover its lower part. */
 function stacked(series: readonly Series[]): Series[] {
   const bars: Series[] = [];
   for (const each of series.filter(({ kind }) => kind === 'bar')) {

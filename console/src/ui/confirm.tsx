@@ -1,4 +1,4 @@
-// Asks before something that cannot be undone; where it is about many, the name or the number must be typed.
+// Asks before an action that cannot be undone. If it affects many things, the name or the number must be typed.
 
 import { Dialog } from '@base-ui/react/dialog';
 import type { Call, Scope } from 'postrider-sdk';
@@ -11,7 +11,7 @@ import { Icon, type IconName } from './icon.tsx';
 interface ConfirmProps<T> extends ActionOptions<T> {
   readonly title: string;
   readonly call: Call<T>;
-  /** On the button that does it. */
+  /** The label of the confirming button. */
   readonly verb: string;
   /** What must be typed first. */
   readonly typed?: string;

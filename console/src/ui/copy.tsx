@@ -1,11 +1,11 @@
-// Copying to the clipboard, with a sign that it worked.
+// Copies to the clipboard, and shows that it worked.
 
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Over plain HTTP from another machine, browsers have no clipboard for scripts but this one.
+  // Over plain HTTP from another machine, this is the only clipboard that browsers give to scripts.
   const area = document.createElement('textarea');
   area.value = text;
   document.body.append(area);
@@ -21,7 +21,7 @@ export function CopyButton({
   children,
 }: {
   readonly text: string | (() => string);
-  /** What is copied, for those who do not see the icon. */
+  /** What is copied, for users who do not see the icon. */
   readonly label: string;
   readonly className?: string;
   readonly children?: string;

@@ -1,4 +1,5 @@
-// A destination as people read it: the host first, the path below. A URL from a message is text: it is never a link.
+// A destination as people read it: the host first, the path below. A URL from a message is shown as text, never as a
+// link.
 
 export interface UrlParts {
   readonly host: string;
@@ -11,7 +12,7 @@ export function urlParts(url: string): UrlParts {
   return { host: match[2]!, path: match[3] === '' ? '/' : match[3]! };
 }
 
-/** A host as the store knows it, without the port that its scheme implies anyway. */
+/** The host, without the port that its scheme implies. */
 export function shownHost(host: string): string {
   return host.replace(/:(?:443|80)$/, '');
 }

@@ -1,4 +1,4 @@
-// What is shown where nothing is yet: what this place is for, and a command that puts something in it.
+// Shown where there is nothing yet: what this place is for, and a command that puts something in it.
 
 import type { ReactNode } from 'react';
 import { Code } from './code.tsx';

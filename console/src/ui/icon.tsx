@@ -56,7 +56,7 @@ export function Icon({ name, className = 'size-4' }: { readonly name: IconName; 
   );
 }
 
-/** The sign of the house. */
+/** The logo. */
 export function Mark({ className = 'size-6' }: { readonly className?: string }): ReactNode {
   return (
     <svg viewBox="0 0 32 32" className={`${className} shrink-0`} aria-hidden="true" focusable="false">

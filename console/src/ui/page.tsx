@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import { problemText } from './action.tsx';
 
-/** On a phone the bar above says the title of a screen already; `isOwn` is for titles that it does not know. */
+/** On a phone the bar above already shows the title of a screen. `isOwn` is for titles that the bar does not know. */
 export function PageHead({
   title,
   isOwn = false,

@@ -1,4 +1,4 @@
-// A bar of states: how much of each there is, as lengths and as numbers.
+// A bar of states: the amount of each, as lengths and as numbers.
 
 export interface Segment {
   readonly label: string;

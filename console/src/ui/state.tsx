@@ -42,7 +42,7 @@ export function StateLabel({ state, isSoft = false }: { readonly state: MessageS
   );
 }
 
-/** A status code in the colour of what it means. */
+/** A status code in the colour of its meaning. */
 export function Status({ status }: { readonly status: number | undefined }) {
   if (status === undefined) return <span className="text-ink-3">—</span>;
   const tone = status >= 200 && status < 300 ? 'text-delivered' : 'text-failed';

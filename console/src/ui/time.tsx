@@ -2,7 +2,7 @@
 
 import { useSyncExternalStore } from 'react';
 
-/** One clock for the whole page, ticking only while somebody looks at it. */
+/** One clock for the whole page. It ticks only while a component uses it. */
 const ticking = { listeners: new Set<() => void>(), now: Date.now(), timer: 0 };
 
 function subscribe(listener: () => void): () => void {
@@ -55,7 +55,7 @@ export function exactTime(at: number): string {
   return new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** Of the day, on this machine's clock. */
+/** The time of day, on this machine's clock. */
 export function clockTime(at: number, now = Date.now()): string {
   const date = new Date(at);
   const isToday = new Date(now).toDateString() === date.toDateString();

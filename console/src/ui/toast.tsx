@@ -1,4 +1,4 @@
-// Says what came of an action, with the same action as a command to copy.
+// Shows the result of an action, with the same action as a command to copy.
 
 import { createContext, type ReactNode, use, useCallback, useMemo, useState } from 'react';
 import { CopyButton } from './copy.tsx';

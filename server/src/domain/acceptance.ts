@@ -1,24 +1,24 @@
-// Whether a node accepts anything now. The one rule behind every refusal of a publish or a change, /readyz, schedules,
-// bulk operations and the metric: who refuses says why in the same words everywhere.
+// Whether a node accepts messages now. The one rule for every refusal of a publish or a change, /readyz, schedules,
+// bulk operations and the metric, so that the reason is worded the same everywhere.
 
 import type { NodeRole } from './node.ts';
 import type { Problem } from './problem.ts';
 
 export interface NodeFacts {
-  /** False from the signal to stop on. */
+  /** False once the node was told to stop. */
   readonly isServing: boolean;
   readonly role: NodeRole;
   /** The files of the store are no longer those that were opened. */
   readonly areFilesGone: boolean;
-  /** Less is free than is kept free. */
+  /** Less disk space is free than must stay free. */
   readonly isDiskLow: boolean;
-  /** The last thing to be written found no space. What comes next is tried all the same: there may be some by then. */
+  /** The last write found no space. The next write is tried all the same: there may be space by then. */
   readonly wasDiskFull: boolean;
   /** Its time does not run evenly with the clock that all nodes share. */
   readonly isClockOff: boolean;
 }
 
-/** Why nothing may be accepted at all, or null. What is too much for one account or one moment is refused elsewhere. */
+/** Why nothing may be accepted at all, or null. Limits of one account or one moment are checked elsewhere. */
 export function whyNothingIsAccepted({ isServing, role, areFilesGone, isDiskLow }: NodeFacts): Problem | null {
   if (!isServing) return { code: 'draining', message: 'this node is shutting down; nothing was accepted' };
   if (role === 'deliver') return { code: 'deliver_only', message: 'this node only delivers; publish to another' };
@@ -27,7 +27,10 @@ export function whyNothingIsAccepted({ isServing, role, areFilesGone, isDiskLow 
   return null;
 }
 
-/** Why nothing may be changed, what makes no message included, or null: it would be lost. On a full disk deleting helps. */
+/**
+ * Why nothing may be changed, not even without making a message, or null: the change would be lost. On a full disk
+ * changes are allowed, because deleting helps.
+ */
 export function whyNothingIsChanged({ areFilesGone }: NodeFacts): Problem | null {
   return areFilesGone ? storeGone('changed') : null;
 }
@@ -37,15 +40,15 @@ function storeGone(what: 'accepted' | 'changed'): Problem {
   return { code: 'store_gone', message };
 }
 
-/** Why the node makes no messages by itself (ticks of schedules, retries in bulk), or null: also one that only delivers does. */
+/**
+ * Why the node makes no messages by itself (schedule ticks, bulk retries), or null. A node that only delivers makes
+ * them too.
+ */
 export function whyNothingIsMade(facts: NodeFacts): Problem | null {
   return whyNothingIsAccepted({ ...facts, isServing: true, role: 'all' });
 }
 
-/**
- * Why a node should get no traffic, or null. A node that only delivers does what it is there for: whoever starts it waits
- * until it is ready.
- */
+/** Why a node should get no traffic, or null. A node that only delivers can be ready: its supervisor waits for that. */
 export function whyNotReady(facts: NodeFacts, isStoreThere: boolean): Problem | null {
   const refusal = whyNothingIsAccepted({ ...facts, role: 'all' });
   if (refusal) return refusal;

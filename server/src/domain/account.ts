@@ -1,4 +1,4 @@
-// Who may do what, and what they have used. Nothing here reads or compares a secret: see accounts/.
+// Permissions and usage of accounts. Nothing here reads or compares a secret: see accounts/.
 
 import type { MessageKind } from './message.ts';
 import type { TierName } from './tier.ts';
@@ -20,23 +20,23 @@ export interface Token {
   readonly scopes: readonly Scope[];
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /** To about a minute. */
+  /** Accurate to about a minute. */
   readonly lastUsedAt: number | null;
 }
 
-/** Somebody is signed in to the console with a token. */
+/** A sign-in to the console with a token. */
 export interface Session {
-  /** The hash of the secret that the browser shows. */
+  /** The hash of the secret in the browser's cookie. */
   readonly id: string;
   readonly tokenId: string;
   readonly createdAt: number;
   readonly expiresAt: number;
 }
 
-/** `lastAdmin`: it stays, because without it nobody could make a token any more. */
+/** `lastAdmin`: the token stays, because without it nobody could make a token any more. */
 export type Revocation = 'revoked' | 'unknown' | 'lastAdmin';
 
-/** What becomes of a token that is to be revoked; `hasOtherAdmin`: another one that counts may administer. */
+/** Whether a token may be revoked. `hasOtherAdmin`: another valid token has the scope to administer. */
 export function judgeRevocation(token: Pick<Token, 'scopes'> | null, hasOtherAdmin: () => boolean): Revocation {
   if (!token) return 'unknown';
   return token.scopes.includes('admin') && !hasOtherAdmin() ? 'lastAdmin' : 'revoked';
@@ -59,7 +59,7 @@ export function usageDay(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }
 
-/** Whether this is a day as `usageDay` writes it, and one that the calendar has. */
+/** Whether this is a day in the form of `usageDay`, and exists in the calendar. */
 export function isUsageDay(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const atMs = Date.parse(`${text}T00:00:00Z`);

@@ -1,6 +1,6 @@
-// What happened in a stretch of time, as numbers: how much came, went, was tried again or given up, and how late the
-// deliveries were. Each is counted in the transaction it happens in, by account and minute; stretches can be added up,
-// so the lags are kept as a histogram and not as a list.
+// Activity in a period, as numbers: messages accepted, delivered, retried and failed, and how late the deliveries were.
+// Each is counted in the transaction it happens in, by account and minute. Periods can be added up, so lags are kept as
+// a histogram and not as a list.
 
 import { attemptEnds } from './event.ts';
 import type { Attempt, Message } from './message.ts';
@@ -8,7 +8,7 @@ import type { Attempt, Message } from './message.ts';
 export interface Activity {
   readonly accepted: number;
   readonly delivered: number;
-  /** Failed attempts that another one follows; one that we cut off is none. */
+  /** Failed attempts that are followed by another. Attempts that we cut off do not count. */
   readonly retried: number;
   readonly failed: number;
   readonly cancelled: number;
@@ -16,7 +16,7 @@ export interface Activity {
   readonly lags: readonly number[];
 }
 
-/** Two for each doubling, from 1 ms to over a day: no percentile is off by more than a fifth. */
+/** Two buckets for each doubling, from 1 ms to over a day: no percentile is off by more than a fifth. */
 export const LAG_BUCKETS = 56;
 
 export const NO_ACTIVITY: Activity = {
@@ -28,7 +28,9 @@ export const NO_ACTIVITY: Activity = {
   lags: new Array(LAG_BUCKETS).fill(0),
 };
 
-/** What a store counts, as small numbers that never change their meaning: from DELIVERED on, deliveries by their lag. */
+/**
+ * What a store counts, as small numbers that never change their meaning. From DELIVERED on: deliveries by their lag.
+ */
 export const COUNTED = { accepted: 0, retried: 1, failed: 2, cancelled: 3 } as const;
 const DELIVERED = 10;
 
@@ -43,7 +45,7 @@ export function startOf(at: number, spanMs: number): number {
   return at - (((at % spanMs) + spanMs) % spanMs);
 }
 
-/** What the end of an attempt counts as; null for one that we cut off. */
+/** What the end of an attempt counts as. Null for an attempt that we cut off. */
 export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>, lagMs: number): number | null {
   if (attempt.outcome === 'interrupted') return null;
   const end = attemptEnds(attempt).at(-1);
@@ -52,14 +54,14 @@ export function countedEnd(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt
 }
 
 /**
- * How late a delivery was: from when it could start at first, which its own queue or flow key may have put off beyond
- * its due time.
+ * How late a delivery was, measured from when it could first start. Its own queue or flow key may have moved that
+ * beyond its due time.
  */
 export function lagMs({ firstDueAt, readyAt }: Pick<Message, 'firstDueAt' | 'readyAt'>, endedAt: number): number {
   return Math.max(0, endedAt - Math.max(firstDueAt, readyAt ?? firstDueAt));
 }
 
-/** What a store has counted. */
+/** The counts of a store as an Activity. */
 export function activityOf(rows: Iterable<{ readonly kind: number; readonly count: number }>): Activity {
   const count = { accepted: 0, retried: 0, failed: 0, cancelled: 0 };
   const lags: number[] = new Array(LAG_BUCKETS).fill(0);
@@ -90,7 +92,7 @@ function lagBucket(lagMs: number): number {
   return Math.min(LAG_BUCKETS - 1, Math.floor(2 * Math.log2(Math.max(1, lagMs))));
 }
 
-/** The lag that this share of the deliveries did not exceed, or null when there were none. */
+/** The lag that this share of the deliveries did not exceed. Null without deliveries. */
 export function lagPercentile({ lags }: Pick<Activity, 'lags'>, share: number): number | null {
   const total = lags.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
@@ -102,7 +104,7 @@ export function lagPercentile({ lags }: Pick<Activity, 'lags'>, share: number): 
   return null;
 }
 
-/** One bar of a picture: as many as are asked for at most, each a minute, some minutes, an hour, some hours or a day. */
+/** The possible widths of a bar in a chart: a minute, some minutes, an hour, some hours or a day. */
 const SPANS_MS = [1, 5, 15, 60, 6 * 60, 24 * 60].map((minutes) => minutes * MINUTE_MS);
 export const BUCKETS_MAX = 180;
 
@@ -113,7 +115,7 @@ export interface Stretch {
   readonly bucketMs: number;
 }
 
-/** The buckets that cover a time; what lies before the minutes that are kept is told by the hour. */
+/** The buckets that cover a period. Before the time for which minutes are kept, buckets are hours. */
 export function stretchOf(fromAt: number, toAt: number, now: number): Stretch {
   const first = Math.max(fromAt, now - HOURS_KEPT_MS);
   const spanMin = first < startOf(now - MINUTES_KEPT_MS, HOUR_MS) + HOUR_MS ? HOUR_MS : MINUTE_MS;

@@ -1,35 +1,38 @@
-// What a flow key lets in when something about it changes: a message came, ended or started, the clock went on, its limits
-// are others. The store reads the key and counts its messages, asks here, and writes the plan.
+// What a flow key admits when something about it changes: a message came, ended or started, time passed, or its limits
+// changed. The store reads the key and counts its messages, asks here, and writes the plan.
 
 import { eachMax } from './budgets.ts';
 import { AT_NEXT_START, admit, type FlowLimits, type FlowState, letIn, nextStartAt, started } from './flow-control.ts';
 
 export type FlowWindow = Pick<FlowState, 'windowStartAt' | 'windowCount'>;
 
-/** A key as it stands, without its messages. */
+/** The state of a key, without its messages. */
 export interface KeyState extends FlowWindow {
-  /** In force. */
+  /** The limits in force. */
   readonly limits: FlowLimits;
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
   readonly isPaused: boolean;
-  /** When it lets more in, as far as the clock or a start decides it. */
+  /** When it admits more, as far as the clock or a start decides it. */
   readonly nextStartAt: number | null;
-  /** What its newest message says, while that has not taken effect. */
+  /** The limits of its newest message, while they have not taken effect. */
   readonly said: FlowLimits | null;
 }
 
-/** Messages of a key. */
+/** Counts of a key's messages. */
 export interface KeyCounts {
-  /** Let in and not ended. */
+  /** Admitted and not ended. */
   readonly active: number;
-  /** Of those, not started. */
+  /** Admitted and not started. */
   readonly unstarted: number;
-  /** Behind the key. */
+  /** Waiting behind the key. */
   readonly waiting: number;
 }
 
-/** How far each is counted; null for to the end. No further than a decision needs: it is made at every message of a key. */
+/**
+ * How far each is counted; null means to the end. No further than a decision needs, because this runs for every message
+ * of a key.
+ */
 export type CountLimits = Readonly<Record<keyof KeyCounts, number | null>>;
 
 const NONE: KeyCounts = { active: 0, unstarted: 0, waiting: 0 };
@@ -38,7 +41,7 @@ function stateOf({ windowStartAt, windowCount, isPaused }: KeyState, { active, u
   return { active, unstarted, windowStartAt, windowCount, isPaused };
 }
 
-/** Whether its window is over, so that the next start opens another: in that one, those that have not started count. */
+/** Whether its window is over, so that the next start opens another. In the new window, unstarted messages count. */
 function isPast(key: KeyState, now: number): boolean {
   return admit(stateOf(key, NONE), key.limits, now).state.windowStartAt !== key.windowStartAt;
 }
@@ -52,7 +55,7 @@ export function countedToAdmit(key: KeyState, now: number): CountLimits {
   return {
     active,
     unstarted: unstarted === null ? null : Math.max(unstarted, joined),
-    // One more than can be let in, to see whether others stay behind.
+    // One more than can be admitted, to see whether others stay behind.
     waiting: most + 1,
   };
 }
@@ -64,7 +67,7 @@ export function countedToStart(key: KeyState, now: number): CountLimits {
 }
 
 export interface AdmissionPlan {
-  /** So many are let in, the first of those that wait. */
+  /** How many are admitted, from the front of the line. */
   readonly letIn: number;
   readonly window: FlowWindow;
   readonly nextStartAt: number | null;
@@ -72,7 +75,7 @@ export interface AdmissionPlan {
   readonly dueAt: number | null;
 }
 
-/** At most `most` are let in. */
+/** Admits at most `most`. */
 export function planAdmission(
   key: KeyState,
   counts: KeyCounts,
@@ -93,7 +96,7 @@ export function planAdmission(
   };
 }
 
-/** Whether a start changes the key itself: mostly it does not. */
+/** Whether a start changes the key itself. Usually it does not. */
 export function isChangedByStart(key: KeyState, now: number): boolean {
   return key.nextStartAt === AT_NEXT_START || isPast(key, now);
 }
@@ -101,27 +104,33 @@ export function isChangedByStart(key: KeyState, now: number): boolean {
 export type StartPlan = Pick<AdmissionPlan, 'window' | 'nextStartAt'>;
 
 /**
- * Of those that are claimed now, `claimed`; `unstarted` are the others that it has let in. Let in in an earlier window, they
- * count in the window in which they start; and a key that waits for a start lets more in.
+ * The plan after `claimed` messages were claimed. `unstarted`: the others that are admitted. Messages admitted in an
+ * earlier window count in the window in which they start. A key that waits for a start then admits more.
  */
 export function planStart(key: KeyState, unstarted: number, claimed: number, now: number): StartPlan {
   const { state } = admit(stateOf(key, { ...NONE, unstarted: unstarted + claimed }), key.limits, now);
   return { window: windowOf(state), nextStartAt: key.nextStartAt === AT_NEXT_START ? now : key.nextStartAt };
 }
 
-/** Of one that starts at once if the limits allow it: whoever waits for a slot does not keep it back. Null: it may not. */
+/**
+ * The plan for one message that starts at once if the limits allow it. Messages that wait for a slot do not hold it
+ * back. Null: it may not start.
+ */
 export function planOne(key: KeyState, counts: KeyCounts, now: number): StartPlan | null {
   const verdict = admit(stateOf(key, counts), key.limits, now);
   if (verdict.free === 0) return null;
   return { window: windowOf(started(verdict.state, 1, now)), nextStartAt: key.nextStartAt };
 }
 
-/** After `count` that were let in were taken back. */
+/** The window after `count` admitted messages were taken back. */
 export function withoutStarts({ windowStartAt, windowCount }: FlowWindow, count: number): FlowWindow {
   return { windowStartAt, windowCount: Math.max(0, windowCount - count) };
 }
 
-/** Of claims that were given back before their attempts began: they did not count, if this is still the window they counted in. */
+/**
+ * How many of the claims that were released before their attempts began were counted in the current window. They are
+ * subtracted again.
+ */
 export function startsIn({ windowStartAt }: FlowWindow, claimedAt: readonly number[]): number {
   return claimedAt.filter((at) => at >= windowStartAt).length;
 }

@@ -9,15 +9,15 @@ export interface Budget {
   readonly unit: string;
   /** The most for one request, message, answer or attempt; null when only the sum is limited. */
   readonly each: number | null;
-  /** The most for one account; `share`: at most as much as stays free in the node's pool after it. */
+  /** The most for one account. `share`: at most as much as stays free in the node's pool after it. */
   readonly account: number | 'share' | null;
-  /** The most for the node; a string names the setting that says it. */
+  /** The most for the node. A string names the setting that has the value. */
   readonly node: number | string | null;
   /** What happens beyond it. */
   readonly beyond: string;
 }
 
-/** What a row does not name is not limited. */
+/** A limit that a row does not name does not exist. */
 type Row = Pick<Budget, 'what' | 'unit' | 'beyond'> & Partial<Budget>;
 
 export function budgets<K extends string>(table: Readonly<Record<K, Row>>): Readonly<Record<K, Budget>> {
@@ -25,7 +25,7 @@ export function budgets<K extends string>(table: Readonly<Record<K, Row>>): Read
   return Object.fromEntries(rows) as Record<K, Budget>;
 }
 
-/** Reads the limits that a table gives as numbers. */
+/** Reads those limits of a table that are numbers. */
 export function numbersOf<K extends string>(table: Readonly<Record<K, Budget>>) {
   const numberOf = (key: K, whose: 'node' | 'account' | 'each') => {
     const value = table[key][whose];

@@ -1,11 +1,13 @@
-// The table of budgets: everything that a caller or a receiver can make a node hold or do, and the most there may be of
-// it. docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
+// The table of budgets: everything that a caller or a receiver can make a node hold or do, with its maximum.
+// docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
 
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';
 import { DATABASE_BUDGETS } from './database-budgets.ts';
 import { SINK_BUDGETS } from './sink-budgets.ts';
 
-/** Bodies of attempts under way up to this size are not counted: they come to little, and never wait for large ones. */
+/**
+ * Bodies of attempts in flight up to this size are not counted: they need little memory, and never wait for large ones.
+ */
 export const UNCOUNTED_BODY_BYTES_MAX = 16 * KIB;
 
 export const BUDGETS = budgets({

@@ -1,5 +1,5 @@
-// Callbacks: the messages by which we report an attempt. They are ordinary messages, without a queue and without a
-// callback of their own.
+// Callbacks: messages that report an attempt. They are ordinary messages, without a queue and without a callback of
+// their own.
 
 import { canonicalHeaderName } from './headers.ts';
 import type { NewId } from './id.ts';
@@ -13,7 +13,7 @@ import {
 } from './message.ts';
 import { hostOf } from './publish.ts';
 
-/** A dead letter is its message: the id is the same but for the prefix. */
+/** A dead letter is its message: the id differs only in the prefix. */
 export function deadLetterId(messageId: string): string {
   return messageId.replace(/^msg_/, 'dlq_');
 }
@@ -23,8 +23,8 @@ export function messageIdOf(deadLetterId: string): string {
 }
 
 /**
- * The report of one attempt; with `isFailure`, that all attempts are used up. It counts as one that descends from the
- * message, each of its retries as another: `room` is how many there may be.
+ * The report of one attempt or, with `isFailure`, that all attempts are used up. The callback counts as one descendant
+ * of the message, and each of its retries as another: `room` is the maximum.
  */
 export function planCallbackMessage(
   source: Message,
@@ -34,7 +34,7 @@ export function planCallbackMessage(
   room: number,
   newId: NewId,
 ): NewMessage {
-  // The rest is for what it leads to itself, should it go to this service.
+  // The rest is for messages that the callback itself leads to, if it goes to this service.
   const retriesMax = Math.min(target.retriesMax, Math.floor((room - 1) / 2));
   const report = {
     status: attempt.status ?? 0,
@@ -72,7 +72,7 @@ export function planCallbackMessage(
     ...NOTHING_ASKED,
     scheduleId: source.scheduleId,
     labels: source.labels,
-    // The report has headers and body of the original in it.
+    // The report contains headers and body of the original.
     redaction: source.redaction && { ...source.redaction, body: true },
     deduplication: null,
     topicName: null,

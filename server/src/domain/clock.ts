@@ -1,65 +1,65 @@
-// Which time the service goes by. It is told what the wall clock shows and what the monotonic clock shows, and makes two
-// times of them: the trusted wall clock, which takes over a jump only after the jump has lasted for a while, and the time
-// of order, which never goes back. Pure: it asks no clock itself.
+// The time that the service uses. It gets the readings of the wall clock and the monotonic clock, and computes two
+// times. The trusted wall clock follows a jump only after the jump has lasted for a while. The order clock never goes
+// back. Pure: it reads no clock itself.
 
-/** A wall clock that is put forward or back by no more than this is followed at once. */
+/** A step of the wall clock up to this size, forward or back, is followed at once. */
 export const CLOCK_STEP_MS_MAX = 10_000;
-/** A wall clock that has jumped further is believed when it has gone on evenly for so long. */
+/** After a larger jump, the wall clock is trusted once it has run evenly for this long. */
 export const CLOCK_BELIEVED_AFTER_MS = 10 * 60_000;
-/** A start that finds the last kept time at most this old takes the time between for time in which nothing ran. */
+/** If the last kept time is at most this old at a start, the difference counts as time in which nothing ran. */
 export const CLOCK_DOWN_MS_MAX = 86_400_000;
-/** A node whose time was further than this from the clock that all nodes share starts nothing until it is right again. */
+/** A node whose time was further than this from the shared clock starts nothing until its time is right again. */
 export const CLOCK_OFF_MS_MAX = 1000;
-/** While the time of order is ahead of the trusted wall clock, it goes so much slower, until the two meet. */
+/** While the order clock is ahead of the trusted wall clock, it runs at this speed until the two meet. */
 const SLOWED = 15 / 16;
-/** Sums of fractions: a whole millisecond may come out a little short. */
+/** Rounding of fractions: a whole millisecond may come out a little short. */
 const TINY_MS = 0.01;
 
-/** What the store keeps of the time, for the next start. */
+/** The time that the store keeps for the next start. */
 export interface KeptTime {
-  /** What the wall clock showed when it was kept. */
+  /** The wall clock when it was kept. */
   readonly wallAt: number;
   readonly trustedAt: number;
   readonly orderAt: number;
-  /** For how long the wall clock had not been believed by then; 0 when it was. */
+  /** For how long the wall clock had been distrusted by then. 0 when it was trusted. */
   readonly doubtedMs: number;
 }
 
-/** What was found about the wall clock, for the log. */
+/** A change of trust in the wall clock, for the log. */
 export type ClockChange =
-  /** It jumped so far ahead of what was expected, or behind it if negative, and is not believed. */
+  /** It jumped this far ahead of the expected time (behind if negative), and is not trusted. */
   | { readonly kind: 'doubted'; readonly aheadMs: number }
-  /** It is believed again, and the trusted time has moved by so much. */
+  /** It is trusted again, and the trusted time has moved by this much. */
   | { readonly kind: 'believed'; readonly movedMs: number };
 
-/** What was found about the time of this node, held against the clock that all nodes share. */
+/** This node's time compared with the clock that all nodes share. */
 export type ClockOff =
-  /** It has run ahead by so much since it was last put right, or behind if negative. */
+  /** It has run ahead by this much since it was last corrected (behind if negative). */
   | { readonly kind: 'off'; readonly offMs: number }
   /** It runs evenly again. */
   | { readonly kind: 'right' };
 
 interface Doubt {
-  /** The wall clock less the monotonic clock. */
+  /** The wall clock minus the monotonic clock. */
   offset: number;
   readonly sinceMs: number;
 }
 
 export class Timekeeper {
-  /** The trusted wall clock less the monotonic clock. */
+  /** The trusted wall clock minus the monotonic clock. */
   #offset: number;
-  /** The time of order at the last reading, and what the monotonic clock showed then. */
+  /** The order clock at the last reading, and the monotonic clock at that moment. */
   #order: number;
   #readAtMs: number;
   #wallOffset: number;
   #doubt: Doubt | null = null;
-  /** A time that the start took over is not proven yet. */
+  /** A time taken over at the start is not proven yet. */
   #provenFromMs = Number.NEGATIVE_INFINITY;
   #timesSetBack = 0;
   /** How long the machine had slept when the wall clock was last as expected. */
   #asleepMs: number;
 
-  /** Believes the wall clock: nothing else is known yet. */
+  /** Trusts the wall clock: nothing else is known yet. */
   constructor(wallAt: number, monotonicMs: number, asleepMs: number) {
     this.#offset = wallAt - monotonicMs;
     this.#wallOffset = this.#offset;
@@ -68,12 +68,12 @@ export class Timekeeper {
     this.#asleepMs = asleepMs;
   }
 
-  /** Never goes back. Decides what is due, for how long, and who stands before whom. */
+  /** Never goes back. Decides what is due, for how long, and the order of messages. */
   get orderAt(): number {
     return Math.floor(this.#order + TINY_MS);
   }
 
-  /** For what people name by the calendar. Goes back when the wall clock is set back and is believed. */
+  /** For times that people name by the calendar. Goes back when the wall clock is set back and trusted. */
   get trustedAt(): number {
     return Math.floor(this.#readAtMs + this.#offset + TINY_MS);
   }
@@ -87,7 +87,7 @@ export class Timekeeper {
     return this.#doubt === null;
   }
 
-  /** Whether the time is sure enough to delete by. */
+  /** Whether the time is certain enough to delete by. */
   get isProven(): boolean {
     return this.#readAtMs >= this.#provenFromMs;
   }
@@ -98,8 +98,8 @@ export class Timekeeper {
   }
 
   /**
-   * What the clocks show now. `asleepMs` tells how long the machine has slept in all, which the monotonic clock does not
-   * count; it is asked only when the wall clock is not as expected.
+   * Takes a reading of the clocks. `asleepMs` returns how long the machine has slept in total, which the monotonic
+   * clock does not count. It is called only when the wall clock is not as expected.
    */
   read(wallAt: number, monotonicMs: number, asleepMs: () => number): ClockChange | null {
     this.#wallOffset = wallAt - monotonicMs;
@@ -113,7 +113,7 @@ export class Timekeeper {
     if (!this.#doubt) this.#asleepMs = asleepMs;
   }
 
-  /** At a start: goes on from what was kept, and from the newest time that the store holds. */
+  /** At a start: continues from the kept time, and from the newest time in the store. */
   resume(kept: KeptTime | null, newestAt: number | null, wallAt: number, monotonicMs: number): ClockChange | null {
     this.#wallOffset = wallAt - monotonicMs;
     this.#readAtMs = monotonicMs;
@@ -126,13 +126,16 @@ export class Timekeeper {
     this.#order = Math.max(trustedAt, kept ? kept.orderAt + Math.max(0, passedMs) * SLOWED : 0, newestAt ?? 0);
     if (wasDown && downMs > CLOCK_BELIEVED_AFTER_MS) this.#provenFromMs = monotonicMs + CLOCK_BELIEVED_AFTER_MS;
     if (!kept || Math.abs(this.aheadMs) <= CLOCK_STEP_MS_MAX) return null;
-    // Only what this service has seen counts: how long it was down, the clock that is doubted says itself.
+    // Only time that this service has seen counts: the downtime was measured by the distrusted clock itself.
     const doubtedMs = wasDown ? kept.doubtedMs : 0;
     this.#doubt = { offset: this.#wallOffset, sinceMs: monotonicMs - doubtedMs };
     return { kind: 'doubted', aheadMs: this.aheadMs };
   }
 
-  /** What another node has kept a moment ago: the time of order is the same for all, as that of the first among them. */
+  /**
+   * Takes the time that another node has just kept: the order clock is the same for all nodes, that of the node
+   * furthest ahead.
+   */
   hearOf(kept: KeptTime): void {
     const passedMs = this.#readAtMs + this.#wallOffset - kept.wallAt;
     if (passedMs < 0 || passedMs > CLOCK_STEP_MS_MAX) return;
@@ -186,17 +189,20 @@ export class Timekeeper {
 }
 
 /**
- * A clock that another machine keeps, which showed `shownAt` at some moment between the question and its answer. As long
- * as what was reckoned lies between the two it may be right and stays, so that slow answers do not make the time tremble.
+ * Corrects `reckoned` by a clock on another machine, which showed `shownAt` at some moment during the last `tookMs`. A
+ * value between the two bounds may be right and stays, so that slow responses do not make the time jitter.
  */
 export function reckonedAt(reckoned: number, shownAt: number, tookMs: number): number {
   return Math.min(Math.max(reckoned, shownAt), shownAt + tookMs);
 }
 
-/** A time that was read so long ago is still used as it is. */
+/** A time read up to this long ago is used unchanged. */
 const READ_MS_MAX = 2000;
 
-/** The time of work that was asked for at `askedAt`: a process that stood still since then goes on by the time that it is. */
+/**
+ * The time for work that was requested at `askedAt`. If the process stood still since then, the time that passed is
+ * added.
+ */
 export function timeOfWork(askedAt: number, passedMs: number): number {
   return passedMs > READ_MS_MAX ? askedAt + Math.round(passedMs) : askedAt;
 }

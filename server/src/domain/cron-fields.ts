@@ -1,20 +1,20 @@
-// One field of a cron, from its text to the numbers it stands for. What the five fields mean together, and when that
-// is in a time zone, is cron.ts's.
+// One field of a cron expression, from its text to the numbers it stands for. cron.ts combines the five fields and
+// applies the time zone.
 
 export interface CronField {
   /** Ascending, without duplicates; Sunday is 0. */
   readonly values: readonly number[];
-  /** Written with a `*`, with or without a step: the author thinks of an interval, not of particular values. */
+  /** Written with a `*`, with or without a step: it means an interval, not particular values. */
   readonly isWildcard: boolean;
-  /** By what was written: `1-31` is a choice of days, if an odd one, as it is in every other cron. */
+  /** Decided by the text: `1-31` is a choice of days, if an odd one, as in every other cron. */
   readonly isRestricted: boolean;
 }
 
 interface CronFieldKind {
-  /** As it is called in messages to people. */
+  /** Its name in error messages. */
   readonly name: string;
   readonly min: number;
-  /** The largest number that may be written: for weekdays 7, which is Sunday once more. */
+  /** The largest number that may be written. For weekdays 7, which is Sunday again. */
   readonly max: number;
   /** How many different values there are, counted from `min`. */
   readonly size: number;
@@ -67,14 +67,14 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   const found = PART.exec(part)?.groups;
   if (found === undefined) return { problem: 'must be "*", a value or a range such as 1-5, with or without a /step' };
   const step = found.step === undefined ? 1 : wholeNumber(found.step);
-  // A longer step would silently be none: `*/90` minutes runs every hour.
+  // A longer step would silently do nothing: `*/90` minutes runs every hour.
   if (step === null || step < 1 || step > kind.size) return { problem: `the step must be 1 to ${kind.size}` };
 
   const largest = kind.min + kind.size - 1;
   if (found.star !== undefined) return { first: kind.min, last: largest, step };
   const first = parseValue(kind, found.first!);
   if (first === null) return { problem: `must be ${allowed(kind)}` };
-  // Not of the old cron, but of those people know today: a value with a step goes on to the end.
+  // Not in the original cron, but in those of today: a value with a step continues to the end.
   if (found.last === undefined)
     return { first, last: found.step === undefined ? first : Math.max(first, largest), step };
   const written = parseValue(kind, found.last);

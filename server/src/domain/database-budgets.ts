@@ -1,5 +1,6 @@
-// How many connections to PostgreSQL a node uses for accounts at once, as rows of the table of budgets. Its others are for
-// what it does by itself: it accepts, claims, settles, finds tokens and tidies up, however much accounts ask for.
+// How many PostgreSQL connections a node uses for accounts at once, as rows of the table of budgets. The other
+// connections are reserved for the node's own work: accept, claim, settle, find tokens and upkeep, however much
+// accounts ask for.
 
 function databaseWork(what: string, node: number) {
   return {

@@ -1,5 +1,5 @@
-// What makes two messages the same: an id of the caller's, or all that a receiver would get to see. It hashes nothing
-// and remembers nothing: the window in which a duplicate counts is the store's.
+// What makes two messages duplicates: an id from the caller, or everything that a receiver would see. It hashes nothing
+// and stores nothing: the store keeps the window in which a duplicate counts.
 
 import type { HeaderList } from './message.ts';
 
@@ -12,13 +12,13 @@ export function deduplicationIdProblem(text: string): string | null {
     return `has ${text.length} characters; at most ${DEDUPLICATION_ID_LENGTH_MAX} are taken`;
   }
   if (text.includes(':')) return 'must not contain ":"';
-  // In a batch it comes as JSON, which can carry more than a header can; the same id must be possible in both.
+  // In a batch it comes as JSON, which can carry more characters than a header. The same ids must be possible in both.
   if (/[^\x20-\x7e\x80-\xff]/.test(text)) return 'has a control character or one beyond Latin-1';
   return null;
 }
 
 export interface DeduplicatedContent {
-  /** As it was given: a URL or a topic. */
+  /** As given: a URL or a topic. */
   readonly destination: string;
   readonly body: Uint8Array;
   readonly contentType: string | null;
@@ -27,8 +27,8 @@ export interface DeduplicatedContent {
 }
 
 /**
- * Bytes that are the same for the same content only: every part is preceded by its length, so none can run into the
- * next. Names of headers count in any case and any order; several values of one name keep theirs, which has a meaning.
+ * Bytes that are equal only for equal content: every part is preceded by its length, so no part can run into the next.
+ * Case and order of header names do not matter. Several values of one name keep their order, which has a meaning.
  */
 export function contentKey(content: DeduplicatedContent): Uint8Array {
   const headers = content.headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
@@ -39,11 +39,11 @@ export function contentKey(content: DeduplicatedContent): Uint8Array {
     ...(content.contentType === null ? [] : [textBytes(content.contentType)]),
     ...headers.flat().map(textBytes),
   ];
-  // A missing Content-Type is told from an empty one by the number of parts: even without, odd with it.
+  // The number of parts tells a missing Content-Type from an empty one: even without it, odd with it.
   return Buffer.concat(parts.flatMap((part) => [lengthBytes(part.length), part]));
 }
 
-/** UTF-16, because UTF-8 writes all unpaired surrogates alike. */
+/** UTF-16, because UTF-8 encodes all unpaired surrogates alike. */
 function textBytes(text: string): Uint8Array {
   return Buffer.from(text, 'utf16le');
 }

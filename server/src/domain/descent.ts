@@ -1,5 +1,6 @@
-// How much may descend from one message: when its delivery or its callback reaches this service again and makes messages.
-// Each message has a number left and hands parts of it on, so that all that ever descends from it is at most that number.
+// Limits how many messages may descend from one message: a delivery or callback can reach this service again and make
+// messages. Each message has a number left and hands parts of it on, so that all its descendants together are at most
+// that number.
 
 import { eachMax } from './budgets.ts';
 import type { Message, NewMessage } from './message.ts';
@@ -7,22 +8,25 @@ import { type Problem, problem } from './problem.ts';
 
 export const DESCENDANTS_MAX = eachMax('descendants');
 
-/** What led to a request: nothing of ours, or a delivery of ours. */
+/** What led to a request: nothing of ours, or one of our deliveries. */
 export interface Descent {
   /** How often it has passed through this service. */
   readonly hops: number;
-  /** How many messages the request may make, those they lead to included; null when no delivery of ours led to it. */
+  /**
+   * How many messages the request may make, including those they lead to. Null when the request did not come from one
+   * of our deliveries.
+   */
   readonly left: number | null;
 }
 
 export const NO_DESCENT: Descent = { hops: 0, left: null };
 
-/** The stricter of both: what a request brings of its own can only lower what led to it. */
+/** The stricter of both: the request's own headers can only tighten the limit of its origin. */
 export function fewerLeft(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
-/** What each of so many messages has left; they themselves count. */
+/** What each of these messages has left. The messages themselves count. */
 export function shareOut(left: number | null, messages: number): number | { readonly problem: Problem } {
   if (left === null || messages === 0) return DESCENDANTS_MAX;
   if (messages > left) {
@@ -36,18 +40,21 @@ export function shareOut(left: number | null, messages: number): number | { read
 
 type Parent = Pick<NewMessage, 'descendantsLeft' | 'callback' | 'failureCallback' | 'retriesMax'>;
 
-/** Half of it is for callbacks, if it has any. */
+/** Half of it is for callbacks, if the message has any. */
 function callbacksShare({ descendantsLeft, callback, failureCallback }: Parent): number {
   return callback || failureCallback ? Math.floor(descendantsLeft / 2) : 0;
 }
 
-/** What the request of the next attempt hands on: half of what is there for deliveries, and less with each attempt. */
+/**
+ * What the request of the next attempt hands on: half of the part for deliveries, and half as much again with each
+ * further attempt.
+ */
 export function handedOn(message: Parent & Pick<Message, 'attempts'>): number {
   const share = message.descendantsLeft - callbacksShare(message);
   return Math.floor(share / 2 ** Math.min(message.attempts + 1, 52));
 }
 
-/** How many messages and retries each callback may be; 0 when there is no room for it. */
+/** How many messages and retries each callback may be. 0 when there is no room for it. */
 export function callbackRoom(source: Parent & Pick<Message, 'retried'>, kind: 'callback' | 'failureCallback'): number {
   const share = callbacksShare(source);
   const failures = source.failureCallback ? 1 : 0;

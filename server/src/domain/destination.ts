@@ -1,17 +1,17 @@
-// What a message may be sent to: a URL, taken apart without changing a byte of it, or a topic. It judges the form
-// only; whether an address may be connected to is decided at connect time, by the egress guard.
+// Where a message may be sent: a URL, split without changing a byte of it, or a topic. It checks the form only. Whether
+// an address may be connected to is decided at connect time, by the egress guard.
 
 import { isName, NAME_RULE } from './name.ts';
 
-/** A URL in the parts a request is made of. Nothing later parses the URL again. */
+/** A URL split into the parts of a request. Nothing later parses the URL again. */
 export interface TargetUrl {
   /** Exactly as given. */
   readonly url: string;
   readonly protocol: 'http:' | 'https:';
-  /** What is connected to: as WHATWG normalises it (`0x7f.1` is 127.0.0.1), an IPv6 address without brackets. */
+  /** The host to connect to, as WHATWG normalises it (`0x7f.1` is 127.0.0.1). An IPv6 address has no brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** Lower-case `hostname:port`, an IPv6 address in brackets: what concurrency is capped by. */
+  /** Lower-case `hostname:port`, an IPv6 address in brackets. Concurrency is limited by it. */
   readonly host: string;
   /** The authority as given: the Host header. */
   readonly hostHeader: string;
@@ -28,10 +28,10 @@ interface Refusal {
 }
 
 export const URL_LENGTH_MAX = 2_048;
-/** A URL of which every character is percent-encoded. */
+/** Room for a URL of which every character is percent-encoded. */
 const TEXT_LENGTH_MAX = 3 * URL_LENGTH_MAX;
 
-/** Two forms: all of it encoded, and all but the colon, as Go's `url.PathEscape` does it. */
+/** Two forms: all of it encoded, or all but the colon, as Go's `url.PathEscape` does. */
 const ENCODED_URL = /^https?(?:%3a|:%2f)/i;
 const MERGED_SLASHES = /^(https?:)\/(?!\/)/i;
 const SCHEME = /^https?:\/\//i;
@@ -68,7 +68,8 @@ export function parseTargetUrl(text: string): TargetUrl | Refusal {
       'the URL has blanks, control or non-ASCII characters; percent-encode them, and write an international host name in its xn-- form',
     );
   }
-  // A backslash is a slash to some parsers and not to others; what is judged here must be what is dialled.
+  // Some parsers read a backslash as a slash and others do not. The URL that is checked must be the URL that is
+  // dialled.
   if (text.includes('\\')) return refuse('the URL has a backslash; write "/", or "%5C" if it is meant as such');
   if (text.includes('#')) return refuse('the URL has a "#" part, which is never sent; leave it out');
 
@@ -95,7 +96,7 @@ export function parseTargetUrl(text: string): TargetUrl | Refusal {
 
 type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host'>;
 
-/** Messages go to the same few hosts again and again, and to judge one is most of the work of reading a URL. */
+/** Messages go to the same few hosts again and again, and checking a host is most of the work of reading a URL. */
 const ADDRESSES_MAX = 1000;
 const addresses = new Map<string, Address>();
 
@@ -115,10 +116,10 @@ function addressOf(protocol: TargetUrl['protocol'], authority: string): Address 
 /** A DNS name (or an IPv4 address in any spelling) without empty labels, or an IPv6 address without a zone. */
 const HOST = /^(?:(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|\[[0-9a-f:.]+\])$/i;
 const HOST_LENGTH_MAX = 254;
-/** No leading zeros and not empty: WHATWG would take both, but then the Host header reads unlike the port dialled. */
+/** No leading zeros and not empty: WHATWG accepts both, but then the Host header differs from the dialled port. */
 const PORT = /^[1-9]\d{0,4}$/;
 
-/** Stricter than WHATWG, which lets `"`, `{` and `!` into a host and decodes percent escapes there. */
+/** Stricter than WHATWG, which allows `"`, `{` and `!` in a host and decodes percent escapes there. */
 function parseAuthority(
   protocol: TargetUrl['protocol'],
   authority: string,

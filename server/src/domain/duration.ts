@@ -9,21 +9,24 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
 ]);
 
-/** Far more than any sensible duration needs; keeps the work per header small whatever is sent. */
+/** Far more than any sensible duration needs. Keeps the work per header small whatever is sent. */
 const TEXT_LENGTH_MAX = 128;
 
 const BARE_NUMBER = /^\d+(?:\.\d+)?$/;
 
 /**
- * Units may come in any order and more than once (`1s1s` is two seconds): the sum has only one meaning. A number
- * without a unit is taken only when it stands alone, because `1m30` could mean seconds or minutes.
+ * Units may come in any order and more than once (`1s1s` is two seconds): the sum is unambiguous. A number without a
+ * unit is accepted only alone, because `1m30` could mean seconds or minutes.
  */
 export function parseDurationMs(text: string): number | null {
   const ms = readMs(text);
   return ms === null || Number.isSafeInteger(ms) ? ms : null;
 }
 
-/** The same, but one that is too long to be exact reads as the longest there is: whoever has a limit finds it over that. */
+/**
+ * The same, but a duration that is too long to be exact becomes the longest there is, so that it exceeds the caller's
+ * limit.
+ */
 export function parseAnyDurationMs(text: string): number | null {
   const ms = readMs(text);
   return ms === null ? null : Math.min(ms, Number.MAX_SAFE_INTEGER);
@@ -45,7 +48,7 @@ function readMs(text: string): number | null {
   return Math.round(totalMs);
 }
 
-/** For a whole, non-negative number of milliseconds; `parseDurationMs` reads the answer back as the same number. */
+/** For a whole, non-negative number of milliseconds. `parseDurationMs` reads the result back as the same number. */
 export function formatDurationMs(ms: number): string {
   let text = '';
   let restMs = ms;

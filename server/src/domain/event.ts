@@ -1,5 +1,5 @@
-// The events of a message, told from what the store keeps: its acceptance, its attempts, its cancellation, and its journal
-// for what those do not tell. Nothing is stored twice for them.
+// The events of a message, derived from what the store keeps: its acceptance, its attempts, its cancellation, and its
+// journal for the rest. Nothing is stored twice for them.
 
 import type { Attempt, Message } from './message.ts';
 import type { MessageFilter } from './message-filter.ts';
@@ -22,17 +22,19 @@ export interface MessageEvent {
   readonly at: number;
   readonly state: EventState;
   readonly message: Message;
-  /** The attempt it tells of; null for acceptance, release and cancellation, and for one that has not ended. */
+  /**
+   * The attempt of this event. Null for acceptance, release and cancellation, and for an attempt that has not ended.
+   */
   readonly attempt: Attempt | null;
-  /** Of an attempt that is told of before it has ended. */
+  /** For an attempt that has not ended. */
   readonly attemptNumber?: number;
-  /** Its place in the journal, where it was read from there: a live reader goes on behind it. */
+  /** Its place in the journal, if it was read from there. A live reader continues after it. */
   readonly place?: number;
-  /** The body of the message is longer; the message itself shows the whole. */
+  /** The body of the message is longer. The message itself shows all of it. */
   readonly isBodyCut?: boolean;
 }
 
-/** Of the body of its message that an event holds. */
+/** How much of its message's body an event holds. */
 export const EVENT_BODY_BYTES_MAX = 256 * 1024;
 
 export interface EventFilter {
@@ -47,18 +49,18 @@ export type Step =
   /** `isStarted`: its first attempt started with it. */
   | { readonly kind: 'accepted'; readonly isStarted: boolean }
   | { readonly kind: 'started'; readonly number: number; readonly at: number }
-  /** It ended. */
+  /** An attempt ended. */
   | { readonly kind: 'attempt'; readonly attempt: Attempt }
   | { readonly kind: 'released'; readonly at: number }
-  /** To be cancelled, while an attempt was claimed. */
+  /** Cancellation was requested while an attempt was claimed. */
   | { readonly kind: 'cancelRequested'; readonly at: number }
   | { readonly kind: 'cancelled' };
 
-/** The most that are told of one step. */
+/** The most events of one step. */
 export const STEP_EVENTS_MAX = 2;
 
 export function stepEvents(whole: Message, step: Step): MessageEvent[] {
-  // A body that no read may show is shown as its hash, which takes the whole of it.
+  // A redacted body is shown as its hash, which needs the whole body.
   const isBodyCut = whole.body.length > EVENT_BODY_BYTES_MAX && !whole.redaction?.body;
   const message = isBodyCut ? { ...whole, body: whole.body.slice(0, EVENT_BODY_BYTES_MAX) } : whole;
   const events = eventsOf(message, step);
@@ -87,7 +89,7 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
     case 'cancelled': {
       const at = message.endedAt ?? message.createdAt;
       const cancelled: MessageEvent = { at, state: 'CANCELLED', message, attempt: null };
-      // Where it had to wait for an attempt, that it was asked for is a step of its own.
+      // If it had to wait for an attempt, the request to cancel is a step of its own.
       return message.cancelRequestedAt === undefined ? [cancelRequested(message, at), cancelled] : [cancelled];
     }
   }
@@ -105,13 +107,13 @@ function cancelRequested(message: Message, at: number): MessageEvent {
   return { at, state: 'CANCEL_REQUESTED', message, attempt: null };
 }
 
-/** One that was under way when its message was cancelled leads nowhere: it is told how it went, and no more. */
+/** An attempt that was in flight when its message was cancelled has no consequence: only its result is shown. */
 function endsOf(message: Message, attempt: Attempt): EventState[] {
   const ends = attemptEnds(attempt);
   return wasUnderWay(message, attempt) ? ends.slice(0, 1) : ends;
 }
 
-/** Whether its message was to be cancelled while it was made. Nothing follows such an attempt. */
+/** Whether cancellation was requested during the attempt. Nothing follows such an attempt. */
 function wasUnderWay(message: Message, attempt: Attempt): boolean {
   const { state, cancelRequestedAt, attempts } = message;
   return (
@@ -119,25 +121,27 @@ function wasUnderWay(message: Message, attempt: Attempt): boolean {
   );
 }
 
-/** The states that the end of an attempt leads through. */
+/** The states that follow from the end of an attempt. */
 export function attemptEnds(attempt: Pick<Attempt, 'outcome' | 'status' | 'nextAt'>): EventState[] {
   const isSuccess =
     attempt.outcome === 'answered' && attempt.status !== null && attempt.status >= 200 && attempt.status <= 299;
   if (isSuccess) return ['DELIVERED'];
   if (attempt.nextAt !== null) return ['ERROR', 'RETRY'];
-  // Nothing fails because we cut it off: without a next time it waits for a person.
+  // A message never fails because we cut it off: without a next attempt it waits for a person.
   return ['ERROR', attempt.outcome === 'interrupted' ? 'HELD' : 'FAILED'];
 }
 
-/** What a message and its attempts do not tell of: see `needsJournal`. */
+/** Events that a message and its attempts do not show: see `needsJournal`. */
 export const JOURNAL_ONLY: readonly EventState[] = ['RELEASED'];
 
-/** Whether its journal may have more: the release of a message that was held. */
+/** Whether its journal may have more events: the release of a held message. */
 export function needsJournal(attempts: readonly Attempt[]): boolean {
   return attempts.some(isHolding);
 }
 
-/** All events of one message so far, oldest first; `journal` has those of its journal that `needsJournal` asks for. */
+/**
+ * All events of one message so far, oldest first. `journal`: those events of its journal that `needsJournal` asks for.
+ */
 export function messageEvents(
   message: Message,
   attempts: readonly Attempt[],

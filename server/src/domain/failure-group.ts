@@ -1,5 +1,5 @@
-// Dead letters that went wrong in the same way: one group for each host and reason, so that a thousand failures of one
-// receiver read as one thing to mend.
+// Groups dead letters with the same cause: one group for each host and reason, so that a thousand failures of one
+// receiver appear as one problem.
 
 import type { Message } from './message.ts';
 
@@ -11,7 +11,7 @@ export type FailureFact = Pick<Message, 'id' | 'url' | 'host' | 'lastStatus' | '
 
 export interface FailureGroup {
   readonly host: string;
-  /** Why they failed, in words; the filter `failure` means exactly these. */
+  /** Why they failed, as text. The filter `failure` matches exactly this text. */
   readonly failure: string;
   readonly status: number | null;
   readonly count: number;
@@ -23,7 +23,7 @@ export interface FailureGroup {
   readonly sample: Pick<Message, 'id' | 'url'>;
 }
 
-/** The largest group first; of two that are equally large, the one that failed last. */
+/** The largest group first. Of two equal ones, the one with the latest failure first. */
 export function groupFailures(facts: Iterable<FailureFact>): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
   for (const fact of facts) {

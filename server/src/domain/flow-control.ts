@@ -1,25 +1,25 @@
-// Limits by key: how many deliveries of a flow-control key may be under way, and how many may start in a period. It
-// keeps no state of its own: the store holds it, asks here what may start, and writes back what did.
+// Limits by key: how many deliveries of a flow-control key may be in flight, and how many may start in a period. It has
+// no state of its own: the store holds the state, asks here what may start, and writes back what did.
 
 import { CLOCK_STEP_MS_MAX } from './clock.ts';
 import { parseDurationMs } from './duration.ts';
 import { NEVER_AT } from './recovery.ts';
 
 export interface FlowLimits {
-  /** Deliveries under way at once; null for any number. */
+  /** Deliveries in flight at once. Null for no limit. */
   readonly parallelism: number | null;
-  /** Starts per period; null for any number. */
+  /** Starts per period. Null for no limit. */
   readonly rate: number | null;
   readonly periodMs: number;
 }
 
 export interface FlowState {
-  /** Deliveries under way. */
+  /** Deliveries admitted and not ended. */
   readonly active: number;
   readonly windowStartAt: number;
-  /** Starts in the window, those that were let in and are still to come among them. */
+  /** Starts in the window, including those that are admitted and still to come. */
   readonly windowCount: number;
-  /** Let in, but not on their way yet: they count in the window in which they will start. */
+  /** Admitted, but not started yet. They count in the window in which they start. */
   readonly unstarted: number;
   readonly isPaused: boolean;
 }
@@ -29,10 +29,10 @@ export const FLOW_PERIOD_MS_DEFAULT = 1_000;
 export const FLOW_PERIOD_MS_MIN = 1_000;
 export const FLOW_PERIOD_MS_MAX = 7 * 86_400_000;
 
-/** The rule in words, for messages to people. */
+/** The rule as text, for error messages. */
 export const FLOW_KEY_RULE = `1 to ${FLOW_KEY_LENGTH_MAX} printable ASCII characters, without blanks around them`;
 
-/** ASCII only: a key comes in headers and in paths, and those two do not agree on any other character. */
+/** ASCII only: a key comes in headers and in paths, which treat other characters differently. */
 export function isFlowKey(text: string): boolean {
   return text.length <= FLOW_KEY_LENGTH_MAX && /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
 }
@@ -42,7 +42,7 @@ interface Refusal {
 }
 
 const EXAMPLE = 'as in parallelism=3, rate=10, period=1m';
-/** `ratePerSecond` is what clients once called a rate without a period. */
+/** `ratePerSecond` is an old name for a rate without a period. */
 const NAMES = ['parallelism', 'rate', 'period', 'ratePerSecond'];
 
 export function parseFlowControl(text: string): FlowLimits | Refusal {
@@ -85,11 +85,11 @@ function parsePairs(text: string): ReadonlyMap<string, string> | Refusal {
 }
 
 export interface Admission {
-  /** How many may start now; infinite when nothing limits them. */
+  /** How many may start now. Infinite when nothing limits them. */
   readonly free: number;
-  /** When the next may start, if only the rate holds it back; null when it need not wait or waits for an event. */
+  /** When the next may start, if only the rate holds it back. Null when it need not wait, or waits for an event. */
   readonly nextAt: number | null;
-  /** With the window that `now` lies in: what `started` counts on from. */
+  /** With the window that contains `now`. `started` continues from it. */
   readonly state: FlowState;
 }
 
@@ -103,42 +103,41 @@ export function admit(state: FlowState, limits: FlowLimits, now: number): Admiss
 }
 
 /**
- * How many of those that may start are let in. Of one key at most `unstartedMax` are let in and have not started: when its
- * limits change, these are judged again in one transaction. The others wait behind the key.
+ * How many of those that may start are admitted. At most `unstartedMax` of one key are admitted and not started: when
+ * its limits change, these are checked again in one transaction. The others wait behind the key.
  */
 export function letIn({ free }: Admission, unstarted: number, unstartedMax: number): number {
   return Math.min(free, Math.max(0, unstartedMax - unstarted));
 }
 
-/** In place of a time: the key lets more in when one that it has let in starts. */
+/** Instead of a time: the key admits more when an admitted message starts. */
 export const AT_NEXT_START = NEVER_AT;
 
 /**
- * When a key behind which others still wait lets more in; null when it waits for another event. `isFull`: as many are let in
- * and not started as may be.
+ * When a key with waiting messages admits more. Null when it waits for another event. `isFull`: the maximum of
+ * unstarted messages is admitted.
  */
 export function nextStartAt({ free, nextAt }: Admission, isFull: boolean, now: number): number | null {
   if (free === 0) return nextAt;
   return isFull ? AT_NEXT_START : now;
 }
 
-/** After `count` of those that `admit` has room for were let in; `state` is the one it answered with. */
+/** The state after `count` messages were admitted. `state` is the one that `admit` returned. */
 export function started(state: FlowState, count: number, now: number): FlowState {
   if (count === 0) return state;
   return {
     ...state,
     active: state.active + count,
-    // A window begins with its first start, not with the first time somebody asked.
+    // A window begins with its first start, not with the first check.
     windowStartAt: state.windowCount === 0 ? now : state.windowStartAt,
     windowCount: state.windowCount + count,
   };
 }
 
 /**
- * A clock that is behind the one that opened the window opens no other, and leaves the window where it is: of two nodes
- * whose clocks differ, the one that is ahead would open the next at once, and the rate would be nobody's. By more than
- * clocks may differ, it moves the window back, its count kept: otherwise a clock that was once a year ahead would hold
- * the key for a year.
+ * If this clock is behind the one that opened the window, the window stays: otherwise two nodes with different clocks
+ * would open new windows in turn, and the rate would not hold. If it is behind by more than clocks may differ, the
+ * window moves back and keeps its count: otherwise a clock that was once a year ahead would block the key for a year.
  */
 function inWindow(state: FlowState, periodMs: number, now: number): FlowState {
   if (now >= state.windowStartAt + periodMs) return { ...state, windowStartAt: now, windowCount: state.unstarted };

@@ -1,5 +1,5 @@
-// A flow key as it stands: its limits, what it has let through, what waits behind it. And whose word counts for its limits:
-// its newest message's, where a person has not pinned them.
+// The state of a flow key: its limits, what it has admitted, what waits. Also decides which limits apply: those of its
+// newest message, unless a person has pinned them.
 
 import type { KeyState } from './admission.ts';
 import type { FlowLimits } from './flow-control.ts';
@@ -7,17 +7,17 @@ import type { FlowLimits } from './flow-control.ts';
 export interface FlowKey {
   readonly key: string;
   readonly limits: FlowLimits;
-  /** A pinned limit is held against what messages say. */
+  /** A pinned limit ignores what messages say. */
   readonly isParallelismPinned: boolean;
   readonly isRatePinned: boolean;
   readonly isPaused: boolean;
-  /** Attempts let through and not ended. */
+  /** Attempts admitted and not ended. */
   readonly active: number;
   readonly waiting: number;
-  /** More wait: counting ended at a budget. */
+  /** More wait: counting stopped at a budget. */
   readonly isWaitingCut?: true;
   readonly windowStartAt: number;
-  /** Attempts let through in the current period. */
+  /** Attempts admitted in the current period. */
   readonly windowCount: number;
 }
 
@@ -31,7 +31,7 @@ export interface FlowPins {
 
 type Pinned = Pick<KeyState, 'limits' | 'isParallelismPinned' | 'isRatePinned'>;
 
-/** Those that a message says, where they are not pinned. */
+/** The limits of a message, except where the key's are pinned. */
 export function limitsSaid({ limits, isParallelismPinned, isRatePinned }: Pinned, said: FlowLimits): FlowLimits {
   return {
     parallelism: isParallelismPinned ? limits.parallelism : said.parallelism,
@@ -40,12 +40,12 @@ export function limitsSaid({ limits, isParallelismPinned, isRatePinned }: Pinned
   };
 }
 
-/** Those that its newest message says, whether they have taken effect or not. */
+/** The limits of its newest message, whether they have taken effect or not. */
 export function newestLimits(key: Pinned & Pick<KeyState, 'said'>): FlowLimits {
   return key.said === null ? key.limits : limitsSaid(key, key.said);
 }
 
-/** Whether the key has these limits already, where they are not pinned. */
+/** Whether the key already has these limits, apart from pinned ones. */
 export function isSaidAlready(key: Pinned & Pick<KeyState, 'said'>, said: FlowLimits): boolean {
   return key.said === null && areSameLimits(key.limits, limitsSaid(key, said));
 }
@@ -54,7 +54,7 @@ export function areSameLimits(a: FlowLimits, b: FlowLimits): boolean {
   return a.parallelism === b.parallelism && a.rate === b.rate && a.periodMs === b.periodMs;
 }
 
-/** A limit that is no longer pinned stays until a message says another. */
+/** A limit that is no longer pinned stays until a message sets another. */
 export function withPins(key: Pinned & Pick<KeyState, 'said'>, { parallelism, rate }: FlowPins): Pinned {
   return {
     isParallelismPinned: isPinned(parallelism, key.isParallelismPinned),

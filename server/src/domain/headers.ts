@@ -1,21 +1,24 @@
-// The policy for headers that users make us send: one rule, applied at accept and again by the sender, so that what
-// is accepted can be sent. It does not collect the headers of a request nor add our own.
+// The rules for headers that users make us send. The same rules apply at accept and in the sender, so that everything
+// accepted can be sent. This file neither collects the headers of a request nor adds our own.
 
 import { eachMax } from './budgets.ts';
 import type { HeaderList } from './message.ts';
 
 export const FORWARD_HEADERS_MAX = 64;
 export const FORWARD_HEADER_BYTES_MAX = eachMax('headerBytes');
-/** Beside the forwarded ones: Content-Type, traceparent, tracestate. */
+/** Besides the forwarded ones: Content-Type, traceparent, tracestate. */
 const HEADERS_BESIDE_MAX = 3;
 const NAME_LENGTH_MAX = 256;
 
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What the wire can carry in a value: printable characters of Latin-1, blanks and tabs. */
+/** What HTTP can carry in a value: printable characters of Latin-1, blanks and tabs. */
 const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** They frame the request, belong to one connection, or are set by us; a user's own would lie to one of the sides. */
+/**
+ * They frame the request, belong to one connection, or are set by us. A user's own value would mislead one of the
+ * sides.
+ */
 const REFUSED: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -33,8 +36,8 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Why this header cannot be forwarded, or null. `User-Agent` can be, and then stands in for ours. Blanks and tabs
- * around a value are taken, but HTTP does not count them to it: the receiver sees it without them.
+ * Why this header cannot be forwarded, or null. `User-Agent` can be, and then replaces ours. Blanks and tabs around a
+ * value are accepted, but HTTP does not count them as part of it: the receiver sees the value without them.
  */
 export function forwardHeaderProblem(name: string, value: string, ownPrefix: string): string | null {
   if (name === '') return 'the header to forward has no name';
@@ -56,7 +59,7 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   return null;
 }
 
-/** Whether a header is not the user's to set: it is ours, or belongs to a single connection. */
+/** Whether users may not set this header: it is ours, or belongs to a single connection. */
 export function isOwned(name: string, ownPrefix: string): boolean {
   const lowerName = name.toLowerCase();
   return isOfConnection(lowerName) || lowerName.startsWith(ownPrefix.toLowerCase());
@@ -71,7 +74,7 @@ export interface HeaderLimits {
   readonly bytesMax: number;
 }
 
-/** Why these headers are too much together, or null. */
+/** Why these headers together are too much, or null. */
 export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimits): string | null {
   if (headers.length > limits.countMax) {
     return `${headers.length} headers to forward; at most ${limits.countMax} are taken`;
@@ -83,7 +86,7 @@ export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimit
   return null;
 }
 
-/** The same for the list that is delivered in the end: it is judged whole, whichever way each of them came. */
+/** The same for the final list of a delivery: it is checked as a whole, whichever way each header came. */
 export function deliveredHeadersProblem(
   contentType: string | null,
   forward: HeaderList,
@@ -100,15 +103,15 @@ export function deliveredHeadersProblem(
   return null;
 }
 
-/** A character is a byte, since values are Latin-1. */
+/** One character is one byte, since values are Latin-1. */
 export function headerBytes(headers: HeaderList): number {
   let bytes = 0;
-  // Not taken apart: for each of them that would be an object more.
+  // Not destructured: that would cost an object for each header.
   for (const header of headers) bytes += header[0].length + header[1].length;
   return bytes;
 }
 
-/** A forwarded Content-Type is the more deliberate of the two, and a request carries only one. */
+/** A forwarded Content-Type wins, because it is more deliberate. A request carries only one. */
 export function deliveredHeaders(contentType: string | null, forward: HeaderList): HeaderList {
   if (!isContentTypeAdded(contentType, forward)) return forward;
   return [['Content-Type', contentType!], ...forward];
@@ -120,17 +123,17 @@ function isContentTypeAdded(contentType: string | null, forward: HeaderList): bo
   return true;
 }
 
-/** Looks at the length first: most names differ in it, and no other text need be made of them. */
+/** Compares the length first: most names differ in it, and then no lower-case copy is needed. */
 export function isNamed(name: string, lowerName: string): boolean {
   return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }
 
-/** `x-my-id` as `X-My-Id`: how names are shown, whatever case they came in. */
+/** `x-my-id` as `X-My-Id`: how names are shown, in whatever case they came. */
 export function canonicalHeaderName(name: string): string {
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
-/** Quoted and escaped: it may hold anything, and ends up in a message to people. */
+/** Quoted and escaped: the name may contain anything, and is shown to people. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 40));
 }

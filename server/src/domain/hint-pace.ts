@@ -1,14 +1,14 @@
-// How often a node may tell the others that there is work or news. All who tell stand in one line in the database, and
-// everybody hears everything: what they say together stays the same, however many they are.
+// How often a node may notify the others of work or news. All notifications go through one lock in the database, and
+// every node receives every one. So the total rate is limited: with more nodes, each one notifies less often.
 
-/** A busy node says a few words a second, not one for every message. */
+/** A busy node sends a few dozen notifications a second, not one for every message. */
 const EVERY_MS_MIN = 20;
-/** News may be as late as this; work is looked for without being told after some seconds. */
+/** News may be this late. Work is found without a notification after some seconds. */
 const EVERY_MS_MAX = 1000;
-/** Of all nodes together. */
+/** For all nodes together, up to 100 nodes. */
 const PER_SECOND_MAX = 100;
 
-/** The time between two hints of a node, when so many are alive. */
+/** The time between two notifications of a node, for this number of live nodes. */
 export function hintEveryMs(nodes: number): number {
   return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, Math.ceil((nodes * 1000) / PER_SECOND_MAX)));
 }

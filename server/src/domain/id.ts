@@ -3,13 +3,13 @@
 
 export type IdPrefix = 'msg' | 'scd' | 'tpc' | 'job' | 'acc' | 'tok' | 'nod' | 'err';
 
-/** Makes a fresh id. Given, not imported, because it needs the clock and the random source. */
+/** Makes a new id. Passed in, not imported, because it needs the clock and the random source. */
 export type NewId = (prefix: IdPrefix) => string;
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 export function idMaker(now: () => number, randomBytes: (length: number) => Uint8Array): NewId {
-  // Under load many ids are made in one millisecond, and the time is half the work of one.
+  // Under load many ids are made in one millisecond, and encoding the time is half the work.
   let lastMs = Number.NaN;
   let lastText = '';
   return (prefix) => {

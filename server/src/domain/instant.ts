@@ -1,4 +1,4 @@
-// Instants that may never come: null is never.
+// Instants that may never come: null means never.
 
 export function earlier(a: number | null, b: number | null): number | null {
   if (a === null) return b;

@@ -1,4 +1,4 @@
-// A bulk operation: something done to every message that a filter means, at a chosen pace, until it is done or stopped.
+// A bulk operation: an action on every message that matches a filter, at a chosen pace, until it is done or stopped.
 
 import type { NewMessage } from './message.ts';
 import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
@@ -12,12 +12,12 @@ export interface Job {
   readonly filter: MessageFilter;
   readonly perSecond: number;
   readonly state: 'running' | 'stopped' | 'done';
-  /** How many messages were meant when it was made. */
+  /** How many messages matched when it was created. */
   readonly matched: number;
-  /** There were more: counting ended before all were counted. */
+  /** There were more: counting stopped before the end. */
   readonly isMatchedCut: boolean;
   readonly done: number;
-  /** Messages accepted after this one were not there when it was made, or are done already. */
+  /** Messages accepted after this one did not exist when it was created, or are done already. */
   readonly atSeq: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -34,31 +34,31 @@ export type JobWork =
       readonly dayMax: number | null;
     };
 
-/** A piece of its work, as it is noted. */
+/** One piece of its work, as recorded. */
 export interface JobStep {
-  /** How many more are done. */
+  /** How many more messages are done. */
   readonly done: number;
-  /** Where it goes on; null when nothing is left. */
+  /** Where it continues. Null when nothing is left. */
   readonly atSeq: number | null;
   readonly now: number;
 }
 
 /**
- * Which messages an action is for: cancelling for the open ones, the others for dead letters; and only those that were
- * there when it was asked for.
+ * Which messages an action applies to: cancel applies to open messages, the others to dead letters. Only to those that
+ * existed when it was created.
  */
 export function jobFilter({ action, filter, createdAt }: Pick<Job, 'action' | 'filter' | 'createdAt'>): MessageFilter {
   const isForRetried = action === 'retry' && filter.isRetried === true;
   const applicable: readonly ShownState[] = action === 'cancel' ? OPEN_STATES : isForRetried ? [] : ['FAILED'];
   const states = filter.states ? applicable.filter((state) => filter.states!.includes(state)) : applicable;
-  // What was sent again is no dead letter any more; deleting it takes asking for it.
+  // A message that was sent again is no dead letter any more. Deleting it must be asked for explicitly.
   const isRetried = action === 'retry' ? false : action === 'delete' ? (filter.isRetried ?? false) : filter.isRetried;
   return {
     ...filter,
     ...(isRetried !== undefined && { isRetried }),
     states,
     toAt: Math.min(filter.toAt ?? createdAt, createdAt),
-    // What was open then and has failed since is another dead letter.
+    // A message that was open then and has failed since is not included.
     ...(action !== 'cancel' && { endedToAt: createdAt }),
   };
 }

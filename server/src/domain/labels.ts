@@ -1,9 +1,9 @@
-// The labels a caller puts on a message, to find it again by them. What a filter does with them is the store's.
+// The labels of a message, by which callers find it again. The store applies label filters.
 
 export const LABELS_MAX = 10;
 export const LABEL_LENGTH_MAX = 128;
 
-/** ASCII only: a label comes in headers and in query strings, and those two do not agree on any other character. */
+/** ASCII only: a label comes in headers and in query strings, which treat other characters differently. */
 const NOT_IN_A_LABEL = /[^\x20-\x7e]/;
 
 /** In the order given; blanks around a label, empty ones and duplicates are dropped. */
@@ -17,7 +17,7 @@ export function parseLabels(text: string): string[] | { readonly problem: string
     }
     if (NOT_IN_A_LABEL.test(label)) return { problem: `${shown(label)} has a character that is not printable ASCII` };
     labels.add(label);
-    // Not counted to the end: a long text of them is refused as soon as a short one.
+    // Checked early: a long list is refused as fast as a short one.
     if (labels.size > LABELS_MAX) return { problem: `more than ${LABELS_MAX} labels; at most ${LABELS_MAX} are taken` };
   }
   return [...labels];

@@ -1,12 +1,12 @@
-// How a message waits that nobody has claimed: for the clock (`delayed`), for its turn in its queue or behind its flow key
-// (`queued`), or for a slot (`ready`). Every store adapter asks here which of them it is.
+// How an unclaimed message waits: for the clock (`delayed`), for its turn in its queue or behind its flow key
+// (`queued`), or for a slot (`ready`). Every store adapter asks here which of them applies.
 
 import type { NewMessage, Settlement } from './message.ts';
 import { NEVER_AT } from './recovery.ts';
 
 export type Waiting = 'delayed' | 'queued' | 'ready';
 
-/** How a new message begins. A lease at acceptance is given only to one that waits for nothing. */
+/** The first state of a new message. Only a message that waits for nothing is leased at accept. */
 export function firstState(
   { queueName, flow, dueAt }: Pick<NewMessage, 'queueName' | 'flow' | 'dueAt'>,
   isLeased: boolean,
@@ -18,10 +18,12 @@ export function firstState(
   return flow ? 'queued' : 'ready';
 }
 
-/** A message after its attempt, as it is written. */
+/** What is written of a message after its attempt. */
 export interface AfterAttempt {
   readonly state: Waiting | 'delivered' | 'failed';
-  /** Null for one that has ended: as it was. What starts alone or is held waits for a time that never comes. */
+  /**
+   * Null for a message that has ended: unchanged. A message that starts alone or is held gets a time that never comes.
+   */
   readonly dueAt: number | null;
   readonly aloneFromAt: number | null;
   readonly heldAt: number | null;
@@ -42,7 +44,7 @@ const NOTHING = {
   startAt: null,
 };
 
-/** In a paused queue the head waits for the queue, and keeps its place. */
+/** In a paused queue the head waits for the queue and keeps its place. */
 export function afterAttempt(
   { next, attempt }: Pick<Settlement, 'next' | 'attempt'>,
   isQueuePaused: boolean,
@@ -63,19 +65,19 @@ export function afterAttempt(
 
 export interface GivenBack {
   readonly isQueuePaused: boolean;
-  /** It waits for a time of its own, at which nothing else starts. */
+  /** It waits for a time at which nothing else starts. */
   readonly startsAlone: boolean;
   readonly hasFlowKey: boolean;
 }
 
-/** After a claim that was given back before its attempt began. */
+/** The state after a claim that was released before its attempt began. */
 export function stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey }: GivenBack): Waiting {
   if (isQueuePaused) return 'queued';
   if (startsAlone) return 'delayed';
   return hasFlowKey ? 'queued' : 'ready';
 }
 
-/** A message that has not ended, asked to be delivered now. */
+/** An open message that shall be delivered now. */
 export interface Hurried {
   readonly state: string;
   readonly queue_name: string | null;
@@ -83,10 +85,10 @@ export interface Hurried {
   readonly alone_from_at: number | null;
 }
 
-/** `inQueue`: its turn cannot be brought forward. */
+/** `inQueue`: its turn cannot be moved forward. */
 export type HurryAnswer = 'due' | 'inQueue' | 'held' | 'notWaiting';
 
-/** What is answered, and which of its times is now: the one at which it starts alone, if it does. */
+/** The answer, and which column is set to now: `alone_from_at` if it starts alone. */
 export function planDeliverNow(open: Hurried | undefined): {
   readonly answer: HurryAnswer;
   readonly column: 'due_at' | 'alone_from_at' | null;

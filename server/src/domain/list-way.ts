@@ -1,10 +1,10 @@
-// Which index a list goes through: the one that promises the fewest candidates, by what few messages have before what many
-// have. Whether a candidate is meant is decided by domain/message-filter.ts.
+// Which index a list uses: the one with the fewest expected candidates. Values that few messages have come before
+// values that many have. domain/message-filter.ts decides whether a candidate matches.
 
 import { parseTargetUrl } from './destination.ts';
 import { type MessageFilter, OPEN_STATES, type ShownState } from './message-filter.ts';
 
-/** What an index of messages is ordered by, each value of it a way of its own. */
+/** What an index of messages is ordered by. Each value is a way of its own. */
 export type WayColumn =
   | 'label'
   | 'source_message_id'
@@ -44,7 +44,7 @@ export function chooseWay(filter: MessageFilter): ListWay {
   return { by: 'account' };
 }
 
-/** A host on every port may be too many hosts: then the messages of the account are gone through. */
+/** A host on every port may be too many hosts. Then all messages of the account are read. */
 export const HOSTS_MAX = 100;
 
 export function wayByHosts(hosts: readonly string[]): ListWay {

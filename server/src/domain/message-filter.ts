@@ -1,10 +1,10 @@
-// Which messages a list, a cancel or a bulk operation means: OR within a key, AND between keys. The store finds
-// candidates by whichever key has an index; whether a message is meant is decided here, the same for every adapter.
+// Which messages a list, a cancel or a bulk operation selects: OR within a key, AND between keys. The store finds
+// candidates by any indexed key. Whether a message matches is decided here, the same for every adapter.
 
 import { parseTargetUrl } from './destination.ts';
 import type { Message } from './message.ts';
 
-/** The states a user sees; `pending` is told apart by whether anything was tried yet. */
+/** The states a user sees. `pending` is split by whether any attempt was made yet. */
 export const SHOWN_STATES = [
   'CREATED',
   'ACTIVE',
@@ -17,7 +17,7 @@ export const SHOWN_STATES = [
 ] as const;
 export type ShownState = (typeof SHOWN_STATES)[number];
 
-/** Of what has not ended. */
+/** States of messages that have not ended. */
 export const OPEN_STATES: readonly ShownState[] = ['CREATED', 'ACTIVE', 'RETRY', 'HELD', 'CANCEL_REQUESTED'];
 
 export interface MessageFilter {
@@ -29,24 +29,26 @@ export interface MessageFilter {
   readonly queueNames?: readonly string[];
   readonly topicNames?: readonly string[];
   readonly scheduleIds?: readonly string[];
-  /** The message that led to it: whose attempt it reports, or whose dead letter it sends again. */
+  /** The message that led to it: the one whose attempt it reports, or whose dead letter it sends again. */
   readonly sourceMessageIds?: readonly string[];
   readonly labels?: readonly string[];
   readonly flowKeys?: readonly string[];
   readonly callerIps?: readonly string[];
-  /** Status of the last answer. */
+  /** Status of the last response. */
   readonly statuses?: readonly number[];
-  /** Why it failed, in exactly these words. */
+  /** The failure text, matched exactly. */
   readonly failures?: readonly string[];
-  /** Whether it is a dead letter that was sent again; `any` where both are meant and to name nothing would not mean that. */
+  /** Whether it is a dead letter that was sent again. `any` selects both, where leaving the key out would not. */
   readonly isRetried?: boolean | 'any';
   /** Created at or after, in milliseconds since 1970. */
   readonly fromAt?: number;
   /** Created at or before. */
   readonly toAt?: number;
-  /** Ended at or before; what has not ended is not meant. */
+  /** Ended at or before. Open messages do not match. */
   readonly endedToAt?: number;
-  /** In the id, URL, queue, topic, schedule, a label, or the body unless it is redacted; letter case does not count. */
+  /**
+   * In the id, URL, queue, topic, schedule, a label, or the body unless it is redacted. Letter case does not matter.
+   */
   readonly text?: string;
 }
 
@@ -75,7 +77,7 @@ export class StateTally {
   }
 }
 
-/** What a piece of a count has found, and where the next one goes on; null when there is none. */
+/** The result of one piece of a count, and where the next one continues. Null when there is none. */
 export interface CountPiece {
   readonly count: number;
   /** The same by state. */
@@ -83,14 +85,14 @@ export interface CountPiece {
   readonly cursor: number | null;
 }
 
-/** The whole of a count. */
+/** The result of a whole count. */
 export interface Counted {
   readonly count: number;
-  /** There are more, or may be: counting ended before. */
+  /** There are more, or may be: counting stopped early. */
   readonly isCut: boolean;
 }
 
-/** What tells which state is shown. */
+/** The fields that decide which state is shown. */
 export type Shown = Pick<Message, 'state' | 'attempts' | 'cancelRequestedAt'>;
 
 export function shownState(message: Shown): ShownState {
@@ -110,9 +112,7 @@ export function shownState(message: Shown): ShownState {
   }
 }
 
-/**
- * A filter made ready for many messages: what one of them costs does not depend on how many values the filter has.
- */
+/** A filter prepared for many messages: the cost for one message does not depend on how many values the filter has. */
 export class Matcher {
   readonly #tests: readonly ((message: Message) => boolean)[];
   readonly #text: string | null;
@@ -124,7 +124,7 @@ export class Matcher {
       among(filter.messageIds, ({ id }) => id),
       among(filter.states, shownState),
       among(filter.urls, ({ url }) => url),
-      // A host may be asked for with its port or without.
+      // A filter may name a host with or without its port.
       amongAny(filter.hosts, ({ host }) => [host, host.slice(0, host.lastIndexOf(':'))]),
       among(filter.paths, ({ url }) => pathOf(url)),
       among(filter.queueNames, ({ queueName }) => queueName),
@@ -134,7 +134,7 @@ export class Matcher {
       amongAny(filter.labels, ({ labels }) => labels),
       among(filter.flowKeys, ({ flow }) => flow?.key ?? null),
       among(filter.callerIps, ({ callerIp }) => callerIp),
-      // What was tried and got no answer has the status 0.
+      // A message that was tried and got no response has the status 0.
       among(filter.statuses, ({ lastStatus, attempts }) => lastStatus ?? (attempts > 0 ? 0 : null)),
       among(filter.failures, ({ failure }) => failure),
       typeof isRetried !== 'boolean' ? null : ({ retriedAs }: Message) => (retriedAs !== undefined) === isRetried,
@@ -144,7 +144,7 @@ export class Matcher {
     ].filter((test) => test !== null);
   }
 
-  /** Whether it takes the bodies of messages to judge them. */
+  /** Whether bodies are needed to match messages. */
   get hasText(): boolean {
     return this.#text !== null;
   }
@@ -153,7 +153,7 @@ export class Matcher {
     return this.mayBeMeant(message) && (this.#text === null || hasText(message, this.#text));
   }
 
-  /** Meant, if the text of the filter is in its body. For messages that were read without. */
+  /** Matches if the text of the filter is in its body. For messages that were read without their bodies. */
   mayBeMeant(message: Message): boolean {
     return this.#tests.every((test) => test(message));
   }
@@ -185,12 +185,14 @@ function hasText(message: Message, text: string): boolean {
   const isNamed = [id, url, queueName, topicName, scheduleId, ...labels].some((each) =>
     each?.toLowerCase().includes(text),
   );
-  // What no read may show must not be found out by asking for it, either.
+  // A redacted value must not be found by a search either.
   if (isNamed || message.redaction?.body) return isNamed;
   return isInBody(message.body, text);
 }
 
-/** So much of a body is text at a time: as text it takes up to twice its bytes, and once more in lower case. */
+/**
+ * How much of a body is decoded at a time: as text it takes up to twice its bytes, and the same again in lower case.
+ */
 const SEARCHED_AT_ONCE = 256 * 1024;
 
 function isInBody(body: Uint8Array, text: string): boolean {

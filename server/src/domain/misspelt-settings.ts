@@ -1,5 +1,5 @@
-// Headers with our prefix that are no settings but look like misspelt ones: left without a word, `Service-Retires: 9` would
-// be accepted and mean nothing.
+// Finds headers with our prefix that are no settings but look like misspelt ones. Without this, `Service-Retires: 9`
+// would be accepted silently and have no effect.
 
 import { nearestName } from './nearest-name.ts';
 import { type Problem, problem } from './problem.ts';
@@ -11,7 +11,7 @@ export interface MisspeltSetting {
   readonly meant: string;
 }
 
-/** So many unknown names of one message are looked at, each up to this length: the search for a near name costs time. */
+/** How many unknown names of one message are checked, each up to this length: the search for a near name costs time. */
 const LOOKED_AT_MAX = 4;
 const NAME_LENGTH_MAX = 64;
 
@@ -19,7 +19,7 @@ const LOWER_NAMES = new Map(SETTING_NAMES.map((name) => [name.toLowerCase(), nam
 const WHOLE_NAMES = [...LOWER_NAMES.keys()].filter((name) => !name.endsWith('-'));
 const FAMILIES = [...LOWER_NAMES.keys()].filter((name) => name.endsWith('-'));
 
-/** What every delivery carries. A receiver that passes its headers on gives them back to us. */
+/** Headers that every delivery carries. A receiver that forwards its headers sends them back to us. */
 const DELIVERED_NAMES: ReadonlySet<string> = new Set([
   'message-id',
   'retried',
@@ -44,7 +44,7 @@ function settingMeant(lowerName: string): string | undefined {
   if (whole !== undefined) return LOWER_NAMES.get(whole);
   const parts = lowerName.split('-');
   for (const family of FAMILIES) {
-    // As many parts as the family has; what follows is the caller's.
+    // As many parts as the family has. The caller chooses what follows.
     const length = family.split('-').length - 1;
     if (parts.length <= length) continue;
     const start = `${parts.slice(0, length).join('-')}-`;
@@ -54,7 +54,7 @@ function settingMeant(lowerName: string): string | undefined {
   return undefined;
 }
 
-/** Why a publish with these names is refused where settings are strict, or null. */
+/** Why a publish with these names is refused when settings are strict, or null. */
 export function misspeltProblem(
   unknown: readonly string[],
   headerPrefix: string,
@@ -69,7 +69,7 @@ export function misspeltWarning({ name, meant }: MisspeltSetting, headerPrefix: 
   return `${shown(name, headerPrefix)} is not known and was ignored; did you mean ${shown(meant, headerPrefix)}?`;
 }
 
-/** As visible ASCII, which a header can carry: the name may have come as JSON. */
+/** As visible ASCII, which a header can carry: the name may have come in JSON. */
 function shown(name: string, headerPrefix: string): string {
   return headerPrefix + name.replaceAll(/[^\x21-\x7e]/g, '?');
 }

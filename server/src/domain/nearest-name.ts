@@ -1,6 +1,6 @@
 // "Did you mean": which of the known names a mistyped one most likely stands for.
 
-/** The closest name, or undefined when none is so close that it can only be a slip of the finger. */
+/** The closest name, or undefined when none is so close that it can only be a typing error. */
 export function nearestName(mistyped: string, names: readonly string[]): string | undefined {
   const distanceMax = Math.max(1, Math.floor(mistyped.length / 4));
   const ranked = names.map((name) => ({ name, distance: editDistance(mistyped, name) }));
@@ -8,7 +8,7 @@ export function nearestName(mistyped: string, names: readonly string[]): string 
   return ranked.find(({ distance }) => distance <= distanceMax)?.name;
 }
 
-/** Insertions, deletions, replacements, and two neighbours swapped, each counting one. */
+/** Insertions, deletions, replacements, and swaps of two neighbours each count one. */
 function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i += 1) {

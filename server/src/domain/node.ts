@@ -1,10 +1,10 @@
-// A process over the store, as others see it.
+// A process that uses the store, as other nodes see it.
 
-/** `api` accepts and answers, `deliver` sends, `all` does both. */
+/** `api` accepts and answers calls, `deliver` sends, `all` does both. */
 export type NodeRole = 'all' | 'api' | 'deliver';
 export const NODE_ROLES: readonly NodeRole[] = ['all', 'api', 'deliver'];
 
-/** What a node says of itself. */
+/** What a node reports about itself. */
 export interface NodeAbout {
   readonly role: NodeRole;
   readonly version: string;
@@ -15,7 +15,7 @@ export interface NodeAbout {
 export interface NodeInfo extends NodeAbout {
   readonly id: string;
   readonly startedAt: number;
-  /** By the store's clock: later it is gone, and others take over what it had claimed. */
+  /** By the store's clock. After this time the node counts as dead, and others take over its claims. */
   readonly aliveUntil: number;
   readonly isAlive: boolean;
 }

@@ -1,5 +1,5 @@
-// How many bytes an entry of a list takes in the answer, nearly: pages end by it. Counted from what is stored, without
-// making the answer.
+// About how many bytes an entry of a list takes in the response. Pages end by this estimate. Computed from the stored
+// data, without building the response.
 
 import type { MessageEvent } from './event.ts';
 import type { Attempt, HeaderList, Message } from './message.ts';
@@ -31,12 +31,12 @@ export function attemptWeight(attempt: Attempt): number {
   );
 }
 
-/** An event stands in the answer twice: as `events` and as `logs`. */
+/** An event appears in the response twice: in `events` and in `logs`. */
 export function eventWeight({ message, attempt }: MessageEvent): number {
   return 2 * (messageWeight(message) + (attempt ? attemptWeight(attempt) : 0));
 }
 
-/** As JSON text or as base64, whichever is longer: what it will be is known only when it is shown. */
+/** As JSON text or as base64, whichever is longer: the form is known only when it is shown. */
 export function bodyWeight(body: Uint8Array): number {
   let escaped = body.length;
   for (const byte of body) {

@@ -1,7 +1,8 @@
-// A pool that all accounts of a node share: memory, streams, look-ups. One account may hold at most as much as stays free
-// after it. So an account alone gets half, several greedy ones get equal parts, and a newcomer always finds room.
+// A pool that all accounts of a node share: memory, streams, look-ups. One account may hold at most as much as stays
+// free after it. So a single account gets half, several greedy ones get equal parts, and a new account always finds
+// room.
 
-/** How much more an account may take of a pool, when it holds `held` of the `used`. */
+/** How much more an account may take from a pool when it holds `held` of the `used`. */
 export function shareRoom(max: number, used: number, held: number): number {
   // held + room <= max - used - room
   return Math.max(0, Math.floor((max - used - held) / 2));

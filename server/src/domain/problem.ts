@@ -1,4 +1,4 @@
-// The one catalogue of what can be wrong with a request: a stable code, its HTTP status, and what it means.
+// The catalogue of everything that can be wrong with a request: a stable code, its HTTP status, and what it means.
 // docs/errors.md is made from it. A Problem is a value; http/ turns it into a response in one place.
 
 export const PROBLEMS = {

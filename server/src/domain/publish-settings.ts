@@ -1,5 +1,5 @@
 // From the headers of a publish (of the request itself, of an element of a batch, of a schedule) to the settings of a
-// delivery. Knows names and formats; defaults and limits of the tier are publish.ts's.
+// delivery. Knows names and formats. publish.ts knows defaults and the limits of the tier.
 
 import { eachMax } from './budgets.ts';
 import { type Descent, fewerLeft, NO_DESCENT } from './descent.ts';
@@ -41,22 +41,22 @@ export interface HeaderRules {
   readonly hopsMax: number;
 }
 
-/** What a publish has beside its headers. */
+/** What a publish has besides its headers. */
 export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
-  /** What led to the request, if a delivery of ours did. */
+  /** How the request descends from one of our deliveries, if it does. */
   readonly descent: Descent;
 }
 
 export interface ReadRequest extends PublishRequest {
-  /** As it was given; for a schedule only. */
+  /** As given. For a schedule only. */
   readonly cron: string | null;
-  /** Names of own headers that are no settings, without the prefix. */
+  /** Names of headers with our prefix that are no settings, without the prefix. */
   readonly unknownNames: readonly string[];
 }
 
 export type PublishSettings = Omit<ReadRequest, 'destination' | Exclude<keyof Origin, 'descent'>>;
 
-/** For settings by themselves. */
+/** For settings that are parsed without a request. */
 const NO_ORIGIN: Origin = {
   queueName: null,
   body: new Uint8Array(0),
@@ -65,16 +65,19 @@ const NO_ORIGIN: Origin = {
   descent: NO_DESCENT,
 };
 
-/** Without the prefix, in lower case; a name that ends in "-" stands for a family. These may also come as query parameters. */
+/**
+ * Without the prefix, in lower case. A name that ends in "-" stands for a family. These may also come as query
+ * parameters.
+ */
 export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
 
-/** From a lower-case name without the prefix to the name as it is written here, by which values are then found. */
+/** From a lower-case name without the prefix to the name as written here, under which its values are stored. */
 const OWN_NAMES: ReadonlyMap<string, string> = new Map(
   [...SETTING_NAMES, 'Hops', 'Descendants-Left']
     .filter((name) => !name.endsWith('-'))
     .map((name) => [name.toLowerCase(), name]),
 );
-/** Of a header that is not ours, likewise. */
+/** The same for headers without our prefix. */
 const READ_NAMES: ReadonlyMap<string, string> = new Map([
   ['content-type', 'Content-Type'],
   ['idempotency-key', 'Idempotency-Key'],
@@ -82,10 +85,13 @@ const READ_NAMES: ReadonlyMap<string, string> = new Map([
 
 const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
 
-/** Passed on when the caller traces: the delivery then belongs to the same trace. */
+/** Forwarded when the caller traces, so that the delivery belongs to the same trace. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
-/** What `Header-Forward` leaves behind besides what no message can forward: secrets, and what frames this request. */
+/**
+ * What `Header-Forward` leaves out, besides headers that no message can forward: secrets, and headers that frame this
+ * request.
+ */
 const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -106,7 +112,7 @@ export function parsePublishSettings(
   return readRequest(null, headers, NO_ORIGIN, rules);
 }
 
-/** Own headers it does not know are never forwarded; their names are told. */
+/** Unknown headers with our prefix are never forwarded. Their names are returned. */
 export function readRequest<D extends PublishRequest['destination'] | null>(
   destination: D,
   headers: HeaderList,
@@ -115,12 +121,12 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
 ): (Omit<ReadRequest, 'destination'> & { readonly destination: D }) | { readonly problem: Problem } {
   try {
     const reader = new HeaderReader(headers, rules);
-    // One after the other as they stand: what is wrong first is what the caller is told.
+    // In this order: the caller is told the first problem.
     const named = reader.settings('');
     const contentType = reader.contentType();
     const forward = reader.withPassedOn(named.forward);
     reader.requireDeliverable(contentType, forward);
-    // Written out: spread from parts, it would cost several times as much.
+    // Written out: spreading parts would cost several times as much.
     return {
       destination,
       queueName: origin.queueName,
@@ -136,7 +142,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
       redaction: reader.own('Redact-Fields', parseRedactFields),
       body: origin.body,
       callerIp: origin.callerIp,
-      // What a request brings of its own can only lower what led to it.
+      // The request's own headers can only tighten the limits of its origin.
       hops: Math.max(reader.hops(), origin.descent.hops),
       descendantsLeft: fewerLeft(reader.descendantsLeft(), origin.descent.left),
       scheduleId: origin.scheduleId,
@@ -149,7 +155,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
   }
 }
 
-/** What led to a request, by its own headers; a problem when it has come back too often. */
+/** How a request descends from our deliveries, by its own headers. A problem when it has come back too often. */
 export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent | { readonly problem: Problem } {
   const names = ['hops', 'descendants-left'].map((name) => rules.headerPrefix.toLowerCase() + name);
   const own = headers.filter(([name]) => names.includes(name.toLowerCase()));
@@ -167,14 +173,16 @@ export function headerLimits({ forwardHeadersMax, forwardHeaderBytesMax }: Heade
   return { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax };
 }
 
-/** One own header on its own, such as the `Cron` of a schedule; null when absent or empty. */
+/** A single header with our prefix, such as the `Cron` of a schedule. Null when absent or empty. */
 export function ownHeader(headers: HeaderList, name: string, headerPrefix: string): string | null {
   const wanted = (headerPrefix + name).toLowerCase();
   const value = headers.find(([each, text]) => each.toLowerCase() === wanted && text.trim() !== '')?.[1];
   return value?.trim() ?? null;
 }
 
-/** Why these settings are not those of a message, or null: ignored, a cron would leave the caller waiting for its ticks. */
+/**
+ * Why these settings do not fit a message, or null. If a cron were ignored, the caller would wait for ticks in vain.
+ */
 export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderRules): { problem: Problem } | null {
   if (cron === null) return null;
   return problem(
@@ -192,7 +200,7 @@ class Refused extends Error {
   }
 }
 
-/** An own header that is no setting by itself: of a family, or unknown. */
+/** A header with our prefix that is not a plain setting: of a family, or unknown. */
 interface Other {
   /** Without the prefix. */
   readonly lowerName: string;
@@ -201,13 +209,13 @@ interface Other {
 }
 
 /**
- * Most settings are absent from most messages, so the headers are gone through once and each is put where it will be
- * looked for; to find that there is none then costs next to nothing.
+ * Most settings are absent from most messages. So the headers are read once, and each is stored under its name; finding
+ * that one is absent then costs almost nothing.
  */
 class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** By the names of OWN_NAMES and of READ_NAMES, which have none in common. */
+  /** By the names of OWN_NAMES and of READ_NAMES, which do not overlap. */
   readonly #values = new Map<string, string[]>();
   readonly #others: Other[] = [];
   #hasTrace = false;
@@ -240,7 +248,7 @@ class HeaderReader {
     if (values === undefined) return null;
     const shownAs = this.#rules.headerPrefix + name;
     const value = only(values, shownAs);
-    // Before it is taken apart: in a batch it may be as long as the whole request.
+    // Checked before it is parsed: in a batch it may be as long as the whole request.
     if (value.length > VALUE_LENGTH_MAX) {
       throw new Refused(
         'bad_header',
@@ -299,7 +307,7 @@ class HeaderReader {
     return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
   }
 
-  /** What led to this, here and in the next one: each delivery of ours says it. */
+  /** The number that our deliveries hand on in their headers. */
   descendantsLeft(): number | null {
     return this.own('Descendants-Left', parseCount);
   }
@@ -315,7 +323,10 @@ class HeaderReader {
     return hops;
   }
 
-  /** The trace and, where asked for, all headers of the request that may go on; what was forwarded by name wins. */
+  /**
+   * The trace headers and, if asked for, all headers of the request that may be forwarded. Headers forwarded by name
+   * win.
+   */
   withPassedOn(forward: HeaderList): HeaderList {
     const { headerPrefix } = this.#rules;
     const isWholesale = this.own('Header-Forward', parseFlag) ?? false;
@@ -330,7 +341,7 @@ class HeaderReader {
     return passedOn.length === 0 ? forward : [...forward, ...passedOn];
   }
 
-  /** The check on what is delivered in the end, whichever way the headers came. */
+  /** Checks the final headers of the delivery, whichever way they came. */
   requireDeliverable(contentType: string | null, forward: HeaderList): void {
     if (contentType === null && forward.length === 0) return;
     const wrong = deliveredHeadersProblem(contentType, forward, headerLimits(this.#rules));
@@ -371,7 +382,7 @@ function add(values: Map<string, string[]>, name: string, value: string): void {
   else before.push(value);
 }
 
-/** The value of a header that may stand once. */
+/** The value of a header that may occur only once. */
 function only(values: readonly string[], shownAs: string): string {
   if (values.length > 1) throw new Refused('bad_header', `${shownAs}: given ${values.length} times; give it once`);
   return values[0]!;

@@ -1,5 +1,5 @@
-// From a parsed request to the messages it makes: defaults, the tier's limits, fan-out, the time each is due. Pure:
-// what is accepted over HTTP, one by one or in a batch, is decided here and nowhere else.
+// From a parsed request to the messages it makes: defaults, the tier's limits, fan-out, the time each is due. Pure. The
+// only place that decides what is accepted over HTTP, one by one or in a batch.
 
 import { contentKey } from './deduplication.ts';
 import { parseTargetUrl, type TargetUrl } from './destination.ts';
@@ -12,7 +12,7 @@ import type { Sha256 } from './redact.ts';
 import { type Tier, UNLIMITED_MAX } from './tier.ts';
 import type { Topic } from './topic.ts';
 
-/** How a delivery is to be made, as far as the caller said; null where they left it to us. */
+/** How to make a delivery, as far as the caller said. Null where the caller gave no value. */
 export interface DeliverySettings {
   readonly method: Method | null;
   readonly retries: number | null;
@@ -42,9 +42,12 @@ export interface PublishRequest extends Asked {
   readonly body: Uint8Array;
   readonly callerIp: string | null;
   readonly hops: number;
-  /** How many messages the whole request may make and lead to; null when no delivery of ours led to it. */
+  /**
+   * How many messages the whole request may make and lead to. Null when the request did not come from one of our
+   * deliveries.
+   */
   readonly descendantsLeft: number | null;
-  /** The schedule that makes it, if one does. */
+  /** The schedule that makes it, if any. */
   readonly scheduleId: string | null;
 }
 
@@ -53,7 +56,7 @@ export interface Publisher {
   readonly tier: Tier;
 }
 
-/** The same moment, by the time of order and by the trusted wall clock. */
+/** The same moment in two clocks: the order clock and the trusted wall clock. */
 export interface PlanTime {
   readonly now: number;
   readonly wallNow: number;
@@ -61,12 +64,12 @@ export interface PlanTime {
 
 export interface PlanContext extends PlanTime {
   readonly newId: NewId;
-  /** How long a deduplication id stands for its message. */
+  /** How long a deduplication id blocks duplicates. */
   readonly deduplicationWindowMs: number;
   readonly sha256: Sha256;
 }
 
-/** What keeps a request from being planned: settings that exclude each other, a limit of the tier, an empty topic. */
+/** Why a request cannot be planned: settings that exclude each other, a limit of the tier, an empty topic. */
 export function requestProblem(request: PublishRequest, tier: Tier, time: PlanTime): PlanProblem | null {
   const wrong = contradiction(request) ?? tierProblem(request, tier, time);
   if (wrong) return wrong;
@@ -81,8 +84,8 @@ export function messageCount({ destination }: PublishRequest): number {
 }
 
 /**
- * One message per endpoint of a topic, in its order; one for a URL. Only for a request without a problem. So many messages
- * may descend from each of them.
+ * One message per endpoint of a topic, in its order, or one for a URL. Only for a request without a problem.
+ * `descendantsLeft` messages may descend from each of them.
  */
 export function makeMessages(
   request: PublishRequest,
@@ -99,7 +102,7 @@ export function makeMessages(
     return [planMessage(request, publisher, context, shared, place, deduplication)];
   }
   const { topic } = destination;
-  // Once for all of them: it may be the hash of a large body.
+  // Computed once for all of them: it may be the hash of a large body.
   const key = deduplicationKey(request, topic.id, context);
   return topic.endpoints.map(({ url, name }) => {
     const place = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
@@ -114,7 +117,7 @@ type SharedParts = Pick<
 >;
 type Place = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
 
-/** What has to be made, and is the same for every endpoint of a topic. */
+/** The parts that must be built and are the same for every endpoint of a topic. */
 function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: number): SharedParts {
   const { settings, contentType, callback, failureCallback } = request;
   const retrySetting = { retriesMax: settings.retries ?? tier.retriesDefault, retryDelay: settings.retryDelay };
@@ -128,7 +131,7 @@ function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: numbe
   };
 }
 
-/** Every message is made by this one literal: spread from parts, it would cost several times as much. */
+/** Every message is made by this one literal: spreading parts would cost several times as much. */
 function planMessage(
   request: PublishRequest,
   publisher: Publisher,
@@ -177,7 +180,7 @@ function deduplicationKey(request: PublishRequest, destination: string, { sha256
   return `content:${sha256(contentKey({ destination, body, contentType, headers: settings.forward }))}`;
 }
 
-/** The key a message is known by to later ones that would repeat it; each copy for an endpoint has its own. */
+/** The key by which later duplicates of a message are found. Each copy for an endpoint has its own. */
 function deduplicate(
   key: string | null,
   endpointUrl: string | null,
@@ -199,7 +202,7 @@ function contradiction(request: PublishRequest): ReturnType<typeof problem> | nu
   return null;
 }
 
-/** The host of a URL that was judged when it was stored. */
+/** The host of a URL that was validated when it was stored. */
 export function hostOf(url: string): string {
   const target = parseTargetUrl(url);
   if ('problem' in target) throw new Error(`a stored URL is no longer valid: ${url}`);
@@ -207,7 +210,7 @@ export function hostOf(url: string): string {
 }
 
 function dueAt(request: PublishRequest, { now, wallNow }: PlanTime): number {
-  // Named by the calendar, and held against it: as much later as it is from now.
+  // A calendar time is compared with the wall clock, and the difference is added to the order clock.
   if (request.notBefore !== null) return now + Math.max(0, request.notBefore - wallNow);
   return now + (request.settings.delayMs ?? 0);
 }

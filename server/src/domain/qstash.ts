@@ -1,4 +1,4 @@
-// The public QStash clients: with their prefix, and with it only, the service answers as they expect where that differs
+// The public QStash clients. With their prefix, and only then, the service answers as they expect where that differs
 // from our own contract. docs/api.md lists the differences.
 
 const PREFIX = 'upstash-';

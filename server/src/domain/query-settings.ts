@@ -1,15 +1,15 @@
-// Settings that come as query parameters of the destination: taken out of it, and out of nothing else. All other bytes
-// stay as they are, so no URL parser may come near. What the values mean is judged where headers are, by the same rules.
+// Settings that come as query parameters of the destination, and are removed from it. All other bytes stay unchanged,
+// so no URL parser is used. The values are validated by the same rules as headers.
 
 import type { HeaderList } from './message.ts';
 
 export interface TakenSettings {
   readonly destination: string;
-  /** Names with the prefix, as they were written, decoded; a name may stand more than once. */
+  /** Names with the prefix, as written, decoded. A name may occur more than once. */
   readonly settings: HeaderList;
 }
 
-/** A name in `known` comes without the prefix; one that ends in "-" stands for all names that start with it. */
+/** A name in `known` comes without the prefix. A name that ends in "-" stands for all names that start with it. */
 export function takeSettings(destination: string, headerPrefix: string, known: ReadonlySet<string>): TakenSettings {
   const queryStart = destination.indexOf('?');
   if (queryStart === -1) return { destination, settings: [] };
@@ -30,7 +30,7 @@ export function takeSettings(destination: string, headerPrefix: string, known: R
   return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings };
 }
 
-/** Whether a name, in lower case, is that of a setting: the prefix in lower case and a name or a family of `known`. */
+/** Whether a lower-case name is that of a setting: the prefix in lower case, then a name or a family of `known`. */
 export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<string>): boolean {
   if (!lowerName.startsWith(prefix)) return false;
   const bare = lowerName.slice(prefix.length);
@@ -41,7 +41,7 @@ export function isSetting(lowerName: string, prefix: string, known: ReadonlySet<
   return false;
 }
 
-/** What is not correctly encoded is taken as it stands, and left to whoever judges the value. */
+/** Text that is not correctly encoded stays as it is. The parser of the value judges it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -1,6 +1,6 @@
-// A named FIFO queue. Its messages start in the order of the time they first became due, then of acceptance; the
-// next one starts when one before it has ended, so that a retrying head holds its queue. The store reads the line, asks
-// here what may start, and writes that.
+// A named FIFO queue. Its messages start in the order of the time they first became due, then of acceptance. The next
+// one starts when one before it has ended, so a head that is being retried holds its queue. The store reads the line,
+// asks here what may start, and writes the plan.
 
 import type { Waiting } from './line.ts';
 import { NEVER_AT } from './recovery.ts';
@@ -11,7 +11,7 @@ export const QUEUE_PARALLELISM_MAX = 1000;
 export interface Queue {
   readonly accountId: string;
   readonly name: string;
-  /** How many of its messages may be on their way at once. */
+  /** How many of its messages may be started and not ended. */
   readonly parallelism: number;
   /** Accepts, starts nothing new, lets running attempts end. */
   readonly isPaused: boolean;
@@ -19,7 +19,7 @@ export interface Queue {
   readonly updatedAt: number;
   /** Its messages that have not ended. */
   readonly lag: number;
-  /** There are more: counting ended at a budget. */
+  /** There are more: counting stopped at a budget. */
   readonly isLagCut?: true;
 }
 
@@ -28,7 +28,7 @@ export interface QueueChange {
   readonly isPaused?: boolean;
 }
 
-/** How a queue lets its messages start. */
+/** The rules by which a queue starts its messages. */
 export type QueueRules = Pick<Queue, 'parallelism' | 'isPaused'>;
 
 export function changedRules(before: QueueRules, change: QueueChange): QueueRules {
@@ -40,25 +40,28 @@ export function freeHeads({ parallelism, isPaused }: QueueRules, started: number
   return isPaused ? 0 : Math.max(0, parallelism - started);
 }
 
-/** A message in the line of a queue that has no place yet. */
+/** A message of a queue that has not been given a place. */
 export interface InLine {
-  /** Its place in the line: the time at which it first was due. */
+  /** Its order in the line: the time at which it was first due. */
   readonly firstDueAt: number;
   readonly dueAt: number;
 }
 
 export interface HeadPlan<T> {
-  /** These have a place from now on. */
+  /** The messages that get a place now. */
   readonly start: readonly { readonly head: T; readonly state: Waiting }[];
-  /** So many places are given back, the last ones first, by those that have no attempt under way. */
+  /** How many places are given back: the last ones first, and only by messages without an attempt in flight. */
   readonly giveBack: number;
-  /** When the next one may start, as far as the clock decides it. */
+  /** When the next one may start, if only the clock decides. */
   readonly nextStartAt: number | null;
   /** The earliest time at which the queue has something to claim, or null. */
   readonly dueAt: number | null;
 }
 
-/** `started` have a place. `line` are those behind them, in order: as many as may start, or up to the first that is not due. */
+/**
+ * `started`: how many have a place. `line`: the messages behind them, in order, as many as may start, or up to the
+ * first that is not due.
+ */
 export function planHeads<T extends InLine>(
   queue: QueueRules,
   started: number,
@@ -71,7 +74,7 @@ export function planHeads<T extends InLine>(
   const nextStartAt = heads[waitsAt]?.firstDueAt ?? null;
   const start = (waitsAt === -1 ? heads : heads.slice(0, waitsAt)).map((head) => ({
     head,
-    // One that had its place taken away while it waited for its retry waits on, as the head.
+    // A message that lost its place while it waited for its retry keeps waiting, as the head.
     state: head.dueAt > now ? ('delayed' as const) : ('ready' as const),
   }));
   const dueAt = Math.min(
@@ -83,16 +86,16 @@ export function planHeads<T extends InLine>(
 }
 
 /**
- * What becomes of the heads that have a place when their queue is paused or resumed. In a pause they wait for the queue and
- * keep their place; after it they wait for the clock, as before.
+ * How heads with a place change when their queue is paused or resumed. In a pause they wait for the queue and keep
+ * their place. After it they wait for the clock, as before.
  */
 export function moveInPause(isPaused: boolean): { readonly from: readonly Waiting[]; readonly to: Waiting } {
   return isPaused ? { from: ['ready', 'delayed'], to: 'queued' } : { from: ['queued'], to: 'delayed' };
 }
 
 /**
- * Of the open messages with one order key, only the first may be a head. `line` are the first ones in order, as long as none
- * of them has a place: those whose mark must change, with the new mark.
+ * Of the open messages with one order key, only the first may be a head. `line`: the first ones in order, while none of
+ * them has a place. Returns those whose mark must change, with the new mark.
  */
 export function wrongMarks<T extends { readonly isFirstOfKey: boolean }>(
   line: readonly T[],

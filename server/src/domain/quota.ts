@@ -1,24 +1,24 @@
-// The daily quota: how many messages an account may make in a day. A duplicate makes no message, so that it is answered
-// also when the day is used up.
+// The daily quota: how many messages an account may make in a day. A duplicate makes no message, so it is answered even
+// when the day's quota is used up.
 
 import type { NewMessage } from './message.ts';
 
 export interface UsedDay {
   /** Messages that the account has made on this day. */
   readonly used: number;
-  /** Deduplication keys that stand: a message with one of them is a duplicate. */
+  /** Deduplication keys in force: a message with one of them is a duplicate. */
   readonly standingKeys: ReadonlySet<string>;
 }
 
 type Deduplicated = Pick<NewMessage, 'deduplication'>;
 
-/** Whether these messages are too many for the day: then none of them is accepted. No `dayMax` is no quota. */
+/** Whether these messages exceed the day's quota. None of them is accepted then. A null `dayMax` means no quota. */
 export function isOverQuota(messages: readonly Deduplicated[], day: UsedDay, dayMax: number | null): boolean {
   const { used } = dayAfter(messages, day);
   return dayMax !== null && used > day.used && used > dayMax;
 }
 
-/** The day when these messages have been accepted. */
+/** The day's usage after these messages have been accepted. */
 export function dayAfter(messages: readonly Deduplicated[], { used, standingKeys }: UsedDay): UsedDay {
   const keys = new Set(standingKeys);
   let made = 0;

@@ -1,25 +1,25 @@
-// How fast a node starts attempts after a crash: a few at a time, twice as many whenever that went well; and which
-// moments it keeps free for a message that must start alone. It decides by the times it is told and starts nothing.
+// How fast a node starts attempts after a crash: a few at a time, twice as many whenever that went well. It also keeps
+// times free for a message that must start alone. It decides by the times it is given and starts nothing.
 
 import { ALONE_MS } from './recovery.ts';
 import type { ClaimLimits } from './slots.ts';
 
-/** Of what was in flight at the crash, this part starts at first. */
+/** At first, one in this many of the attempts in flight at the crash may start. */
 const FIRST_PART = 8;
 
-/** Until something has gone well, the number grows with the time that the process has lived. */
+/** Without results, the number grows with the lifetime of the process. */
 const GROWS_EVERY_MS = 2000;
 
 type Phase =
   | { readonly kind: 'open' }
-  /** Nothing starts, so that what is under way can end. */
+  /** Nothing starts, so that the attempts in flight can end. */
   | { readonly kind: 'clearing' }
   /** One message has started alone. */
   | { readonly kind: 'alone'; readonly lease: string; readonly untilMs: number };
 
 export class RecoveryPace {
   readonly #concurrency: number;
-  /** Attempts in flight at most, while the node is not sure of what it sends. */
+  /** The maximum of attempts in flight during recovery. */
   #cap = Number.POSITIVE_INFINITY;
   #resultsToGrow = 0;
   #growsAtMs = 0;
@@ -27,26 +27,26 @@ export class RecoveryPace {
   #closedAtMs = 0;
   /** Since it was closed, a message has started alone. */
   #hasStarted = false;
-  /** The others have had as much time by then as was kept free before. */
+  /** By then the other messages have had as much time as was kept free before. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(concurrency: number) {
     this.#concurrency = concurrency;
   }
 
-  /** Nothing but a message alone may start. */
+  /** Only a message that starts alone may start. */
   get isClosed(): boolean {
     return this.#phase.kind !== 'open';
   }
 
-  /** A node has died with so many attempts in flight. They start again from here, beside those that are under way. */
+  /** A node has died with this many attempts in flight. They start again here, besides those already in flight. */
   noteCrash(orphans: number, inFlight: number, nowMs: number): void {
     if (orphans === 0) return;
     const cap = inFlight + Math.max(1, Math.floor(orphans / FIRST_PART));
     if (cap < this.#cap) this.#setCap(cap, nowMs);
   }
 
-  /** Attempts have ended, so many of them with a known result. */
+  /** Attempts have ended, `known` of them with a known result. */
   noteEnds(leases: readonly string[], known: number, nowMs: number): void {
     this.#resultsToGrow -= known;
     if (this.#resultsToGrow <= 0) this.#setCap(2 * this.#cap, nowMs);
@@ -54,8 +54,8 @@ export class RecoveryPace {
   }
 
   /**
-   * Whether a message may be started alone now. `isWaiting`: there is one whose time has come. To be followed by
-   * `startedAlone`, or by `noneAlone` when there was none after all.
+   * Whether a message may be started alone now. `isWaiting`: one is due. The caller then calls `startedAlone`, or
+   * `noneAlone` when there was none after all.
    */
   mayStartAlone(isWaiting: boolean, inFlight: number, nowMs: number): boolean {
     if (this.#phase.kind === 'open' && nowMs >= this.#turnsAtMs(isWaiting)) this.#close(nowMs);
@@ -76,20 +76,20 @@ export class RecoveryPace {
     this.#hasStarted = true;
   }
 
-  /** What waits cannot start yet, for a reason of its own: it is looked at again in a while. */
+  /** The waiting message cannot start yet, for a reason of its own. It is checked again in a while. */
   noneAlone(nowMs: number): void {
     this.#open(nowMs);
     this.#restsUntilMs = Math.max(this.#restsUntilMs, nowMs + ALONE_MS);
   }
 
-  /** What may be claimed, of what there is room for. */
+  /** Reduces the free slots to what may be claimed during recovery. */
   limit(free: ClaimLimits, inFlight: number, nowMs: number): ClaimLimits {
     while (nowMs >= this.#growsAtMs && this.#cap < this.#concurrency) this.#setCap(2 * this.#cap, this.#growsAtMs);
     const slots = this.isClosed ? 0 : Math.max(0, Math.min(free.slots, this.#cap - inFlight));
     return slots === free.slots ? free : { ...free, slots };
   }
 
-  /** In how many milliseconds it may allow more than now, without anything else happening. */
+  /** In how many milliseconds it may allow more, if nothing else happens. */
   changesInMs(isWaiting: boolean, nowMs: number): number {
     const growsAtMs = this.#cap < this.#concurrency ? this.#growsAtMs : Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(growsAtMs, this.#turnsAtMs(isWaiting)) - nowMs);

@@ -1,30 +1,31 @@
-// What becomes of a message whose attempt was cut off by us: by a drain, by a crash, or by a crash at which nothing else
-// was in flight. A message never fails because of it; one that seems to bring the process down is held for a person.
+// What happens to a message whose attempt we cut off: by a drain, by a crash, or by a crash at which nothing else was
+// in flight. A message never fails because of that. A message that seems to crash the process is held for a person.
 
 import { backoffMs } from './backoff.ts';
 
-/** Cut off by so many crashes without a known result in between, a message starts after a pause, and alone. */
+/** After this many crashes without a known result in between, a message starts after a pause, and alone. */
 export const SUSPECT_INTERRUPTIONS = 3;
 
-/** In flight alone at so many crashes without a known result in between, a message is held. */
+/** After this many crashes as the only attempt in flight, without a known result in between, a message is held. */
 export const CRASHES_ALONE_MAX = 3;
 
 /**
- * How long others make way for a message that starts alone, twice: until what is under way has ended, and until the
- * message itself has. Long enough for what kills a process at once, and short enough that nobody notices the wait.
+ * How long other messages wait for a message that starts alone, twice: until the attempts in flight have ended, and
+ * until the message itself has. Long enough for a fault that kills a process at once, and short enough that nobody
+ * notices the wait.
  */
 export const ALONE_MS = 2000;
 
-/** A time that never comes: the last one that a Date can hold. */
+/** A time that never comes: the largest that a Date can hold. */
 export const NEVER_AT = 8_640_000_000_000_000;
 
-/** What cut an attempt off. After a crash nobody knows whether its first byte was written: it is taken to be. */
+/** What cut an attempt off. After a crash nobody knows whether its first byte was written: we assume that it was. */
 export type CutOff = 'drain' | 'crash' | 'crashAlone';
 
 export interface Interruptions {
   /** Crashes that cut it off since its last known result. */
   readonly interrupted: number;
-  /** Of those, at which nothing else was in flight. */
+  /** How many of those had nothing else in flight. */
   readonly aloneAtCrash: number;
 }
 
@@ -54,7 +55,7 @@ export function isSuspect({ interrupted }: Pick<Interruptions, 'interrupted'>): 
   return interrupted >= SUSPECT_INTERRUPTIONS;
 }
 
-/** At once for the first ones; from the third on as the backoff has it: 1 s, 7.4 s, 54.6 s … */
+/** No pause for the first ones. From the third on the built-in backoff: 1 s, 7.4 s, 54.6 s … */
 export function pauseMs(interrupted: number): number {
   return interrupted < SUSPECT_INTERRUPTIONS ? 0 : backoffMs(interrupted - SUSPECT_INTERRUPTIONS);
 }
@@ -66,9 +67,8 @@ export interface Orphan {
 }
 
 /**
- * Which of the attempts that one node had under way when it died was in flight alone; -1 for none. One that others made
- * way for is alone too when none was claimed after it and all others long enough before: they had not ended by then,
- * and it was the only new thing that happened.
+ * Which of a dead node's attempts was in flight alone; -1 for none. A suspect counts as alone too if all other attempts
+ * were claimed long enough before it: they had not crashed the node by then, and it was the only new event.
  */
 export function aloneAmong(orphans: readonly Orphan[]): number {
   if (orphans.length === 1) return 0;
@@ -78,7 +78,7 @@ export function aloneAmong(orphans: readonly Orphan[]): number {
   return last >= 0 && isApart && isSuspect(orphans[last]!) ? last : -1;
 }
 
-/** Why a message is held, in words. */
+/** Why a message is held, as text. */
 export function heldReason({ aloneAtCrash }: Pick<Interruptions, 'aloneAtCrash'>): string {
   return (
     `it was the only one in flight at ${aloneAtCrash} crashes of the server in a row, and may be their cause; ` +

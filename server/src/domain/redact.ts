@@ -1,5 +1,5 @@
-// What of a message is shown as a hash instead of its value, by the `Redact-Fields` header. It is for reads only: the
-// original is stored, delivered and retried as it came.
+// Which parts of a message are shown as a hash instead of their value, by the `Redact-Fields` header. For reads only:
+// the original is stored, delivered and retried unchanged.
 
 import { eachMax } from './budgets.ts';
 import type { HeaderList } from './message.ts';
@@ -11,12 +11,12 @@ export interface Redaction {
   readonly headers: readonly string[];
 }
 
-/** The hex digest. Handed in, because the domain has no cryptography. */
+/** Returns the hex digest. Passed in, because the domain has no cryptography. */
 export type Sha256 = (bytes: Uint8Array) => string;
 
 const NAMES_MAX = eachMax('redactionNames');
 
-/** `headers[…]` is how the public documentation spells it, `header[…]` how the public clients do. */
+/** `headers[…]` is the spelling of the public documentation, `header[…]` that of the public clients. */
 const ONE_HEADER = /^headers?\[\s*([!#$%&'*+.^_`|~0-9a-z-]+)\s*\]$/;
 
 export function parseRedaction(text: string): Redaction | { readonly problem: string } {
@@ -41,7 +41,7 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
   return { body, allHeaders, headers: [...headers] };
 }
 
-/** Hides what either hides; all headers, where that is more names than one message may have. */
+/** Hides what either hides. Hides all headers if that would be more names than one message may have. */
 export function widened(one: Redaction | null, other: Redaction | null): Redaction | null {
   if (!one || !other) return one ?? other;
   const headers = [...new Set([...one.headers, ...other.headers])];
@@ -49,7 +49,7 @@ export function widened(one: Redaction | null, other: Redaction | null): Redacti
   return { body: one.body || other.body, allHeaders, headers: allHeaders ? [] : headers };
 }
 
-/** An empty body too: that it was empty is something to hide as well. */
+/** Hides an empty body too: that it was empty is also information. */
 export function redactBody(redaction: Redaction, body: Uint8Array, sha256: Sha256): Uint8Array {
   return redaction.body ? new TextEncoder().encode(redacted(body, sha256)) : body;
 }
@@ -57,7 +57,7 @@ export function redactBody(redaction: Redaction, body: Uint8Array, sha256: Sha25
 export function redactHeaders(redaction: Redaction, headers: HeaderList, sha256: Sha256): HeaderList {
   return headers.map(([name, value]) => {
     const isHidden = redaction.allHeaders || redaction.headers.includes(name.toLowerCase());
-    // Latin-1 is how the value goes over the wire, so the receiver can compare what arrived.
+    // Latin-1 is the encoding on the wire, so the receiver can compare the hash with what arrived.
     return isHidden ? [name, redacted(Buffer.from(value, 'latin1'), sha256)] : [name, value];
   });
 }

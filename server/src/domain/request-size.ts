@@ -1,5 +1,5 @@
-// How much one request makes the service store: counted from what was read of it, before any message is made. Each body
-// counts once, however many messages have it; everything else counts for every message.
+// How much one request makes the service store, counted from its parsed form before any message is made. Each body
+// counts once, however many messages share it. Everything else counts for every message.
 
 import { showAmount } from './budget.ts';
 import { eachMax } from './budgets.ts';
@@ -28,7 +28,7 @@ export function requestSizeProblem(
   { messagesMax, bytesMax }: RequestSizeLimits,
 ): { readonly problem: Problem } | null {
   const [only] = requests;
-  // What makes one message is within already: the limits have room for the largest body and all that goes with it.
+  // A single message always fits: the limits have room for the largest body and everything else of a message.
   if (requests.length === 1 && messageCount(only!) === 1) return null;
   let messages = 0;
   let bytes = 0;
@@ -53,7 +53,7 @@ export function requestSizeProblem(
   return null;
 }
 
-/** What every message of it stores beside the body, as far as a caller can make it long. */
+/** What every message stores besides the body, as far as the caller controls its length. */
 function besideBody(request: PublishRequest): number {
   const { contentType, settings, callback, failureCallback } = request;
   let bytes =
@@ -65,7 +65,7 @@ function besideBody(request: PublishRequest): number {
   return bytes;
 }
 
-/** Of all texts in it, at any depth. */
+/** The total length of all texts in it, at any depth. */
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 0;

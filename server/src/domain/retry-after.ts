@@ -1,5 +1,5 @@
-// When the receiver of a failed attempt wants to be asked again, read from the headers of its answer, and how that
-// bends the wait we would have chosen. It does not decide whether there is another attempt.
+// When the receiver of a failed attempt wants the next one, read from its response headers, and how that changes the
+// wait we would have chosen. It does not decide whether there is another attempt.
 
 import { RETRY_WAIT_MS_MAX } from './backoff.ts';
 import { parseDurationMs } from './duration.ts';
@@ -16,7 +16,9 @@ const INSTANT_SECONDS_MIN = 1e9;
 /** Some services write the instant in milliseconds; as seconds this would be the year 33658. */
 const INSTANT_MS_MIN = 1e12;
 
-/** The wait the answer asks for, 0 to one day; null when it asks for none that we can read. The latest one wins. */
+/**
+ * The wait that the response asks for, 0 to one day. Null when it asks for none that we can read. The latest one wins.
+ */
 export function retryAfterMs(headers: HeaderList, nowMs: number): number | null {
   let latestMs: number | null = null;
   for (const [name, value] of headers) {
@@ -30,7 +32,7 @@ export function retryAfterMs(headers: HeaderList, nowMs: number): number | null 
   return latestMs;
 }
 
-/** The receiver may put an attempt off but not hurry it; only a plain "now" (0) overrides the wait we would make. */
+/** The receiver may delay an attempt but not hurry it. Only a plain "now" (0) overrides our own wait. */
 export function nextRetryDelayMs(waits: { readonly backoffMs: number; readonly retryAfterMs: number | null }): number {
   if (waits.retryAfterMs === 0) return 0;
   return Math.max(waits.backoffMs, waits.retryAfterMs ?? 0);
@@ -47,7 +49,7 @@ function parseWaitMs(text: string, isRateLimit: boolean, nowMs: number): number 
   return instantMs === null ? parseDurationMs(text) : untilMs(instantMs, nowMs);
 }
 
-/** An instant that is over asks for nothing. It is not a 0: a receiver whose clock is behind would lose the backoff. */
+/** An instant in the past asks for nothing. It is not a 0: a receiver whose clock is behind would lose the backoff. */
 function untilMs(instantMs: number, nowMs: number): number | null {
   return instantMs > nowMs ? instantMs - nowMs : null;
 }

@@ -1,6 +1,6 @@
-// The `Retry-Delay` expression: arithmetic in milliseconds over `retried`, read by a parser of our own and never by
-// `eval`. The same parser checks it at accept and reads it again before each retry, so there is no second form to
-// keep and no cache to bound.
+// The `Retry-Delay` expression: arithmetic in milliseconds over `retried`, read by our own parser and never by `eval`.
+// The same parser checks it at accept and reads it again before each retry, so there is no second form to keep and no
+// cache to bound.
 
 import { backoffMs, RETRY_WAIT_MS_MAX } from './backoff.ts';
 
@@ -39,8 +39,9 @@ export function parseRetryDelay(text: string): RetryDelay | { readonly problem: 
 }
 
 /**
- * The wait before the next attempt. A value that is not a number (0/0, sqrt(-1)) has no meaning as a wait, so the
- * built-in backoff stands in for it; it does too for an expression that an older version accepted and this one does not.
+ * The wait before the next attempt. A value that is not a number (0/0, sqrt(-1)) means nothing as a wait, so the
+ * built-in backoff is used instead. The same applies to an expression that an older version accepted and this one does
+ * not.
  */
 export function retryDelayMs(expression: string, retried: number): number {
   const parsed = parseRetryDelay(expression);
@@ -51,8 +52,8 @@ export function retryDelayMs(expression: string, retried: number): number {
 }
 
 /**
- * Recursive descent. The first fault is kept and moves the reader to the end of the text, where every rule stops by
- * itself; so no rule has to look for a fault in what it called, and nothing is thrown.
+ * Recursive descent. The first error is kept and moves the reader to the end of the text, where every rule stops by
+ * itself. So no rule has to check for errors of the rules it called, and nothing is thrown.
  */
 class Parser {
   problem: string | null = null;

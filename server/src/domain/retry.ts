@@ -1,11 +1,11 @@
-// Sending a dead letter again: a new message with everything of the old one, linked to it, due at once.
+// Sends a dead letter again: a new message with everything of the old one, linked to it, due at once.
 
 import type { NewId } from './id.ts';
 import { asked, type HeaderList, type Message, type NewMessage, NOTHING_ASKED } from './message.ts';
 import type { PublishSettings } from './publish-settings.ts';
 import { widened } from './redact.ts';
 
-/** `hops`: how often what led to the retry has passed through this service. */
+/** `hops`: how often the request that led to the retry has passed through this service. */
 export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 0): NewMessage {
   const { id, accountId, kind, url, host, method, headers, body, retriesMax, retryDelay, timeoutMs } = dead;
   const { queueName, scheduleId, topicName, endpointName } = dead;
@@ -40,7 +40,7 @@ export function retriedMessage(dead: Message, now: number, newId: NewId, hops = 
   };
 }
 
-/** The same with what the caller gave for this time, planned as any publish is; all else stays as it was. */
+/** The same with the caller's changes, planned like any publish. Everything else stays as it was. */
 export function withChanges(again: NewMessage, planned: NewMessage, given: PublishSettings): NewMessage {
   const { settings } = given;
   return {
@@ -57,7 +57,7 @@ export function withChanges(again: NewMessage, planned: NewMessage, given: Publi
     ...(given.callback && { callback: planned.callback }),
     ...(given.failureCallback && { failureCallback: planned.failureCallback }),
     ...asked(given),
-    // Whoever asked for it to be hidden has not been asked again.
+    // The original publisher asked for the redaction, and a retry must not remove it.
     redaction: widened(again.redaction, planned.redaction),
     ...(given.deduplication && { deduplication: planned.deduplication }),
   };

@@ -1,4 +1,4 @@
-// A schedule: a publish that is made anew at every tick of a cron expression.
+// A schedule: a publish that is repeated at every tick of a cron expression.
 
 import type { HeaderList } from './message.ts';
 
@@ -17,7 +17,7 @@ export interface Schedule {
   /** Null when it is paused or will never run again. */
   readonly nextAt: number | null;
   readonly lastAt: number | null;
-  /** What the last tick made. */
+  /** The messages of the last tick. */
   readonly lastMessageIds: readonly string[];
   readonly createdAt: number;
 }

@@ -1,5 +1,6 @@
-// The table of publish settings: each header that steers a delivery, in words. The names that are read, OpenAPI, the table in
-// docs/api.md, the settings of the console and the names in the SDK come from here. publish-settings.ts says how each is parsed.
+// The table of publish settings: each header that controls a delivery, with its description. The accepted names,
+// OpenAPI, the table in docs/api.md, the settings of the console and the names in the SDK come from here.
+// publish-settings.ts says how each is parsed.
 
 export interface Setting {
   /** Without the prefix. A name that ends in "-" is a family: the caller writes the rest. */
@@ -12,7 +13,7 @@ export interface Setting {
   readonly default: string;
   /** One phrase, for OpenAPI and the console. */
   readonly help: string;
-  /** What docs/api.md says in place of `help`. */
+  /** Replaces `help` in docs/api.md. */
   readonly told?: string;
   readonly example: string;
 }
@@ -172,10 +173,10 @@ export const SETTING_TABLE = [
   },
 ] as const satisfies readonly Setting[];
 
-/** A header with the settings of its own delivery. */
+/** Headers that have settings of their own delivery. */
 export const CALLBACK_NAMES = ['Callback', 'Failure-Callback'] as const;
 
-/** Every name, those of callbacks among them. */
+/** All names, including those of callbacks. */
 export const SETTING_NAMES: readonly string[] = [
   ...SETTING_TABLE.map(({ name }) => name),
   ...CALLBACK_NAMES.flatMap((callback) =>

@@ -1,5 +1,5 @@
-// The values that headers of a publish may have, each from its text: a value, or why it is none. Which header takes which
-// is publish-settings.ts's.
+// Parses the values of publish headers: each text becomes a value, or a reason why it is invalid. publish-settings.ts
+// says which header takes which value.
 
 import { deduplicationIdProblem } from './deduplication.ts';
 import { parseTargetUrl } from './destination.ts';
@@ -12,7 +12,7 @@ import { parseRetryDelay } from './retry-delay.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
-/** From a parser that answers the thing itself. */
+/** Wraps a parser that returns the object itself. */
 function valued<T extends object>(
   parse: (text: string) => T | { readonly problem: string },
 ): (text: string) => Parsed<T> {
@@ -32,7 +32,7 @@ export function parseMethod(text: string): Parsed<Method> {
   return method ? { value: method } : { problem: `must be one of ${METHODS.join(', ')}` };
 }
 
-/** However large: what is too much is for the limits of the tier to say. */
+/** Any size: the limits of the tier decide what is too much. */
 export function parseCount(text: string): Parsed<number> {
   if (!/^\d+$/.test(text)) return { problem: 'must be a whole number, 0 or more' };
   return { value: Math.min(Number(text), Number.MAX_SAFE_INTEGER) };

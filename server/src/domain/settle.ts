@@ -1,4 +1,4 @@
-// The decision when an attempt has ended: what becomes of the message, what is kept of the attempt, which callbacks
+// The decision when an attempt has ended: the next state of the message, what is kept of the attempt, which callbacks
 // follow. Pure, and the only place where a Settlement is made.
 
 import { lagMs } from './activity.ts';
@@ -12,7 +12,7 @@ import { afterCutOff, type Interruptions, NO_INTERRUPTIONS } from './recovery.ts
 import { nextRetryDelayMs, retryAfterMs } from './retry-after.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
-/** A destination answers this to say that trying again is pointless. */
+/** A destination returns this status to say that a retry is pointless. */
 export const STATUS_NOT_RETRYABLE = 489;
 
 export interface AttemptEnd {
@@ -26,11 +26,11 @@ export interface SettleContext {
   /** How long an ended message of this claim's tier is kept. */
   readonly retentionMs: number;
   readonly newId: NewId;
-  /** From so many retries on, the next waits at least so long; nothing of the kind unless given. */
+  /** After this many retries, the next one waits at least this long. No minimum if absent. */
   readonly retryFloor?: { readonly afterRetries: number; readonly ms: number };
 }
 
-/** What follows, and how often crashes have cut it off by then: a known result sets that back. */
+/** What follows, and how often crashes have cut the message off by then. A known result resets that count. */
 type Verdict = { readonly counts: Interruptions } & (
   | { readonly kind: 'delivered' }
   | { readonly kind: 'retry'; readonly afterMs: number }
@@ -60,8 +60,8 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
 }
 
 /**
- * The same, whatever is wrong with a message: a fault in deciding must cost neither its slot nor its end. Without its
- * callbacks first, which are what can be too large to make; then without another try, as a dead letter for a person.
+ * Always returns a settlement: an error in the decision must not cost the message its slot or its end. The second try
+ * leaves out the callbacks, which can be too large to make. The last resort is a dead letter, for a person.
  */
 export function decideSafely(
   claim: Claim,
@@ -91,8 +91,8 @@ export function decideSafely(
 }
 
 /**
- * What is left of it when the message was cancelled while the attempt was under way: its record, and the callback that
- * reports each attempt. Nothing is tried again, and what was cancelled has not failed.
+ * What remains of a settlement when the message was cancelled during the attempt: its record, and the callback that
+ * reports each attempt. No retry follows, and a cancelled message has not failed.
  */
 export function afterCancel(settlement: Settlement): Settlement {
   const { attempt, followUps } = settlement;
@@ -103,7 +103,9 @@ export function afterCancel(settlement: Settlement): Settlement {
   };
 }
 
-/** Whether something follows from this end: another try, a callback, or the next of a queue or a flow key. */
+/**
+ * Whether something follows from this end: another attempt, a callback, or the next message of a queue or a flow key.
+ */
 export function isAwaited({ message }: Claim, { next, followUps }: Settlement): boolean {
   const isInLine = message.queueName !== null || message.flow !== null;
   return isInLine || next.state === 'pending' || next.state === 'held' || followUps.length > 0;
@@ -139,7 +141,7 @@ function retryOrFail(message: Message, outcome: Outcome, hintMs: number | null):
   return { kind: 'retry', afterMs: nextRetryDelayMs({ backoffMs: ownMs, retryAfterMs: hintMs }), counts };
 }
 
-/** Whatever the message or the receiver asks for: a hundred retries without a wait are a flood. */
+/** Applies whatever the message or the receiver asks for: a hundred retries without a wait are a flood. */
 function atLeastFloor(verdict: Verdict, { retried }: Message, floor: SettleContext['retryFloor']): Verdict {
   if (!floor || verdict.kind !== 'retry' || retried < floor.afterRetries) return verdict;
   return { ...verdict, afterMs: Math.max(verdict.afterMs, floor.ms) };
@@ -159,7 +161,7 @@ function nextState(message: Message, verdict: Verdict, endedAt: number, retentio
       return { state: 'pending', dueAt: endedAt + verdict.afterMs, startsAlone: false };
     case 'repeat': {
       const { afterMs, startsAlone } = verdict;
-      // Not behind those that became due while it was under way.
+      // It does not go behind messages that became due during its attempt.
       const dueAt = afterMs === 0 ? Math.min(message.dueAt, endedAt) : endedAt + afterMs;
       return { state: 'pending', dueAt, startsAlone };
     }
@@ -203,7 +205,7 @@ function followUps(message: Message, attempt: Attempt, hasFailed: boolean, newId
   return made;
 }
 
-/** The outcome in words. */
+/** The outcome as text. */
 export function describe(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'answered':

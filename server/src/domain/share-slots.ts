@@ -1,6 +1,6 @@
-// How a claim shares the free slots: in equal parts over the accounts that have something ready, and each account's part over
-// its hosts. What some cannot use goes to those that used up theirs. The store reads the messages; who gets how many is
-// decided here.
+// How a claim shares the free slots: equally among the accounts that have ready messages, and each account's part among
+// its hosts. Slots that some cannot use go to those that used all of theirs. The store reads the messages; the numbers
+// are decided here.
 
 import type { SlotBudget } from './slots.ts';
 
@@ -10,7 +10,7 @@ export interface Lane {
   readonly host: string;
 }
 
-/** How many messages of a lane to take. Whoever does so notes how many it took. */
+/** How many messages of a lane to take. The caller records how many it took. */
 export interface Ask<L extends Lane> {
   readonly lane: L;
   readonly wanted: number;
@@ -18,8 +18,9 @@ export interface Ask<L extends Lane> {
 }
 
 /**
- * Round by round what to take, until no slot is left or nobody can use one. Between two rounds the budget has counted what
- * was taken. A lane that did not use up its share has no more that is ready and fits: it is not asked again.
+ * Yields, round by round, what to take, until no slot is left or no lane can use one. Between two rounds the budget has
+ * counted what was taken. A lane that took less than its share has no more ready messages that fit, and is not asked
+ * again.
  */
 export function* shareSlots<L extends Lane>(lanes: readonly L[], budget: SlotBudget): Generator<readonly Ask<L>[]> {
   let waiting = lanes.map((lane) => ({ lane, had: 0 }));
@@ -56,13 +57,14 @@ function askFor<L extends Lane>(
   });
 }
 
-/** Beside each how many more it gets, so that all have as nearly the same as what they had and their room allow. */
+/** Parallel to `each`: how many more it gets, so that all end up as equal as `had` and `room` allow. */
 function inEqualParts(count: number, each: readonly { readonly had: number; readonly room: number }[]): number[] {
   const shares = each.map(() => 0);
   let left = count;
   let had = each.reduce((sum, one) => sum + one.had, 0);
   let others = each.length;
-  // Those with the most first: who has more than an equal part gets nothing, and no longer counts for the others.
+  // In descending order of `had`: one that already has more than an equal part gets nothing, and is left out of the
+  // division.
   for (const index of [...each.keys()].sort((a, b) => each[b]!.had - each[a]!.had)) {
     const one = each[index]!;
     const equal = Math.ceil((left + had) / others);

@@ -1,4 +1,4 @@
-// The rows of the table of budgets that are about the sink of `dev`. The table is budgets.ts.
+// The rows of the table of budgets for the sink of `dev`. The table is in budgets.ts.
 
 import { KIB } from './budget.ts';
 

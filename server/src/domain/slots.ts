@@ -1,31 +1,31 @@
-// How many attempts may start, and whose. One budget serves the claim in every adapter and the lease at acceptance,
-// so that no path can start more than the engine has room for, nor give one account what belongs to the others.
+// How many attempts may start, and for which accounts. Claims in every adapter and the lease at accept use one budget,
+// so that no path can start more than the engine has room for, or give one account the share of others.
 
 import { UNCOUNTED_BODY_BYTES_MAX } from './budgets.ts';
 import { shareRoom } from './pool.ts';
 
-/** What is free, and what accounts have under way: of all of it an account takes at most as much as stays free after it. */
+/** What is free, and what accounts have in flight. An account may hold at most as much as stays free after it. */
 export interface ClaimLimits {
-  /** At most so many may start. */
+  /** The most that may start. */
   readonly slots: number;
-  /** Free places of the node, of which an account takes its share. */
+  /** Free slots of the node. An account may take its share of them. */
   readonly sharedSlots: number;
-  /** Free bytes for bodies that are counted, of which an account takes its share. */
+  /** Free bytes for counted bodies. An account may take its share of them. */
   readonly bytes: number;
-  /** How many bodies may go that are larger than the share of their account. */
+  /** How many bodies may start that are larger than the share of their account. */
   readonly oversized: number;
-  /** Who has nothing under way may take the last free place. */
+  /** An account with nothing in flight may take the last free slot. */
   readonly lastGoes: boolean;
   readonly accountMax: number;
-  /** What is under way by account, and the bytes of it that are counted. */
+  /** Attempts in flight by account, and their counted bytes. */
   readonly accountsBusy: readonly (readonly [accountId: string, attempts: number, bytes: number])[];
-  /** An account that is not named has at most so many under way, and none whose bytes are counted. */
+  /** An account that is not named has at most this many in flight, and no counted bytes. */
   readonly accountsOther: number;
-  /** Free places at a host; and how many an account may have under way there that is not named in `lanesBusy`. */
+  /** Free places at a host, and how many an account that `lanesBusy` does not name may have in flight there. */
   readonly hostsFree: readonly (readonly [host: string, places: number, attempts: number])[];
-  /** The same for a host that is not named: at least so many places, at most so many attempts. */
+  /** The same for a host that is not named: at least this many places, at most this many attempts. */
   readonly hostsOther: readonly [places: number, attempts: number];
-  /** What is under way by account and host. */
+  /** Attempts in flight by account and host. */
   readonly lanesBusy: readonly (readonly [accountId: string, host: string, attempts: number])[];
 }
 
@@ -43,35 +43,37 @@ export const NO_SLOTS: ClaimLimits = {
   lanesBusy: [],
 };
 
-/** What a body takes of the bytes in flight: small ones are not counted. */
+/** How many of the bytes in flight a body takes. Small bodies are not counted. */
 export function countedBytes(bodyBytes: number): number {
   return bodyBytes > UNCOUNTED_BODY_BYTES_MAX ? bodyBytes : 0;
 }
 
-/** How many more places an account may take of those that are free, when it has `held` of the others. */
+/** How many more of the `free` places an account may take when it holds `held` others. */
 export function placesRoom(free: number, held: number, lastGoes: boolean): number {
   const room = shareRoom(free, 0, held);
-  // Else a single place would never be given to anybody.
+  // Otherwise a single place could never be used.
   return room === 0 && lastGoes && held === 0 && free > 0 ? 1 : room;
 }
 
-/** Whether a body goes into what is free, or beside it: one that is larger than its share must not wait for ever. */
+/**
+ * Whether a body fits into its share. If not, it is counted outside the pool: an oversized body must not wait for ever.
+ */
 export function fitsShare(counted: number, free: number, held: number): boolean {
   return counted === 0 || counted <= shareRoom(free, 0, held);
 }
 
-/** Of an account. */
+/** For one account. */
 interface Held {
   attempts: number;
   bytes: number;
 }
 
-/** At a host. */
+/** At one host. */
 interface Places {
   free: number;
-  /** How many an account may have that has no entry of its own. */
+  /** How many attempts an account without an entry of its own may have. */
   readonly others: number;
-  /** What is under way of an account. */
+  /** Attempts in flight by account. */
   readonly busy: Map<string, number>;
 }
 
@@ -105,14 +107,14 @@ export class SlotBudget {
     return this.#slots;
   }
 
-  /** How many more of this account's messages may start, as far as their hosts and bodies allow. */
+  /** How many more messages of this account may start, as far as their hosts and bodies allow. */
   accountRoom(accountId: string): number {
     const held = this.#accounts.get(accountId)?.attempts ?? this.#accountsOther;
     const own = Math.max(0, this.#accountMax - held);
     return Math.min(this.#slots, own, placesRoom(this.#sharedSlots, held, this.#lastGoes));
   }
 
-  /** How many more of this account's messages to this host may start, as far as bodies allow. */
+  /** How many more messages of this account to this host may start, as far as bodies allow. */
   room(accountId: string, host: string): number {
     const places = this.#hosts.get(host);
     const free = places?.free ?? this.#hostsOther[0];
@@ -120,7 +122,7 @@ export class SlotBudget {
     return Math.min(this.accountRoom(accountId), placesRoom(free, held, this.#lastGoes));
   }
 
-  /** The accounts and hosts where nothing may start, of those that are named. */
+  /** The named accounts and hosts where nothing may start. */
   full(): { readonly accounts: string[]; readonly hosts: string[] } {
     return {
       accounts: [...this.#accounts.keys()].filter((accountId) => this.accountRoom(accountId) < 1),
@@ -136,7 +138,7 @@ export class SlotBudget {
     return true;
   }
 
-  /** Counts one that has its place already, whether there is room or not. */
+  /** Counts a message that already has its slot, whether there is room or not. */
   use(accountId: string, host: string, bodyBytes: number): void {
     this.#slots -= 1;
     this.#sharedSlots -= 1;
@@ -155,7 +157,7 @@ export class SlotBudget {
     places.busy.set(accountId, (places.busy.get(accountId) ?? places.others) + 1);
   }
 
-  /** What is left, as limits for somebody else to count down from. */
+  /** What is left, as limits for another budget. */
   limits(): ClaimLimits {
     return {
       slots: this.#slots,
@@ -175,8 +177,8 @@ export class SlotBudget {
   }
 
   /**
-   * A part of it that somebody else may count down from, while it is counted down here `without` that part: half of what
-   * is free, rounded up, and no more than `most`. What both give together, the whole would have given.
+   * A part of the budget that another user may spend, while this one continues `without` that part: half of what is
+   * free, rounded up, and no more than `most`. Both together never grant more than the whole would have.
    */
   half(most = Number.POSITIVE_INFINITY): SlotBudget {
     const limits = this.limits();
@@ -192,7 +194,7 @@ export class SlotBudget {
     });
   }
 
-  /** What is left of it if another may use up all of `part`. */
+  /** What is left if another user may spend all of `part`. */
   without(part: SlotBudget): SlotBudget {
     const limits = this.limits();
     return new SlotBudget({

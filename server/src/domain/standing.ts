@@ -1,18 +1,19 @@
-// Where the messages of an account stand right now, told from counts that a store has grouped: in all, and by queue.
+// How many messages of an account are in each situation right now, in total and by queue, computed from counts that a
+// store has grouped.
 
 import type { Message } from './message.ts';
 import { shownState } from './message-filter.ts';
 
-/** Open messages that are alike in everything that counts here. */
+/** Open messages that are equal in everything that matters here. */
 export interface OpenGroup {
   readonly queueName: string | null;
   readonly state: Extract<Message['state'], 'pending' | 'claimed' | 'held'>;
   readonly hasAttempts: boolean;
   /** Its time has not come yet. */
   readonly isLater: boolean;
-  /** Its queue is paused or has others before it, or its flow key lets nothing through. */
+  /** Its queue is paused or has others before it, or its flow key admits nothing. */
   readonly isHeldBack: boolean;
-  /** It takes one of the places of its queue. */
+  /** It holds one of the places of its queue. */
   readonly holdsSlot: boolean;
   readonly count: number;
   /** Since when the first of them could start. */
@@ -22,7 +23,7 @@ export interface OpenGroup {
 export interface StandingCounts {
   /** Due and not tried yet. */
   readonly waiting: number;
-  /** Not due before later. */
+  /** Due later. */
   readonly scheduled: number;
   readonly active: number;
   readonly retrying: number;
@@ -33,18 +34,18 @@ export interface StandingCounts {
 export interface Standing {
   readonly open: StandingCounts;
   /**
-   * Since when the one that has waited for longest could start, and does not; null when nothing is late. What its own
-   * queue or flow key holds back is not late.
+   * Since when the message that has waited longest could have started. Null when nothing is late. A message that its
+   * own queue or flow key holds back is not late.
    */
   readonly oldestDueAt: number | null;
   readonly queues: readonly (StandingCounts & { readonly name: string; readonly placesTaken: number })[];
 }
 
-/** Where an account's messages stand. A count that has reached `countedMax` means that many or more. */
+/** The counts of an account. A count that has reached `countedMax` means that many or more. */
 export interface AccountStanding extends Standing {
-  /** Dead letters that nobody has sent again. */
+  /** Dead letters that were not sent again. */
   readonly failed: number;
-  /** Those that somebody has. */
+  /** Dead letters that were sent again. */
   readonly retried: number;
   readonly cancelled: number;
   /** Open and ended. */
@@ -53,7 +54,7 @@ export interface AccountStanding extends Standing {
 }
 
 export function standingOf(groups: readonly OpenGroup[]): Standing {
-  // Gone through once: each queue by itself would be looked for among all of them, and an account may have thousands.
+  // Grouped once: searching all groups for each queue would be slow, and an account may have thousands.
   const byQueue = Map.groupBy(groups, ({ queueName }) => queueName);
   const queueNames = [...byQueue.keys()].filter((name) => name !== null).sort();
   const late = groups.filter(({ state, isLater, isHeldBack }) => state === 'pending' && !isLater && !isHeldBack);

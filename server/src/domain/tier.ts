@@ -7,7 +7,7 @@ export interface Tier {
   readonly name: TierName;
   readonly retriesDefault: number;
   readonly retriesMax: number | null;
-  /** The least wait before each retry beyond `retriesDefault`, whatever a message or a receiver asks for. */
+  /** The minimum wait before each retry beyond `retriesDefault`, whatever a message or a receiver asks for. */
   readonly retryDelayMsMin: number;
   readonly bodyBytesMax: number | null;
   readonly delayMsMax: number | null;
@@ -17,7 +17,7 @@ export interface Tier {
   readonly queuesMax: number | null;
   readonly schedulesMax: number | null;
   readonly messagesPerDayMax: number | null;
-  /** How long an ended message is kept. Never null: what ends must expire, or the disk only ever fills. */
+  /** How long an ended message is kept. Never null: ended messages must expire, or the disk fills. */
   readonly retentionMs: number;
 }
 
@@ -66,8 +66,8 @@ export const DEFAULT_TIERS: Tiers = {
 };
 
 /**
- * What a message may ask for on a tier without that limit: more could not be kept or waited for. Retries are a column of
- * 32 bits, and a timer of the runtime runs for 24.8 days at most.
+ * The maximum that a message may ask for on a tier without that limit. More could not be stored or waited for: retries
+ * are a column of 32 bits, and a runtime timer lasts at most 24.8 days.
  */
 export const UNLIMITED_MAX = {
   retriesMax: 999_999_999,
@@ -75,7 +75,7 @@ export const UNLIMITED_MAX = {
   timeoutMsMax: 2 ** 31 - 1,
 };
 
-/** What an override must respect, and what the limit means in docs/configuration.md. */
+/** The range of an override, and what the limit means in docs/configuration.md. */
 export const TIER_LIMITS: Readonly<
   Record<TierLimit, { readonly min: number; readonly canBeUnlimited: boolean; readonly meaning: string }>
 > = {
@@ -134,7 +134,7 @@ function wrongLimit(limit: string, value: unknown): string | null {
   return `must be a whole number of at least ${min}${canBeUnlimited ? ', or null for unlimited' : ''}`;
 }
 
-/** A default over its own maximum would make every message that asks for nothing fail. */
+/** With a default over its own maximum, every message without that setting would fail. */
 function contradictions(tier: Tier): string[] {
   const problems: string[] = [];
   if (tier.retriesMax !== null && tier.retriesDefault > tier.retriesMax) {

@@ -1,10 +1,10 @@
-// How far a zone's wall clock is from UTC at an instant, and when that changes, by the time-zone data of the runtime.
-// It knows nothing of calendars or schedules.
+// The offset of a time zone from UTC at an instant, and when it changes, by the runtime's time-zone data. It knows
+// nothing of calendars or schedules.
 
-/** One per zone ever asked for: making one costs far more than using it, and there are only some hundred zones. */
+/** One for each zone: making one costs far more than using it, and there are only a few hundred zones. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Names only: an offset such as +02:00 is no zone, since it does not say when it changes. */
+/** Names only: an offset such as +02:00 is not a zone, since it does not say when it changes. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
@@ -15,7 +15,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** What to add to an instant to read it as local time; whole seconds, and in the past not always whole minutes. */
+/** What to add to an instant to get local time. Whole seconds, and in the past not always whole minutes. */
 export function offsetMsAt(timeZone: string, at: number): number {
   const text = formatOf(timeZone).format(at);
   const [, sign, hours, minutes, seconds] = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
@@ -25,8 +25,8 @@ export function offsetMsAt(timeZone: string, at: number): number {
 }
 
 /**
- * The first instant after `afterAt`, and not after `untilAt`, with another offset; null when there is none. Only for
- * spans of a day or so: it compares the two ends, so that a change that is taken back in between goes unseen.
+ * The first instant after `afterAt`, and not after `untilAt`, with another offset. Null when there is none. Only for
+ * spans of about a day: it compares the two ends, so a change that is reversed in between is not found.
  */
 export function offsetChangeAt(timeZone: string, afterAt: number, untilAt: number): number | null {
   const offsetMs = offsetMsAt(timeZone, afterAt);
@@ -42,7 +42,7 @@ export function offsetChangeAt(timeZone: string, afterAt: number, untilAt: numbe
 }
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
-  // Zone names are taken in any case; one key for all spellings keeps the map as small as the list of zones.
+  // Zone names are accepted in any case. One key for all spellings keeps the map as small as the list of zones.
   const key = timeZone.toLowerCase();
   let format = formats.get(key);
   if (format === undefined) {

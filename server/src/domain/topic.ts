@@ -12,23 +12,23 @@ export interface Topic {
   readonly accountId: string;
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** Headers that stand in for those a publish to the topic does not bring. */
+  /** Headers for a publish to the topic that does not bring them itself. */
   readonly defaults: HeaderList;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Grows with every change; 0 for one that is not stored yet. */
+  /** Grows with every change. 0 for a topic that is not stored yet. */
   readonly version: number;
 }
 
-/** Picks an endpoint by its name or, for one without, by its URL. */
+/** Selects an endpoint by its name or, for one without a name, by its URL. */
 export type EndpointSelector = { readonly name: string } | { readonly url: string };
 
 /**
- * Adds endpoints at the end, in the order given. One that is there already, under the same name or, unnamed, the
- * same URL, is changed in place, so that adding twice is the same as adding once.
+ * Adds endpoints at the end, in the order given. An existing one, with the same name or (if unnamed) the same URL, is
+ * changed in place, so that adding twice is the same as adding once.
  */
 export function withEndpoints(existing: readonly Endpoint[], added: readonly Endpoint[]): Endpoint[] {
-  // Names that are there move first, so that the place of an unnamed one does not depend on what stands behind it.
+  // Existing names are replaced first, so that the position of an unnamed endpoint does not depend on those after it.
   const result = existing.map((old) => added.findLast(({ name }) => name !== null && name === old.name) ?? old);
   for (const endpoint of added) {
     const at = placeOf(endpoint, result);
@@ -44,7 +44,7 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
   return existing.filter(({ name, url }) => !names.has(name) && !urls.has(url));
 }
 
-/** By its name first: an unnamed one that happens to have the URL must not take the name a second time. */
+/** By name first: an unnamed endpoint with the same URL must not take the name a second time. */
 function placeOf(endpoint: Endpoint, list: readonly Endpoint[]): number {
   const named = endpoint.name === null ? -1 : list.findIndex(({ name }) => name === endpoint.name);
   if (named >= 0) return named;

@@ -1,5 +1,5 @@
-// Why is this message not delivered yet? In words for people and in data for programs, with an estimate where there is
-// one. Pure: the store brings the facts.
+// Explains why a message is not delivered yet: as text for people and as data for programs, with an estimate if
+// possible. Pure: the store provides the facts.
 
 import { formatDurationMs } from './duration.ts';
 import type { FlowKey } from './flow-key.ts';
@@ -7,12 +7,12 @@ import type { Message } from './message.ts';
 import type { Queue } from './queue.ts';
 import { heldReason, isSuspect } from './recovery.ts';
 
-/** Who goes before a message in its queue. */
+/** The messages before this one in its queue. */
 export interface Ahead {
   readonly messageId: string;
   readonly state: Message['state'];
   readonly count: number;
-  /** There are more: counting ended at a budget. */
+  /** There are more: counting stopped at a budget. */
   readonly isCountCut?: true;
 }
 
@@ -25,7 +25,7 @@ export interface WhyInput {
   readonly queue: Queue | null;
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
-  /** How many wait before it in the line of its flow key; null when it does not wait there. */
+  /** How many wait before it under its flow key. Null when it does not wait there. */
   readonly flowAhead: Pick<Ahead, 'count' | 'isCountCut'> | null;
   readonly isDraining: boolean;
   readonly now: number;
@@ -47,9 +47,9 @@ export interface Why {
     | 'draining'
     | 'waitingForSlot';
   readonly text: string;
-  /** The earliest time of the next attempt, where the clock decides it. */
+  /** The earliest time of the next attempt, if the clock decides it. */
   readonly nextAttemptAt?: number;
-  /** That time depends on others too: it may be later. */
+  /** That time also depends on other messages: it may be later. */
   readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
@@ -95,13 +95,13 @@ export function whyNotDelivered(input: WhyInput): Why {
   return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
 }
 
-/** It is due, and nothing else starts while it does. */
+/** It is due, but nothing else may start while it does. */
 function afterCrashes(message: Message): Why {
   const text = `crashes of the server cut it off ${message.interrupted} times in a row; it starts as soon as it can start alone`;
   return { reason: 'interrupted', text };
 }
 
-/** Its time is its own. Then it stands in the line of its flow key, or of its queue if it does not have its place there. */
+/** It waits for its own time. After that it waits under its flow key, or in its queue if it has no place there. */
 function waiting({ message, ahead, now }: WhyInput): Why {
   const waitsForQueue = message.queueName !== null && (ahead !== null || message.attempts === 0);
   const isEarliest = message.flow !== null || waitsForQueue;
@@ -125,7 +125,7 @@ function waiting({ message, ahead, now }: WhyInput): Why {
   };
 }
 
-/** In the line of its flow key: from its place there, the rate and the parallelism. */
+/** Waiting under its flow key: computed from its position, the rate and the parallelism. */
 function inLine(
   flowKey: FlowKey,
   { count: ahead, isCountCut }: NonNullable<WhyInput['flowAhead']>,
@@ -133,7 +133,7 @@ function inLine(
 ): Why | null {
   const { parallelism, rate, periodMs } = flowKey.limits;
   const startsAt = rate === null ? now : startInLine(flowKey, rate, ahead, now);
-  // It starts only when some of these have ended, and nobody knows when that is.
+  // It starts only after some of these have ended, and that time is unknown.
   const waitsForEnds = parallelism !== null && flowKey.active + ahead >= parallelism;
   if (startsAt <= now && !waitsForEnds) return null;
   const limits = [
@@ -160,7 +160,7 @@ function inLine(
   };
 }
 
-/** By the rate alone: in which of the periods to come it starts. They follow each other as long as something waits. */
+/** By the rate alone: in which future period it starts. Periods follow each other while messages wait. */
 function startInLine(
   { windowStartAt, windowCount, limits }: FlowKey,
   rate: number,
