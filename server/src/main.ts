@@ -31,7 +31,7 @@ export interface Postrider {
   readonly url: string;
   /** Whether other machines may reach it. */
   readonly listensBeyond: boolean;
-  /** In dev always. In serve only when the store was empty and the token was just made. */
+  /** In dev always. In serve only a token just made: no token had the admin scope, or a dev store was taken over. */
   readonly token: string | null;
   readonly store: Store;
   /** Every route except the publishing calls. */

@@ -1,4 +1,4 @@
-// The ports to time and randomness. The third part of the outside world, the network, stands behind delivery/sender.ts.
+// The ports to time and randomness; the network, the third part of the outside world, is behind delivery/sender.ts.
 // Only this file may call the runtime's clocks, timers and random source. Everything else receives a World, so that a
 // test can control time.
 
@@ -82,7 +82,7 @@ function pooledRandom(): Random {
       const piece = new Uint8Array(length);
       for (let at = 0; at < length; at += 1) {
         piece[at] = pool[used + at]!;
-        pool[used + at] = 0; // what was handed out is a secret of its holder
+        pool[used + at] = 0; // the bytes may be a secret of the caller
       }
       used += length;
       return piece;

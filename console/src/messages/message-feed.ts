@@ -1,6 +1,5 @@
-// The live list of messages: pages from the newest down, plus changes as they happen. It follows the live stream, reads
-// again the messages that events name, and updates rows in place. New rows wait until they may be shown: nothing moves
-// under the user's mouse. Paused, it changes nothing at all.
+// The live list of messages: pages from the newest down, plus changes from the live stream, which update rows in place.
+// New rows wait until they may be shown: nothing moves under the user's mouse. Paused, it changes nothing at all.
 
 import {
   type Client,

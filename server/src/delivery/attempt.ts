@@ -1,6 +1,6 @@
-// One HTTP exchange, from connecting to the last byte of the answer, turned into an Outcome. It never throws. It does
-// not decide whether the outcome is a success or what comes next. It follows no redirect, decompresses nothing and
-// retries nothing.
+// One HTTP exchange, from connecting to the last byte of the answer, turned into an Outcome. It never throws, follows
+// no redirect, decompresses nothing and retries nothing. It does not decide whether the outcome is a success or what
+// comes next.
 
 import type { Dispatcher } from 'undici';
 import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';

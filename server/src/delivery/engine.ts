@@ -1,6 +1,6 @@
-// The delivering half of a node: claims due messages, hands them to the sender, settles the results. No poll interval:
-// it sleeps until the next known deadline or until it is woken. Only the heartbeat may delay a claim. Schedules and
-// upkeep run beside it, each in its own loop. It decides nothing about messages (domain/settle.ts does).
+// The delivering half of a node: claims due messages, hands them to the sender, settles the results as domain/settle.ts
+// decides. No poll interval: it sleeps until the next known deadline or until it is woken. Only the heartbeat may delay
+// a claim; schedules and upkeep run in loops of their own.
 
 import type { Claim } from '../domain/message.ts';
 import { isAwaited } from '../domain/settle.ts';

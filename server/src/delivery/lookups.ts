@@ -1,5 +1,5 @@
-// Resolves host names for all accounts. One look-up of a name runs at a time, and results are kept for a few seconds.
-// An account whose names never resolve leaves room for the others. A caller that must wait for room is told so, because
+// Resolves host names for all accounts: one look-up of a name at a time, with results kept for a few seconds. An
+// account whose names never resolve leaves room for the others. A caller that must wait for room is told so, because
 // that wait is not part of an attempt.
 
 import { isIP } from 'node:net';

@@ -1,4 +1,4 @@
-// A loop for repeated work. It runs when its time comes or when it is woken, one run after the other. A failed run is
+// A loop for repeated work: it runs when its time comes or when it is woken, one run after the other. A failed run is
 // retried after a pause. Each loop waits only for itself.
 
 import type { Clock } from '../world.ts';

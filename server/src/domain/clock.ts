@@ -1,6 +1,6 @@
-// The time that the service uses. It gets the readings of the wall clock and the monotonic clock, and computes two
-// times. The trusted wall clock follows a jump only after the jump has lasted for a while. The order clock never goes
-// back. Pure: it reads no clock itself.
+// The times that the service uses, computed from readings of the wall clock and the monotonic clock; it reads no clock
+// itself. The trusted wall clock follows a jump only after the jump has lasted for a while. The order clock never goes
+// back.
 
 /** A step of the wall clock up to this size, forward or back, is followed at once. */
 export const CLOCK_STEP_MS_MAX = 10_000;

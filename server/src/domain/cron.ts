@@ -1,10 +1,10 @@
-// When a schedule is due: a cron of five fields in a time zone, and the next instant it names. It starts nothing and
-// keeps no memory of what ran; a run that was missed is the caller's to make up for.
+// When a schedule is due: a cron expression of five fields in a time zone, and the next instant it names. It starts
+// nothing and does not remember past runs; the caller makes up for a missed run.
 //
-// What happens when a zone changes its clocks is Debian cron's rule (croner's since version 11 too). A cron without a
-// `*` in minute and hour names particular times: one that the change skips runs once, at the first instant after it,
-// and one that comes twice runs at its first occurrence only. A cron with a `*` there is an interval: it follows the
-// clock, runs through a repeated hour both times, and makes up for nothing that was skipped.
+// When a zone changes its clocks, Debian cron's rule applies (croner's since version 11 too). A cron without a `*` in
+// minute and hour names particular times: a time that the change skips runs once, at the first instant after it, and a
+// time that comes twice runs at its first occurrence only. A cron with a `*` there is an interval: it follows the clock,
+// runs through a repeated hour both times, and makes up for nothing that was skipped.
 
 import { CRON_FIELD_KINDS, type CronField, parseCronField } from './cron-fields.ts';
 import { isTimeZone, offsetChangeAt, offsetMsAt } from './time-zone.ts';
@@ -18,7 +18,7 @@ export interface Cron {
   readonly months: readonly number[];
   /** 0 is Sunday. */
   readonly weekdays: readonly number[];
-  /** Both kinds of day are restricted, and a day needs to be only one of them. */
+  /** Both day fields are restricted, and a day needs to match only one of them. */
   readonly isEitherDay: boolean;
   readonly isInterval: boolean;
 }
@@ -27,7 +27,7 @@ export const CRON_LENGTH_MAX = 512;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** The rarest day, 29 February, is at most 8 years away; this leaves room without letting a search run on. */
+/** The rarest day, 29 February, is at most 8 years away. This leaves room and still bounds the search. */
 const SEARCH_MS_MAX = 28 * 366 * DAY_MS;
 
 const NICKNAMES: ReadonlyMap<string, string> = new Map([
@@ -99,7 +99,7 @@ function parseFields(timeZone: string, expression: string): Cron | Refusal {
   };
 }
 
-/** The first instant after `afterAt`, in milliseconds since 1970; null when there is none for 28 years. */
+/** The first instant after `afterAt`, in milliseconds since 1970. Null when there is none within 28 years. */
 export function nextCronTime(cron: Cron, afterAt: number): number | null {
   const { timeZone, isInterval } = cron;
   let at = afterAt;
@@ -108,7 +108,7 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
   if (!isInterval) fromLocal = Math.max(fromLocal, repeatedUntilLocal(timeZone, at, offsetMs));
   const lastLocal = fromLocal + SEARCH_MS_MAX;
 
-  // From one change of the offset to the next; in between, local time is an instant plus a constant.
+  // From one offset change to the next. In between, local time is an instant plus a constant.
   for (;;) {
     const local = nextLocalMatch(cron, fromLocal, lastLocal);
     if (local === null) return null;
@@ -125,7 +125,7 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
     } else if (seenUntil === dueAt) {
       return dueAt;
     } else {
-      // Changes between here and the last days before it cannot matter: nothing up to `local` matches.
+      // Offset changes until shortly before `dueAt` do not matter: nothing before `local` matches.
       at = Math.max(seenUntil, dueAt - 2 * DAY_MS);
       offsetMs = offsetMsAt(timeZone, at);
       fromLocal = local;
@@ -133,7 +133,7 @@ export function nextCronTime(cron: Cron, afterAt: number): number | null {
   }
 }
 
-/** Up to which local time the clock had come already, when it was put back within the last day. */
+/** If the clock was put back within the last day: the local time it had already reached before that. */
 function repeatedUntilLocal(timeZone: string, at: number, offsetMs: number): number {
   const earlierOffsetMs = offsetMsAt(timeZone, at - DAY_MS);
   if (earlierOffsetMs <= offsetMs) return Number.NEGATIVE_INFINITY;
@@ -144,7 +144,7 @@ function wholeMinute(local: number): number {
   return Math.ceil(local / MINUTE_MS) * MINUTE_MS;
 }
 
-/** Local times are kept as if they were UTC: a calendar without changes of the clock. */
+/** Local times are stored as if they were UTC: a calendar without clock changes. */
 function nextLocalMatch(cron: Cron, fromLocal: number, lastLocal: number): number | null {
   let day = Math.floor(fromLocal / DAY_MS) * DAY_MS;
   let fromMinute = (fromLocal - day) / MINUTE_MS;

@@ -117,10 +117,7 @@ export interface Message extends NewMessage {
   readonly aloneAtCrash: number;
   /** All attempts that have ended, of any kind. */
   readonly attempts: number;
-  /**
-   * For a pending or cancelled message with attempts that were cut off: whether the last of them was the current retry,
-   * and not the attempt before it.
-   */
+  /** Without a claim, and with more attempts than retries: whether the last attempt was the retry decided last. */
   readonly hasBegunRetry?: boolean;
   readonly endedAt: number | null;
   /** Since when it is held. */

@@ -1,4 +1,4 @@
-// A named FIFO queue. Its messages start in the order of the time they first became due, then of acceptance. The next
+// A named FIFO queue: its messages start in the order of the time they first became due, then of acceptance. The next
 // one starts when one before it has ended, so a head that is being retried holds its queue. The store reads the line,
 // asks here what may start, and writes the plan.
 

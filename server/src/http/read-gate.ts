@@ -1,5 +1,5 @@
 // Lists, searches and counts of all accounts: how many may run or wait on a node, and how much memory their responses
-// may take until they are written. A read that finds no free memory waits. One read too many is refused. A caller that
+// may take until they are written. A read that finds no free memory waits; one read too many is refused. A caller that
 // does not read its response is disconnected.
 
 import type { ServerResponse } from 'node:http';

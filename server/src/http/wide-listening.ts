@@ -1,6 +1,6 @@
-// Listens on one address with several sockets. The runtime takes one new connection from each listening socket in a
-// turn of its loop. With one socket, a client that opens many connections makes all other new connections wait for
-// seconds. With several, several are taken in a turn. Used only where the system lets sockets share a port.
+// Listens on one address with several sockets, where the system lets sockets share a port. The runtime takes one new
+// connection from each listening socket in a turn of its loop. With only one socket, a client that opens many
+// connections makes all other new connections wait for seconds.
 
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
