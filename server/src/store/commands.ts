@@ -7,8 +7,8 @@ import type { AccountAtClaim } from './standing-offer.ts';
 export interface AcceptCommand {
   readonly messages: readonly NewMessage[];
   /**
-   * Parallel to `messages`: the lease granted at accept, or null. Only for messages that are due and have no queue or
-   * flow key.
+   * Parallel to `messages`: the lease granted at accept, or null. Only for messages that are due and have no queue,
+   * flow key or deduplication key.
    */
   readonly leases: readonly (string | null)[];
   readonly node: string;

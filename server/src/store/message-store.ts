@@ -23,7 +23,7 @@ export interface StoredMessage {
 export interface WhyFacts {
   readonly message: Message;
   readonly queue: Queue | null;
-  /** In a queue: the message directly before it, and how many are before it in all. */
+  /** In a queue: the message before it that should end first, and how many are before it in all. */
   readonly ahead: Ahead | null;
   readonly flowKey: FlowKey | null;
   /** How many messages wait before it under its flow key; null if it does not wait there. */
@@ -78,7 +78,7 @@ export interface ActivityBucket {
   readonly activity: Activity;
 }
 
-/** Minutes and hours older than these are removed. */
+/** Minutes before `minutesFrom` are added to their hours; hours before `hoursFrom` are deleted. */
 export interface ActivityKeep {
   readonly minutesFrom: number;
   readonly hoursFrom: number;

@@ -46,7 +46,7 @@ export type Place = readonly (string | number)[];
  * depends on it does too.
  */
 export interface MoveIdentity {
-  /** Changes whenever the data of the source changes. */
+  /** Stays the same as long as nothing in the source changes. */
   readonly fingerprint: string;
   /** The location of the source, for people. */
   readonly name: string;

@@ -9,34 +9,34 @@ import type { Note } from './pool.ts';
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;
+/** A node that waits longer than this logs for whom it waits, and logs it again at this interval. */
+const LOCK_SAID_MS = 3000;
 /**
  * A statement that waits for a table lock blocks all later ones. So it waits less than a writer does (lock_timeout),
  * and then tries again.
  */
-const LOCK_SAID_MS = 3000;
-/** A node that is told to stop drains first. */
 const TABLE_LOCK_MS_MAX = 500;
 const TABLE_LOCK_PAUSE_MS = 500;
 const TABLE_LOCK_TRIES_MAX = 60;
 const LOCK_NOT_AVAILABLE = '55P03';
-/** The migrations of another version of the program, for tests. */
+/** A node that is told to stop drains first. */
 const GONE_MS_MAX = 120_000;
 const GONE_POLL_MS = 500;
 
 export interface UpgradeOptions {
   readonly timers: Clock;
   readonly log: Note;
-  /** Missing before migration 0014. */
+  /** The migrations of another version of the program, for tests. */
   readonly migrations?: URL | undefined;
 }
 
 interface SchemaRow {
   readonly version: number;
-  /** Returns the version of the schema that this program knows. */
+  /** Missing before migration 0014. */
   readonly reader_min?: number;
 }
 
-/** For a command beside the service: the schema is left as it is. */
+/** Returns the version of the schema that this program knows. */
 export async function bringUpToDate(database: Database, options: UpgradeOptions): Promise<number> {
   const migrations = readMigrations(options.migrations ?? MIGRATIONS);
   await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
@@ -46,7 +46,7 @@ export async function bringUpToDate(database: Database, options: UpgradeOptions)
   return migrations.length;
 }
 
-/** Why a program that knows the schema up to `known` must stop; null while it may continue. */
+/** For a command beside the service: the schema is left as it is. */
 export async function requireUpToDate(database: Database, given?: URL): Promise<number> {
   const migrations = readMigrations(given ?? MIGRATIONS);
   const row = (await hasTable(database, 'schema_version')) ? await schemaRow(database) : undefined;
@@ -57,10 +57,7 @@ export async function requireUpToDate(database: Database, given?: URL): Promise<
   );
 }
 
-/**
- * Runs `work` under a lock: however many nodes start at once, one of them migrates. The lock is polled. A session that
- * waited for it inside a statement would block the build of an index, which waits for every earlier statement.
- */
+/** Why a program that knows the schema up to `known` must stop; null while it may continue. */
 export function whyOutdated(readerMin: number, known: number): string | null {
   if (readerMin <= known) return null;
   return (
@@ -69,7 +66,10 @@ export function whyOutdated(readerMin: number, known: number): string | null {
   );
 }
 
-/** A migration of a large table takes long. */
+/**
+ * Runs `work` under a lock: however many nodes start at once, one of them migrates. The lock is polled. A session that
+ * waited for it inside a statement would block the build of an index, which waits for every earlier statement.
+ */
 export async function underSchemaLock<T>(
   database: Database,
   { timers, log }: Pick<UpgradeOptions, 'timers' | 'log'>,
@@ -78,7 +78,7 @@ export async function underSchemaLock<T>(
   const before = await database.get<{ statement: string; lock: string }>(
     "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
   );
-  // On a lost connection the lock is gone too.
+  // A migration of a large table takes long.
   await setTimeouts(database, '0', '0');
   let saidAtMs = timers.monotonicMs();
   for (;;) {
@@ -93,13 +93,13 @@ export async function underSchemaLock<T>(
   try {
     return await work();
   } finally {
-    // On a connection that is lost the lock is gone as well.
+    // On a lost connection the lock is gone too.
     await database.exec(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => {});
     await setTimeouts(database, before!.statement, before!.lock).catch(() => {});
   }
 }
 
-/** In an empty database: all migrations in one transaction. */
+/** The session that holds the lock. If its node stalls, the operator of the database can end the session. */
 function lockHolder(database: Database): Promise<{ databaseProcess: number; from: string | null } | undefined> {
   return database.get(
     `SELECT l.pid AS "databaseProcess", host(a.client_addr) AS "from" FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -114,10 +114,7 @@ async function setTimeouts(database: Database, statement: string, lock: string):
   await database.get(sql, statement, lock);
 }
 
-/**
- * Each migration with its number in its own transaction; index migrations one statement after another, beside the
- * traffic.
- */
+/** Commits what `work` did, or nothing. */
 export async function inTransaction<T>(database: Database, work: () => Promise<T>): Promise<T> {
   await database.exec('BEGIN');
   try {
@@ -143,7 +140,7 @@ async function schemaRow(database: Database): Promise<SchemaRow | undefined> {
   return found?.row;
 }
 
-/** `-- readers: 20` means that a program must know migration 20 to work with the result of this one. */
+/** In an empty database: all migrations in one transaction. */
 function makeSchema(database: Database, migrations: readonly Migration[]): Promise<void> {
   return inTransaction(database, async () => {
     for (const migration of migrations) await run(database, migration, migration.sql.replaceAll(' CONCURRENTLY', ''));
@@ -153,7 +150,10 @@ function makeSchema(database: Database, migrations: readonly Migration[]): Promi
   });
 }
 
-/** An index that a crash left half-built is dropped and built again. A complete index is left alone. */
+/**
+ * Each migration with its number in its own transaction; index migrations one statement after another, beside the
+ * traffic.
+ */
 async function applyPending(
   database: Database,
   pending: readonly Migration[],
@@ -172,7 +172,7 @@ function isConcurrent({ sql }: Migration): boolean {
   return /\bCONCURRENTLY\b/.test(withoutComments(sql));
 }
 
-/** From now on older nodes stop and none starts. Waits until the last of them is gone. */
+/** `-- readers: 20` means that a program must know migration 20 to work with the result of this one. */
 function readerMinOf({ sql }: Migration): number {
   return Number(/^-- readers: (\d+)$/m.exec(sql)?.[1] ?? 0);
 }
@@ -193,7 +193,7 @@ async function changeTables(database: Database, migration: Migration, timers: Cl
   }
 }
 
-/** What a crash left half-built is dropped and built again; what is there already is left alone. */
+/** An index that a crash left half-built is dropped and built again. A complete index is left alone. */
 async function buildIndexes(database: Database, migration: Migration): Promise<void> {
   for (const statement of statementsOf(migration.sql)) {
     const name = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) /.exec(statement)?.[1];
@@ -221,7 +221,7 @@ async function run(database: Database, { name }: Migration, sql: string): Promis
   });
 }
 
-/** From now on older nodes stop and none starts; waits until the last of them is gone. */
+/** From now on older nodes stop and none starts. Waits until the last of them is gone. */
 async function sendOlderAway(database: Database, readerMin: number, timers: Clock, log: Note): Promise<void> {
   await database.run('UPDATE schema_version SET reader_min = greatest(reader_min, $1)', readerMin);
   const endsAtMs = timers.monotonicMs() + GONE_MS_MAX;

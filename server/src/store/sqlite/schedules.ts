@@ -110,7 +110,8 @@ export function dueSchedules(database: Database, now: number, limits: DueLimits)
 }
 
 /**
- * The accounts with due schedules, earliest first. Each step goes to the next account, however many schedules one has.
+ * Lanes with due schedules, earliest first. A lane is one account at one time. Steps from lane to lane, however many
+ * schedules each has.
  */
 function dueLanes(database: Database, now: number, limit: number): { next_at: number; account_id: string }[] {
   const lanes: { next_at: number; account_id: string }[] = [];
