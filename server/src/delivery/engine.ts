@@ -11,7 +11,7 @@ import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
 import { Loop, STORE_PAUSE_MS } from './loop.ts';
-import { jobMaker } from './request.ts';
+import { deliveryMaker } from './request.ts';
 import type { SendReport } from './sender.ts';
 import { type EndedAttempt, inPieces, judging, passingOn } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
@@ -26,7 +26,7 @@ const LAST_BEAT_MS_MAX = 1_000;
 export class Engine {
   readonly #options: EngineOptions;
   readonly #inFlight: InFlight;
-  readonly #jobOf: ReturnType<typeof jobMaker>;
+  readonly #deliveryOf: ReturnType<typeof deliveryMaker>;
   readonly #judge: ReturnType<typeof judging>;
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
@@ -53,7 +53,7 @@ export class Engine {
     const { heartbeat, world, store, sender } = options;
     this.#options = options;
     this.#inFlight = new InFlight(options.limits);
-    this.#jobOf = jobMaker(options.style);
+    this.#deliveryOf = deliveryMaker(options.style);
     this.#judge = judging(options, (error) => this.#trouble('settling', error));
     this.#trust = new Trust(world.clock, heartbeat?.goodForMs ?? Number.POSITIVE_INFINITY);
     if (!heartbeat) this.#trust.renew(world.clock.monotonicMs());
@@ -229,7 +229,7 @@ export class Engine {
     const gone = live.length === claims.length ? [] : claims.filter((claim) => !live.includes(claim));
     if (gone.length > 0) this.#giveBack(gone).catch((error) => this.#trouble('releasing', error));
     this.#wire?.start();
-    if (live.length > 0) this.#options.sender.send(live.map(this.#jobOf));
+    if (live.length > 0) this.#options.sender.send(live.map(this.#deliveryOf));
   }
 
   async #drop(leases: readonly string[]): Promise<void> {

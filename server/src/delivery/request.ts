@@ -3,7 +3,7 @@
 import { handedOn } from '../domain/descent.ts';
 import { isNamed } from '../domain/headers.ts';
 import type { Claim, HeaderList } from '../domain/message.ts';
-import type { SendJob } from './sender.ts';
+import type { Delivery } from './sender.ts';
 
 type Header = HeaderList[number];
 
@@ -13,7 +13,7 @@ export interface RequestStyle {
 }
 
 /** Made once for all claims of a node, so that header names are not built for every message. */
-export function jobMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => SendJob {
+export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => Delivery {
   const names = {
     messageId: `${headerPrefix}Message-Id`,
     retried: `${headerPrefix}Retried`,

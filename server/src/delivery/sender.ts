@@ -5,7 +5,7 @@
 import type { HeaderList, Method, Outcome } from '../domain/message.ts';
 
 /** One request to make. It needs no further read from the store. */
-export interface SendJob {
+export interface Delivery {
   /** The claim's lease: identifies this attempt. */
   readonly lease: string;
   readonly messageId: string;
@@ -32,7 +32,7 @@ export interface SendReport {
 
 export interface Sender {
   /** Starts the attempts. Each one is reported exactly once, whatever happens. */
-  send(jobs: readonly SendJob[]): void;
+  send(deliveries: readonly Delivery[]): void;
   /** Called with what has ended since the last call. Set once, before the first `send`. */
   onReports(listener: (reports: readonly SendReport[]) => void): void;
   /**
@@ -41,7 +41,7 @@ export interface Sender {
    */
   onWritten(listener: (leases: readonly string[]) => void): void;
   /**
-   * Requests may be written to the network until this time (monotonic). A job that has not started by then is never
+   * Requests may be written to the network until this time (monotonic). A delivery that has not started by then is never
    * sent, even if the time is extended later: it is reported as `unsent`. Without a call, there is no limit.
    */
   mayStartUntil(untilMs: number): void;

@@ -1,4 +1,4 @@
-// The Sender that uses the real network, in the thread that creates it. It signs each job, makes the attempt, and
+// The Sender that uses the real network, in the thread that creates it. It signs each delivery, makes the attempt, and
 // reports results in batches. It decides nothing about retries.
 
 import { nodeMax } from '../domain/budgets.ts';
@@ -10,14 +10,14 @@ import { Connections } from './connections.ts';
 import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
 import { Lookups } from './lookups.ts';
-import type { Sender, SendJob, SendReport } from './sender.ts';
+import type { Delivery, Sender, SendReport } from './sender.ts';
 import { putStandardWebhookHeaders, signJwt } from './sign.ts';
 import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
   readonly world: World;
   readonly policy: EgressPolicy;
-  /** Connections to one host and port. A job beyond this waits, within its own deadline. */
+  /** Connections to one host and port. A delivery beyond this waits, within its own deadline. */
   readonly hostConnectionsMax: number;
   /** The prefix of our own headers, such as `Service-`. Without its hyphen it is also the issuer of the signatures. */
   readonly headerPrefix: string;
@@ -63,8 +63,8 @@ class SenderHere implements UndiciSender {
     this.pools = { lookups: this.#lookups.pool, answers: this.#answers };
   }
 
-  send(jobs: readonly SendJob[]): void {
-    for (const job of jobs) this.#start(job);
+  send(deliveries: readonly Delivery[]): void {
+    for (const delivery of deliveries) this.#start(delivery);
   }
 
   onReports(listener: (reports: readonly SendReport[]) => void): void {
@@ -93,38 +93,38 @@ class SenderHere implements UndiciSender {
     this.#handOver();
   }
 
-  #start(job: SendJob): void {
+  #start(delivery: Delivery): void {
     const now = this.#world.clock.now();
     if (this.#isClosed) {
-      this.#report(job.lease, now, 'unsent');
+      this.#report(delivery.lease, now, 'unsent');
       return;
     }
-    const target = parseTargetUrl(job.url);
+    const target = parseTargetUrl(delivery.url);
     if ('problem' in target) {
-      this.#report(job.lease, now, { kind: 'refusedByPolicy', reason: target.problem });
+      this.#report(delivery.lease, now, { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
-    if (this.#connections.hasIdle(target)) this.#begin(job, target);
-    else this.#beginWithLookup(job, target);
+    if (this.#connections.hasIdle(target)) this.#begin(delivery, target);
+    else this.#beginWithLookup(delivery, target);
   }
 
   /** Until the name can be looked up, the attempt has not begun: no deadline runs, and nothing is signed. */
-  #beginWithLookup(job: SendJob, target: TargetUrl): void {
+  #beginWithLookup(delivery: Delivery, target: TargetUrl): void {
     let hasBegun = false;
-    const takeBack = this.#lookups.whenFree(job.accountId, target.hostname, () => {
+    const takeBack = this.#lookups.whenFree(delivery.accountId, target.hostname, () => {
       hasBegun = true;
-      this.#waiting.delete(job.lease);
-      this.#begin(job, target);
+      this.#waiting.delete(delivery.lease);
+      this.#begin(delivery, target);
     });
-    if (!hasBegun) this.#waiting.set(job.lease, takeBack);
+    if (!hasBegun) this.#waiting.set(delivery.lease, takeBack);
   }
 
-  #begin(job: SendJob, target: TargetUrl): void {
+  #begin(delivery: Delivery, target: TargetUrl): void {
     const { clock } = this.#world;
     const startedAt = clock.now();
-    const { lease, accountId, method, body, timeoutMs } = job;
-    const headers = this.#signer.allHeaders(job, target);
-    // These closures live until the end of the attempt. They must not refer to the job, or its body would live as long.
+    const { lease, accountId, method, body, timeoutMs } = delivery;
+    const headers = this.#signer.allHeaders(delivery, target);
+    // These closures live until the end of the attempt. They must not refer to the delivery, or its body would live as long.
     const onEnd = (outcome: SendReport['outcome']) => {
       this.#running.delete(lease);
       if (lease !== this.#dropping) this.#report(lease, startedAt, outcome);
@@ -183,7 +183,7 @@ class Signer {
   }
 
   /** Builds one list and no copies: this runs for every attempt. */
-  allHeaders({ signingKey: key, messageId, url, body, headers }: SendJob, target: TargetUrl): string[] {
+  allHeaders({ signingKey: key, messageId, url, body, headers }: Delivery, target: TargetUrl): string[] {
     const all = ['Host', target.hostHeader];
     for (const header of headers) all.push(header[0], header[1]);
     const nowMs = this.#world.clock.machineNow();

@@ -2,7 +2,7 @@
 
 import type { TestContext } from 'node:test';
 import { type EgressPolicy, parseAllowList } from '../../src/delivery/egress.ts';
-import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
 import { createUndiciSender, type UndiciSenderOptions } from '../../src/delivery/undici-sender.ts';
 import type { Outcome } from '../../src/domain/message.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
@@ -51,8 +51,8 @@ export interface TestSender {
   readonly clock: ManualClock;
   /** Every batch, in the order it was handed over. */
   readonly batches: (readonly SendReport[])[];
-  send(job: Partial<SendJob> & { readonly url: string }): Promise<SendReport>;
-  outcome(job: Partial<SendJob> & { readonly url: string }): Promise<Outcome>;
+  send(delivery: Partial<Delivery> & { readonly url: string }): Promise<SendReport>;
+  outcome(delivery: Partial<Delivery> & { readonly url: string }): Promise<Outcome>;
 }
 
 export function startSender(t: TestContext, options: Partial<UndiciSenderOptions> = {}): TestSender {
@@ -78,22 +78,22 @@ export function startSender(t: TestContext, options: Partial<UndiciSenderOptions
       done(report);
     }
   });
-  let jobCount = 0;
-  const send: TestSender['send'] = (job) => {
-    jobCount += 1;
-    const lease = `lse_${jobCount}`;
+  let count = 0;
+  const send: TestSender['send'] = (delivery) => {
+    count += 1;
+    const lease = `lse_${count}`;
     const reported = new Promise<SendReport>((done) => waiting.set(lease, done));
     sender.send([
       {
         lease,
-        messageId: `msg_${jobCount}`,
+        messageId: `msg_${count}`,
         accountId: 'acc_1',
         method: 'POST',
         headers: [],
         body: Buffer.from('hello'),
         timeoutMs: 30_000,
         signingKey: 'sig_test',
-        ...job,
+        ...delivery,
       },
     ]);
     return reported;
@@ -103,8 +103,8 @@ export function startSender(t: TestContext, options: Partial<UndiciSenderOptions
     clock,
     batches,
     send,
-    outcome: async (job) => {
-      const { outcome } = await send(job);
+    outcome: async (delivery) => {
+      const { outcome } = await send(delivery);
       if (outcome === 'unsent') throw new Error('it was not sent');
       return outcome;
     },

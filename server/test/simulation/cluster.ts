@@ -3,7 +3,7 @@
 
 import type { EngineEvent } from '../../src/delivery/engine.ts';
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { SendJob } from '../../src/delivery/sender.ts';
+import type { Delivery } from '../../src/delivery/sender.ts';
 import { DEFAULT_TIERS, type Tiers } from '../../src/domain/tier.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
@@ -67,9 +67,9 @@ export class Cluster {
   /** How far apart were what two nodes took for the time, at most. */
   clocksApartMs = 0;
   /** Called when a node starts attempts. */
-  onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void = () => {};
+  onSend: (node: SimulatedNode, deliveries: readonly Delivery[]) => void = () => {};
   /** Called when the first byte of an attempt is written. */
-  onStart: (job: SendJob) => void = () => {};
+  onStart: (delivery: Delivery) => void = () => {};
   readonly #auditor: Auditor;
   readonly #promptness: Promptness;
   readonly #ticks: Ticks;
@@ -104,8 +104,8 @@ export class Cluster {
     this.#ticks = new Ticks(report);
     const log = {
       fate: (fate: Fate) => this.note(`fate ${fate}`),
-      started: (job: SendJob) => this.onStart(job),
-      arrived: (job: SendJob) => this.#arrived(job),
+      started: (delivery: Delivery) => this.onStart(delivery),
+      arrived: (delivery: Delivery) => this.#arrived(delivery),
       late: () => this.note('arrival of a request that was given up'),
     };
     this.network = new SimulatedNetwork(this.timeline, new Chance(seed * 4 + 1), HEADER_PREFIX, log);
@@ -128,10 +128,10 @@ export class Cluster {
       },
       runBatch: (node, commands) => this.#runBatch(node, commands),
       observe: (node, event) => this.#observe(node, event),
-      onSend: (node, jobs) => {
-        this.say(`${this.nameOf(node)} sends ${jobs.map(({ messageId }) => messageId).join(', ')}`);
-        this.#checkStanding(node, jobs);
-        this.onSend(node, jobs);
+      onSend: (node, deliveries) => {
+        this.say(`${this.nameOf(node)} sends ${deliveries.map(({ messageId }) => messageId).join(', ')}`);
+        this.#checkStanding(node, deliveries);
+        this.onSend(node, deliveries);
       },
       onCutOff: (_node, inFlight) => {
         if (inFlight.length === 0) return;
@@ -283,21 +283,29 @@ export class Cluster {
     if (!(event.error instanceof StoreUnavailable)) this.report(`${event.during}: ${event.error}`);
   }
 
-  #arrived(job: SendJob): void {
-    const own = (name: string) => headerOf(job.headers, HEADER_PREFIX + name) ?? '';
+  #arrived(delivery: Delivery): void {
+    const own = (name: string) => headerOf(delivery.headers, HEADER_PREFIX + name) ?? '';
     const retried = Number(own('Retried'));
-    const { url, method, headers } = job;
+    const { url, method, headers } = delivery;
     const at = this.timeline.nowMs;
-    this.arrivals.push({ messageId: own('Message-Id'), retried, url, method, headers, bodyHash: hashOf(job.body), at });
-    this.say(`${job.messageId} arrives at ${url}, retried ${retried}`);
+    this.arrivals.push({
+      messageId: own('Message-Id'),
+      retried,
+      url,
+      method,
+      headers,
+      bodyHash: hashOf(delivery.body),
+      at,
+    });
+    this.say(`${delivery.messageId} arrives at ${url}, retried ${retried}`);
   }
 
   /** P8: a node whose word has run out, so that others may have its claims, starts nothing. */
-  #checkStanding(node: SimulatedNode, jobs: readonly SendJob[]): void {
+  #checkStanding(node: SimulatedNode, deliveries: readonly Delivery[]): void {
     const aliveUntilMs = this.model.aliveUntilMs.get(node.id) ?? 0;
     if (aliveUntilMs > this.timeline.nowMs) return;
     this.report(
-      `${this.nameOf(node)} sends ${jobs[0]!.messageId} ${this.timeline.nowMs - aliveUntilMs} ms after it was taken for dead`,
+      `${this.nameOf(node)} sends ${deliveries[0]!.messageId} ${this.timeline.nowMs - aliveUntilMs} ms after it was taken for dead`,
     );
   }
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Engine } from '../../src/delivery/engine.ts';
-import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
 import type { NewId } from '../../src/domain/id.ts';
 import type { NewMessage } from '../../src/domain/message.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
@@ -24,7 +24,7 @@ const AWAY: Reply = { error: 'the store is away', reason: 'full' };
 
 /** A sender that only notes what it is told to send; a test ends attempts by hand. */
 class NotingSender implements Sender {
-  readonly sent: SendJob[] = [];
+  readonly sent: Delivery[] = [];
   readonly toldToDrop: string[] = [];
   readonly #now: () => number;
   #listener: (reports: readonly SendReport[]) => void = () => {};
@@ -33,8 +33,8 @@ class NotingSender implements Sender {
     this.#now = now;
   }
 
-  send(jobs: readonly SendJob[]): void {
-    this.sent.push(...jobs);
+  send(deliveries: readonly Delivery[]): void {
+    this.sent.push(...deliveries);
   }
 
   mayStartUntil(): void {}
@@ -51,12 +51,12 @@ class NotingSender implements Sender {
     this.#listener = listener;
   }
 
-  end(job: SendJob, outcome: SendReport['outcome']): void {
-    this.#listener([{ lease: job.lease, startedAt: this.#now(), endedAt: this.#now(), outcome }]);
+  end(delivery: Delivery, outcome: SendReport['outcome']): void {
+    this.#listener([{ lease: delivery.lease, startedAt: this.#now(), endedAt: this.#now(), outcome }]);
   }
 
   async close(): Promise<void> {
-    for (const job of this.sent) this.end(job, { kind: 'interrupted', reason: 'cut off', cause: 'drain' });
+    for (const delivery of this.sent) this.end(delivery, { kind: 'interrupted', reason: 'cut off', cause: 'drain' });
   }
 }
 

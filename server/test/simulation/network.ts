@@ -1,7 +1,7 @@
 // The network and everyone behind it: a Sender whose requests take time, get lost, arrive, and are answered well or
 // badly, all by seeded dice. It notes what the receivers got.
 
-import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
 import { WireWindow } from '../../src/delivery/wire-window.ts';
 import type { HeaderList, Outcome } from '../../src/domain/message.ts';
 import type { Clock } from '../../src/world.ts';
@@ -54,8 +54,8 @@ const LATE_PERCENT = 30;
 
 export interface NetworkLog {
   readonly fate: (fate: Fate) => void;
-  readonly started: (job: SendJob) => void;
-  readonly arrived: (job: SendJob) => void;
+  readonly started: (delivery: Delivery) => void;
+  readonly arrived: (delivery: Delivery) => void;
   /** What has just arrived had been given up by its sender. */
   readonly late: () => void;
 }
@@ -89,26 +89,26 @@ export class SimulatedNetwork {
 
   /** One request on its way. `report` is called at most once, unless the process died. */
   start(
-    job: SendJob,
+    delivery: Delivery,
     clock: ProcessClock,
     wire: WireWindow,
     on: { readonly report: (outcome: SendReport['outcome']) => void; readonly written: () => void },
   ): Exchange {
-    const fate = this.#fateOf(job);
+    const fate = this.#fateOf(delivery);
     this.#log.fate(fate);
-    return new Exchange(job, fate, clock, this.#timeline, this.#chance, {
+    return new Exchange(delivery, fate, clock, this.#timeline, this.#chance, {
       isOpen: () => wire.isOpen,
-      started: () => this.#log.started(job),
-      arrived: () => this.#log.arrived(job),
+      started: () => this.#log.started(delivery),
+      arrived: () => this.#log.arrived(delivery),
       late: () => this.#log.late(),
       answer: () => this.#answer(fate),
       ...on,
     });
   }
 
-  #fateOf(job: SendJob): Fate {
+  #fateOf(delivery: Delivery): Fate {
     if (this.isHealthy) return 'ok';
-    const host = new URL(job.url).hostname;
+    const host = new URL(delivery.url).hostname;
     if (host === POISON_HOST) return 'hang';
     return this.#chance.weighted(MOODS[this.#moods.get(host) ?? 'good']!);
   }
@@ -137,13 +137,13 @@ export class SimulatedNetwork {
 
 /** Connect (a matter of the process), transit (on the wire, whatever becomes of the process), answer. */
 class Exchange {
-  readonly job: SendJob;
+  readonly delivery: Delivery;
   isSent = false;
   readonly #report: (outcome: SendReport['outcome']) => void;
   #isOver = false;
 
   constructor(
-    job: SendJob,
+    delivery: Delivery,
     fate: Fate,
     clock: ProcessClock,
     timeline: Timeline,
@@ -158,9 +158,9 @@ class Exchange {
       report: (outcome: SendReport['outcome']) => void;
     },
   ) {
-    this.job = job;
+    this.delivery = delivery;
     this.#report = on.report;
-    clock.after(job.timeoutMs, () => this.end({ kind: 'timedOut', timeoutMs: job.timeoutMs }));
+    clock.after(delivery.timeoutMs, () => this.end({ kind: 'timedOut', timeoutMs: delivery.timeoutMs }));
     if (fate === 'connectHang') return;
     clock.after(chance.isTrue(80) ? chance.between(0, 20) : chance.between(20, 1500), () => {
       if (this.#isOver) return;
@@ -209,7 +209,7 @@ export class SimulatedSender implements Sender {
   #listener: (reports: readonly SendReport[]) => void = () => {};
   #onWritten: (leases: readonly string[]) => void = () => {};
   #ended: SendReport[] = [];
-  onSend: (jobs: readonly SendJob[]) => void = () => {};
+  onSend: (deliveries: readonly Delivery[]) => void = () => {};
   /** Called with what is still running when the sender is closed. */
   onCutOff: (messageIds: readonly string[]) => void = () => {};
 
@@ -220,16 +220,16 @@ export class SimulatedSender implements Sender {
     this.#wire = new WireWindow(clock);
   }
 
-  get running(): SendJob[] {
-    return [...this.#running].map(({ job }) => job);
+  get running(): Delivery[] {
+    return [...this.#running].map(({ delivery }) => delivery);
   }
 
-  send(jobs: readonly SendJob[]): void {
-    this.onSend(jobs);
-    for (const job of jobs) {
+  send(deliveries: readonly Delivery[]): void {
+    this.onSend(deliveries);
+    for (const delivery of deliveries) {
       const startedAt = this.#time.now();
-      const { lease } = job;
-      const exchange = this.#network.start(job, this.#clock, this.#wire, {
+      const { lease } = delivery;
+      const exchange = this.#network.start(delivery, this.#clock, this.#wire, {
         written: () => this.#onWritten([lease]),
         report: (outcome) => {
           this.#running.delete(exchange);
@@ -258,14 +258,14 @@ export class SimulatedSender implements Sender {
 
   drop(leases: readonly string[]): readonly string[] {
     return leases.filter((lease) => {
-      const exchange = [...this.#running].find(({ job, isSent }) => job.lease === lease && !isSent);
+      const exchange = [...this.#running].find(({ delivery, isSent }) => delivery.lease === lease && !isSent);
       exchange?.drop();
       return exchange !== undefined && this.#running.delete(exchange);
     });
   }
 
   async close(): Promise<void> {
-    this.onCutOff([...this.#running].flatMap(({ job, isSent }) => (isSent ? [job.messageId] : [])));
+    this.onCutOff([...this.#running].flatMap(({ delivery, isSent }) => (isSent ? [delivery.messageId] : [])));
     for (const exchange of this.#running) {
       exchange.end(exchange.isSent ? { kind: 'interrupted', reason: 'cut off', cause: 'drain' } : 'unsent');
     }

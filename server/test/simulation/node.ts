@@ -3,7 +3,7 @@
 
 import { Engine, type EngineEvent } from '../../src/delivery/engine.ts';
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import type { SendJob } from '../../src/delivery/sender.ts';
+import type { Delivery } from '../../src/delivery/sender.ts';
 import type { ClockChange } from '../../src/domain/clock.ts';
 import { idMaker } from '../../src/domain/id.ts';
 import type { Tiers } from '../../src/domain/tier.ts';
@@ -37,7 +37,7 @@ export interface NodeWorld {
   readonly runUnheard: (node: SimulatedNode, commands: readonly Command[]) => void;
   readonly observe: (node: SimulatedNode, event: EngineEvent) => void;
   readonly onClockChange: (node: SimulatedNode, change: ClockChange) => void;
-  readonly onSend: (node: SimulatedNode, jobs: readonly SendJob[]) => void;
+  readonly onSend: (node: SimulatedNode, deliveries: readonly Delivery[]) => void;
   /** A message was cut off because the node was told to stop. */
   readonly onCutOff: (node: SimulatedNode, messageIds: readonly string[]) => void;
 }
@@ -94,7 +94,7 @@ export class SimulatedNode {
       onBroken: (error) => world.observe(this, { kind: 'trouble', during: 'storing', error }),
     });
     this.sender = network.sender(this.clock, this.time);
-    this.sender.onSend = (jobs) => world.onSend(this, jobs);
+    this.sender.onSend = (deliveries) => world.onSend(this, deliveries);
     this.sender.onCutOff = (messageIds) => world.onCutOff(this, messageIds);
     const { store, id } = this;
     this.engine = new Engine({

@@ -1,7 +1,7 @@
 // Who does what in a run, by seeded dice: publishes, cancels, pauses, and everything that can go wrong. And the end of
 // all trouble, after which every message must come to its own end.
 
-import type { SendJob } from '../../src/delivery/sender.ts';
+import type { Delivery } from '../../src/delivery/sender.ts';
 import type { Chance } from './chance.ts';
 import type { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
@@ -63,8 +63,8 @@ export class Script {
   }
 
   /** Poison kills whoever sends it, a moment later. */
-  afterSend(node: SimulatedNode, jobs: readonly SendJob[]): void {
-    const poison = jobs.find(({ url }) => new URL(url).hostname === POISON_HOST);
+  afterSend(node: SimulatedNode, deliveries: readonly Delivery[]): void {
+    const poison = deliveries.find(({ url }) => new URL(url).hostname === POISON_HOST);
     if (!poison || this.#cluster.network.isHealthy) return;
     this.#cluster.timeline.after(this.#chance.between(0, POISON_MS_MAX), () => {
       if (this.#cluster.network.isHealthy || !this.#cluster.nodes.has(node)) return;

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { Engine, type Upkeep } from '../../src/delivery/engine.ts';
-import type { Sender, SendJob, SendReport } from '../../src/delivery/sender.ts';
+import type { Delivery, Sender, SendReport } from '../../src/delivery/sender.ts';
 import { idMaker } from '../../src/domain/id.ts';
 import type { Schedule } from '../../src/domain/schedule.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
@@ -20,8 +20,8 @@ export const MINUTE = 60_000;
 
 /** Answers at once, unless it is told to keep everybody waiting. */
 class AnsweringSender implements Sender {
-  readonly sent: SendJob[] = [];
-  #held: SendJob[] | null = null;
+  readonly sent: Delivery[] = [];
+  #held: Delivery[] | null = null;
   #report: (reports: readonly SendReport[]) => void = () => {};
   readonly #world: ManualWorld;
 
@@ -29,10 +29,10 @@ class AnsweringSender implements Sender {
     this.#world = world;
   }
 
-  send(jobs: readonly SendJob[]): void {
-    this.sent.push(...jobs);
-    if (this.#held) this.#held.push(...jobs);
-    else queueMicrotask(() => this.#answer(jobs));
+  send(deliveries: readonly Delivery[]): void {
+    this.sent.push(...deliveries);
+    if (this.#held) this.#held.push(...deliveries);
+    else queueMicrotask(() => this.#answer(deliveries));
   }
 
   hold(): void {
@@ -45,9 +45,9 @@ class AnsweringSender implements Sender {
     this.#answer(held);
   }
 
-  #answer(jobs: readonly SendJob[]): void {
+  #answer(deliveries: readonly Delivery[]): void {
     const at = this.#world.clock.now();
-    this.#report(jobs.map(({ lease }) => ({ lease, startedAt: at, endedAt: at, outcome: OK })));
+    this.#report(deliveries.map(({ lease }) => ({ lease, startedAt: at, endedAt: at, outcome: OK })));
   }
 
   mayStartUntil(): void {}
