@@ -1,7 +1,6 @@
 // The store: the four ports through which the program reads and changes durable state. Each verb is one transaction;
 // when its promise resolves, its writes are on disk. Each caller takes only the port it needs.
 
-import type { JobStep } from '../domain/job.ts';
 import type { Message } from '../domain/message.ts';
 import type { AccountStore } from './account-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
@@ -17,9 +16,6 @@ export type Counts = Readonly<Record<Message['state'], number>>;
 /** All four ports, for the code that opens the store. */
 export interface Store extends DeliveryStore, MessageStore, ResourceStore, AccountStore {
   counts(): Promise<Counts>;
-
-  /** Records one step of a job. A job that was stopped meanwhile stays stopped, but the step is counted. */
-  advanceJob(accountId: string, id: string, step: JobStep): Promise<void>;
 
   /**
    * Finishes all calls, then closes the file or the connections. `onLeft` is called at the end, unless a database could

@@ -60,7 +60,7 @@ export async function runningJobs(database: Database): Promise<Job[]> {
  * Counts the step even if the job was stopped meanwhile. A job works from the newest message down, so it continues from
  * the lowest position it reached.
  */
-export async function advanceJob(database: Database, accountId: string, id: string, step: JobStep): Promise<void> {
+async function advanceJob(database: Database, accountId: string, id: string, step: JobStep): Promise<void> {
   // `least` ignores nulls.
   await database.run(
     `UPDATE jobs SET done = done + $1, at_seq = least(at_seq, $2::bigint), updated_at = $3,

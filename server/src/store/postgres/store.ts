@@ -65,7 +65,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ...createResources(calls),
     ...createAccounts(calls),
     counts: calls.reading(messages.countMessages),
-    advanceJob: calls.writing(jobs.advanceJob),
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();

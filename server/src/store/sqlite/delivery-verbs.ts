@@ -33,6 +33,5 @@ export const DELIVERY_VERBS = {
   moveSchedules: on(time.moveSchedules, { schedulesAt: (moves) => moves.map(({ nextAt }) => nextAt) }),
 
   runningJobs: on(jobs.runningJobs),
-  advanceJob: on(jobs.advanceJob),
   runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
 };

@@ -69,7 +69,7 @@ export function runningJobs(database: Database): Job[] {
  * Counts the step even if the job was stopped meanwhile. A job works from the newest message down, so it continues from
  * the lowest position it reached.
  */
-export function advanceJob(database: Database, accountId: string, id: string, step: JobStep): void {
+function advanceJob(database: Database, accountId: string, id: string, step: JobStep): void {
   database.run(
     `UPDATE jobs SET done = done + ?1, at_seq = min(ifnull(at_seq, ?2), ifnull(?2, at_seq)), updated_at = ?3,
        state = iif(state = 'running' AND ?2 IS NULL, 'done', state) WHERE account_id = ?4 AND id = ?5`,

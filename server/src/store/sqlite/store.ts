@@ -56,7 +56,6 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     ...calls.all(RESOURCE_VERBS),
     ...calls.all(ACCOUNT_VERBS),
     counts: () => calls.ask('counts'),
-    advanceJob: (accountId, id, step) => calls.ask('advanceJob', accountId, id, step),
     async close(onLeft = () => {}) {
       await calls.close();
       onLeft();
