@@ -121,7 +121,19 @@ test('who waits for a connection that others use gets it when it is free, and is
 
 /** What the node does by itself, what is written in groups, and who somebody is. All else that is asked takes turns. */
 const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
-  ...['accept', 'claimDue', 'claimAlone', 'settle', 'release', 'heartbeat', 'onWork', 'onJournal', 'close'],
+  ...[
+    'accept',
+    'offer',
+    'onClaims',
+    'claimDue',
+    'claimAlone',
+    'settle',
+    'release',
+    'heartbeat',
+    'onWork',
+    'onJournal',
+    'close',
+  ],
   ...['storedTime', 'scheduleTimes', 'moveSchedules', 'dueSchedules', 'fireSchedules', 'runningJobs'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'counts', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],

@@ -13,7 +13,6 @@ import { createDeliveries } from './deliveries.ts';
 import { Doubts } from './doubts.ts';
 import { Groups } from './groups.ts';
 import { Hints } from './hints.ts';
-import * as jobs from './jobs.ts';
 import { createMessages } from './message-verbs.ts';
 import * as messages from './messages.ts';
 import { leave } from './nodes.ts';
