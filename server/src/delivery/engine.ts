@@ -145,11 +145,19 @@ export class Engine {
     return this.#trust.isGood && this.#trust.lapses === this.#lapsesSeen;
   }
 
+  /** While this node's time is off, nothing starts. */
+  get #isTimeOff(): boolean {
+    return this.#options.heartbeat?.isTimeRight() === false;
+  }
+
+  get #mayStart(): boolean {
+    return !this.#isStopping && this.#isTrusted && !this.#isTimeOff;
+  }
+
   /** Claims due messages. Returns in how many milliseconds more are due. */
   async #claimDue(): Promise<number> {
     const { lapses } = this.#trust;
-    // While this node's time is off, nothing starts.
-    const isOff = this.#options.heartbeat?.isTimeRight() === false;
+    const isOff = this.#isTimeOff;
     if (isOff || lapses !== this.#lapsesSeen) this.#withdraw();
     this.#lapsesSeen = lapses;
     // The next heartbeat wakes us.
@@ -196,7 +204,7 @@ export class Engine {
   #startArrived(): void {
     const claims = this.#arrived.splice(0);
     if (claims.length === 0) return;
-    if (!this.#isStopping && this.#isTrusted) this.#start(claims);
+    if (this.#mayStart) this.#start(claims);
     else this.#giveBack(claims).catch((error) => this.#trouble('releasing', error));
   }
 
@@ -264,7 +272,7 @@ export class Engine {
     this.#isOfferingAgain = true;
     this.#options.world.clock.soon(() => {
       this.#isOfferingAgain = false;
-      if (this.#isLooking && !this.#isStopping && this.#isTrusted) this.#offer();
+      if (this.#isLooking && this.#mayStart) this.#offer();
     });
   }
 
@@ -331,7 +339,7 @@ export class Engine {
     for (const piece of inPieces(ended)) {
       const known = piece.filter(([, { outcome }]) => outcome.kind !== 'interrupted').length;
       const claims = piece.map(([claim]) => claim);
-      const isClosed = this.#isStopping || this.#recovery.isClosed;
+      const isClosed = !this.#mayStart || this.#recovery.isClosed;
       const takesOver = isClosed ? [] : passingOn(claims, (claim) => this.#inFlight.mayPassOn(claim));
       await this.#settle(piece, takesOver).finally(() => this.#leave(claims, known));
     }

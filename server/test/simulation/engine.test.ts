@@ -20,6 +20,7 @@ import { ManualClock, seededRandom } from '../support/manual-clock.ts';
 const KEPT = { wallAt: 0, trustedAt: 0, orderAt: 0, doubtedMs: 0 };
 
 const NODE = 'nod_1';
+const ANSWERED = { kind: 'answered', status: 200, headers: [], body: new Uint8Array(0), isBodyCut: false } as const;
 const AWAY: Reply = { error: 'the store is away', reason: 'full' };
 
 /** A sender that only notes what it is told to send; a test ends attempts by hand. */
@@ -175,13 +176,7 @@ test('a stop waits for the attempts under way and settles them, even if the stor
   node.isStoreAway = true;
   const stopping = node.engine.stop(30_000);
   await settled();
-  node.sender.end(node.sender.sent[0]!, {
-    kind: 'answered',
-    status: 200,
-    headers: [],
-    body: new Uint8Array(0),
-    isBodyCut: false,
-  });
+  node.sender.end(node.sender.sent[0]!, ANSWERED);
   await node.advance(1000);
   node.isStoreAway = false;
   await node.advance(1000);
@@ -201,6 +196,44 @@ test('while its time is off, a node claims nothing and is leased nothing; when i
   node.isTimeOff = false;
   await node.advance(5000);
   assert.equal(node.sender.sent.length, 1);
+});
+
+test('while its time is off, a node does not start the next of a queue; when it is right, it goes on', async () => {
+  const node = new Node(10);
+  await node.start();
+  await node.accept(message('msg_a', 'mail'), message('msg_b', 'mail'));
+  await settled();
+  assert.equal(node.sender.sent.length, 1);
+  node.isTimeOff = true;
+  await node.advance(5000);
+  node.sender.end(node.sender.sent[0]!, ANSWERED);
+  await node.advance(1000);
+  assert.equal(await node.stateOf('msg_a'), 'delivered');
+  assert.equal(node.sender.sent.length, 1);
+  assert.deepEqual(node.claimedLeases(), []);
+  node.isTimeOff = false;
+  await node.advance(5000);
+  assert.equal(node.sender.sent.length, 2);
+});
+
+test('what was leased at accept is given back if the time is off when its commit returns', async () => {
+  const node = new Node(10);
+  await node.start();
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  node.beforeReply = () => held;
+  const accepting = node.accept(message('msg_a'));
+  await settled();
+  assert.equal(node.claimedLeases().length, 1);
+  node.isTimeOff = true;
+  letGo();
+  await accepting;
+  await settled();
+  assert.equal(node.sender.sent.length, 0);
+  assert.deepEqual(node.claimedLeases(), []);
+  assert.equal(await node.stateOf('msg_a'), 'pending');
 });
 
 test('a stop comes to an end although the store stays away', async () => {
@@ -292,8 +325,6 @@ test('an engine whose slots are all promised waits for the commit instead of ask
     ['msg_b'],
   );
 });
-
-const ANSWERED = { kind: 'answered', status: 200, headers: [], body: new Uint8Array(0), isBodyCut: false } as const;
 
 test('an attempt whose callback cannot be made is settled all the same, its slot is free and the fault is told', async () => {
   const node = new Node(1);
