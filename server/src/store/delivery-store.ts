@@ -119,8 +119,11 @@ export interface DeliveryStore {
    */
   offer(limits: ClaimLimits): void;
 
-  /** Calls `listener` with the claims leased to this node, each claim once. It may run inside any call of the store. */
-  onClaims(listener: (claims: readonly Claim[]) => void): void;
+  /**
+   * Calls `listener` with the claims leased to this node, each claim once. It may run inside any call of the store. The
+   * returned function gives the claims to the listener before it again.
+   */
+  onClaims(listener: (claims: readonly Claim[]) => void): () => void;
 
   /**
    * Leases due messages within the offer, shared fairly between accounts and hosts, and hands them out. A message of a

@@ -75,8 +75,12 @@ export class StandingOffer {
     this.#wake = listener;
   }
 
-  onClaims(listener: (claims: readonly Claim[]) => void): void {
+  onClaims(listener: (claims: readonly Claim[]) => void): () => void {
+    const before = this.#handOut;
     this.#handOut = listener;
+    return () => {
+      this.#handOut = before;
+    };
   }
 
   /** Replaces the previous offer. Promised messages keep their slots in the new one. */

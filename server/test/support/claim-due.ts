@@ -2,7 +2,7 @@
 // What was handed out before the call takes slots of it, as it does in an engine.
 
 import type { Claim } from '../../src/domain/message.ts';
-import { type ClaimLimits, SlotBudget } from '../../src/domain/slots.ts';
+import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
 import type { DeliveryStore, NextWork } from '../../src/store/delivery-store.ts';
 
 type Claiming = Pick<DeliveryStore, 'offer' | 'onClaims' | 'claimDue'>;
@@ -28,5 +28,19 @@ function handedOutBy(store: Claiming): Claim[] {
   const claims: Claim[] = [];
   handedOut.set(store, claims);
   store.onClaims((more) => claims.push(...more));
+  return claims;
+}
+
+/** The same beside an engine that has nothing to do: it gets the claims again when the call is over. */
+export async function claimBeside(store: Claiming, now: number, limits: ClaimLimits): Promise<readonly Claim[]> {
+  const claims: Claim[] = [];
+  const giveUp = store.onClaims((more) => claims.push(...more));
+  try {
+    store.offer(limits);
+    await store.claimDue(now);
+  } finally {
+    store.offer(NO_SLOTS);
+    giveUp();
+  }
   return claims;
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { INTERRUPTED_ALONE, limits, settlementOf } from '../../conformance/given.ts';
-import { claimDue } from '../../support/claim-due.ts';
+import { claimBeside } from '../../support/claim-due.ts';
 import { type MessageView, type Rider, refusal, startRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
@@ -16,7 +16,7 @@ async function hold(rider: Rider, messageId: string): Promise<void> {
   for (let crash = 0; crash < 3; crash += 1) {
     // While the engine asks, a claim of ours would be answered with nothing.
     await rider.quiet();
-    const { claims } = await claimDue(store, now, limits());
+    const claims = await claimBeside(store, now, limits());
     const claim = claims.find(({ message }) => message.id === messageId)!;
     await store.settle([settlementOf(claim, INTERRUPTED_ALONE, now)], now);
   }
