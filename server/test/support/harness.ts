@@ -13,6 +13,8 @@ import type { Scope } from '../../src/domain/account.ts';
 import type { TierName } from '../../src/domain/tier.ts';
 import type { CallerTimes } from '../../src/http/caller-connections.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
+import type { Store } from '../../src/store/store.ts';
+import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
 import { type Answered, ask } from './client.ts';
 import { contractOf } from './contract.ts';
 import { type ManualClock, manualWorld } from './manual-clock.ts';
@@ -91,6 +93,7 @@ export interface TokenMade {
 }
 
 const QUIET_TURNS = 5;
+const BEAT_EVERY_MS = 3000;
 let ridersStarted = 0;
 
 export class Rider {
@@ -232,11 +235,19 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
     ...(options.callerTimes && { callerTimes: options.callerTimes }),
   });
   const rider = new Rider(postrider, world.clock);
+  // A database goes by real time: it must not take a node for dead whose own clock stands still.
+  const beats = setInterval(() => void beat(postrider.store).catch(() => {}), BEAT_EVERY_MS).unref();
   t.after(async () => {
+    clearInterval(beats);
     await rider.close();
     await store.release();
   });
   return rider;
+}
+
+async function beat(store: Store): Promise<void> {
+  const [own] = (await store.listNodes()).toSorted((one, other) => other.startedAt - one.startedAt);
+  if (own?.isAlive) await store.heartbeat(own.id, NODE_TTL_MS);
 }
 
 /** One rider for all tests of a file or a suite, where none leaves anything behind that another could meet. */
