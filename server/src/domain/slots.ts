@@ -178,7 +178,8 @@ export class SlotBudget {
 
   /**
    * A part of the budget that another user may spend, while this one continues `without` that part: half of what is
-   * free, rounded up, and no more than `most`. Both together never grant more than the whole would have.
+   * free, rounded up, and no more than `most`. Both together never exceed a cap. Each of them shares its own part, so an
+   * account gets at most as much from both as it could have got from the whole before others came.
    */
   half(most = Number.POSITIVE_INFINITY): SlotBudget {
     const limits = this.limits();

@@ -123,27 +123,35 @@ test('no sequence of takes gets over a cap or a share, counting what is under wa
   );
 });
 
-test('nor do the takes from a half and from the rest together, in whatever order', () => {
+/** Of those that were taken, the last one's account has no more than if it had taken all of its own before the others. */
+function requireSharesAlone(taken: readonly Attempt[], { running, caps }: Situation): void {
+  const { account, host } = taken.at(-1)!;
+  requireShares([...running, ...of(taken, { account })], { ...caps, hostMax: Number.POSITIVE_INFINITY });
+  requireShares([...running, ...of(taken, { account, host })], { ...caps, concurrency: Number.POSITIVE_INFINITY });
+}
+
+test('nor do the takes from a half and from the rest together, though each shares its own part', () => {
   fc.assert(
     fc.property(
       situations,
       fc.array(fc.tuple(attempts, fc.boolean()), { maxLength: 60 }),
       fc.integer({ min: 1, max: 10 }),
-      ({ running, limits, caps }, asked, most) => {
+      (situation, asked, most) => {
+        const { running, limits, caps } = situation;
         const whole = new SlotBudget(limits);
         const half = whole.half(most);
         const rest = whole.without(half);
-        const all = [...running];
+        const taken: Attempt[] = [];
         let fromHalf = 0;
         for (const [each, isOfHalf] of asked) {
           const { account, host, bytes } = each;
           if (!(isOfHalf ? half : rest).take(account, host, bytes)) continue;
           fromHalf += isOfHalf ? 1 : 0;
-          all.push(each);
-          requireShares(all, caps);
+          taken.push(each);
+          requireSharesAlone(taken, situation);
         }
         assert.ok(fromHalf <= most);
-        requireCaps(all, { ...caps, concurrency: Math.max(caps.concurrency, running.length) });
+        requireCaps([...running, ...taken], { ...caps, concurrency: Math.max(caps.concurrency, running.length) });
       },
     ),
     { numRuns: 3000 },
