@@ -1,4 +1,4 @@
-// Builds everything that faces callers: the API with all routes, the publish lane, the console and the listener.
+// Builds everything that faces callers: the API with all routes, the publish handler, the console and the listener.
 
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { ApiError } from './http/errors.ts';
 import { EventStreams } from './http/event-streams.ts';
 import { createListener } from './http/listener.ts';
 import { OwnHosts } from './http/own-hosts.ts';
-import { PublishLane } from './http/publish-lane.ts';
+import { PublishHandler } from './http/publish-handler.ts';
 import { ReadGate } from './http/read-gate.ts';
 import { Requests } from './http/requests.ts';
 import { accountRoutes } from './http/routes/account.ts';
@@ -79,7 +79,7 @@ export async function buildFront(ground: Ground, engine: Engine, callerTimes: Pa
   const listener = await createListener({
     connections,
     times,
-    lane: createLane(context, ground),
+    publishing: createPublishHandler(context, ground),
     api,
     webConsole: new Console(accounts, CONSOLE),
     sink,
@@ -140,9 +140,9 @@ function addRoutes(
   return streams;
 }
 
-function createLane(context: RouteContext<Store>, { config, log }: Ground): PublishLane {
+function createPublishHandler(context: RouteContext<Store>, { config, log }: Ground): PublishHandler {
   const { headerPrefix } = config;
-  return new PublishLane({
+  return new PublishHandler({
     ...context,
     schedules: new ScheduleMaker({ ...context, headerPrefix, strictSettings: config.strictSettings }),
     headerPrefix,

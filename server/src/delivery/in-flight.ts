@@ -131,11 +131,11 @@ export class InFlight {
     const { concurrency, hostConcurrency } = this.#limits;
     const account = this.#accounts.get(accountId)?.attempts ?? 0;
     const places = this.#hosts.get(host);
-    const lane = places?.accounts.get(accountId) ?? 0;
+    const ownAtHost = places?.accounts.get(accountId) ?? 0;
     // As it will be after this attempt has left.
     const free = concurrency - this.#flights.size + 1;
     const freeAtHost = hostConcurrency - (places?.attempts ?? 0) + 1;
-    return placesRoom(free, account - 1, true) > 0 && placesRoom(freeAtHost, lane - 1, true) > 0;
+    return placesRoom(free, account - 1, true) > 0 && placesRoom(freeAtHost, ownAtHost - 1, true) > 0;
   }
 
   free(): ClaimLimits {
@@ -159,19 +159,19 @@ export class InFlight {
     };
   }
 
-  #freeAtHosts(): Pick<ClaimLimits, 'hostsFree' | 'hostsOther' | 'lanesBusy'> {
+  #freeAtHosts(): Pick<ClaimLimits, 'hostsFree' | 'hostsOther' | 'busyAtHosts'> {
     const { hostConcurrency } = this.#limits;
     // A host that is not named may have this many attempts. A quarter is then safe for any account, whatever it has in
     // flight at that host.
     const leftOut = this.#hosts.size <= NAMED_HOSTS_MAX ? 0 : Math.floor(hostConcurrency / 4);
     const hostsFree: [string, number, number][] = [];
-    const lanesBusy: [string, string, number][] = [];
+    const busyAtHosts: [string, string, number][] = [];
     for (const [host, { attempts, accounts }] of this.#hosts) {
       if (attempts <= leftOut) continue;
       hostsFree.push([host, hostConcurrency - attempts, 0]);
-      for (const [accountId, held] of accounts) lanesBusy.push([accountId, host, held]);
+      for (const [accountId, held] of accounts) busyAtHosts.push([accountId, host, held]);
     }
-    return { hostsFree, hostsOther: [hostConcurrency - leftOut, leftOut], lanesBusy };
+    return { hostsFree, hostsOther: [hostConcurrency - leftOut, leftOut], busyAtHosts };
   }
 
   #pool(read: () => readonly [max: number, used: number]): UsedPool {

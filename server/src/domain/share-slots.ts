@@ -4,48 +4,51 @@
 
 import type { SlotBudget } from './slots.ts';
 
-/** One account's messages to one host. */
-export interface Lane {
+/** The ready messages of one account to one host. */
+export interface Backlog {
   readonly accountId: string;
   readonly host: string;
 }
 
-/** How many messages of a lane to take. The caller records how many it took. */
-export interface Ask<L extends Lane> {
-  readonly lane: L;
+/** How many messages of a backlog to take. The caller records how many it took. */
+export interface Ask<L extends Backlog> {
+  readonly backlog: L;
   readonly wanted: number;
   taken: number;
 }
 
 /**
- * Yields, round by round, what to take, until no slot is left or no lane can use one. Between two rounds the budget has
- * counted what was taken. A lane that took less than its share has no more ready messages that fit, and is not asked
- * again.
+ * Yields, round by round, what to take, until no slot is left or no backlog can use one. Between two rounds the
+ * budget has counted what was taken. A backlog that took less than its share has no more ready messages that fit, and is
+ * not asked again.
  */
-export function* shareSlots<L extends Lane>(lanes: readonly L[], budget: SlotBudget): Generator<readonly Ask<L>[]> {
-  let waiting = lanes.map((lane) => ({ lane, had: 0 }));
+export function* shareSlots<L extends Backlog>(
+  backlogs: readonly L[],
+  budget: SlotBudget,
+): Generator<readonly Ask<L>[]> {
+  let waiting = backlogs.map((backlog) => ({ backlog, had: 0 }));
   const hadOf = new Map<string, number>();
   while (budget.slots > 0) {
     const asks = askFor(waiting, hadOf, budget);
     const asked = asks.filter(({ wanted }) => wanted > 0);
     if (asked.length === 0) return;
     yield asked;
-    for (const { lane, taken } of asked) hadOf.set(lane.accountId, (hadOf.get(lane.accountId) ?? 0) + taken);
+    for (const { backlog, taken } of asked) hadOf.set(backlog.accountId, (hadOf.get(backlog.accountId) ?? 0) + taken);
     waiting = asks
       .filter(({ wanted, taken }) => taken === wanted)
-      .map(({ lane, had, taken }) => ({ lane, had: had + taken }));
+      .map(({ backlog, had, taken }) => ({ backlog, had: had + taken }));
   }
 }
 
-function askFor<L extends Lane>(
-  waiting: readonly { readonly lane: L; readonly had: number }[],
+function askFor<L extends Backlog>(
+  waiting: readonly { readonly backlog: L; readonly had: number }[],
   hadOf: ReadonlyMap<string, number>,
   budget: SlotBudget,
 ): (Ask<L> & { readonly had: number })[] {
   const open = waiting
-    .map((each) => ({ ...each, room: budget.room(each.lane.accountId, each.lane.host) }))
+    .map((each) => ({ ...each, room: budget.room(each.backlog.accountId, each.backlog.host) }))
     .filter(({ room }) => room > 0);
-  const accounts = [...Map.groupBy(open, ({ lane }) => lane.accountId)].map(([id, own]) => ({
+  const accounts = [...Map.groupBy(open, ({ backlog }) => backlog.accountId)].map(([id, own]) => ({
     own,
     had: hadOf.get(id) ?? 0,
     room: budget.accountRoom(id),
@@ -53,7 +56,7 @@ function askFor<L extends Lane>(
   const parts = inEqualParts(budget.slots, accounts);
   return accounts.flatMap(({ own }, index) => {
     const shares = inEqualParts(parts[index]!, own);
-    return own.map(({ lane, had }, at) => ({ lane, had, wanted: shares[at]!, taken: 0 }));
+    return own.map(({ backlog, had }, at) => ({ backlog, had, wanted: shares[at]!, taken: 0 }));
   });
 }
 

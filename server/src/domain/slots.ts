@@ -21,12 +21,12 @@ export interface ClaimLimits {
   readonly accountsBusy: readonly (readonly [accountId: string, attempts: number, bytes: number])[];
   /** An account that is not named has at most this many in flight, and no counted bytes. */
   readonly accountsOther: number;
-  /** Free places at a host, and how many an account that `lanesBusy` does not name may have in flight there. */
+  /** Free places at a host, and how many an account that `busyAtHosts` does not name may have in flight there. */
   readonly hostsFree: readonly (readonly [host: string, places: number, attempts: number])[];
   /** The same for a host that is not named: at least this many places, at most this many attempts. */
   readonly hostsOther: readonly [places: number, attempts: number];
   /** Attempts in flight by account and host. */
-  readonly lanesBusy: readonly (readonly [accountId: string, host: string, attempts: number])[];
+  readonly busyAtHosts: readonly (readonly [accountId: string, host: string, attempts: number])[];
 }
 
 export const NO_SLOTS: ClaimLimits = {
@@ -40,7 +40,7 @@ export const NO_SLOTS: ClaimLimits = {
   accountsOther: 0,
   hostsFree: [],
   hostsOther: [0, 0],
-  lanesBusy: [],
+  busyAtHosts: [],
 };
 
 /** How many of the bytes in flight a body takes. Small bodies are not counted. */
@@ -100,7 +100,7 @@ export class SlotBudget {
     this.#accountsOther = limits.accountsOther;
     for (const [host, free, others] of limits.hostsFree) this.#hosts.set(host, { free, others, busy: new Map() });
     this.#hostsOther = limits.hostsOther;
-    for (const [accountId, host, attempts] of limits.lanesBusy) this.#placesAt(host).busy.set(accountId, attempts);
+    for (const [accountId, host, attempts] of limits.busyAtHosts) this.#placesAt(host).busy.set(accountId, attempts);
   }
 
   get slots(): number {
@@ -170,7 +170,7 @@ export class SlotBudget {
       accountsOther: this.#accountsOther,
       hostsFree: [...this.#hosts].map(([host, { free, others }]) => [host, free, others] as const),
       hostsOther: this.#hostsOther,
-      lanesBusy: [...this.#hosts].flatMap(([host, { busy }]) =>
+      busyAtHosts: [...this.#hosts].flatMap(([host, { busy }]) =>
         [...busy].map(([accountId, attempts]) => [accountId, host, attempts] as const),
       ),
     };

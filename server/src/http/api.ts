@@ -1,4 +1,4 @@
-// The second lane: everything but publishing, on Fastify. Each route declares its scope and its schemas. A route
+// Everything but publishing, on Fastify. Each route declares its scope and its schemas. A route
 // without a scope cannot be added.
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -101,7 +101,7 @@ export interface OpenRoute extends Pick<RouteEntry, 'path' | 'summary' | 'answer
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** Bodies of management calls are small. Message bodies take the other lane. */
+/** Bodies of management calls are small. Message bodies go to the publish handler. */
 const BODY_BYTES_MAX = 1024 * 1024;
 const BODY_LIMIT = {
   bytesMax: BODY_BYTES_MAX,

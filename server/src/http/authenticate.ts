@@ -1,4 +1,4 @@
-// Finds who is calling and checks what they may do. Shared by both lanes.
+// Finds who is calling and checks what they may do. Shared by the API and the publish handler.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';

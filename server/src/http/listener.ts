@@ -1,4 +1,4 @@
-// One listener, two lanes: publishing straight on node:http, everything else through the API. Sets the limits that
+// One listener, two handlers: publishing straight on node:http, everything else through the API. Sets the limits that
 // keep a slow or hostile client from holding anything for long.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -10,14 +10,14 @@ import type { Console } from './console.ts';
 import { CountedRequest } from './counted-request.ts';
 import { ApiError } from './errors.ts';
 import type { OwnHosts } from './own-hosts.ts';
-import type { PublishLane } from './publish-lane.ts';
+import type { PublishHandler } from './publish-handler.ts';
 import { takeQstashRequest } from './qstash-request.ts';
 import { Refusals } from './refusals.ts';
 import type { Sink } from './sink.ts';
 import { listenWide, type WideListening } from './wide-listening.ts';
 
 export interface ListenerOptions {
-  readonly lane: PublishLane;
+  readonly publishing: PublishHandler;
   readonly api: Api;
   readonly webConsole: Console;
   readonly sink: Sink | null;
@@ -125,7 +125,7 @@ class OneListener implements Listener {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { api, sink, lane, ownHosts, webConsole, isForQstashClients } = this.#options;
+    const { api, sink, publishing, ownHosts, webConsole, isForQstashClients } = this.#options;
     const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
     if (foreign !== null) throw new ApiError('misdirected', foreign);
     const page = ownHosts?.originProblem(request.headers.origin) ?? null;
@@ -135,7 +135,7 @@ class OneListener implements Listener {
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
     }
-    const answering = webConsole.handle(request, response) ?? lane.handle(request, response);
+    const answering = webConsole.handle(request, response) ?? publishing.handle(request, response);
     if (answering) await answering;
     else api.fastify.routing(request, response);
   }

@@ -94,7 +94,7 @@ export interface ClusterReport {
 export function clusterCampaign({ seed }: { readonly seed: number }): Promise<ClusterReport> {
   const chance = new Chance(seed);
   const isSkewed = AHEAD !== null && chance.isTrue(SOMETIMES_PERCENT);
-  const lanes: readonly (readonly Kind[])[] = [
+  const series: readonly (readonly Kind[])[] = [
     shortFaults([...SHORT_FAULTS, ...SOMETIMES.filter(() => chance.isTrue(SOMETIMES_PERCENT))], chance),
     // Beside them, each longer than a lease.
     ['freeze', 'freeze'],
@@ -103,25 +103,26 @@ export function clusterCampaign({ seed }: { readonly seed: number }): Promise<Cl
   return Cluster.run({ seed, isSkewed }, async (cluster) => {
     const faults: FaultRecord[] = [];
     const counts: Record<string, number> = isSkewed ? { [SKEWED]: 1 } : {};
-    if (lanes[0]!.includes('thousands of schedules and accounts')) await makeCrowd(cluster, cluster.trial.receiver.url);
+    if (series[0]!.includes('thousands of schedules and accounts'))
+      await makeCrowd(cluster, cluster.trial.receiver.url);
     let hasFailed = false;
-    const lane = async (list: readonly Kind[], laneChance: Chance) => {
+    const run = async (list: readonly Kind[], ownChance: Chance) => {
       const left = [...list];
       while (left.length > 0) {
-        await wait(laneChance.between(PAUSE_MS.least, PAUSE_MS.most));
+        await wait(ownChance.between(PAUSE_MS.least, PAUSE_MS.most));
         if (hasFailed) return;
         const at = left.findIndex((kind) => kind !== 'restart of the database' || !cluster.isHolding);
         if (at < 0) continue;
         const [kind] = left.splice(at, 1) as [Kind];
-        const node = await takeNode(cluster, laneChance);
-        faults.push(await FAULTS[kind](cluster, node, laneChance));
+        const node = await takeNode(cluster, ownChance);
+        faults.push(await FAULTS[kind](cluster, node, ownChance));
         counts[kind] = (counts[kind] ?? 0) + 1;
         node.isBusy = false;
       }
     };
     const ended = await Promise.allSettled(
-      lanes.map((list, index) =>
-        lane(list, new Chance(seed + 7 * (index + 1))).catch((error: Error) => {
+      series.map((list, index) =>
+        run(list, new Chance(seed + 7 * (index + 1))).catch((error: Error) => {
           hasFailed = true;
           throw error;
         }),

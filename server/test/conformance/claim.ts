@@ -189,7 +189,7 @@ export function claimConformance(factory: HarnessFactory): void {
       const host = 'a.example:443';
       assert.equal((await a.claims(NOW, { hostsFree: [[host, 10, 0]] })).length, 5);
       await a.store.accept(messages(20, { accountId: OTHER_ACCOUNT }), NOW);
-      const claims = await a.claims(NOW, { hostsFree: [[host, 5, 0]], lanesBusy: [[ACCOUNT, host, 5]] });
+      const claims = await a.claims(NOW, { hostsFree: [[host, 5, 0]], busyAtHosts: [[ACCOUNT, host, 5]] });
       assert.deepEqual(
         claims.map((claim) => claim.message.accountId),
         [OTHER_ACCOUNT, OTHER_ACCOUNT],

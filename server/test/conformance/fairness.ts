@@ -71,14 +71,14 @@ export function fairnessConformance(factory: HarnessFactory): void {
     });
 
     test('with one slot at a time, accounts and hosts take turns', async ({ a }) => {
-      const lanes = [
+      const backlogs = [
         { accountId: ACCOUNT, host: 'a:80' },
         { accountId: ACCOUNT, host: 'b:80' },
         { accountId: OTHER_ACCOUNT, host: 'a:80' },
         { accountId: OTHER_ACCOUNT, host: 'c:80' },
       ];
       await a.store.accept(
-        lanes.flatMap((lane) => messages(5, lane)),
+        backlogs.flatMap((backlog) => messages(5, backlog)),
         NOW,
       );
       const served: string[] = [];
@@ -86,8 +86,8 @@ export function fairnessConformance(factory: HarnessFactory): void {
         const claim = (await a.claims(NOW, { slots: 1 }))[0]!;
         served.push(`${claim.message.accountId} ${claim.message.host}`);
       }
-      for (const { accountId, host } of lanes) {
-        assert.equal(served.filter((lane) => lane === `${accountId} ${host}`).length, 2, served.join(', '));
+      for (const { accountId, host } of backlogs) {
+        assert.equal(served.filter((backlog) => backlog === `${accountId} ${host}`).length, 2, served.join(', '));
       }
     });
 

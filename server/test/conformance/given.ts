@@ -77,7 +77,7 @@ export function callbackTo(url: string): CallbackTarget {
 
 /** Limits as a test gives them: the places of hosts by how many there are and how many are taken. */
 export interface SomeLimits extends Partial<ClaimLimits> {
-  /** What an account takes at a host is not limited by its share, unless `lanesBusy` says what it has. */
+  /** What an account takes at a host is not limited by its share, unless `busyAtHosts` says what it has. */
   readonly hostMax?: number;
   readonly hostsBusy?: readonly (readonly [host: string, attempts: number])[];
 }
@@ -99,7 +99,7 @@ export function limits({ hostMax, hostsBusy = [], ...some }: SomeLimits = {}): C
     accountsOther: 0,
     hostsFree: hostsBusy.map(([host, attempts]) => [host, placesOf(attempts), 0] as const),
     hostsOther: [placesOf(0), 0],
-    lanesBusy: [],
+    busyAtHosts: [],
     ...some,
   };
 }

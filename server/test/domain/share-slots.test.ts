@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Lane, shareSlots } from '../../src/domain/share-slots.ts';
+import { type Backlog, shareSlots } from '../../src/domain/share-slots.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../../src/domain/slots.ts';
 
-interface ReadyLane extends Lane {
+interface ReadyBacklog extends Backlog {
   /** Sizes of the bodies that are ready. */
   readonly ready: number[];
 }
 
-const lane = (accountId: string, host: string, count: number, bytes = 0): ReadyLane => ({
+const backlog = (accountId: string, host: string, count: number, bytes = 0): ReadyBacklog => ({
   accountId,
   host,
   ready: Array.from({ length: count }, () => bytes),
@@ -27,51 +27,51 @@ const limits = (slots: number, some: Partial<ClaimLimits> = {}): ClaimLimits => 
   ...some,
 });
 
-/** As an adapter does it; beside each lane how many were taken. */
-function claim(lanes: readonly ReadyLane[], budget: SlotBudget): { taken: number[]; rounds: number } {
-  const taken = new Map(lanes.map((each) => [each, 0]));
+/** As an adapter does it; beside each backlog how many were taken. */
+function claim(backlogs: readonly ReadyBacklog[], budget: SlotBudget): { taken: number[]; rounds: number } {
+  const taken = new Map(backlogs.map((each) => [each, 0]));
   let rounds = 0;
-  for (const asks of shareSlots(lanes, budget)) {
+  for (const asks of shareSlots(backlogs, budget)) {
     rounds += 1;
     for (const ask of asks) {
-      const found = ask.lane.ready.slice(0, ask.wanted);
+      const found = ask.backlog.ready.slice(0, ask.wanted);
       for (const bytes of found) {
-        if (!budget.take(ask.lane.accountId, ask.lane.host, bytes)) continue;
-        ask.lane.ready.splice(ask.lane.ready.indexOf(bytes), 1);
+        if (!budget.take(ask.backlog.accountId, ask.backlog.host, bytes)) continue;
+        ask.backlog.ready.splice(ask.backlog.ready.indexOf(bytes), 1);
         ask.taken += 1;
       }
-      taken.set(ask.lane, taken.get(ask.lane)! + ask.taken);
+      taken.set(ask.backlog, taken.get(ask.backlog)! + ask.taken);
     }
   }
   return { taken: [...taken.values()], rounds };
 }
 
-const shares = (lanes: readonly ReadyLane[], slots: number, some: Partial<ClaimLimits> = {}) =>
-  claim(lanes, new SlotBudget(limits(slots, some))).taken;
+const shares = (backlogs: readonly ReadyBacklog[], slots: number, some: Partial<ClaimLimits> = {}) =>
+  claim(backlogs, new SlotBudget(limits(slots, some))).taken;
 
 test('accounts get equal parts, and each shares its own over its hosts', () => {
-  assert.deepEqual(shares([lane('a', 'x', 99), lane('a', 'y', 99), lane('b', 'x', 99)], 20), [5, 5, 10]);
+  assert.deepEqual(shares([backlog('a', 'x', 99), backlog('a', 'y', 99), backlog('b', 'x', 99)], 20), [5, 5, 10]);
 });
 
 test('what a host cannot use goes to the others of its account first', () => {
-  assert.deepEqual(shares([lane('a', 'x', 1), lane('a', 'y', 99), lane('b', 'x', 99)], 20), [1, 9, 10]);
+  assert.deepEqual(shares([backlog('a', 'x', 1), backlog('a', 'y', 99), backlog('b', 'x', 99)], 20), [1, 9, 10]);
 });
 
 test('what an account cannot use goes to the others', () => {
-  assert.deepEqual(shares([lane('a', 'x', 3), lane('b', 'x', 99), lane('c', 'x', 99)], 21), [3, 9, 9]);
+  assert.deepEqual(shares([backlog('a', 'x', 3), backlog('b', 'x', 99), backlog('c', 'x', 99)], 21), [3, 9, 9]);
   assert.deepEqual(
-    shares([lane('a', 'x', 99), lane('b', 'x', 99)], 20, { accountMax: 100, accountsBusy: [['a', 98, 0]] }),
+    shares([backlog('a', 'x', 99), backlog('b', 'x', 99)], 20, { accountMax: 100, accountsBusy: [['a', 98, 0]] }),
     [2, 18],
   );
 });
 
-test('with fewer slots than lanes, the first ones get them', () => {
-  assert.deepEqual(shares([lane('a', 'x', 9), lane('b', 'x', 9), lane('c', 'x', 9)], 2), [1, 1, 0]);
-  assert.deepEqual(shares([lane('a', 'x', 9)], 0), [0]);
+test('with fewer slots than backlogs, the first ones get them', () => {
+  assert.deepEqual(shares([backlog('a', 'x', 9), backlog('b', 'x', 9), backlog('c', 'x', 9)], 2), [1, 1, 0]);
+  assert.deepEqual(shares([backlog('a', 'x', 9)], 0), [0]);
 });
 
 test('a host without room keeps no slot from the others', () => {
-  assert.deepEqual(shares([lane('a', 'x', 9), lane('b', 'y', 9)], 4, { hostsFree: [['x', 0, 0]] }), [0, 4]);
+  assert.deepEqual(shares([backlog('a', 'x', 9), backlog('b', 'y', 9)], 4, { hostsFree: [['x', 0, 0]] }), [0, 4]);
 });
 
 test('a small message need not wait for a large one before it', () => {
@@ -79,7 +79,7 @@ test('a small message need not wait for a large one before it', () => {
   assert.equal(mixed, 2);
 });
 
-const someLanes = fc
+const someBacklogs = fc
   .uniqueArray(
     fc.record({
       accountId: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -88,7 +88,7 @@ const someLanes = fc
     }),
     { selector: ({ accountId, host }) => accountId + host },
   )
-  .map((lanes) => lanes.map(({ accountId, host, count }) => lane(accountId, host, count)));
+  .map((backlogs) => backlogs.map(({ accountId, host, count }) => backlog(accountId, host, count)));
 const someLimits = fc.record({
   sharedSlots: fc.integer({ min: 0, max: 200 }),
   accountMax: fc.integer({ min: 1, max: 60 }),
@@ -97,15 +97,15 @@ const someLimits = fc.record({
 
 test('never more than the budget allows, and no slot stays free that somebody could use', () => {
   fc.assert(
-    fc.property(someLanes, fc.nat({ max: 80 }), someLimits, (lanes, slots, some) => {
+    fc.property(someBacklogs, fc.nat({ max: 80 }), someLimits, (backlogs, slots, some) => {
       const budget = new SlotBudget(limits(slots, some));
-      const { taken } = claim(lanes, budget);
+      const { taken } = claim(backlogs, budget);
       assert.equal(
         taken.reduce((sum, count) => sum + count, 0),
         slots - budget.slots,
       );
       assert.ok(budget.slots >= 0);
-      for (const { accountId, host, ready } of lanes) {
+      for (const { accountId, host, ready } of backlogs) {
         assert.ok(ready.length === 0 || budget.room(accountId, host) < 1, `${accountId} ${host}: ${ready.length} left`);
       }
     }),
@@ -115,13 +115,13 @@ test('never more than the budget allows, and no slot stays free that somebody co
 
 test('who still has something ready has as much as any other, but for one slot a round', () => {
   fc.assert(
-    fc.property(someLanes, fc.nat({ max: 80 }), (lanes, slots) => {
-      const { taken, rounds } = claim(lanes, new SlotBudget(limits(slots)));
+    fc.property(someBacklogs, fc.nat({ max: 80 }), (backlogs, slots) => {
+      const { taken, rounds } = claim(backlogs, new SlotBudget(limits(slots)));
       const ofAccount = (id: string) =>
-        lanes.reduce((sum, each, at) => sum + (each.accountId === id ? taken[at]! : 0), 0);
-      for (const { accountId, ready } of lanes) {
+        backlogs.reduce((sum, each, at) => sum + (each.accountId === id ? taken[at]! : 0), 0);
+      for (const { accountId, ready } of backlogs) {
         if (ready.length === 0) continue;
-        for (const other of lanes) {
+        for (const other of backlogs) {
           assert.ok(
             ofAccount(other.accountId) - ofAccount(accountId) <= rounds,
             `${other.accountId} before ${accountId}`,

@@ -84,7 +84,7 @@ const situations: fc.Arbitrary<Situation> = fc
       accountsOther,
       hostsFree: hosts.map((host) => [host, caps.hostMax - of(running, { host }).length, 0] as const),
       hostsOther: [caps.hostMax - leftOut, leftOut],
-      lanesBusy: hosts.flatMap((host) =>
+      busyAtHosts: hosts.flatMap((host) =>
         accounts.map((account) => [account, host, of(running, { account, host }).length] as const),
       ),
     };

@@ -51,9 +51,9 @@ export class Promptness {
     const full = new Set<string>();
     for (const id of this.#sinceMs.keys()) if (!stillWaiting.has(id)) this.#sinceMs.delete(id);
     for (const message of waiting) {
-      const lane = `${message.account_id} ${message.host}`;
-      const free = full.has(lane) ? undefined : healthy.find((node) => this.#hasRoom(node, message));
-      if (!free) full.add(lane);
+      const backlog = `${message.account_id} ${message.host}`;
+      const free = full.has(backlog) ? undefined : healthy.find((node) => this.#hasRoom(node, message));
+      if (!free) full.add(backlog);
       const sinceMs = Math.max(this.#sinceMs.get(message.id) ?? nowMs, free?.undisturbedSinceMs ?? nowMs);
       this.#sinceMs.set(message.id, sinceMs);
       if (nowMs - sinceMs > CLAIMED_WITHIN_MS) {

@@ -7,7 +7,7 @@ import { earlier } from '../../domain/instant.ts';
 import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
-import { type Lane, shareSlots } from '../../domain/share-slots.ts';
+import { type Backlog, shareSlots } from '../../domain/share-slots.ts';
 import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { CANCELLED } from '../rows.ts';
@@ -54,7 +54,7 @@ const LOOK = `SELECT
 
 /** Remembers where the last claim stopped, so that the next one continues there. */
 export class Claimer {
-  readonly #lanes = new Lanes();
+  readonly #backlogs = new Backlogs();
   readonly #promoter = new Promoter();
   readonly #pace = new LookingPace();
 
@@ -100,12 +100,12 @@ export class Claimer {
     let isWhole = false;
     for (const from of ['last', 'start'] as const) {
       if (budget.slots === 0) break;
-      const look = await this.#lanes.read(database, budget, from);
+      const look = await this.#backlogs.read(database, budget, from);
       const before = taken.length;
-      await takeLanes(database, budget, look.lanes, taken);
-      this.#lanes.served(taken.slice(before));
+      await takeBacklogs(database, budget, look.backlogs, taken);
+      this.#backlogs.served(taken.slice(before));
       // If slots are left, everything looked at has been served.
-      if (budget.slots > 0) this.#lanes.passed(look);
+      if (budget.slots > 0) this.#backlogs.passed(look);
       isWhole = look.isWhole;
       if (isWhole) break;
     }
@@ -117,8 +117,8 @@ export class Claimer {
  * How many accounts one look includes: as many as there are slots, within these limits. The same for the hosts of one
  * account.
  */
-const LANES_MIN = 16;
-const LANES_MAX = 256;
+const BACKLOGS_MIN = 16;
+const BACKLOGS_MAX = 256;
 
 /**
  * Steps through the index from one account to the next, and from one host to the next. Begins after the account $1, and
@@ -126,7 +126,7 @@ const LANES_MAX = 256;
  * accounts and $7 hosts of each. ORDER BY names all columns of the index, so that the planner cannot choose another
  * one. The host is null if an account has no host after the given one.
  */
-const LANES = `WITH RECURSIVE account (id) AS (
+const BACKLOGS = `WITH RECURSIVE account (id) AS (
     (SELECT account_id FROM messages WHERE state = 'ready' AND account_id > $1
        ORDER BY account_id, host, due_at, seq LIMIT 1)
     UNION ALL
@@ -148,8 +148,8 @@ const LANES = `WITH RECURSIVE account (id) AS (
 
 /** The result of one look. */
 interface Look {
-  readonly lanes: readonly Lane[];
-  /** There are no other lanes. */
+  readonly backlogs: readonly Backlog[];
+  /** There are no other backlogs. */
   readonly isWhole: boolean;
   /** For accounts that were looked at only in part: the host after which the next look begins. */
   readonly next: ReadonlyMap<string, string>;
@@ -157,8 +157,8 @@ interface Look {
   readonly seenWhole: readonly string[];
 }
 
-/** The lanes with ready messages, in an order that begins after those served last. */
-class Lanes {
+/** The backlogs with ready messages, in an order that begins after those served last. */
+class Backlogs {
   #lastAccount = '';
   readonly #lastHosts = new Map<string, string>();
   /** There are more accounts than one look includes: then a look begins where the last claim stopped. */
@@ -169,11 +169,11 @@ class Lanes {
   /** `start`: a second look from the beginning, if the first look was not complete and left slots free. */
   async read(database: Database, budget: SlotBudget, from: 'last' | 'start'): Promise<Look> {
     const full = budget.full();
-    const accountsMax = Math.max(LANES_MIN, Math.min(budget.slots, LANES_MAX));
+    const accountsMax = Math.max(BACKLOGS_MIN, Math.min(budget.slots, BACKLOGS_MAX));
     const hostsMax = Math.min(accountsMax, eachMax('claimHosts'));
     const afterAccount = from === 'last' && this.#hasManyAccounts ? this.#lastAccount : '';
     const rows = await database.all<{ account_id: string; host: string | null }>(
-      LANES,
+      BACKLOGS,
       afterAccount,
       full.accounts,
       full.hosts,
@@ -192,13 +192,13 @@ class Lanes {
       else if ((this.#begin.get(id) ?? '') !== '') next.set(id, '');
       else seenWhole.push(id);
     }
-    const lanes = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id).flatMap((id) => {
+    const backlogs = behindFirst([...byAccount.keys()], this.#lastAccount, (id) => id).flatMap((id) => {
       const own = byAccount.get(id)!.flatMap(({ host }) => (host === null ? [] : [{ accountId: id, host }]));
       const last = this.#begin.has(id) ? '' : this.#lastHosts.get(id);
       return behindFirst(own, last ?? '', ({ host }) => host);
     });
     const isWhole = afterAccount === '' && !hasMoreAccounts && next.size === 0;
-    return { lanes, isWhole, next, seenWhole };
+    return { backlogs, isWhole, next, seenWhole };
   }
 
   served(rows: readonly ReadyRow[]): void {
@@ -227,17 +227,17 @@ interface ReadyRow extends Leasable {
 }
 
 /** Adds as many messages to `taken` as the budget allows, and locks them. */
-async function takeLanes(
+async function takeBacklogs(
   database: Database,
   budget: SlotBudget,
-  lanes: readonly Lane[],
+  backlogs: readonly Backlog[],
   taken: ReadyRow[],
 ): Promise<void> {
-  for (const asks of shareSlots(lanes, budget)) {
+  for (const asks of shareSlots(backlogs, budget)) {
     const rows = await database.all<ReadyRow & { index: number }>(
       READY,
-      asks.map(({ lane }) => lane.accountId),
-      asks.map(({ lane }) => lane.host),
+      asks.map(({ backlog }) => backlog.accountId),
+      asks.map(({ backlog }) => backlog.host),
       asks.map(({ wanted }) => wanted),
       taken.map(({ seq }) => seq),
     );
@@ -251,7 +251,7 @@ async function takeLanes(
 }
 
 /**
- * Up to `g.wanted` messages of each lane, oldest first, that no other transaction has locked and that are not in $4.
+ * Up to `g.wanted` messages of each backlog, oldest first, that no other transaction has locked and that are not in $4.
  */
 const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${bodyBytesSql('m')} AS bytes
   FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)

@@ -69,24 +69,24 @@ export async function setScheduleNext(
 }
 
 /**
- * Lanes with due schedules, earliest first, at most $2. A lane is one account at one time. Steps from lane to lane in
+ * The times at which accounts have due schedules, earliest first, at most $2. Steps from one to the next in
  * the order of the index.
  */
-const DUE_LANES = `WITH RECURSIVE lane (next_at, account_id) AS (
+const DUE_TIMES = `WITH RECURSIVE due_time (next_at, account_id) AS (
     (SELECT next_at, account_id FROM schedules WHERE next_at <= $1 ORDER BY next_at, account_id, id LIMIT 1)
     UNION ALL
-    SELECT s.next_at, s.account_id FROM lane CROSS JOIN LATERAL
+    SELECT s.next_at, s.account_id FROM due_time CROSS JOIN LATERAL
       (SELECT next_at, account_id FROM schedules
-         WHERE next_at <= $1 AND (next_at, account_id) > (lane.next_at, lane.account_id)
+         WHERE next_at <= $1 AND (next_at, account_id) > (due_time.next_at, due_time.account_id)
          ORDER BY next_at, account_id, id LIMIT 1) AS s)
-  SELECT next_at, account_id FROM lane LIMIT $2`;
+  SELECT next_at, account_id FROM due_time LIMIT $2`;
 
-interface DueLane {
+interface DueTime {
   readonly next_at: number;
   readonly account_id: string;
 }
 
-/** $3 schedules of each lane, after the first $4. */
+/** $3 schedules of each account and time, after the first $4. */
 const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS g (next_at, account_id, at)
   CROSS JOIN LATERAL
@@ -94,31 +94,31 @@ const DUE_KEYS = `SELECT g.next_at, s.account_id, s.id, s.bytes
        WHERE next_at = g.next_at AND account_id = g.account_id ORDER BY id LIMIT $3 OFFSET $4) AS s
   ORDER BY g.at, s.id`;
 
-/** `start` differs between most nodes: if a lane has many due schedules, each node begins with other ones. */
+/** `start` differs between most nodes: of many schedules that are due at one time, each node begins with other ones. */
 export async function dueSchedules(
   database: Database,
   now: number,
   limits: DueLimits,
   start: number,
 ): Promise<DueSchedules> {
-  const lanes = await database.all<DueLane>(DUE_LANES, now, limits.schedules);
-  const part = Math.ceil(limits.schedules / Math.max(1, lanes.length));
-  const laneOf = ({ next_at, account_id }: DueLane) => `${next_at} ${account_id}`;
-  const readKeys = async (some: readonly DueLane[], offset: number) =>
+  const times = await database.all<DueTime>(DUE_TIMES, now, limits.schedules);
+  const part = Math.ceil(limits.schedules / Math.max(1, times.length));
+  const keyOf = ({ next_at, account_id }: DueTime) => `${next_at} ${account_id}`;
+  const readKeys = async (some: readonly DueTime[], offset: number) =>
     Map.groupBy(
-      await database.all<DueKey & DueLane>(
+      await database.all<DueKey & DueTime>(
         DUE_KEYS,
         some.map(({ next_at }) => next_at),
         some.map(({ account_id }) => account_id),
         part,
         offset,
       ),
-      laneOf,
+      keyOf,
     );
-  const first = await readKeys(lanes, 0);
-  const long = start > 0 ? lanes.filter((lane) => first.get(laneOf(lane))?.length === part) : [];
+  const first = await readKeys(times, 0);
+  const long = start > 0 ? times.filter((time) => first.get(keyOf(time))?.length === part) : [];
   const others = await readKeys(long, start * part);
-  const keys = [...first].flatMap(([lane, own]) => others.get(lane) ?? own);
+  const keys = [...first].flatMap(([time, own]) => others.get(time) ?? own);
   const chosen = chooseDue(keys, limits);
   const rows = await database.all<ScheduleRow>(
     `SELECT ${COLUMNS} FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, id, at)

@@ -6,7 +6,7 @@ import { earlier } from '../../domain/instant.ts';
 import { stateGivenBack } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
-import { type Lane, shareSlots } from '../../domain/share-slots.ts';
+import { type Backlog, shareSlots } from '../../domain/share-slots.ts';
 import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
@@ -33,11 +33,9 @@ export interface ClaimCommand {
   readonly leasePrefix: string;
 }
 
-/**
- * How many accounts one claim looks at, and how many lanes in all. A lane is the messages of one account to one host.
- */
+/** How many accounts one claim looks at, and how many backlogs in all. */
 const ACCOUNTS_MAX = 512;
-const LANES_MAX = 1024;
+const BACKLOGS_MAX = 1024;
 
 /** In `cut`, in place of an account: there are accounts that were not looked at. */
 const ALL_ACCOUNTS = '';
@@ -107,16 +105,16 @@ export class Claimer {
   #claimReady(claiming: Claiming): void {
     const { budget, claims } = claiming;
     let accounts = this.#readyAccounts(claiming);
-    const hostsMax = Math.min(eachMax('claimHosts'), Math.ceil(LANES_MAX / Math.max(1, accounts.length)));
+    const hostsMax = Math.min(eachMax('claimHosts'), Math.ceil(BACKLOGS_MAX / Math.max(1, accounts.length)));
     while (budget.slots > 0 && accounts.length > 0) {
       const most = Math.ceil(budget.slots / accounts.length);
-      const lanesOf = new Map(accounts.map((id) => [id, this.#readyLanes(claiming, id, most, hostsMax)]));
+      const backlogsOf = new Map(accounts.map((id) => [id, this.#readyBacklogs(claiming, id, most, hostsMax)]));
       const before = claims.length;
-      for (const asks of shareSlots([...lanesOf.values()].flat(), budget)) {
-        for (const ask of asks) ask.taken = this.#claimLane(claiming, ask.lane, ask.wanted);
+      for (const asks of shareSlots([...backlogsOf.values()].flat(), budget)) {
+        for (const ask of asks) ask.taken = this.#claimBacklog(claiming, ask.backlog, ask.wanted);
       }
       if (claims.length === before) return;
-      accounts = accounts.filter((id) => lanesOf.get(id)!.length === most);
+      accounts = accounts.filter((id) => backlogsOf.get(id)!.length === most);
     }
   }
 
@@ -150,7 +148,7 @@ export class Claimer {
   /**
    * Hosts of the account with ready messages and room for them, at most `most`, beginning after the last one served.
    */
-  #readyLanes({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): Lane[] {
+  #readyBacklogs({ budget, looked, cut }: Claiming, accountId: string, most: number, lookedMax: number): Backlog[] {
     if (cut.has(accountId)) return [];
     const hosts = around(this.#lastHosts.get(accountId) ?? '', (after, upTo) =>
       this.#database.get<{ key: string }>(
@@ -161,7 +159,7 @@ export class Claimer {
         upTo,
       ),
     );
-    const found: Lane[] = [];
+    const found: Backlog[] = [];
     let count = looked.get(accountId) ?? 0;
     for (const host of hosts) {
       count += 1;
@@ -178,7 +176,7 @@ export class Claimer {
   }
 
   /** Claims up to `count` messages of one account to one host. Returns how many it claimed. */
-  #claimLane(claiming: Claiming, { accountId, host }: Lane, count: number): number {
+  #claimBacklog(claiming: Claiming, { accountId, host }: Backlog, count: number): number {
     const { command, budget, claims, cut, bodies } = claiming;
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;

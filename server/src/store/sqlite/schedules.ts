@@ -94,14 +94,14 @@ export function setScheduleNext(
 }
 
 export function dueSchedules(database: Database, now: number, limits: DueLimits): DueSchedules {
-  const lanes = dueLanes(database, now, limits.schedules);
-  const part = Math.ceil(limits.schedules / Math.max(1, lanes.length));
-  const keys = lanes.flatMap((lane) =>
+  const times = dueTimes(database, now, limits.schedules);
+  const part = Math.ceil(limits.schedules / Math.max(1, times.length));
+  const keys = times.flatMap((time) =>
     database.all<DueKey>(
       `SELECT account_id, id, length(body) AS bytes FROM schedules WHERE next_at = ? AND account_id = ?
          ORDER BY id LIMIT ?`,
-      lane.next_at,
-      lane.account_id,
+      time.next_at,
+      time.account_id,
       part,
     ),
   );
@@ -110,13 +110,13 @@ export function dueSchedules(database: Database, now: number, limits: DueLimits)
 }
 
 /**
- * Lanes with due schedules, earliest first. A lane is one account at one time. Steps from lane to lane, however many
+ * The times at which accounts have due schedules, earliest first. Steps from one to the next, however many
  * schedules each has.
  */
-function dueLanes(database: Database, now: number, limit: number): { next_at: number; account_id: string }[] {
-  const lanes: { next_at: number; account_id: string }[] = [];
+function dueTimes(database: Database, now: number, limit: number): { next_at: number; account_id: string }[] {
+  const times: { next_at: number; account_id: string }[] = [];
   let at = { next_at: Number.MIN_SAFE_INTEGER, account_id: '' };
-  while (lanes.length < limit) {
+  while (times.length < limit) {
     const next = database.get<{ next_at: number; account_id: string }>(
       `SELECT next_at, account_id FROM schedules WHERE next_at <= ? AND (next_at, account_id) > (?, ?)
          ORDER BY next_at, account_id LIMIT 1`,
@@ -125,10 +125,10 @@ function dueLanes(database: Database, now: number, limit: number): { next_at: nu
       at.account_id,
     );
     if (!next) break;
-    lanes.push(next);
+    times.push(next);
     at = next;
   }
-  return lanes;
+  return times;
 }
 
 /** When the next schedule is due; null if none is. */

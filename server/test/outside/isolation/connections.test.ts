@@ -166,16 +166,16 @@ test('more requests on one connection than may wait for their answers: it is clo
   assert.equal(await poolUsed(rider, 'requests'), 0);
 });
 
-test('a request counts for its account from its head to the end of its answer, on both lanes', async (t) => {
+test('a request counts for its account from its head to the end of its answer, in the API and in the publish handler', async (t) => {
   const rider = await startRider(t);
   const head = `Host: localhost\r\nAuthorization: Bearer ${rider.token}\r\nContent-Length: 9\r\n\r\n`;
-  const lanes = [`POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\n`, `POST /v2/topics/t/endpoints HTTP/1.1\r\n`];
+  const starts = [`POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\n`, `POST /v2/topics/t/endpoints HTTP/1.1\r\n`];
   const sockets: Socket[] = [];
-  for (const lane of lanes) {
+  for (const start of starts) {
     sockets.push(await dial(t, rider));
-    sockets.at(-1)!.write(`${lane}${head}half`);
+    sockets.at(-1)!.write(`${start}${head}half`);
   }
-  await waitFor('both to be counted', async () => (await poolUsed(rider, 'requests')) === lanes.length);
+  await waitFor('both to be counted', async () => (await poolUsed(rider, 'requests')) === starts.length);
   for (const socket of sockets) socket.destroy();
   await waitFor('both to be given back', async () => (await poolUsed(rider, 'requests')) === 0);
 });

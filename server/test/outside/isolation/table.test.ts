@@ -120,7 +120,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
     'a piece of work: the rest follows in the next',
   ],
   [
-    /^(LOOKED_AT|WAYS|SEARCHED_BYTES|BODIES_BYTES|ANSWERS_BYTES|LANES|CHANGED_BYTES|STATES_COUNTED)_MAX$/,
+    /^(LOOKED_AT|WAYS|SEARCHED_BYTES|BODIES_BYTES|ANSWERS_BYTES|BACKLOGS|CHANGED_BYTES|STATES_COUNTED)_MAX$/,
     'the work of one call: the answer ends there',
   ],
   [

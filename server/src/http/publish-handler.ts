@@ -31,7 +31,7 @@ import type { ScheduleMaker } from './schedule-maker.ts';
 import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
 
-export interface PublishLaneOptions {
+export interface PublishHandlerOptions {
   readonly store: Pick<DeliveryStore, 'accept'> & Pick<MessageStore, 'searchMessages'>;
   readonly accounts: Accounts;
   readonly world: World;
@@ -64,10 +64,10 @@ interface Result {
   readonly deduplicated?: true;
 }
 
-export class PublishLane {
-  readonly #options: PublishLaneOptions;
+export class PublishHandler {
+  readonly #options: PublishHandlerOptions;
 
-  constructor(options: PublishLaneOptions) {
+  constructor(options: PublishHandlerOptions) {
     this.#options = options;
   }
 
