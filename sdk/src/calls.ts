@@ -2,7 +2,7 @@
 // them. No other file knows a path.
 
 import type { SettingName } from './setting-names.ts';
-import type * as wire from './wire.ts';
+import type * as shapes from './shapes.ts';
 
 /** A misspelt name is a type error. */
 export type PublishSettings = Readonly<Partial<Record<SettingName, string>>>;
@@ -71,9 +71,9 @@ function publication<T>(path: string, request: PublishRequest): Call<T> {
   };
 }
 
-type PublishAnswer = wire.Published | readonly wire.Published[];
-type Filter = wire.MessageFilter;
-type Page = wire.PageRequest;
+type PublishAnswer = shapes.Published | readonly shapes.Published[];
+type Filter = shapes.MessageFilter;
+type Page = shapes.PageRequest;
 
 export const calls = {
   publish: (request: PublishRequest) => publication<PublishAnswer>('/v2/publish', request),
@@ -88,48 +88,51 @@ export const calls = {
       readonly body?: string;
       readonly bodyBase64?: string;
     }[],
-  ) => call<readonly wire.BatchResult[]>('POST', '/v2/batch', elements),
+  ) => call<readonly shapes.BatchResult[]>('POST', '/v2/batch', elements),
 
-  getMessage: (id: string) => call<wire.MessageWithAttempts>('GET', `/v2/messages/${part(id)}`),
-  whyNotDelivered: (id: string) => call<wire.Why>('GET', `/v2/messages/${part(id)}/why`),
-  listMessages: (filter: Filter & Page = {}) => call<wire.MessagePage>('GET', `/v2/messages${query(filter)}`),
-  countMessages: (filter: Filter = {}) => call<wire.StateCounts>('GET', `/v2/messages/counts${query(filter)}`),
-  cancelMessage: (id: string) => call<wire.Cancelled>('DELETE', `/v2/messages/${part(id)}`),
+  getMessage: (id: string) => call<shapes.MessageWithAttempts>('GET', `/v2/messages/${part(id)}`),
+  whyNotDelivered: (id: string) => call<shapes.Why>('GET', `/v2/messages/${part(id)}/why`),
+  listMessages: (filter: Filter & Page = {}) => call<shapes.MessagePage>('GET', `/v2/messages${query(filter)}`),
+  countMessages: (filter: Filter = {}) => call<shapes.StateCounts>('GET', `/v2/messages/counts${query(filter)}`),
+  cancelMessage: (id: string) => call<shapes.Cancelled>('DELETE', `/v2/messages/${part(id)}`),
   releaseMessage: (id: string) => call<{ released: number }>('POST', `/v2/messages/${part(id)}/release`),
   deliverNow: (id: string) => call<{ messageId: string }>('POST', `/v2/messages/${part(id)}/retry`),
 
-  listQueues: () => listCall<readonly wire.Queue[]>('/v2/queues'),
-  getQueue: (name: string) => call<wire.Queue>('GET', `/v2/queues/${part(name)}`),
+  listQueues: () => listCall<readonly shapes.Queue[]>('/v2/queues'),
+  getQueue: (name: string) => call<shapes.Queue>('GET', `/v2/queues/${part(name)}`),
   saveQueue: (queue: { readonly queueName: string; readonly parallelism?: number; readonly paused?: boolean }) =>
-    call<wire.Queue>('POST', '/v2/queues', queue),
-  pauseQueue: (name: string) => call<wire.Queue>('POST', `/v2/queues/${part(name)}/pause`),
-  resumeQueue: (name: string) => call<wire.Queue>('POST', `/v2/queues/${part(name)}/resume`),
+    call<shapes.Queue>('POST', '/v2/queues', queue),
+  pauseQueue: (name: string) => call<shapes.Queue>('POST', `/v2/queues/${part(name)}/pause`),
+  resumeQueue: (name: string) => call<shapes.Queue>('POST', `/v2/queues/${part(name)}/resume`),
   deleteQueue: (name: string, options: { readonly force?: boolean } = {}) =>
     call<object>('DELETE', `/v2/queues/${part(name)}${query({ force: options.force ? 'true' : undefined })}`),
 
-  listTopics: () => listCall<readonly wire.Topic[]>('/v2/topics'),
-  getTopic: (name: string) => call<wire.Topic>('GET', `/v2/topics/${part(name)}`),
-  addEndpoints: (name: string, endpoints: readonly wire.Endpoint[]) =>
-    call<wire.Topic>('POST', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
+  listTopics: () => listCall<readonly shapes.Topic[]>('/v2/topics'),
+  getTopic: (name: string) => call<shapes.Topic>('GET', `/v2/topics/${part(name)}`),
+  addEndpoints: (name: string, endpoints: readonly shapes.Endpoint[]) =>
+    call<shapes.Topic>('POST', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
   removeEndpoints: (name: string, endpoints: readonly ({ readonly name: string } | { readonly url: string })[]) =>
-    call<wire.Topic | object>('DELETE', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
+    call<shapes.Topic | object>('DELETE', `/v2/topics/${part(name)}/endpoints`, { endpoints }),
   changeTopic: (
     name: string,
-    change: { readonly endpoints?: readonly wire.Endpoint[]; readonly headers?: NonNullable<wire.Topic['headers']> },
-  ) => call<wire.Topic>('PATCH', `/v2/topics/${part(name)}`, change),
+    change: {
+      readonly endpoints?: readonly shapes.Endpoint[];
+      readonly headers?: NonNullable<shapes.Topic['headers']>;
+    },
+  ) => call<shapes.Topic>('PATCH', `/v2/topics/${part(name)}`, change),
   deleteTopic: (name: string) => call<object>('DELETE', `/v2/topics/${part(name)}`),
 
-  listSchedules: () => listCall<readonly wire.Schedule[]>('/v2/schedules'),
-  getSchedule: (id: string) => call<wire.Schedule>('GET', `/v2/schedules/${part(id)}`),
+  listSchedules: () => listCall<readonly shapes.Schedule[]>('/v2/schedules'),
+  getSchedule: (id: string) => call<shapes.Schedule>('GET', `/v2/schedules/${part(id)}`),
   pauseSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/pause`),
   resumeSchedule: (id: string) => call<object>('POST', `/v2/schedules/${part(id)}/resume`),
-  runSchedule: (id: string) => call<readonly wire.Published[]>('POST', `/v2/schedules/${part(id)}/run`),
+  runSchedule: (id: string) => call<readonly shapes.Published[]>('POST', `/v2/schedules/${part(id)}/run`),
   deleteSchedule: (id: string) => call<object>('DELETE', `/v2/schedules/${part(id)}`),
-  cronTimes: (cron: string) => call<wire.CronTimes>('GET', `/v2/cron${query({ cron })}`),
+  cronTimes: (cron: string) => call<shapes.CronTimes>('GET', `/v2/cron${query({ cron })}`),
 
-  listDeadLetters: (filter: Filter & Page = {}) => call<wire.DeadLetterPage>('GET', `/v2/dlq${query(filter)}`),
-  failureGroups: () => call<wire.FailureGroups>('GET', '/v2/dlq/groups'),
-  getDeadLetter: (id: string) => call<wire.DeadLetter>('GET', `/v2/dlq/${part(id)}`),
+  listDeadLetters: (filter: Filter & Page = {}) => call<shapes.DeadLetterPage>('GET', `/v2/dlq${query(filter)}`),
+  failureGroups: () => call<shapes.FailureGroups>('GET', '/v2/dlq/groups'),
+  getDeadLetter: (id: string) => call<shapes.DeadLetter>('GET', `/v2/dlq/${part(id)}`),
   retryDeadLetter: (
     id: string,
     changes?: {
@@ -140,46 +143,49 @@ export const calls = {
   ) => call<{ messageId: string }>('POST', `/v2/dlq/retry/${part(id)}`, changes),
   deleteDeadLetter: (id: string) => call<{ deleted: number }>('DELETE', `/v2/dlq/${part(id)}`),
 
-  countBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }) =>
-    call<wire.BulkCount>('POST', '/v2/bulk', { action, filter, dryRun: true }),
-  startBulk: (action: wire.JobAction, filter: Filter | { readonly all: 'true' }, perSecond: number) =>
-    call<wire.Job>('POST', '/v2/bulk', { action, filter, perSecond }),
+  countBulk: (action: shapes.JobAction, filter: Filter | { readonly all: 'true' }) =>
+    call<shapes.BulkCount>('POST', '/v2/bulk', { action, filter, dryRun: true }),
+  startBulk: (action: shapes.JobAction, filter: Filter | { readonly all: 'true' }, perSecond: number) =>
+    call<shapes.Job>('POST', '/v2/bulk', { action, filter, perSecond }),
   /** One page, newest first. */
-  listBulk: (page: Omit<Page, 'order'> = {}) => call<wire.JobPage>('GET', `/v2/bulk${query(page)}`),
-  getBulk: (id: string) => call<wire.Job>('GET', `/v2/bulk/${part(id)}`),
-  stopBulk: (id: string) => call<wire.Job>('POST', `/v2/bulk/${part(id)}/stop`),
+  listBulk: (page: Omit<Page, 'order'> = {}) => call<shapes.JobPage>('GET', `/v2/bulk${query(page)}`),
+  getBulk: (id: string) => call<shapes.Job>('GET', `/v2/bulk/${part(id)}`),
+  stopBulk: (id: string) => call<shapes.Job>('POST', `/v2/bulk/${part(id)}/stop`),
 
-  listFlowKeys: () => listCall<readonly wire.FlowKey[]>('/v2/flowControl'),
-  pauseFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`),
-  resumeFlowKey: (key: string) => call<wire.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`),
-  parallelism: () => call<wire.Parallelism>('GET', '/v2/globalParallelism'),
+  listFlowKeys: () => listCall<readonly shapes.FlowKey[]>('/v2/flowControl'),
+  pauseFlowKey: (key: string) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`),
+  resumeFlowKey: (key: string) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`),
+  parallelism: () => call<shapes.Parallelism>('GET', '/v2/globalParallelism'),
 
-  listEvents: (filter: Filter & Page = {}) => call<wire.EventPage>('GET', `/v2/events${query(filter)}`),
-  overview: () => call<wire.Overview>('GET', '/v2/overview'),
+  listEvents: (filter: Filter & Page = {}) => call<shapes.EventPage>('GET', `/v2/events${query(filter)}`),
+  overview: () => call<shapes.Overview>('GET', '/v2/overview'),
   /** The last hour, unless another time is given: `fromDate` and `toDate`, as in the filters. */
   activity: (time: { readonly fromDate?: string; readonly toDate?: string } = {}) =>
-    call<wire.Activity>('GET', `/v2/activity${query(time)}`),
+    call<shapes.Activity>('GET', `/v2/activity${query(time)}`),
 
-  getAccount: () => call<wire.OwnAccount>('GET', '/v2/account'),
-  getKeys: () => call<wire.SigningKeys>('GET', '/v2/keys'),
-  rotateKeys: () => call<wire.SigningKeys>('POST', '/v2/keys/rotate'),
+  getAccount: () => call<shapes.OwnAccount>('GET', '/v2/account'),
+  getKeys: () => call<shapes.SigningKeys>('GET', '/v2/keys'),
+  rotateKeys: () => call<shapes.SigningKeys>('POST', '/v2/keys/rotate'),
   usage: (days: { readonly fromDay?: string; readonly toDay?: string } = {}) =>
-    listCall<wire.Usage>(`/v2/usage${query(days)}`, 'usage'),
+    listCall<shapes.Usage>(`/v2/usage${query(days)}`, 'usage'),
 
-  listAccounts: () => listCall<{ readonly accounts: readonly wire.Account[] }>('/v2/admin/accounts', 'accounts'),
+  listAccounts: () => listCall<{ readonly accounts: readonly shapes.Account[] }>('/v2/admin/accounts', 'accounts'),
   createAccount: (account: { readonly name: string; readonly tier?: string }) =>
-    call<wire.Account>('POST', '/v2/admin/accounts', account),
+    call<shapes.Account>('POST', '/v2/admin/accounts', account),
   setTier: (accountId: string, tier: string) =>
-    call<wire.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { tier }),
+    call<shapes.Account>('PATCH', `/v2/admin/accounts/${part(accountId)}`, { tier }),
   listTokens: (accountId: string) =>
-    listCall<{ readonly tokens: readonly wire.Token[] }>(`/v2/admin/tokens${query({ accountId })}`, 'tokens'),
-  createToken: (token: { readonly accountId: string; readonly name: string; readonly scopes: readonly wire.Scope[] }) =>
-    call<wire.NewToken>('POST', '/v2/admin/tokens', token),
+    listCall<{ readonly tokens: readonly shapes.Token[] }>(`/v2/admin/tokens${query({ accountId })}`, 'tokens'),
+  createToken: (token: {
+    readonly accountId: string;
+    readonly name: string;
+    readonly scopes: readonly shapes.Scope[];
+  }) => call<shapes.NewToken>('POST', '/v2/admin/tokens', token),
   revokeToken: (accountId: string, tokenId: string) =>
     call<object>('DELETE', `/v2/admin/accounts/${part(accountId)}/tokens/${part(tokenId)}`),
-  listNodes: () => call<{ readonly nodes: readonly wire.ServiceNode[] }>('GET', '/v2/nodes'),
+  listNodes: () => call<{ readonly nodes: readonly shapes.ServiceNode[] }>('GET', '/v2/nodes'),
 
-  sinkRequests: () => call<{ readonly requests: readonly wire.SinkRequest[] }>('GET', '/v2/dev/requests'),
+  sinkRequests: () => call<{ readonly requests: readonly shapes.SinkRequest[] }>('GET', '/v2/dev/requests'),
   forgetSinkRequests: () => call<object>('DELETE', '/v2/dev/requests'),
 };
 

@@ -3,7 +3,7 @@
 import { type AnswerOf, type Call, type Calls, calls, streamPath } from './calls.ts';
 import { errorFrom, UnreachableError } from './errors.ts';
 import { readEventStream, type StreamedEvent } from './event-stream.ts';
-import type { MessageFilter } from './wire.ts';
+import type { MessageFilter } from './shapes.ts';
 
 export interface ClientOptions {
   /** Such as `http://127.0.0.1:8411`, with or without a path that a proxy puts in front. */

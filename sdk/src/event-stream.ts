@@ -1,6 +1,6 @@
 // Reads Server-Sent Events from a body, chunk by chunk, wherever the chunks are cut.
 
-import type { MessageEvent } from './wire.ts';
+import type { MessageEvent } from './shapes.ts';
 
 export interface StreamedEvent {
   /** To continue after it when the connection broke. */

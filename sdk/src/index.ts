@@ -14,4 +14,4 @@ export { PostriderError, UnreachableError } from './errors.ts';
 export type { StreamedEvent } from './event-stream.ts';
 export { type SignedRequest, type Verdict, verifySignature } from './receiver.ts';
 export type { SettingName } from './setting-names.ts';
-export type * from './wire.ts';
+export type * from './shapes.ts';

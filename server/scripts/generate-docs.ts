@@ -23,7 +23,7 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
   { path: 'console/src/parts/setting-table.ts', render: consoleSettings },
   { path: 'sdk/src/setting-names.ts', render: sdkSettings },
-  { path: 'sdk/src/wire.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
+  { path: 'sdk/src/shapes.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
   { path: 'server/src/store/message-row.ts', render: () => messageRowCode(madeFrom(FIELDS_FILE)) },
   { path: 'server/src/store/sqlite/message-code.ts', render: () => sqliteMessageCode(madeFrom(FIELDS_FILE)) },
   { path: 'server/src/store/postgres/message-code.ts', render: () => postgresMessageCode(madeFrom(FIELDS_FILE)) },

@@ -1,4 +1,4 @@
-// Generates the types of the SDK, sdk/src/wire.ts, from the schemas of API responses. A schema with a name of its own
+// Generates the types of the SDK, sdk/src/shapes.ts, from the schemas of API responses. A schema with a name of its own
 // becomes an exported type. Where the same schema appears inside another one, that name is used.
 
 import type { TSchema } from 'typebox';

@@ -31,7 +31,7 @@ export class Engine {
   readonly #recovery: CrashRecovery;
   readonly #trust: Trust;
   readonly #cancels: Cancels;
-  readonly #wire: WirePulse | null;
+  readonly #wirePulse: WirePulse | null;
   readonly #heart: Loop | null;
   readonly #claims: Loop;
   readonly #schedules: Loop;
@@ -71,7 +71,7 @@ export class Engine {
     this.#upkeep = options
       .upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined)
       .map((task) => this.#loop(task.name, () => task.run(world.clock.now())));
-    this.#wire = heartbeat && new WirePulse(world.clock, sender, () => this.#inFlight.count > 0 && !this.#isOver);
+    this.#wirePulse = heartbeat && new WirePulse(world.clock, sender, () => this.#inFlight.count > 0 && !this.#isOver);
     this.#cancels = new Cancels({ store, drop: (leases) => this.#drop(leases) });
     store.onCancel(() => this.#cancels.look());
     store.onWork(() => this.#wake());
@@ -132,7 +132,7 @@ export class Engine {
     const startedAtMs = clock.monotonicMs();
     const againMs = await heartbeat.run();
     this.#trust.renew(startedAtMs);
-    this.#wire?.allowUntil(startedAtMs + heartbeat.wireForMs);
+    this.#wirePulse?.allowUntil(startedAtMs + heartbeat.wireForMs);
     // A node that cancels our claims notifies us, but the notification may be missed.
     if (this.#inFlight.count > 0) void this.#cancels.look().catch((error) => this.#trouble('cancelling', error));
     // Even if trust was never lost: a notification of new work may have been missed.
@@ -236,7 +236,7 @@ export class Engine {
     const live = this.#cancels.without(claims);
     const gone = live.length === claims.length ? [] : claims.filter((claim) => !live.includes(claim));
     if (gone.length > 0) this.#giveBack(gone).catch((error) => this.#trouble('releasing', error));
-    this.#wire?.start();
+    this.#wirePulse?.start();
     if (live.length > 0) this.#options.sender.send(live.map(this.#deliveryOf));
   }
 

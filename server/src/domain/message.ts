@@ -1,5 +1,5 @@
-// The message and its life, as data. Every other file uses these types. Rows and wire formats are private to the store
-// adapters and to http/.
+// The message and its life, as data. Every other file uses these types. The rows of the databases are private to the
+// store adapters, the shapes of the API to http/.
 
 import type { FlowLimits } from './flow-control.ts';
 import type { CutOff } from './recovery.ts';

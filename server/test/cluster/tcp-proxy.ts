@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class TcpProxy {
   readonly #server: Server;
   readonly #port: number;
-  readonly #wires = new Set<Wire>();
+  readonly #relays = new Set<Relay>();
   #isSilent = false;
   #isRefusing = false;
 
@@ -31,34 +31,34 @@ export class TcpProxy {
 
   /** The ports by which the other side knows the connections. */
   get outerPorts(): number[] {
-    return [...this.#wires].flatMap(({ outerPort }) => outerPort ?? []);
+    return [...this.#relays].flatMap(({ outerPort }) => outerPort ?? []);
   }
 
   /** Nothing gets through, in either direction, and nobody is told. Who connects is let in, and hears nothing. */
   blackhole(): void {
     this.#isSilent = true;
-    for (const wire of this.#wires) wire.hold();
+    for (const relay of this.#relays) relay.hold();
   }
 
   /** As `blackhole`, for the connections that there are now: new ones are let through. */
   holdPresent(): void {
-    for (const wire of this.#wires) wire.hold();
+    for (const relay of this.#relays) relay.hold();
   }
 
   /** As `blackhole`, for the one connection that the other side knows by this port. */
   holdOne(outerPort: number): void {
-    for (const wire of this.#wires) if (wire.outerPort === outerPort) wire.hold();
+    for (const relay of this.#relays) if (relay.outerPort === outerPort) relay.hold();
   }
 
   /** Every connection breaks, at once and for both sides. New ones are let through. */
   cut(): void {
-    for (const wire of this.#wires) wire.break();
+    for (const relay of this.#relays) relay.break();
   }
 
   /** What was held on the way arrives now: late, also from those who have given up meanwhile. */
   heal(): void {
     this.#isSilent = false;
-    for (const wire of this.#wires) wire.open(this.#port);
+    for (const relay of this.#relays) relay.open(this.#port);
   }
 
   /** As in front of a server that is down: every connection breaks, and so does every new one until `allow`. */
@@ -82,9 +82,9 @@ export class TcpProxy {
       reset(client);
       return;
     }
-    const wire = new Wire(client, () => this.#wires.delete(wire));
-    this.#wires.add(wire);
-    if (!this.#isSilent) wire.open(this.#port);
+    const relay = new Relay(client, () => this.#relays.delete(relay));
+    this.#relays.add(relay);
+    if (!this.#isSilent) relay.open(this.#port);
   }
 }
 
@@ -95,7 +95,7 @@ function reset(socket: Socket): void {
 }
 
 /** One connection: the node's side, and the database's once it is open. */
-class Wire {
+class Relay {
   readonly #client: Socket;
   readonly #onEnd: () => void;
   #outer: Socket | null = null;

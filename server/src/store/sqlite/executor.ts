@@ -4,10 +4,10 @@
 import { Worker } from 'node:worker_threads';
 import type { Database } from './database.ts';
 import { openBeside } from './open.ts';
+import { notCrossing, packCommands, unpackReplies } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import type { StartCheck } from './start-check.ts';
 import { type Command, createVerbs, failedReply, marksOf, type Reply, runBatch } from './verbs.ts';
-import { notCrossing, packCommands, unpackReplies } from './wire.ts';
 
 export interface Executor {
   /** Rejects only if the store is broken for good. `from` is the node that sends the batch. */

@@ -4,9 +4,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadData, ThreadMessage, ThreadOrder } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
+import { notCrossing, packReplies, unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
 import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
-import { notCrossing, packReplies, unpackCommands } from './wire.ts';
 
 const port = parentPort!;
 const say = (message: ThreadMessage) => port.postMessage(message);

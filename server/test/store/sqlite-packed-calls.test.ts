@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Attempt, CallbackTarget, NewMessage, Settlement } from '../../src/domain/message.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../../src/store/commands.ts';
+import { packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/packed-calls.ts';
 import type { Packed } from '../../src/store/sqlite/packing.ts';
 import type { Command, Reply } from '../../src/store/sqlite/verbs.ts';
-import { packCommands, packReplies, unpackCommands, unpackReplies } from '../../src/store/sqlite/wire.ts';
 import type { LeaseHolder } from '../../src/store/succession.ts';
 import { anyMessageFields } from '../support/any-message.ts';
 
