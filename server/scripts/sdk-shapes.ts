@@ -1,9 +1,9 @@
 // Generates the types of the SDK, sdk/src/shapes.ts, from the schemas of API responses. A schema with a name of its own
 // becomes an exported type. Where the same schema appears inside another one, that name is used.
 
-import type { TSchema } from 'typebox';
 import * as answers from '../src/http/answers.ts';
 import { FILTER_NAMES } from '../src/http/filters.ts';
+import type { TSchema } from '../src/http/schema.ts';
 
 /** The names of the SDK, in the order in which they are written. */
 const TYPES: Readonly<Record<string, TSchema>> = {
@@ -84,7 +84,7 @@ const SCALARS = new Map([
 
 /** Schemas that describe the same values have the same text. */
 function identity(schema: Schema): string {
-  return JSON.stringify({ ...schema, description: undefined, '~optional': undefined });
+  return JSON.stringify({ ...schema, description: undefined });
 }
 
 const NAMES = new Map(Object.entries(TYPES).map(([name, schema]) => [identity(schema as Schema), name]));

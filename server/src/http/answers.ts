@@ -1,9 +1,9 @@
 // The schemas of API responses. The OpenAPI document shows them, and the tests check every response against them.
 
-import Type, { type TSchema } from 'typebox';
 import { SCOPES } from '../domain/account.ts';
 import { EVENT_STATES } from '../domain/event.ts';
 import { SHOWN_STATES } from '../domain/message-filter.ts';
+import Type, { type TSchema } from './schema.ts';
 
 const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
 export const Headers = Type.Record(Type.String(), Type.Array(Type.String()));

@@ -2,7 +2,6 @@
 // without a scope cannot be added.
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import Type, { type Static, type TSchema } from 'typebox';
 import type { Accounts } from '../accounts/accounts.ts';
 import { type NodeFacts, whyNothingIsChanged } from '../domain/acceptance.ts';
 import type { Scope } from '../domain/account.ts';
@@ -15,11 +14,13 @@ import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate } from './authenticate.ts';
 import type { BodyReader } from './body.ts';
+import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { parseManagementJson } from './json.ts';
 import type { ReadGate, Visit } from './read-gate.ts';
 import type { Requests } from './requests.ts';
+import Type, { type Static, type TSchema } from './schema.ts';
 
 export interface ApiContext {
   readonly accounts: Accounts;
@@ -118,7 +119,10 @@ export class Api {
     this.#context = context;
     this.fastify = Fastify({
       routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
-      ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false } },
+      ajv: {
+        customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false },
+        onCreate: compileOnUse,
+      },
       // Errors of the router itself, before any route is found.
       frameworkErrors: (error, _request, reply) => {
         this.#fail(reply, error);

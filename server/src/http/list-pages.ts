@@ -3,12 +3,12 @@
 // clients expect.
 
 import type { FastifyReply } from 'fastify';
-import Type, { type Static } from 'typebox';
 import { eachMax } from '../domain/budgets.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../store/list-piece.ts';
 import { StreamedAnswer } from './answer-stream.ts';
 import { ApiError } from './errors.ts';
 import { wholeNumber } from './filters.ts';
+import Type, { type Static } from './schema.ts';
 
 const COUNT_MAX = 1000;
 /** Room for the longest name, in base64. */

@@ -1,11 +1,11 @@
 // The OpenAPI document, made from the routes and the schemas that validate them. Only the publishing calls, which no
 // router sees, are written out here.
 
-import Type, { type TSchema } from 'typebox';
 import { PROBLEMS } from '../domain/problem.ts';
 import { SETTING_TABLE, type Setting } from '../domain/setting-table.ts';
 import { BatchAnswer, ErrorAnswer, PublishAnswer, ScheduleIdAnswer } from './answers.ts';
 import type { RouteEntry } from './api.ts';
+import Type, { type TSchema } from './schema.ts';
 
 interface Operation {
   readonly operationId: string;
@@ -80,7 +80,7 @@ function operationOf(route: RouteEntry): Operation {
     ...(scope === null ? { security: [] } : { security: SECURITY }),
     parameters: [...parametersOf('path', route.params), ...parametersOf('query', route.query)],
     ...(route.body && {
-      requestBody: { required: !isOptional(route.body), content: { 'application/json': { schema: route.body } } },
+      requestBody: { required: !Type.IsOptional(route.body), content: { 'application/json': { schema: route.body } } },
     }),
     responses: {
       ...errorsOf(scope === null ? [500, 503] : [400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
@@ -130,10 +130,6 @@ function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): unk
     required: place === 'path' || required.includes(name),
     schema: each,
   }));
-}
-
-function isOptional(schema: TSchema): boolean {
-  return '~optional' in schema;
 }
 
 function operationId(method: string, path: string): string {

@@ -101,12 +101,16 @@ export function partOf(path: string): PartName | null {
   return PART_NAMES.find((name) => name === folder) ?? null;
 }
 
+/** A development dependency, which an installed service does not have. */
+const TYPES_ONLY: ReadonlySet<string> = new Set(['typebox']);
+
 /** What is wrong with one import of one file, or null. */
 export function wrongImport(path: string, { specifier, isTypeOnly }: Import): string | null {
   const from = partOf(path);
   if (from === null) return null;
   const { sees, seesTypesOf = [], usesPackages } = PARTS[from];
   const target = posix.join(posix.dirname(path), specifier);
+  if (TYPES_ONLY.has(specifier) && !isTypeOnly) return `only types may be imported from "${specifier}"`;
   if (!specifier.startsWith('.') || target === 'server/package.json') {
     return usesPackages ? null : `${from} uses no packages and none of node's modules, but imports "${specifier}"`;
   }

@@ -43,6 +43,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/config.ts', "import { systemWorld } from './world.ts';"),
       at('server/src/main.ts', "import { main } from './cli/main.ts';"),
       at('server/src/cli/serve.ts', "import { openSqlite } from '../store/sqlite/open.ts';"),
+      at('server/src/http/routes/topics.ts', "import Type, { type Static } from 'typebox';"),
     ],
     good: [
       at('server/src/domain/publish.ts', "import { idMaker } from './id.ts';"),
@@ -54,6 +55,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       engine("// import '../main.ts';\nconst text = \"import '../main.ts';\";"),
       at('server/src/http/routes/topics.ts', "import { tokens } from '../../accounts/tokens.ts';"),
       at('server/src/http/listener.ts', "import type { Config } from '../config.ts';"),
+      at('server/src/http/schema.ts', "import type { TSchema } from 'typebox';"),
       at('server/src/main.ts', "import { openSqlite } from './store/sqlite/open.ts';"),
       at('server/src/cli/serve.ts', "import { start } from '../main.ts';"),
       at('server/src/cli/serve.ts', "new URL('../../package.json', import.meta.url)"),

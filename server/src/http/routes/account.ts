@@ -1,6 +1,5 @@
 // What an account sees of itself: its identity and scopes, its signing keys and its usage.
 
-import Type from 'typebox';
 import { isUsageDay, usageDay } from '../../domain/account.ts';
 import type { AccountStore } from '../../store/account-store.ts';
 import { usageKey } from '../../store/list-piece.ts';
@@ -8,6 +7,7 @@ import { KeysAnswer, OwnAccountAnswer, UsageAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { objectPage, pageQuery } from '../list-pages.ts';
+import Type from '../schema.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const Day = Type.String({ description: 'A UTC day such as 2026-01-31.' });

@@ -1,6 +1,5 @@
 // Accounts and tokens, for the operator of the service.
 
-import Type from 'typebox';
 import { SCOPES, type Token } from '../../domain/account.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import type { AccountStore } from '../../store/account-store.ts';
@@ -9,6 +8,7 @@ import { AccountAnswer, AccountsAnswer, NewTokenAnswer, NodesAnswer, NothingAnsw
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { objectPage, PageQuery, pageQuery } from '../list-pages.ts';
+import Type from '../schema.ts';
 
 const TierBody = Type.Union([Type.Literal('free'), Type.Literal('paid')]);
 const ScopeBody = Type.Union(SCOPES.map((scope) => Type.Literal(scope)));

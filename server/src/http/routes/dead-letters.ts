@@ -2,7 +2,6 @@
 // that was sent again is no longer listed, but can be read until its retention ends.
 
 import type { FastifyReply } from 'fastify';
-import Type, { type Static } from 'typebox';
 import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
 import { NO_DESCENT, shareOut } from '../../domain/descent.ts';
 import { deliveredHeadersProblem } from '../../domain/headers.ts';
@@ -34,6 +33,7 @@ import {
 import { viewsFor } from '../qstash-view.ts';
 import { requireQuota } from '../quota.ts';
 import { rawHeaders } from '../raw-headers.ts';
+import Type, { type Static } from '../schema.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
 const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];

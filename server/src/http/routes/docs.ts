@@ -1,8 +1,8 @@
 // The OpenAPI document, and a page that shows it without loading anything from elsewhere.
 
-import Type from 'typebox';
 import type { Api } from '../api.ts';
 import { openApiDocument } from '../openapi.ts';
+import Type from '../schema.ts';
 
 export function docsRoutes(api: Api, version: string, headerPrefix: string): void {
   let text: string | null = null;

@@ -1,6 +1,5 @@
 // Flow control over the API: the limits and state of each key, and changing its limits by hand.
 
-import Type from 'typebox';
 import { parseDurationMs } from '../../domain/duration.ts';
 import {
   FLOW_KEY_RULE,
@@ -16,6 +15,7 @@ import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { wholeNumber } from '../filters.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
+import Type from '../schema.ts';
 
 const Key = Type.Object({ key: Type.String() });
 const Texts = (...names: string[]) =>

@@ -1,6 +1,5 @@
 // Bulk operations over the API: count the matching messages, start at a chosen pace, watch, stop.
 
-import Type from 'typebox';
 import { accountMax, eachMax } from '../../domain/budgets.ts';
 import { type Job, jobFilter } from '../../domain/job.ts';
 import { countMatching } from '../../store/count-in-pieces.ts';
@@ -12,6 +11,7 @@ import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { FILTER_NAMES, given, isEmptyFilter, parseMessageFilter, saysAll } from '../filters.ts';
 import { objectPage, PageQuery } from '../list-pages.ts';
+import Type from '../schema.ts';
 
 const JobId = Type.Object({ jobId: Type.String() });
 const Action = Type.Union([Type.Literal('cancel'), Type.Literal('retry'), Type.Literal('delete')]);

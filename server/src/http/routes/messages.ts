@@ -1,7 +1,6 @@
 // Messages over the API: read, search, cancel, deliver now, and why one is not delivered yet.
 
 import type { FastifyReply } from 'fastify';
-import Type from 'typebox';
 import type { Account } from '../../domain/account.ts';
 import { type MessageFilter, OPEN_STATES, shownState } from '../../domain/message-filter.ts';
 import { whyNotDelivered } from '../../domain/why.ts';
@@ -30,6 +29,7 @@ import {
 } from '../filters.ts';
 import { attemptView } from '../message-view.ts';
 import { viewsFor } from '../qstash-view.ts';
+import Type from '../schema.ts';
 
 const MessageId = Type.Object({ messageId: Type.String() });
 const LIST_MAX = 1000;

@@ -1,6 +1,5 @@
 // Queues over the API: create (the first message does so too), pause, resume, change parallelism, delete.
 
-import Type from 'typebox';
 import { eachMax } from '../../domain/budgets.ts';
 import { OPEN_STATES } from '../../domain/message-filter.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
@@ -14,6 +13,7 @@ import { CancelCall, unconfirmed } from '../cancelling.ts';
 import { ApiError } from '../errors.ts';
 import { Lags } from '../lags.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
+import Type from '../schema.ts';
 
 const Named = Type.Object({ queueName: Type.String() });
 const CANCEL_CHUNK = 500;

@@ -1,6 +1,5 @@
 // Existing schedules over the API: read, pause, resume, run now, delete.
 
-import Type from 'typebox';
 import { headerMap } from '../../domain/callback.ts';
 import { nextCronTime, parseCron } from '../../domain/cron.ts';
 import { parseDestination } from '../../domain/destination.ts';
@@ -20,6 +19,7 @@ import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
 import { shownBody, shownCaller, shownContent, shownFlow } from '../message-view.ts';
 import { requireQuota } from '../quota.ts';
+import Type from '../schema.ts';
 import { standingUrl } from '../standing-message.ts';
 
 const ScheduleId = Type.Object({ scheduleId: Type.String() });

@@ -1,6 +1,5 @@
 // Topics over HTTP: a name and its endpoints. Editing needs the scope `manage`.
 
-import Type, { type Static } from 'typebox';
 import { eachMax } from '../../domain/budgets.ts';
 import { parseTargetUrl } from '../../domain/destination.ts';
 import { headerBytes } from '../../domain/headers.ts';
@@ -14,6 +13,7 @@ import { NothingAnswer, TopicAnswer, TopicOrNothing } from '../answers.ts';
 import type { Api, ApiContext, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
+import Type, { type Static } from '../schema.ts';
 
 const EndpointBody = Type.Object(
   { url: Type.String(), name: Type.Optional(Type.String()) },

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { startRider } from '../../support/harness.ts';
+import { Ajv } from 'ajv';
+import { sharedRider, startRider } from '../../support/harness.ts';
 
 interface Operation {
   readonly operationId: string;
@@ -26,21 +27,33 @@ const PUBLISHING = [
   'POST /v2/schedules/{destination}',
 ];
 
+const asked = sharedRider();
+
 const operationsOf = ({ paths }: Document) =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
 
-test('GET /openapi.json: is a valid OpenAPI 3.1 document', async (t) => {
-  const rider = await startRider(t);
+test('GET /openapi.json: is a valid OpenAPI 3.1 document', async () => {
+  const rider = asked();
   const document = await rider.manage<Document & Record<string, unknown>>('GET', '/openapi.json');
   assert.match(document.openapi, /^3\.1\./);
   const { valid, errors } = await new Validator().validate(document);
   assert.equal(valid, true, JSON.stringify(errors));
 });
 
-test('GET /openapi.json: has every call of the service and no other', async (t) => {
-  const rider = await startRider(t);
+test('the schema of every request can be compiled, also of one that nobody has sent yet', () => {
+  const { routes } = asked().postrider;
+  const ajv = new Ajv({ strict: true });
+  const schemas = routes.flatMap(({ params, query, body }) =>
+    [params, query, body].filter((each) => each !== undefined),
+  );
+  assert.ok(schemas.length > routes.length / 2);
+  for (const schema of schemas) ajv.compile(schema);
+});
+
+test('GET /openapi.json: has every call of the service and no other', async () => {
+  const rider = asked();
   const document = await rider.manage<Document>('GET', '/openapi.json');
   const routes = rider.postrider.routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
   assert.deepEqual(
@@ -51,8 +64,8 @@ test('GET /openapi.json: has every call of the service and no other', async (t) 
   );
 });
 
-test('GET /openapi.json: operation ids are unique, tags are known, path parameters are declared', async (t) => {
-  const rider = await startRider(t);
+test('GET /openapi.json: operation ids are unique, tags are known, path parameters are declared', async () => {
+  const rider = asked();
   const document = await rider.manage<Document>('GET', '/openapi.json');
   const operations = operationsOf(document);
   const ids = operations.map(({ operation }) => operation.operationId);
@@ -74,8 +87,8 @@ test('GET /openapi.json: names the headers by the prefix of the server', async (
   assert.equal(text.includes('Service-'), false);
 });
 
-test('GET /docs: every call is on the page, which names no other address and runs no script', async (t) => {
-  const rider = await startRider(t);
+test('GET /docs: every call is on the page, which names no other address and runs no script', async () => {
+  const rider = asked();
   const { text, headers } = await rider.call('GET', '/docs', { token: null });
   assert.match(headers['content-security-policy'] as string, /^default-src 'none'; style-src 'self'/);
   for (const { path } of operationsOf(await rider.manage<Document>('GET', '/openapi.json'))) {
@@ -90,8 +103,8 @@ test('GET /docs: every call is on the page, which names no other address and run
   assert.equal(/url\(|@import/.test(style.text), false);
 });
 
-test('GET /healthz and /readyz: answer without a token', async (t) => {
-  const rider = await startRider(t);
+test('GET /healthz and /readyz: answer without a token', async () => {
+  const rider = asked();
   assert.deepEqual((await rider.call('GET', '/healthz', { token: null })).json(), { status: 'ok' });
   assert.deepEqual((await rider.call('GET', '/readyz', { token: null })).json(), { status: 'ready' });
 });
