@@ -13,12 +13,12 @@ import { isForQstashClients } from './domain/qstash.ts';
 import type { RouteEntry } from './http/api.ts';
 import { isLoopback } from './http/own-hosts.ts';
 import { type Ground, layGround, type StartOptions } from './node-ground.ts';
-import { storePlace } from './open-store.ts';
+import { storeLocation } from './open-store.ts';
 import type { Store } from './store/store.ts';
 import { systemWorld, withinMs } from './world.ts';
 
 export { type StartOptions, VERSION } from './node-ground.ts';
-export { checkStore, migrateStore, openStoreBeside, startBackup, storePlace } from './open-store.ts';
+export { checkStore, migrateStore, openStoreBeside, startBackup, storeLocation } from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 export type { CheckReport } from './store/sqlite/check.ts';
 
@@ -84,11 +84,11 @@ async function openToCallers(
 ): Promise<{ bound: AddressInfo; token: string | null }> {
   const isDev = config.command === 'dev';
   try {
-    const place = storePlace(config);
-    const takeOver = { place, isTakeOver: config.takeOverDev, now: world.clock.now() };
+    const location = storeLocation(config);
+    const takeOver = { location, isTakeOver: config.takeOverDev, now: world.clock.now() };
     const takenOver = isDev ? null : await shutOutDev(store, accounts, takeOver);
     const isForQstash = isForQstashClients(config.headerPrefix);
-    const devToken = isDev ? await admitDev(store, accounts, place, isForQstash) : null;
+    const devToken = isDev ? await admitDev(store, accounts, location, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
     // Only now: if a start failed after the first token was made, nobody would ever see that token.

@@ -147,11 +147,11 @@ export function checkStore(config: Config): CheckReport {
 
 function requireDirectory(config: Config, instead: string): void {
   if (config.store === null) return;
-  throw new Error(`the store is ${storePlace(config)}, and this command is for a data directory: ${instead}`);
+  throw new Error(`the store is ${storeLocation(config)}, and this command is for a data directory: ${instead}`);
 }
 
 /** Where messages are stored, as text. */
-export function storePlace(config: Config): string {
+export function storeLocation(config: Config): string {
   return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
 }
 

@@ -1,7 +1,7 @@
 // The screens and their addresses. A message opens over the list in which it was found.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
-import { CONSOLE_PATH } from '../base/place.ts';
+import { CONSOLE_PATH } from '../base/address.ts';
 import { parseSearch, type Search, stringifySearch } from '../base/search.ts';
 import { BulkScreen } from '../bulk/bulk-screen.tsx';
 import { FailuresScreen } from '../failures/failures-screen.tsx';

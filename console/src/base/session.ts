@@ -3,7 +3,7 @@
 
 import { type Client, createClient, type OwnAccount, PostriderError, type Scope } from 'postrider-sdk';
 import { createContext, use } from 'react';
-import { API_URL } from './place.ts';
+import { API_URL } from './address.ts';
 
 /** Marks a request as the console's own. The server accepts the cookie only with it. */
 const OWN_HEADERS = { 'X-Postrider-Console': '1' };

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { calls, type FailureGroup } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { shownToken, useClient, useSession } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';

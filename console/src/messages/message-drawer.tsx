@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { MessageWithAttempts } from 'postrider-sdk';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { CONSOLE_PATH } from '../base/place.ts';
+import { CONSOLE_PATH } from '../base/address.ts';
 import type { Search } from '../base/search.ts';
 import { useClient } from '../base/session.ts';
 import { Payload, RawText } from '../parts/payload.tsx';

@@ -13,7 +13,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import type { Search } from '../base/search.ts';
 import { shownToken, useSession } from '../base/session.ts';
 import { isTyping } from '../base/typing.ts';

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { calls, type Schedule } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { type Search, textOf } from '../base/search.ts';
 import { useClient, useSession } from '../base/session.ts';
 import { CronPreview } from '../parts/cron-preview.tsx';

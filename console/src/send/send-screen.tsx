@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { PostriderError, type Published } from 'postrider-sdk';
 import { useEffect, useState } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { type Search, textOf } from '../base/search.ts';
 import { shownToken, useClient, useMay, useSession } from '../base/session.ts';
 import { CronPreview } from '../parts/cron-preview.tsx';

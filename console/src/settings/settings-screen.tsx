@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { calls } from 'postrider-sdk';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { useClient, useMay, useSession } from '../base/session.ts';
 import { sizeText } from '../parts/payload.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';

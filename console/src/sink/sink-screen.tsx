@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { calls, type HeaderMap, type SinkRequest, verifySignature } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { useClient, useMay, useSession } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';

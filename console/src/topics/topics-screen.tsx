@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type Topic } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';

@@ -3,7 +3,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
 import type { ReactNode } from 'react';
-import { API_URL } from '../base/place.ts';
+import { API_URL } from '../base/address.ts';
 import { shownToken, useMay, useSession } from '../base/session.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { useToast } from './toast.tsx';

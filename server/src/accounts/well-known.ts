@@ -26,13 +26,13 @@ const KNOWN_KEYS = [QSTASH_DEV.keys.current, QSTASH_DEV.keys.next];
 export async function admitDev(
   store: AccountStore,
   accounts: Accounts,
-  place: string,
+  location: string,
   isForQstash: boolean,
 ): Promise<string> {
   const isDevStore = (await store.findToken(DEV_HASH)) !== null;
   if (!isDevStore && (await store.listAccounts()).entries.length > 0) {
     throw new Error(
-      `${place} holds accounts that were not made by postrider dev, which would let everybody in with its well-known ` +
+      `${location} holds accounts that were not made by postrider dev, which would let everybody in with its well-known ` +
         'token. Give dev a store of its own, with --data or --store.',
     );
   }
@@ -49,13 +49,13 @@ export async function admitDev(
 export async function shutOutDev(
   store: AccountStore,
   accounts: Accounts,
-  { place, isTakeOver, now }: { readonly place: string; readonly isTakeOver: boolean; readonly now: number },
+  { location, isTakeOver, now }: { readonly location: string; readonly isTakeOver: boolean; readonly now: number },
 ): Promise<string | null> {
   const accountIds = await store.accountsKnownBy(KNOWN_HASHES, KNOWN_KEYS);
   if (accountIds.length === 0) return null;
   if (!isTakeOver) {
     throw new Error(
-      `${place} was used by postrider dev: it lets everybody in with a well-known token. Give serve a store of its own, ` +
+      `${location} was used by postrider dev: it lets everybody in with a well-known token. Give serve a store of its own, ` +
         'with --data or --store; or start it with --take-over-dev, which revokes the well-known tokens, replaces the ' +
         'signing keys and prints a new token.',
     );

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 export function greeting(ready: {
   readonly version: string;
   /** Where the data is. */
-  readonly place: string;
+  readonly location: string;
   readonly config: Config;
   readonly url: string;
   readonly token: string | null;
@@ -14,7 +14,7 @@ export function greeting(ready: {
   const { version, config, url, token } = ready;
   const isDev = config.command === 'dev';
   const lines = [
-    `postrider ${version} · ${config.command} · data in ${ready.place} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
+    `postrider ${version} · ${config.command} · data in ${ready.location} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
     `API      ${url}`,
     isDev ? `Console  ${url}/console#t=${token}      opens signed in` : `Console  ${url}/console`,
   ];

@@ -2,7 +2,7 @@
 // at once. That is as safe as a crash: the next run continues.
 
 import type { Config } from '../config.ts';
-import { type MoveReport, MoveStopped, migrateStore, storePlace } from '../main.ts';
+import { type MoveReport, MoveStopped, migrateStore, storeLocation } from '../main.ts';
 import { systemWorld } from '../world.ts';
 import { MoveMeter } from './move-meter.ts';
 
@@ -62,7 +62,7 @@ function summary({ isFinished, tables, replaced }: MoveReport, config: Config): 
   if (isFinished) {
     lines.push(
       '',
-      `Everything is in ${storePlace(config)}, compared row by row.`,
+      `Everything is in ${storeLocation(config)}, compared row by row.`,
       'Next: postrider serve --store postgres://… (the tokens are the same as before).',
       `Do not start a service on ${config.data} any more: it would deliver everything a second time.`,
       'Keep it until you are sure, then delete it.',

@@ -6,7 +6,7 @@ import { Accounts } from '../accounts/accounts.ts';
 import type { Config } from '../config.ts';
 import { type Account, SCOPES } from '../domain/account.ts';
 import { idMaker } from '../domain/id.ts';
-import { openStoreBeside, storePlace } from '../main.ts';
+import { openStoreBeside, storeLocation } from '../main.ts';
 import type { AccountStore } from '../store/account-store.ts';
 import { everyEntry } from '../store/list-piece.ts';
 import type { Store } from '../store/store.ts';
@@ -22,7 +22,7 @@ export async function runTokenCreate(config: Config): Promise<number> {
     process.stdout.write(config.json ? `${JSON.stringify(made)}\n` : `${made.token}\n`);
     if (!config.json) {
       process.stderr.write(
-        `A token of the account "${made.account}" in ${storePlace(config)}, with the scopes ${made.scopes.join(', ')}. ` +
+        `A token of the account "${made.account}" in ${storeLocation(config)}, with the scopes ${made.scopes.join(', ')}. ` +
           'It is shown only this once: keep it.\n',
       );
     }
@@ -56,7 +56,7 @@ async function everyAccount(store: AccountStore): Promise<Account[]> {
 function chooseAccount(accounts: readonly Account[], config: Config): Account {
   if (accounts.length === 0) {
     throw new Error(
-      `${storePlace(config)} has no account yet; start postrider serve on it, which prints the first token`,
+      `${storeLocation(config)} has no account yet; start postrider serve on it, which prints the first token`,
     );
   }
   const wanted = config.account ?? (accounts.length === 1 ? accounts[0]!.name : 'default');

@@ -103,8 +103,8 @@ export class Connections {
       const line = origin.waiting;
       line.push(waiting);
       return () => {
-        const place = line.indexOf(waiting);
-        if (place !== -1) line.splice(place, 1);
+        const at = line.indexOf(waiting);
+        if (at !== -1) line.splice(at, 1);
       };
     }
     return NOTHING_TO_TAKE_BACK;

@@ -2,7 +2,7 @@
 // pools that accounts share, for the metrics: slots, and the bytes of large bodies until they are released.
 
 import type { Claim, Message } from '../domain/message.ts';
-import { type ClaimLimits, countedBytes, fitsShare, placesRoom } from '../domain/slots.ts';
+import { type ClaimLimits, countedBytes, fitsShare, slotsRoom } from '../domain/slots.ts';
 
 export interface EngineLimits {
   readonly concurrency: number;
@@ -84,13 +84,13 @@ export class InFlight {
     this.#flights.set(claim.lease, { claim, bytes: counted, isOversized });
     this.#countBytes(account, counted, isOversized);
     account.attempts += 1;
-    let places = this.#hosts.get(host);
-    if (!places) {
-      places = { attempts: 0, accounts: new Map() };
-      this.#hosts.set(host, places);
+    let atHost = this.#hosts.get(host);
+    if (!atHost) {
+      atHost = { attempts: 0, accounts: new Map() };
+      this.#hosts.set(host, atHost);
     }
-    places.attempts += 1;
-    places.accounts.set(accountId, (places.accounts.get(accountId) ?? 0) + 1);
+    atHost.attempts += 1;
+    atHost.accounts.set(accountId, (atHost.accounts.get(accountId) ?? 0) + 1);
   }
 
   /**
@@ -113,15 +113,15 @@ export class InFlight {
     const account = this.#accounts.get(message.accountId)!;
     account.attempts -= 1;
     if (account.attempts === 0) this.#accounts.delete(message.accountId);
-    const places = this.#hosts.get(message.host)!;
-    places.attempts -= 1;
-    if (places.attempts === 0) {
+    const atHost = this.#hosts.get(message.host)!;
+    atHost.attempts -= 1;
+    if (atHost.attempts === 0) {
       this.#hosts.delete(message.host);
       return;
     }
-    const held = places.accounts.get(message.accountId)! - 1;
-    if (held === 0) places.accounts.delete(message.accountId);
-    else places.accounts.set(message.accountId, held);
+    const held = atHost.accounts.get(message.accountId)! - 1;
+    if (held === 0) atHost.accounts.delete(message.accountId);
+    else atHost.accounts.set(message.accountId, held);
   }
 
   /**
@@ -130,12 +130,12 @@ export class InFlight {
   mayPassOn({ message: { accountId, host } }: Claim): boolean {
     const { concurrency, hostConcurrency } = this.#limits;
     const account = this.#accounts.get(accountId)?.attempts ?? 0;
-    const places = this.#hosts.get(host);
-    const ownAtHost = places?.accounts.get(accountId) ?? 0;
+    const atHost = this.#hosts.get(host);
+    const ownAtHost = atHost?.accounts.get(accountId) ?? 0;
     // As it will be after this attempt has left.
     const free = concurrency - this.#flights.size + 1;
-    const freeAtHost = hostConcurrency - (places?.attempts ?? 0) + 1;
-    return placesRoom(free, account - 1, true) > 0 && placesRoom(freeAtHost, ownAtHost - 1, true) > 0;
+    const freeAtHost = hostConcurrency - (atHost?.attempts ?? 0) + 1;
+    return slotsRoom(free, account - 1, true) > 0 && slotsRoom(freeAtHost, ownAtHost - 1, true) > 0;
   }
 
   free(): ClaimLimits {

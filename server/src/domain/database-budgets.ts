@@ -13,6 +13,6 @@ function databaseWork(what: string, node: number) {
 
 export const DATABASE_BUDGETS = {
   databaseLists: databaseWork('Lists, searches and counts', 2),
-  databaseLookUps: databaseWork('Topics, schedules, jobs and places of streams that requests look up', 2),
+  databaseLookUps: databaseWork('Topics, schedules, jobs and positions of streams that requests look up', 2),
   databaseChanges: databaseWork('Changes that people make, but for publishing', 3),
 };

@@ -28,8 +28,8 @@ export interface MessageEvent {
   readonly attempt: Attempt | null;
   /** For an attempt that has not ended. */
   readonly attemptNumber?: number;
-  /** Its place in the journal, if it was read from there. A live reader continues after it. */
-  readonly place?: number;
+  /** Its position in the journal, if it was read from there. A live reader continues after it. */
+  readonly position?: number;
   /** The body of the message is longer. The message itself shows all of it. */
   readonly isBodyCut?: boolean;
 }

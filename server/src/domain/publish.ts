@@ -97,17 +97,17 @@ export function makeMessages(
   const shared = sharedParts(request, publisher.tier, descendantsLeft);
   if (destination.kind === 'url') {
     const { url, host } = destination.target;
-    const place = { url, host, topicName: null, endpointName: null };
+    const resolved = { url, host, topicName: null, endpointName: null };
     const deduplication = deduplicate(deduplicationKey(request, url, context), null, context);
-    return [planMessage(request, publisher, context, shared, place, deduplication)];
+    return [planMessage(request, publisher, context, shared, resolved, deduplication)];
   }
   const { topic } = destination;
   // Computed once for all of them: it may be the hash of a large body.
   const key = deduplicationKey(request, topic.id, context);
   return topic.endpoints.map(({ url, name }) => {
-    const place = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
+    const resolved = { url, host: hostOf(url), topicName: topic.name, endpointName: name };
     const deduplication = deduplicate(key, url, context);
-    return planMessage(request, publisher, context, shared, place, deduplication);
+    return planMessage(request, publisher, context, shared, resolved, deduplication);
   });
 }
 
@@ -115,7 +115,7 @@ type SharedParts = Pick<
   NewMessage,
   'headers' | 'retriesMax' | 'retryDelay' | 'callback' | 'failureCallback' | 'descendantsLeft'
 >;
-type Place = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
+type ResolvedDestination = Pick<NewMessage, 'url' | 'host' | 'topicName' | 'endpointName'>;
 
 /** The parts that must be built and are the same for every endpoint of a topic. */
 function sharedParts(request: PublishRequest, tier: Tier, descendantsLeft: number): SharedParts {
@@ -137,7 +137,7 @@ function planMessage(
   publisher: Publisher,
   context: PlanContext,
   shared: SharedParts,
-  place: Place,
+  resolved: ResolvedDestination,
   deduplication: NewMessage['deduplication'],
 ): NewMessage {
   const { settings } = request;
@@ -145,8 +145,8 @@ function planMessage(
     id: context.newId('msg'),
     accountId: publisher.accountId,
     kind: request.scheduleId === null ? 'publish' : 'schedule',
-    url: place.url,
-    host: place.host,
+    url: resolved.url,
+    host: resolved.host,
     method: settings.method ?? 'POST',
     headers: shared.headers,
     body: request.body,
@@ -160,8 +160,8 @@ function planMessage(
     labels: request.labels,
     redaction: request.redaction,
     deduplication,
-    topicName: place.topicName,
-    endpointName: place.endpointName,
+    topicName: resolved.topicName,
+    endpointName: resolved.endpointName,
     callback: shared.callback,
     failureCallback: shared.failureCallback,
     sourceMessageId: null,

@@ -21,10 +21,10 @@ export interface ClaimLimits {
   readonly accountsBusy: readonly (readonly [accountId: string, attempts: number, bytes: number])[];
   /** An account that is not named has at most this many in flight, and no counted bytes. */
   readonly accountsOther: number;
-  /** Free places at a host, and how many an account that `busyAtHosts` does not name may have in flight there. */
-  readonly hostsFree: readonly (readonly [host: string, places: number, attempts: number])[];
-  /** The same for a host that is not named: at least this many places, at most this many attempts. */
-  readonly hostsOther: readonly [places: number, attempts: number];
+  /** Free slots at a host, and how many an account that `busyAtHosts` does not name may have in flight there. */
+  readonly hostsFree: readonly (readonly [host: string, slots: number, attempts: number])[];
+  /** The same for a host that is not named: at least this many slots, at most this many attempts. */
+  readonly hostsOther: readonly [slots: number, attempts: number];
   /** Attempts in flight by account and host. */
   readonly busyAtHosts: readonly (readonly [accountId: string, host: string, attempts: number])[];
 }
@@ -48,10 +48,10 @@ export function countedBytes(bodyBytes: number): number {
   return bodyBytes > UNCOUNTED_BODY_BYTES_MAX ? bodyBytes : 0;
 }
 
-/** How many more of the `free` places an account may take when it holds `held` others. */
-export function placesRoom(free: number, held: number, lastGoes: boolean): number {
+/** How many more of the `free` slots an account may take when it holds `held` others. */
+export function slotsRoom(free: number, held: number, lastGoes: boolean): number {
   const room = shareRoom(free, 0, held);
-  // Otherwise a single place could never be used.
+  // Otherwise a single slot could never be used.
   return room === 0 && lastGoes && held === 0 && free > 0 ? 1 : room;
 }
 
@@ -69,7 +69,7 @@ interface Held {
 }
 
 /** At one host. */
-interface Places {
+interface HostSlots {
   free: number;
   /** How many attempts an account without an entry of its own may have. */
   readonly others: number;
@@ -86,7 +86,7 @@ export class SlotBudget {
   readonly #accountMax: number;
   readonly #accounts = new Map<string, Held>();
   readonly #accountsOther: number;
-  readonly #hosts = new Map<string, Places>();
+  readonly #hosts = new Map<string, HostSlots>();
   readonly #hostsOther: ClaimLimits['hostsOther'];
 
   constructor(limits: ClaimLimits) {
@@ -100,7 +100,7 @@ export class SlotBudget {
     this.#accountsOther = limits.accountsOther;
     for (const [host, free, others] of limits.hostsFree) this.#hosts.set(host, { free, others, busy: new Map() });
     this.#hostsOther = limits.hostsOther;
-    for (const [accountId, host, attempts] of limits.busyAtHosts) this.#placesAt(host).busy.set(accountId, attempts);
+    for (const [accountId, host, attempts] of limits.busyAtHosts) this.#slotsAt(host).busy.set(accountId, attempts);
   }
 
   get slots(): number {
@@ -111,15 +111,15 @@ export class SlotBudget {
   accountRoom(accountId: string): number {
     const held = this.#accounts.get(accountId)?.attempts ?? this.#accountsOther;
     const own = Math.max(0, this.#accountMax - held);
-    return Math.min(this.#slots, own, placesRoom(this.#sharedSlots, held, this.#lastGoes));
+    return Math.min(this.#slots, own, slotsRoom(this.#sharedSlots, held, this.#lastGoes));
   }
 
   /** How many more messages of this account to this host may start, as far as bodies allow. */
   room(accountId: string, host: string): number {
-    const places = this.#hosts.get(host);
-    const free = places?.free ?? this.#hostsOther[0];
-    const held = places?.busy.get(accountId) ?? places?.others ?? this.#hostsOther[1];
-    return Math.min(this.accountRoom(accountId), placesRoom(free, held, this.#lastGoes));
+    const atHost = this.#hosts.get(host);
+    const free = atHost?.free ?? this.#hostsOther[0];
+    const held = atHost?.busy.get(accountId) ?? atHost?.others ?? this.#hostsOther[1];
+    return Math.min(this.accountRoom(accountId), slotsRoom(free, held, this.#lastGoes));
   }
 
   /** The named accounts and hosts where nothing may start. */
@@ -152,9 +152,9 @@ export class SlotBudget {
     else this.#oversized -= 1;
     account.attempts += 1;
     account.bytes += counted;
-    const places = this.#placesAt(host);
-    places.free -= 1;
-    places.busy.set(accountId, (places.busy.get(accountId) ?? places.others) + 1);
+    const atHost = this.#slotsAt(host);
+    atHost.free -= 1;
+    atHost.busy.set(accountId, (atHost.busy.get(accountId) ?? atHost.others) + 1);
   }
 
   /** What is left, as limits for another budget. */
@@ -215,14 +215,14 @@ export class SlotBudget {
     return this.#hosts.get(host)?.free ?? this.#hostsOther[0];
   }
 
-  #placesAt(host: string): Places {
-    let places = this.#hosts.get(host);
-    if (!places) {
+  #slotsAt(host: string): HostSlots {
+    let atHost = this.#hosts.get(host);
+    if (!atHost) {
       const [free, others] = this.#hostsOther;
-      places = { free, others, busy: new Map() };
-      this.#hosts.set(host, places);
+      atHost = { free, others, busy: new Map() };
+      this.#hosts.set(host, atHost);
     }
-    return places;
+    return atHost;
   }
 }
 

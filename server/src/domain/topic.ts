@@ -31,7 +31,7 @@ export function withEndpoints(existing: readonly Endpoint[], added: readonly End
   // Existing names are replaced first, so that the position of an unnamed endpoint does not depend on those after it.
   const result = existing.map((old) => added.findLast(({ name }) => name !== null && name === old.name) ?? old);
   for (const endpoint of added) {
-    const at = placeOf(endpoint, result);
+    const at = indexIn(endpoint, result);
     if (at < 0) result.push(endpoint);
     else result[at] = { name: endpoint.name ?? result[at]!.name, url: endpoint.url };
   }
@@ -45,7 +45,7 @@ export function withoutEndpoints(existing: readonly Endpoint[], removed: readonl
 }
 
 /** By name first: an unnamed endpoint with the same URL must not take the name a second time. */
-function placeOf(endpoint: Endpoint, list: readonly Endpoint[]): number {
+function indexIn(endpoint: Endpoint, list: readonly Endpoint[]): number {
   const named = endpoint.name === null ? -1 : list.findIndex(({ name }) => name === endpoint.name);
   if (named >= 0) return named;
   return list.findIndex(({ name, url }) => (name === null || endpoint.name === null) && url === endpoint.url);

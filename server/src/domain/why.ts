@@ -142,11 +142,11 @@ function inLine(
   ].join(' and ');
   const many = `${isCountCut ? 'more than ' : ''}${count(ahead, 'message')} ${ahead === 1 ? 'waits' : 'wait'}`;
   const before = ahead === 0 ? 'it is the next' : `${many} before it`;
-  const place = { aheadCount: ahead, ...(isCountCut && { isAheadCountCut: isCountCut }) };
+  const counted = { aheadCount: ahead, ...(isCountCut && { isAheadCountCut: isCountCut }) };
   const text = `flow key "${flowKey.key}" ${limits}; ${before}`;
   if (startsAt <= now) {
     const until = ahead + 1 + flowKey.active - parallelism!;
-    return { reason: 'flowFull', text: `${text}, and its turn comes when ${until} more have ended`, ...place };
+    return { reason: 'flowFull', text: `${text}, and its turn comes when ${until} more have ended`, ...counted };
   }
   const at = `at ${new Date(startsAt).toISOString()}, in ${formatDurationMs(startsAt - now)}`;
   const isEarliest = waitsForEnds || isCountCut;
@@ -156,7 +156,7 @@ function inLine(
     text: `${text}, and ${when}`,
     nextAttemptAt: startsAt,
     ...(isEarliest && { isEarliest }),
-    ...place,
+    ...counted,
   };
 }
 

@@ -1,4 +1,4 @@
-// Live events for the console and for `tail`. Each reader is fed from the journal at its own place, so little is kept
+// Live events for the console and for `tail`. Each reader is fed from the journal at its own position, so little is kept
 // in memory for it. A reader that does not keep up is disconnected, and may come back with the last event's id.
 
 import type { ServerResponse } from 'node:http';
@@ -22,7 +22,7 @@ const GATHER_MS = 100;
 const PING_EVERY_MS = 15_000;
 
 /** How far a reader is: it has read up to `at` in the journal, and `seen` events of the step after it. */
-interface ReaderPlace {
+interface ReaderPosition {
   readonly at: number;
   readonly seen: number;
 }
@@ -32,7 +32,7 @@ interface Reader {
   readonly filter: EventFilter;
   /** Equal for readers with the same filter. */
   readonly filterKey: string;
-  place: ReaderPlace;
+  position: ReaderPosition;
   /** How many events it is likely to take at once. */
   limit: number;
   hasNews: boolean;
@@ -78,9 +78,9 @@ export class EventStreams {
     const why = this.pool.take(accountId, 1);
     if (why !== null) throw poolError(why, 'as many live streams open');
     let response: ServerResponse;
-    let place: ReaderPlace;
+    let position: ReaderPosition;
     try {
-      place = await this.#placeFor(accountId, lastSeen);
+      position = await this.#positionFor(accountId, lastSeen);
       this.#refuseIfClosed();
       response = takeOver();
     } catch (error) {
@@ -94,7 +94,7 @@ export class EventStreams {
       this.#remove(accountId, reader);
     });
     const filterKey = JSON.stringify(filter);
-    const reader = { response, filter, filterKey, place, limit: PAGE, hasNews: false, isFull: false };
+    const reader = { response, filter, filterKey, position, limit: PAGE, hasNews: false, isFull: false };
     response.writeHead(200, {
       ...ANSWER_HEADERS,
       'Content-Type': 'text/event-stream',
@@ -104,7 +104,7 @@ export class EventStreams {
     this.#audienceOf(accountId).readers.add(reader);
     this.#stopListening ??= this.#store.onJournal(() => this.#gather());
     this.#cancelPing ??= this.#clock.after(PING_EVERY_MS, () => this.#ping());
-    // Covers events between reading the place and starting to listen.
+    // Covers events between reading the position and starting to listen.
     this.#gather();
   }
 
@@ -122,7 +122,7 @@ export class EventStreams {
     if (this.#isClosed) throw new ApiError('draining', 'this node is shutting down');
   }
 
-  async #placeFor(accountId: string, lastSeen: unknown): Promise<ReaderPlace> {
+  async #positionFor(accountId: string, lastSeen: unknown): Promise<ReaderPosition> {
     const [, step, index] = /^(\d{1,16})\.(\d{1,2})$/.exec(String(lastSeen)) ?? [];
     if (step === undefined) return { at: await this.#store.journalEnd(accountId), seen: 0 };
     return { at: Number(step) - 1, seen: Number(index) };
@@ -178,14 +178,15 @@ export class EventStreams {
     let served: Reader[] = [...audience.readers];
     try {
       audience.journalEnd ??= await this.#store.journalEnd(accountId);
-      for (const reader of served) if (reader.place.at >= audience.journalEnd) reader.hasNews = false;
+      for (const reader of served) if (reader.position.at >= audience.journalEnd) reader.hasNews = false;
       const first = served.find(isWaiting);
       if (first === undefined) return false;
       served = served.filter((reader) => isWaiting(reader) && wantsTheSame(reader, first));
       for (const reader of served) reader.hasNews = false;
-      const page = { limit: first.limit, cursor: first.place.at, order: 'oldestFirst', withBodies: false } as const;
+      const page = { limit: first.limit, cursor: first.position.at, order: 'oldestFirst', withBodies: false } as const;
       const events = await this.#store.listEvents(accountId, first.filter, page);
-      for (const piece of piecesOf(events, first.place)) served = await this.#send(accountId, audience, served, piece);
+      for (const piece of piecesOf(events, first.position))
+        served = await this.#send(accountId, audience, served, piece);
     } catch {
       // The store is away. The readers come back when they see the connection end. They are removed at once, and not on
       // their `close` event: a store that refuses at once would otherwise be asked again for them before anything else
@@ -203,13 +204,13 @@ export class EventStreams {
     accountId: string,
     audience: Audience,
     readers: readonly Reader[],
-    { text, count, place, hasMore, isLast }: Piece,
+    { text, count, position, hasMore, isLast }: Piece,
   ): Promise<Reader[]> {
     const emptying: Promise<void>[] = [];
     const sent = readers.filter((reader) => audience.readers.delete(reader));
     for (const reader of sent) {
       audience.readers.add(reader);
-      reader.place = place;
+      reader.position = position;
       reader.limit = isLast ? Math.min(PAGE, reader.limit * 2) : Math.max(1, count);
       reader.hasNews ||= hasMore;
       if (text !== '' && !reader.response.write(text)) emptying.push(this.#whenEmpty(accountId, reader));
@@ -262,34 +263,34 @@ function isWaiting({ hasNews, isFull }: Reader): boolean {
 }
 
 function wantsTheSame(a: Reader, b: Reader): boolean {
-  return a.filterKey === b.filterKey && a.place.at === b.place.at && a.place.seen === b.place.seen;
+  return a.filterKey === b.filterKey && a.position.at === b.position.at && a.position.seen === b.position.seen;
 }
 
-/** What is written to a reader at once, and its place after that. */
+/** What is written to a reader at once, and its position after that. */
 interface Piece {
   readonly text: string;
   /** Number of events of the page up to here. */
   readonly count: number;
-  readonly place: ReaderPlace;
+  readonly position: ReaderPosition;
   /** There are more events after the page. */
   readonly hasMore: boolean;
   readonly isLast: boolean;
 }
 
 /** Splits a page into pieces of about the size that may wait in memory for a reader. */
-function* piecesOf({ events, cursor, endedAt }: EventPage, { at, seen }: ReaderPlace): Generator<Piece> {
+function* piecesOf({ events, cursor, endedAt }: EventPage, { at, seen }: ReaderPosition): Generator<Piece> {
   let text = '';
   for (const [index, event] of events.entries()) {
-    // The events of a step share its place. A reader that was cut off between them has seen only the first ones.
-    const inStep = index - events.findIndex(({ place }) => place === event.place) + 1;
-    if (event.place === at + 1 && inStep <= seen) continue;
-    text += `id: ${event.place}.${inStep}\nevent: ${event.state}\ndata: ${JSON.stringify(eventView(event))}\n\n`;
+    // The events of a step share its position. A reader that was cut off between them has seen only the first ones.
+    const inStep = index - events.findIndex(({ position }) => position === event.position) + 1;
+    if (event.position === at + 1 && inStep <= seen) continue;
+    text += `id: ${event.position}.${inStep}\nevent: ${event.state}\ndata: ${JSON.stringify(eventView(event))}\n\n`;
     if (index < events.length - 1 && text.length >= eachMax('streamBytes')) {
-      const place = { at: event.place! - 1, seen: inStep };
-      yield { text, count: index + 1, place, hasMore: false, isLast: false };
+      const position = { at: event.position! - 1, seen: inStep };
+      yield { text, count: index + 1, position, hasMore: false, isLast: false };
       text = '';
     }
   }
-  const place = { at: Math.max(at, endedAt), seen: 0 };
-  yield { text, count: events.length, place, hasMore: cursor !== null, isLast: true };
+  const position = { at: Math.max(at, endedAt), seen: 0 };
+  yield { text, count: events.length, position, hasMore: cursor !== null, isLast: true };
 }

@@ -2,7 +2,7 @@
 
 import { eachMax } from '../domain/budgets.ts';
 import type { Queue } from '../domain/queue.ts';
-import type { LinePiece, LinePlace, ResourceStore } from '../store/resource-store.ts';
+import type { LinePiece, LinePosition, ResourceStore } from '../store/resource-store.ts';
 
 export class Lags {
   readonly #store: Pick<ResourceStore, 'countLine'>;
@@ -21,14 +21,14 @@ export class Lags {
 
   async #countOn(queue: Queue): Promise<Queue> {
     let lag = 0;
-    let place: LinePlace | null = null;
+    let position: LinePosition | null = null;
     do {
-      const piece: LinePiece = await this.#store.countLine(queue.accountId, queue.name, place);
+      const piece: LinePiece = await this.#store.countLine(queue.accountId, queue.name, position);
       lag += piece.count;
       this.#left -= piece.count;
-      place = piece.next;
-    } while (place !== null && this.#left > 0);
+      position = piece.next;
+    } while (position !== null && this.#left > 0);
     const { isLagCut: _isLagCut, ...rest } = queue;
-    return { ...rest, lag, ...(place !== null && { isLagCut: true }) };
+    return { ...rest, lag, ...(position !== null && { isLagCut: true }) };
   }
 }

@@ -119,15 +119,15 @@ function errorsOf(statuses: readonly number[]): Record<string, unknown> {
   );
 }
 
-function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): unknown[] {
+function parametersOf(kind: 'path' | 'query', schema: TSchema | undefined): unknown[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Record<string, TSchema>;
     required?: string[];
   };
   return Object.entries(properties).map(([name, each]) => ({
     name,
-    in: place,
-    required: place === 'path' || required.includes(name),
+    in: kind,
+    required: kind === 'path' || required.includes(name),
     schema: each,
   }));
 }

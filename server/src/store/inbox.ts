@@ -32,8 +32,8 @@ export class Inbox {
     const accountId = messages[0]?.accountId;
     if (accountId === undefined) return 0;
     const bytes = waitingBytes(messages);
-    const noPlace = this.messages.take(accountId, messages.length);
-    if (noPlace) throw refusal(noPlace);
+    const full = this.messages.take(accountId, messages.length);
+    if (full) throw refusal(full);
     const noMemory = this.bytes.take(accountId, bytes);
     if (noMemory) {
       this.messages.give(accountId, messages.length);

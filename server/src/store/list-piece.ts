@@ -67,7 +67,7 @@ export function usageKey({ day, kind }: Pick<UsageRow, 'day' | 'kind'>): string 
 }
 
 /** The reverse of `usageKey`. For null, a position before the first row. */
-export function usagePlace(key: string | null): readonly [day: string, kind: string] {
+export function usagePosition(key: string | null): readonly [day: string, kind: string] {
   const at = key?.indexOf(' ') ?? -1;
   return key === null || at < 0 ? ['', ''] : [key.slice(0, at), key.slice(at + 1)];
 }

@@ -39,7 +39,7 @@ export type Field = string | number | boolean | null | Uint8Array;
 /** A row in the form that the target needs; flags may be 0 and 1. */
 export type Row = Readonly<Record<string, Field>>;
 /** The key values of a row: copying continues after it. */
-export type Place = readonly (string | number)[];
+export type Position = readonly (string | number)[];
 
 /**
  * What is moved, and when the move began. The time stays the same when the move is continued, so that everything that
@@ -59,7 +59,11 @@ export interface MoveSource {
   readonly name: string;
   count(table: MovedTable): number;
   /** The rows after a position, in key order, one at a time: a row may be large. */
-  rows(table: MovedTable, after: Place | null, startedAt: number): Iterable<{ readonly row: Row; readonly at: Place }>;
+  rows(
+    table: MovedTable,
+    after: Position | null,
+    startedAt: number,
+  ): Iterable<{ readonly row: Row; readonly at: Position }>;
   /**
    * The same rows for the comparison, in any order, read by other queries. Bytes are given as their hexadecimal
    * SHA-256.
@@ -71,7 +75,7 @@ export interface MoveSource {
 }
 
 export interface TableProgress {
-  readonly at: Place | null;
+  readonly at: Position | null;
   readonly rows: number;
   readonly isDone: boolean;
 }
@@ -80,7 +84,7 @@ export interface MoveTarget {
   /** Accepts an empty store, or one with an unfinished move of the same source. Refuses any other. */
   begin(identity: MoveIdentity): Promise<{ readonly startedAt: number; readonly tables: Map<string, TableProgress> }>;
   /** Writes the rows and the position in one transaction. */
-  write(table: MovedTable, rows: readonly Row[], at: Place): Promise<void>;
+  write(table: MovedTable, rows: readonly Row[], at: Position): Promise<void>;
   endTable(table: MovedTable): Promise<void>;
   /** The row as this store can store it. */
   asStored(table: MovedTable, row: Row): Row;
@@ -158,10 +162,10 @@ async function copyAll(
   }
 }
 
-function* batches(given: ReturnType<MoveSource['rows']>): Iterable<{ readonly rows: Row[]; readonly at: Place }> {
+function* batches(given: ReturnType<MoveSource['rows']>): Iterable<{ readonly rows: Row[]; readonly at: Position }> {
   let rows: Row[] = [];
   let bytes = 0;
-  let last: Place = [];
+  let last: Position = [];
   for (const { row, at } of given) {
     const size = sizeOf(row);
     if (rows.length >= BATCH_ROWS_MAX || (rows.length > 0 && bytes + size > BATCH_BYTES_MAX)) {

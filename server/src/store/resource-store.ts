@@ -8,7 +8,7 @@ import type { Topic } from '../domain/topic.ts';
 import type { ListPart, ListPiece } from './list-piece.ts';
 
 /** The position of a message in its queue. */
-export interface LinePlace {
+export interface LinePosition {
   readonly dueAt: number;
   readonly seq: number;
 }
@@ -16,7 +16,7 @@ export interface LinePlace {
 export interface LinePiece {
   readonly count: number;
   /** Where to continue the count; null when all are counted. */
-  readonly next: LinePlace | null;
+  readonly next: LinePosition | null;
 }
 
 /** A schedule in a list. A body over the list's byte budget reads as empty. */
@@ -46,7 +46,7 @@ export interface ResourceStore {
   countQueues(accountId: string, max: number): Promise<number>;
 
   /** Continues a count of the open messages of a queue, from a position in the queue. */
-  countLine(accountId: string, queueName: string, from: LinePlace | null): Promise<LinePiece>;
+  countLine(accountId: string, queueName: string, from: LinePosition | null): Promise<LinePiece>;
 
   // ——— flow keys ———
 

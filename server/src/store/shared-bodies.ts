@@ -17,15 +17,15 @@ const NONE: readonly null[] = [];
 export function sharedBodies(messages: readonly Bodied[]): readonly (number | null)[] {
   if (messages.length < 2) return NONE;
   const firsts = new Map<Uint8Array, number>();
-  const places: (number | null)[] = [];
-  for (const [place, { accountId, body }] of messages.entries()) {
+  const firstOf: (number | null)[] = [];
+  for (const [index, { accountId, body }] of messages.entries()) {
     const first = firsts.get(body);
     const isShared = first !== undefined && messages[first]!.accountId === accountId;
-    places.push(isShared ? first : null);
-    if (isShared) places[first] = first;
-    else if (body.length >= SHARED_BODY_BYTES_MIN) firsts.set(body, place);
+    firstOf.push(isShared ? first : null);
+    if (isShared) firstOf[first] = first;
+    else if (body.length >= SHARED_BODY_BYTES_MIN) firsts.set(body, index);
   }
-  return places;
+  return firstOf;
 }
 
 /** How many bytes the bodies of these messages take in memory. A shared body counts once. */

@@ -38,8 +38,8 @@ export function takingOver(
 /** Successors bypass the budget of bytes, so their bodies are capped. */
 export const SUCCESSOR_BODY_BYTES_MAX = UNCOUNTED_BODY_BYTES_MAX;
 
-/** A place in a queue and a slot at a host. */
-export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
+/** Which place became free: in which queue, and with a slot at which host. */
+export type QueueAtHost = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
 
 /**
  * Whether every ready message takes over one of the places that became free. A message may do so only in the same queue
@@ -48,8 +48,8 @@ export type Place = Pick<MessageRow, 'account_id' | 'queue_name' | 'host'>;
  * one more than there are places.
  */
 export function areSuccessors(
-  ready: readonly (Place & { readonly bytes: number })[],
-  ended: readonly Place[],
+  ready: readonly (QueueAtHost & { readonly bytes: number })[],
+  ended: readonly QueueAtHost[],
 ): boolean {
   const left = [...ended];
   return ready.every((next) => {

@@ -235,14 +235,14 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(cursor, await a.store.journalEnd(ACCOUNT));
     });
 
-    test('a place never comes twice and never goes back, also when the clock does', async ({ a }) => {
+    test('a position never comes twice and never goes back, also when the clock does', async ({ a }) => {
       for (const now of [NOW, NOW - 5 * SECOND, NOW - SECOND]) await a.store.accept([message({ createdAt: now })], now);
-      const places = (await listed(a)).map(({ place }) => place!);
+      const positions = (await listed(a)).map(({ position }) => position!);
       assert.deepEqual(
-        places,
-        [...new Set(places)].toSorted((one, other) => one - other),
+        positions,
+        [...new Set(positions)].toSorted((one, other) => one - other),
       );
-      assert.equal(places.length, 3);
+      assert.equal(positions.length, 3);
     });
 
     test('whoever listens hears of it, on every node, until it stops listening', async ({ a, b }) => {

@@ -92,8 +92,8 @@ test('no more connections to a host than allowed: the others wait their turn, fi
   assert.ok(runningMax <= 2);
   assert.equal(receiver.connectionCount, 2);
   assert.equal(order.length, 50);
-  const places = order.map((path, place) => Math.abs(paths.indexOf(path) - place));
-  assert.ok(Math.max(...places) <= 2, 'two connections can only swap neighbours');
+  const shifts = order.map((path, at) => Math.abs(paths.indexOf(path) - at));
+  assert.ok(Math.max(...shifts) <= 2, 'two connections can only swap neighbours');
 });
 
 test('who waits for a connection does so within its own deadline, and makes room when it is over', async (t) => {

@@ -2,7 +2,7 @@
 // misses a wake-up still delivers everything in the end, because something else wakes it; here it is seen.
 
 import type { EngineLimits } from '../../src/delivery/in-flight.ts';
-import { countedBytes, fitsShare, placesRoom } from '../../src/domain/slots.ts';
+import { countedBytes, fitsShare, slotsRoom } from '../../src/domain/slots.ts';
 import { BODY_BYTES } from '../../src/store/sqlite/bodies.ts';
 import type { Database } from '../../src/store/sqlite/database.ts';
 import type { Model } from './model.ts';
@@ -93,8 +93,8 @@ export class Promptness {
     const ownThere = there.filter(({ accountId }) => accountId === message.account_id);
     const bytesOf = (some: typeof running) => some.reduce((sum, { bytes }) => sum + bytes, 0);
     return (
-      placesRoom(concurrency - running.length, own.length, true) > 0 &&
-      placesRoom(hostConcurrency - there.length, ownThere.length, true) > 0 &&
+      slotsRoom(concurrency - running.length, own.length, true) > 0 &&
+      slotsRoom(hostConcurrency - there.length, ownThere.length, true) > 0 &&
       own.length < (accountConcurrency ?? concurrency) &&
       (running.every(({ bytes }) => bytes === 0) ||
         fitsShare(countedBytes(message.bytes), bodyBytes - bytesOf(running), bytesOf(own)))

@@ -29,9 +29,9 @@ export class Timeline {
 
   after(ms: number, fire: () => void): () => void {
     const event = { at: this.nowMs + Math.min(Math.max(0, Math.ceil(ms)), LATER_MS_MAX), fire };
-    let place = this.#events.length;
-    while (place > 0 && this.#events[place - 1]!.at <= event.at) place -= 1;
-    this.#events.splice(place, 0, event);
+    let at = this.#events.length;
+    while (at > 0 && this.#events[at - 1]!.at <= event.at) at -= 1;
+    this.#events.splice(at, 0, event);
     return () => {
       const found = this.#events.indexOf(event);
       if (found >= 0) this.#events.splice(found, 1);

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { PageRequest } from '../../src/store/message-store.ts';
-import { placeSql, WRITER_NAME } from '../../src/store/postgres/journal.ts';
+import { positionSql, WRITER_NAME } from '../../src/store/postgres/journal.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { ACCEPTED } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -102,7 +102,7 @@ describe('a live stream beside writers', () => {
     await held.query('BEGIN');
     await held.query(
       `INSERT INTO journal (account_id, seq, at, message_seq, step)
-         SELECT account_id, ${placeSql('account_id', 'seq')}, $1, seq, ${ACCEPTED} FROM messages`,
+         SELECT account_id, ${positionSql('account_id', 'seq')}, $1, seq, ${ACCEPTED} FROM messages`,
       [NOW],
     );
     await held.query('SELECT pg_sleep(0.002)');
@@ -118,14 +118,14 @@ describe('a live stream beside writers', () => {
     assert.deepEqual(seen, [early.id, late.id]);
   });
 
-  test('a writer takes its place when it can be seen, not at the moment at which its transaction was asked for', async () => {
+  test('a writer takes its position when it can be seen, not at the moment at which its transaction was asked for', async () => {
     const ask = async (sql: string) => Number((await held.query<{ it: string }>(`SELECT ${sql} AS it`)).rows[0]!.it);
     await held.query('BEGIN');
     await held.query('SELECT pg_sleep(0.002)');
     const seenAt = await ask('floor(extract(epoch FROM clock_timestamp()) * 1000)');
-    const place = await ask(placeSql('1', '1'));
+    const position = await ask(positionSql('1', '1'));
     await held.query('COMMIT');
-    assert.ok(place >= seenAt * 1024, `${place} is before ${seenAt * 1024}`);
+    assert.ok(position >= seenAt * 1024, `${position} is before ${seenAt * 1024}`);
   });
 
   test('a database in which nobody can see who writes is refused', async (t) => {

@@ -65,17 +65,17 @@ function listRoutes(api: Api, context: Context): void {
         const { cursor: goesOnFrom, ...rest } = values;
         const filter = parseEventFilter(rest);
         const page = parsePage(rest, countDefault, COUNT_MAX, true);
-        const place = goesOnFrom === undefined ? null : parseEventCursor(single('cursor', goesOnFrom));
+        const from = goesOnFrom === undefined ? null : parseEventCursor(single('cursor', goesOnFrom));
         const { events, cursor } =
-          isForQstashClients && isTime(place)
+          isForQstashClients && isTime(from)
             ? await list(
                 context,
                 principal,
-                { ...filter, toAt: Math.min(filter.toAt ?? place.place, place.place) },
+                { ...filter, toAt: Math.min(filter.toAt ?? from.position, from.position) },
                 page,
                 null,
               )
-            : await list(context, principal, filter, page, place);
+            : await list(context, principal, filter, page, from);
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
         // Both lists come from the same events. Each event becomes text when it is written.
@@ -135,7 +135,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
 
 /**
  * Reads the journal or, when messages are named, the messages themselves: those outlive their journal. Sorted oldest
- * first, the events of named messages only grow at the end, so a place in that order is their cursor.
+ * first, the events of named messages only grow at the end, so a position in that order is their cursor.
  */
 async function list(
   context: Context,
@@ -162,12 +162,12 @@ async function list(
   const wanted = events.filter((event) => matcher.isMeant(event.message) && isWanted(filter, event));
   wanted.sort((a, b) => a.at - b.at);
   if (page.order === 'newestFirst') {
-    const end = Math.min(from?.place ?? wanted.length, wanted.length);
+    const end = Math.min(from?.position ?? wanted.length, wanted.length);
     const filled = await fill(context, principal, wanted.slice(Math.max(0, end - page.limit), end).reverse());
     const start = end - filled.length;
     return { events: filled, cursor: start > 0 ? String(start) : null };
   }
-  const start = from?.place ?? 0;
+  const start = from?.position ?? 0;
   const filled = await fill(context, principal, wanted.slice(start, start + page.limit));
   const end = start + filled.length;
   return { events: filled, cursor: end < wanted.length ? String(end) : null };
@@ -213,10 +213,10 @@ async function fill(
 
 /**
  * The documentation of the public clients starts reading the log with the current time as the cursor. No cursor of ours
- * looks like a time: places in the journal are larger, those among the events of named messages smaller.
+ * looks like a time: positions in the journal are larger, those among the events of named messages smaller.
  */
 function isTime(cursor: EventCursor | null): cursor is EventCursor {
-  return cursor !== null && cursor.place >= 1e12 && cursor.place < 1e14;
+  return cursor !== null && cursor.position >= 1e12 && cursor.position < 1e14;
 }
 
 function isWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {

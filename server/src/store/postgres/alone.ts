@@ -7,7 +7,7 @@ import { RELEASED } from '../rows.ts';
 import type { LeaseHolder } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
-import { placeSql } from './journal.ts';
+import { positionSql } from './journal.ts';
 import { leaseReady, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { soughtAll } from './sought.ts';
@@ -89,7 +89,7 @@ export async function releaseHeld(
           RETURNING m.account_id, m.seq, m.id),
      told AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
-        SELECT account_id, ${placeSql('account_id', 'seq')}, $3, seq, ${RELEASED} FROM free)
+        SELECT account_id, ${positionSql('account_id', 'seq')}, $3, seq, ${RELEASED} FROM free)
      SELECT id FROM free`,
     accountId,
     soughtAll(messageIds),

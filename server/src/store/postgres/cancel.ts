@@ -6,7 +6,7 @@ import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
 import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
 import { HELD, type Held, Lines } from './held.ts';
-import { placeSql } from './journal.ts';
+import { positionSql } from './journal.ts';
 import { forgetDeduplication } from './settle.ts';
 import { soughtAll } from './sought.ts';
 
@@ -42,7 +42,7 @@ export async function cancel(
         RETURNING m.account_id, m.seq, m.id, m.lease IS NOT NULL AS is_claimed),
      told AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
-        SELECT account_id, ${placeSql('account_id', 'array_position($2::text[], id)')}, $3, seq,
+        SELECT account_id, ${positionSql('account_id', 'array_position($2::text[], id)')}, $3, seq,
             CASE WHEN is_claimed THEN ${CANCEL_REQUESTED} ELSE ${CANCELLED} END
           FROM gone),
      happened AS (${countSql(`SELECT account_id, $3::bigint AS at, ${COUNTED.cancelled}::smallint AS kind FROM gone`)})

@@ -16,7 +16,7 @@ import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { HELD, type Held, Lines } from './held.ts';
-import { forgetStarts, placeSql } from './journal.ts';
+import { forgetStarts, positionSql } from './journal.ts';
 import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
@@ -312,7 +312,7 @@ export async function release(
         RETURNING m.account_id, m.seq, m.attempts, m.ended_at IS NOT NULL AS is_over),
      told AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
-        SELECT account_id, ${placeSql('account_id', 'seq')}, $6, seq, ${CANCELLED} FROM back WHERE is_over)
+        SELECT account_id, ${positionSql('account_id', 'seq')}, $6, seq, ${CANCELLED} FROM back WHERE is_over)
      SELECT account_id, seq, attempts, is_over FROM back`,
     held.map(({ account_id }) => account_id),
     held.map(({ seq }) => seq),

@@ -9,7 +9,7 @@ import { eventWeight } from '../../domain/page-weight.ts';
 import type { EventPage, PageRequest } from '../message-store.ts';
 import { bareStep, CANCELLED, RELEASED, startedBy } from '../rows.ts';
 import type { Database, Value } from './database.ts';
-import { horizon, placeBefore } from './journal.ts';
+import { horizon, positionBefore } from './journal.ts';
 import { readAttempts } from './messages.ts';
 import { CANDIDATE, type CandidateRow, Judge, messageOf, pageBytes } from './search.ts';
 import { soughtAll } from './sought.ts';
@@ -29,7 +29,7 @@ export async function listEvents(
 ): Promise<EventPage> {
   const isDown = page.order === 'newestFirst';
   // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
-  const floor = filter.fromAt === undefined ? 0 : await placeBefore(database, accountId, filter.fromAt);
+  const floor = filter.fromAt === undefined ? 0 : await positionBefore(database, accountId, filter.fromAt);
   // A reader that continues must not have passed a position that is still to be written. Read before the rows.
   const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
   const teller = new Teller(database, accountId, filter, page.withBodies);
@@ -38,23 +38,23 @@ export async function listEvents(
   let bytes = 0;
   for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
     const rows = await readJournal(database, accountId, filter.messages.messageIds, { at, floor, end, isDown });
-    let ofPlace: MessageEvent[] = [];
-    let bytesOfPlace = 0;
+    let ofPosition: MessageEvent[] = [];
+    let bytesOfPosition = 0;
     for (let index = 0; index < rows.length; ) {
       for (const told of await teller.next(rows.slice(index), Math.max(page.limit - events.length, TOLD_MIN))) {
-        const { journal_seq: place } = rows[index]!;
+        const { journal_seq: position } = rows[index]!;
         index += 1;
-        ofPlace.push(...(isDown ? told.toReversed() : told));
-        bytesOfPlace = told.reduce((sum, event) => sum + eventWeight(event), bytesOfPlace);
-        if (rows[index]?.journal_seq === place) continue;
+        ofPosition.push(...(isDown ? told.toReversed() : told));
+        bytesOfPosition = told.reduce((sum, event) => sum + eventWeight(event), bytesOfPosition);
+        if (rows[index]?.journal_seq === position) continue;
         // The events of a position are never split between pages, so a page with one position may exceed the limit.
-        const isFull = events.length + ofPlace.length > page.limit || bytes >= pageBytes(page);
-        if (events.length > 0 && ofPlace.length > 0 && isFull) return { events, cursor: at, endedAt: at };
-        events.push(...ofPlace);
-        bytes += bytesOfPlace;
-        at = place;
-        ofPlace = [];
-        bytesOfPlace = 0;
+        const isFull = events.length + ofPosition.length > page.limit || bytes >= pageBytes(page);
+        if (events.length > 0 && ofPosition.length > 0 && isFull) return { events, cursor: at, endedAt: at };
+        events.push(...ofPosition);
+        bytes += bytesOfPosition;
+        at = position;
+        ofPosition = [];
+        bytesOfPosition = 0;
       }
     }
     lookedAt += rows.length;
@@ -142,7 +142,7 @@ class Teller {
       if (!message || !step) return [];
       return stepEvents(message, step)
         .filter((event) => this.#isWanted(event))
-        .map((event) => ({ ...event, place: row.journal_seq }));
+        .map((event) => ({ ...event, position: row.journal_seq }));
     });
   }
 
@@ -163,12 +163,12 @@ function stepOf(row: JournalRow, attempt: Attempt | null | undefined): Step | nu
 }
 
 /** Whether there are rows after this position that a live stream must not see yet: see `horizon`. */
-export async function isHeldBack(database: Database, accountId: string, place: number): Promise<boolean> {
+export async function isHeldBack(database: Database, accountId: string, position: number): Promise<boolean> {
   const end = await horizon(database);
   const row = await database.get(
     'SELECT 1 FROM journal WHERE account_id = $1 AND seq > $2 AND seq >= $3 LIMIT 1',
     accountId,
-    place,
+    position,
     end,
   );
   return row !== undefined;

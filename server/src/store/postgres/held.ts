@@ -1,14 +1,14 @@
 // A message that has not ended, and the queue and keys it belongs to. For code that ends or releases it.
 
 import { earlier } from '../../domain/instant.ts';
-import type { Place } from '../succession.ts';
+import type { QueueAtHost } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { type Heads, type LockedQueues, lockQueues, OrderKeys, type SuccessorLeases, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for its end. */
-export interface Held extends Place {
+export interface Held extends QueueAtHost {
   readonly seq: number;
   readonly id: string;
   readonly lease: string | null;

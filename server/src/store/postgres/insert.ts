@@ -10,7 +10,7 @@ import type { AccountAtClaim } from '../standing-offer.ts';
 import { countSql } from './activity.ts';
 import { columnType } from './column-type.ts';
 import type { Database } from './database.ts';
-import { placeSql } from './journal.ts';
+import { positionSql } from './journal.ts';
 import { acceptedRow } from './message-code.ts';
 
 export interface Placed {
@@ -69,7 +69,7 @@ const USAGE_SHARD = '(pg_backend_pid() % 16)::smallint';
 const TOLD = `,
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-       SELECT account_id, ${placeSql('account_id', 'seq')}, created_at, seq,
+       SELECT account_id, ${positionSql('account_id', 'seq')}, created_at, seq,
          CASE WHEN lease IS NULL THEN ${ACCEPTED} ELSE ${ACCEPTED_STARTED} END FROM made),
   counted AS
     (INSERT INTO usage AS u (account_id, day, kind, shard, count)
@@ -141,12 +141,12 @@ class Bodies {
     // The body itself is already stored.
     if (known !== undefined) return { body_at: 1, body_length: 0, shared: known, keeps: false };
     const { body } = message;
-    const place = { body_at: this.#bytes + 1, body_length: body.length };
+    const range = { body_at: this.#bytes + 1, body_length: body.length };
     this.#pieces.push(body);
     this.#bytes += body.length;
-    if (bodyOf === null) return place;
+    if (bodyOf === null) return range;
     this.#sharedBy.set(bodyOf, this.#sharedBy.size + 1);
-    return { ...place, shared: this.#sharedBy.size, keeps: true };
+    return { ...range, shared: this.#sharedBy.size, keeps: true };
   }
 
   joined(): Uint8Array {

@@ -11,15 +11,15 @@ import type { Database } from './database.ts';
  * Positions in each millisecond, about one for each microsecond, so that two steps of a message in quick succession
  * keep their order. The last rows of a large statement continue into the next milliseconds.
  */
-const PLACES_PER_MS = 1024;
+const POSITIONS_PER_MS = 1024;
 
 /**
  * The position of a step (SQL): the time at which its statement runs, plus its number among the account's steps in the
  * statement. Two transactions may use the same position. `now()` is not used: it is the time when the transaction was
  * requested, and the transaction becomes visible in `pg_stat_activity` only a moment later.
  */
-export function placeSql(accountId: string, order: string): string {
-  return `floor(extract(epoch FROM (SELECT clock_timestamp())) * 1000 * ${PLACES_PER_MS})::bigint
+export function positionSql(accountId: string, order: string): string {
+  return `floor(extract(epoch FROM (SELECT clock_timestamp())) * 1000 * ${POSITIONS_PER_MS})::bigint
     + row_number() OVER (PARTITION BY ${accountId} ORDER BY ${order}) - 1`;
 }
 
@@ -34,7 +34,7 @@ export const WRITER_NAME = 'postrider writer';
  */
 export async function horizon(database: Database): Promise<number> {
   const row = await database.get<{ at: number }>(
-    `SELECT floor(extract(epoch FROM least(min(xact_start), now())) * 1000 * ${PLACES_PER_MS})::bigint AS at
+    `SELECT floor(extract(epoch FROM least(min(xact_start), now())) * 1000 * ${POSITIONS_PER_MS})::bigint AS at
        FROM pg_stat_activity
        WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()`,
     WRITER_NAME,
@@ -74,7 +74,7 @@ const SKEW_MS = 600_000;
  * and rows the clocks of the nodes, so one cannot be computed from the other. But both increase, so a binary search
  * finds it.
  */
-export async function placeBefore(database: Database, accountId: string, at: number): Promise<number> {
+export async function positionBefore(database: Database, accountId: string, at: number): Promise<number> {
   let low = 0;
   let high = Number.MAX_SAFE_INTEGER;
   while (low < high) {
@@ -107,13 +107,13 @@ export async function deleteJournal(
          (SELECT id, CASE tier WHEN 'free' THEN $3::bigint ELSE $4::bigint END AS before
             FROM accounts WHERE id > $1 ORDER BY id LIMIT $2),
        old AS MATERIALIZED
-         (SELECT j.place FROM chosen
+         (SELECT j.row_id FROM chosen
             CROSS JOIN LATERAL (SELECT at FROM journal WHERE account_id = chosen.id ORDER BY seq LIMIT 1) AS oldest
             CROSS JOIN LATERAL
-              (SELECT ctid AS place, at FROM journal WHERE account_id = chosen.id AND oldest.at < chosen.before
+              (SELECT ctid AS row_id, at FROM journal WHERE account_id = chosen.id AND oldest.at < chosen.before
                  ORDER BY seq LIMIT ${OLDEST_LOOKED} FOR UPDATE SKIP LOCKED) AS j
             WHERE j.at < chosen.before LIMIT $5),
-       gone AS (DELETE FROM journal WHERE ctid IN (SELECT place FROM old) RETURNING account_id)
+       gone AS (DELETE FROM journal WHERE ctid IN (SELECT row_id FROM old) RETURNING account_id)
      SELECT (SELECT count(*) FROM gone) AS deleted, (SELECT max(account_id) FROM gone) AS last_gone,
        (SELECT count(*) FROM chosen) AS looked, (SELECT max(id) FROM chosen) AS last`,
     after,

@@ -8,7 +8,7 @@ import type { LeaseHolder } from '../succession.ts';
 import { JOIN_BODY, readBodies } from './bodies.ts';
 import type { Database } from './database.ts';
 import { noteStarts } from './flow-keys.ts';
-import { placeSql } from './journal.ts';
+import { positionSql } from './journal.ts';
 import { Pairs } from './lines.ts';
 import { ALL_BUT_BODY, WHOLE } from './messages.ts';
 import type { Head } from './queues.ts';
@@ -36,7 +36,7 @@ const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
        RETURNING messages.*),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-       SELECT account_id, ${placeSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m)
+       SELECT account_id, ${positionSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m)
   SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);

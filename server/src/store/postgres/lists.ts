@@ -12,12 +12,12 @@ import {
   type ListPart,
   type ListPiece,
   pieceOf,
-  usagePlace,
+  usagePosition,
   type WeighedKey,
 } from '../list-piece.ts';
 import { type StateOfRow, toState } from '../message-columns.ts';
 import type { MessageState } from '../message-store.ts';
-import type { LinePiece, LinePlace, ListedSchedule } from '../resource-store.ts';
+import type { LinePiece, LinePosition, ListedSchedule } from '../resource-store.ts';
 import {
   type JobRow,
   type ScheduleRow,
@@ -142,7 +142,7 @@ export async function usage(
     sought(accountId),
     fromDay,
     toDay,
-    ...usagePlace(after),
+    ...usagePosition(after),
     limit + 1,
   );
   return pieceOf(rows, limit, (row) => row);
@@ -169,7 +169,7 @@ export async function countLine(
   database: Database,
   accountId: string,
   name: string,
-  from: LinePlace | null,
+  from: LinePosition | null,
 ): Promise<LinePiece> {
   const values = [accountId, sought(name), from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
   const max = eachMax('lineCount');

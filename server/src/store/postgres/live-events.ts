@@ -10,7 +10,7 @@ const LOOK_AGAIN_MS = 50;
 
 interface Journal {
   readonly list: Store['listEvents'];
-  readonly isHeldBack: (accountId: string, place: number) => Promise<boolean>;
+  readonly isHeldBack: (accountId: string, position: number) => Promise<boolean>;
 }
 
 export function listingLive({ list, isHeldBack }: Journal, timers: Clock, tellToLook: () => void): Store['listEvents'] {

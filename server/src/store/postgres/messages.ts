@@ -123,15 +123,15 @@ export async function readAttempts(
   pairs: readonly { readonly seq: number; readonly number: number }[],
 ): Promise<(Attempt | null)[]> {
   if (pairs.length === 0) return [];
-  const rows = await database.all<AttemptRow & { place: number }>(
-    `SELECT k.place, ${ATTEMPT} FROM unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS k (seq, number, place)
+  const rows = await database.all<AttemptRow & { nth: number }>(
+    `SELECT k.nth, ${ATTEMPT} FROM unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS k (seq, number, nth)
        JOIN attempts a ON a.account_id = $1 AND a.message_seq = k.seq AND a.number = k.number`,
     accountId,
     pairs.map(({ seq }) => seq),
     pairs.map(({ number }) => number),
   );
   const found: (Attempt | null)[] = pairs.map(() => null);
-  for (const row of rows) found[row.place - 1] = toAttempt(row);
+  for (const row of rows) found[row.nth - 1] = toAttempt(row);
   return found;
 }
 

@@ -7,7 +7,7 @@ import {
   type MovedTable,
   type MoveIdentity,
   type MoveTarget,
-  type Place,
+  type Position,
   type Row,
   type TableProgress,
 } from '../move.ts';
@@ -99,7 +99,7 @@ async function begin(database: Database, identity: MoveIdentity, where: string) 
   const tables = new Map<string, TableProgress>(
     progress.map(({ table_name, at, rows, is_done }) => [
       table_name,
-      { at: at === null ? null : (JSON.parse(at) as Place), rows, isDone: is_done },
+      { at: at === null ? null : (JSON.parse(at) as Position), rows, isDone: is_done },
     ]),
   );
   return { startedAt: started_at, tables };
@@ -141,7 +141,7 @@ async function write(
   table: MovedTable,
   columns: readonly Column[],
   rows: readonly Row[],
-  at: Place,
+  at: Position,
 ): Promise<void> {
   const stored = rows.map((row) => asStored(table, row));
   const replaced = stored.filter((row, index) => row !== rows[index]).length;

@@ -20,7 +20,7 @@ import {
 } from '../../domain/queue.ts';
 import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { areSuccessors, type Place } from '../succession.ts';
+import { areSuccessors, type QueueAtHost } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -78,11 +78,11 @@ export interface Heads {
 
 /** The slots of messages that have just ended, and how to lease them to their successors. */
 export interface SuccessorLeases {
-  readonly places: readonly Place[];
+  readonly places: readonly QueueAtHost[];
   readonly lease: (heads: readonly Head[]) => Promise<Claim[]>;
 }
 
-export interface Head extends Place {
+export interface Head extends QueueAtHost {
   readonly seq: number;
   readonly bytes: number;
 }

@@ -13,7 +13,7 @@ import { accept } from './accept.ts';
 import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
 import { HELD, type Held, Lines } from './held.ts';
-import { placeSql } from './journal.ts';
+import { positionSql } from './journal.ts';
 import { leaseHeads } from './lease.ts';
 import { keyOf } from './lines.ts';
 import type { Head } from './queues.ts';
@@ -103,8 +103,8 @@ const RECORDED = `attempted AS
        substring($2::bytea FROM body_at FOR body_length) FROM settled),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     SELECT account_id, ${placeSql('account_id', 'at')}, ended_at, seq, number FROM settled
-     RETURNING account_id, message_seq, seq AS place)`;
+     SELECT account_id, ${positionSql('account_id', 'at')}, ended_at, seq, number FROM settled
+     RETURNING account_id, message_seq, seq AS position)`;
 
 /** Messages whose cancel was requested during their attempt end as cancelled, whatever the outcome of the attempt. */
 const END_CANCELLED = `${GIVEN}
@@ -120,8 +120,8 @@ const END_CANCELLED = `${GIVEN}
   ${RECORDED},
   gone AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-     -- In the place of the attempt's end: which of the two is written first, nobody knows.
-     SELECT told.account_id, told.place, settled.ended_at, told.message_seq, ${CANCELLED}
+     -- At the position of the end of the attempt: which of the two is written first, nobody knows.
+     SELECT told.account_id, told.position, settled.ended_at, told.message_seq, ${CANCELLED}
        FROM settled JOIN told ON told.account_id = settled.account_id AND told.message_seq = settled.seq)
   SELECT at FROM settled`;
 

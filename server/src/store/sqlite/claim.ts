@@ -13,7 +13,7 @@ import { type MessageRow, toMessage } from '../message-row.ts';
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import { startStep } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
-import { areSuccessors, type Place } from '../succession.ts';
+import { areSuccessors, type QueueAtHost } from '../succession.ts';
 import { accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
@@ -232,11 +232,11 @@ export function writeClaim(
 export function claimNext(
   database: Database,
   books: Books,
-  ended: Place,
+  ended: QueueAtHost,
   holder: { readonly lease: string; readonly node: string },
   now: number,
 ): Claim | null {
-  const ready = database.all<Place & { seq: number; bytes: number }>(
+  const ready = database.all<QueueAtHost & { seq: number; bytes: number }>(
     `SELECT seq, account_id, queue_name, host, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' LIMIT 2`,
   );
   const [next] = ready;

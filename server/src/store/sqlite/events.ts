@@ -7,7 +7,7 @@ import type { MessageRow } from '../message-row.ts';
 import type { EventPage, PageRequest } from '../message-store.ts';
 import { bareStep } from '../rows.ts';
 import type { Database } from './database.ts';
-import { firstPlaceAt } from './journal.ts';
+import { firstPositionAt } from './journal.ts';
 import { ALL_BUT_BODY, getAttempt } from './messages.ts';
 import { Judge, pageBytes } from './search.ts';
 
@@ -19,7 +19,7 @@ type JournalRow = MessageRow & { journal_seq: number; step: number; at: number }
 export function listEvents(database: Database, accountId: string, filter: EventFilter, page: PageRequest): EventPage {
   const isDown = page.order === 'newestFirst';
   // The time of an event is never later than its row, so rows before `fromAt` can be skipped.
-  const floor = filter.fromAt === undefined ? 0 : firstPlaceAt(filter.fromAt);
+  const floor = filter.fromAt === undefined ? 0 : firstPositionAt(filter.fromAt);
   const judge = new Judge(database, filter.messages, page.withBodies);
   const events: MessageEvent[] = [];
   let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
@@ -100,7 +100,7 @@ function wantedEvents(database: Database, judge: Judge, row: JournalRow, filter:
         (filter.fromAt === undefined || event.at >= filter.fromAt) &&
         (filter.toAt === undefined || event.at <= filter.toAt),
     )
-    .map((event) => ({ ...event, place: row.journal_seq }));
+    .map((event) => ({ ...event, position: row.journal_seq }));
 }
 
 function stepOf(database: Database, row: JournalRow): Step | null {

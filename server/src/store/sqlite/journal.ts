@@ -6,16 +6,16 @@ import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { Database } from './database.ts';
 
 /** Positions in each millisecond, so that a position shows the time and is never used twice. */
-const PLACES_PER_MS = 1024;
+const POSITIONS_PER_MS = 1024;
 /**
  * Reached in the year 2109. After that, positions only count up. So they stay integers that JavaScript can represent
  * exactly.
  */
-const PLACE_OF_TIME_MAX = 2 ** 52;
+const POSITION_OF_TIME_MAX = 2 ** 52;
 
 /** The lowest position of anything that happens at this time or later. */
-export function firstPlaceAt(at: number): number {
-  return Math.min(at * PLACES_PER_MS, PLACE_OF_TIME_MAX);
+export function firstPositionAt(at: number): number {
+  return Math.min(at * POSITIONS_PER_MS, POSITION_OF_TIME_MAX);
 }
 
 export class Journal {
@@ -33,7 +33,7 @@ export class Journal {
 
   add(accountId: string, messageSeq: number, step: number, at: number): void {
     if (!this.#known.has(accountId)) this.#lookUp(accountId);
-    this.#last = Math.max(this.#last + 1, firstPlaceAt(at));
+    this.#last = Math.max(this.#last + 1, firstPositionAt(at));
     this.#database.run(
       'INSERT INTO journal (account_id, seq, at, message_seq, step) VALUES (?, ?, ?, ?, ?)',
       accountId,
@@ -87,8 +87,8 @@ export function deleteJournal(
        RETURNING account_id`,
     after,
     accounts,
-    firstPlaceAt(before.free),
-    firstPlaceAt(before.paid),
+    firstPositionAt(before.free),
+    firstPositionAt(before.paid),
     rows,
   );
   const looked = database.get<{ n: number; last: string | null }>(

@@ -1,7 +1,7 @@
 // A data directory as the source of a move: everything in it, in the form of PostgreSQL's tables. It is only read.
 
 import { hash } from 'node:crypto';
-import { MOVED_TABLES, type MovedTable, type MoveSource, type Place, type Row } from '../move.ts';
+import { MOVED_TABLES, type MovedTable, type MoveSource, type Position, type Row } from '../move.ts';
 import type { Database } from './database.ts';
 import { compared } from './move-check.ts';
 import { openStopped } from './open.ts';
@@ -99,9 +99,9 @@ function countOf(database: Database, table: MovedTable): number {
 function* rows(
   database: Database,
   table: MovedTable,
-  after: Place | null,
+  after: Position | null,
   startedAt: number,
-): Iterable<{ readonly row: Row; readonly at: Place }> {
+): Iterable<{ readonly row: Row; readonly at: Position }> {
   const { more, join = '', key } = READINGS[table];
   const columns = key.map((column) => `t.${column}`).join(', ');
   const sql = `SELECT t.*${more === undefined ? '' : `, ${more}`} FROM ${table} t ${join}

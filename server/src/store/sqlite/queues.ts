@@ -16,7 +16,7 @@ import {
 } from '../../domain/queue.ts';
 import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import type { LinePiece, LinePlace } from '../resource-store.ts';
+import type { LinePiece, LinePosition } from '../resource-store.ts';
 import type { Database } from './database.ts';
 
 /** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
@@ -195,7 +195,7 @@ export function countQueues(database: Database, accountId: string, max: number):
 
 const OPEN_IN_QUEUE = 'FROM messages WHERE ended_at IS NULL AND account_id = ? AND queue_name = ?';
 
-export function countLine(database: Database, accountId: string, name: string, from: LinePlace | null): LinePiece {
+export function countLine(database: Database, accountId: string, name: string, from: LinePosition | null): LinePiece {
   const line = `SELECT first_due_at, seq ${OPEN_IN_QUEUE} AND (first_due_at, seq) > (?, ?) ORDER BY first_due_at, seq`;
   const values = [accountId, name, from?.dueAt ?? Number.MIN_SAFE_INTEGER, from?.seq ?? 0] as const;
   const max = eachMax('lineCount');

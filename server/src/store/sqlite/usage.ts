@@ -3,7 +3,7 @@
 
 import { type UsageRow, usageDay } from '../../domain/account.ts';
 import type { MessageKind } from '../../domain/message.ts';
-import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePlace } from '../list-piece.ts';
+import { FIRST_PART, type ListPart, type ListPiece, pieceOf, usagePosition } from '../list-piece.ts';
 import type { Database } from './database.ts';
 
 const DAY_MS = 86_400_000;
@@ -59,7 +59,7 @@ export class Usage {
       accountId,
       fromDay,
       toDay,
-      ...usagePlace(after),
+      ...usagePosition(after),
       limit + 1,
     );
     return pieceOf(rows, limit, (row) => ({ ...row }));

@@ -46,7 +46,7 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
   const line = `ended_at IS NULL AND account_id = ? AND queue_name = ?${isBehindKey ? ' AND order_key = ?' : ''}`;
   const inLine = [row.account_id, row.queue_name, ...(isBehindKey ? [row.order_key] : [])];
   const holding = line.replace('ended_at IS NULL', 'holds_slot = 1');
-  const place = [row.first_due_at, row.seq];
+  const position = [row.first_due_at, row.seq];
   const first =
     database.get<First>(
       `SELECT id, state, held_at FROM messages INDEXED BY messages_holding WHERE ${holding} ORDER BY first_due_at, seq LIMIT 1`,
@@ -55,7 +55,7 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
     database.get<First>(
       `SELECT id, state, held_at FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) ORDER BY first_due_at, seq LIMIT 1`,
       ...inLine,
-      ...place,
+      ...position,
     );
   if (!first) return null;
   const max = eachMax('lineCount');
@@ -63,10 +63,10 @@ function ahead(database: Database, row: MessageRow): WhyFacts['ahead'] {
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE ${line} AND (first_due_at, seq) < (?, ?) LIMIT ?)) AS before,
        (SELECT count(*) FROM messages INDEXED BY messages_holding WHERE ${holding} AND (first_due_at, seq) > (?, ?)) AS beyond`,
     ...inLine,
-    ...place,
+    ...position,
     max + 1,
     ...inLine,
-    ...place,
+    ...position,
   )!;
   return { messageId: first.id, state: toState(first), ...countAhead(before + beyond, max) };
 }

@@ -135,7 +135,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
   [/^(WRITERS|ADDERS|READERS)_MAX$/, 'connections to the database, which no caller makes'],
   [/^(REMEMBERED|ACCOUNTS|ADDRESSES)_MAX$/, 'a cache: it is emptied when it is full'],
   [/^(BYTES|TABLE_BYTES|PROBLEMS)_MAX$/, 'the check at the start, which no caller makes'],
-  [/^PLACE_OF_TIME_MAX$/, 'the last date that a place in the journal can tell'],
+  [/^POSITION_OF_TIME_MAX$/, 'the last date that a position in the journal can tell'],
 ];
 
 test('a limit of what is held stands in the table, and not elsewhere', () => {
