@@ -158,7 +158,10 @@ export function storeLocation(config: Config): string {
 /**
  * Copies the data directory into the database of `--store`. Rejects with MoveStopped if it fails after it has begun.
  */
-export async function migrateStore(config: Config, onProgress: (progress: MoveProgress) => void): Promise<MoveReport> {
+export async function moveIntoDatabase(
+  config: Config,
+  onProgress: (progress: MoveProgress) => void,
+): Promise<MoveReport> {
   const { clock } = systemWorld();
   const source = openMoveSource(config.data);
   try {

@@ -2,7 +2,7 @@
 // at once. That is as safe as a crash: the next run continues.
 
 import type { Config } from '../config.ts';
-import { type MoveReport, MoveStopped, migrateStore, storeLocation } from '../main.ts';
+import { type MoveReport, MoveStopped, moveIntoDatabase, storeLocation } from '../main.ts';
 import { systemWorld } from '../world.ts';
 import { MoveMeter } from './move-meter.ts';
 
@@ -11,7 +11,7 @@ export async function runMove(config: Config): Promise<number> {
   const meter = config.json ? null : new MoveMeter(process.stderr, clock);
   let report: MoveReport;
   try {
-    report = await migrateStore(config, (progress) => meter?.show(progress));
+    report = await moveIntoDatabase(config, (progress) => meter?.show(progress));
   } catch (error) {
     meter?.end();
     const { message } = error as Error;

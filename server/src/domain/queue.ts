@@ -89,7 +89,7 @@ export function planHeads<T extends InLine>(
  * How heads with a place change when their queue is paused or resumed. In a pause they wait for the queue and keep
  * their place. After it they wait for the clock, as before.
  */
-export function moveInPause(isPaused: boolean): { readonly from: readonly Waiting[]; readonly to: Waiting } {
+export function changeInPause(isPaused: boolean): { readonly from: readonly Waiting[]; readonly to: Waiting } {
   return isPaused ? { from: ['ready', 'delayed'], to: 'queued' } : { from: ['queued'], to: 'delayed' };
 }
 

@@ -210,7 +210,7 @@ export interface DeliveryStore {
   scheduleTimes(after: Pick<ScheduleTime, 'accountId' | 'id'>, limit: number): Promise<readonly ScheduleTime[]>;
 
   /** Changes when schedules run. Skips a schedule that was changed, paused or taken since it was read. */
-  moveSchedules(moves: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[]): Promise<void>;
+  setScheduleTimes(changes: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[]): Promise<void>;
 
   // ——— bulk operations ———
 

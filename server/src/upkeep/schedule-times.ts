@@ -12,7 +12,7 @@ const EVERY_MS = 5000;
 const PIECE_EVERY_MS = 20;
 
 export function scheduleTimes(
-  store: Pick<DeliveryStore, 'scheduleTimes' | 'moveSchedules'>,
+  store: Pick<DeliveryStore, 'scheduleTimes' | 'setScheduleTimes'>,
   clock: Pick<ServiceClock, 'timesSetBack' | 'wallNow'>,
 ) {
   const limit = eachMax('upkeepRows');
@@ -31,8 +31,8 @@ export function scheduleTimes(
       }
       if (!isUnderWay) return EVERY_MS;
       const schedules = await store.scheduleTimes(after, limit);
-      const moves = schedules.flatMap((schedule) => earlierTime(schedule, clock.wallNow()));
-      if (moves.length > 0) await store.moveSchedules(moves);
+      const changes = schedules.flatMap((schedule) => earlierTime(schedule, clock.wallNow()));
+      if (changes.length > 0) await store.setScheduleTimes(changes);
       after = schedules.at(-1) ?? first;
       isUnderWay = schedules.length >= limit;
       return isUnderWay ? PIECE_EVERY_MS : EVERY_MS;

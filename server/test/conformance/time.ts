@@ -36,7 +36,7 @@ export function timeConformance(factory: HarnessFactory): void {
     });
   });
 
-  describe('scheduleTimes and moveSchedules', () => {
+  describe('scheduleTimes and setScheduleTimes', () => {
     test('list all that will run, in pieces', async ({ a, b }) => {
       await a.store.saveSchedule(schedule({ id: 'scd_1' }));
       await a.store.saveSchedule(schedule({ id: 'scd_2', isPaused: true, nextAt: null }));
@@ -57,7 +57,7 @@ export function timeConformance(factory: HarnessFactory): void {
       await b.store.setScheduleNext(ACCOUNT, 'taken', NOW + 120 * SECOND, false);
       await b.store.setScheduleNext(ACCOUNT, 'paused', null, true);
       await b.store.saveSchedule(schedule({ id: 'changed', cron: '0 0 1 1 *' }));
-      await a.store.moveSchedules(times.map((each) => ({ schedule: each, nextAt: NOW + SECOND })));
+      await a.store.setScheduleTimes(times.map((each) => ({ schedule: each, nextAt: NOW + SECOND })));
       const nextAt = async (id: string) => (await b.store.getSchedule(ACCOUNT, id))!.nextAt;
       assert.equal(await nextAt('moved'), NOW + SECOND);
       assert.equal(await nextAt('taken'), NOW + 120 * SECOND);

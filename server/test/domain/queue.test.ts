@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changedRules, freeHeads, moveInPause, planHeads, wrongMarks } from '../../src/domain/queue.ts';
+import { changedRules, changeInPause, freeHeads, planHeads, wrongMarks } from '../../src/domain/queue.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
 
 const NOW = 1000;
@@ -96,9 +96,9 @@ test('a change leaves what it does not name', () => {
 });
 
 test('heads wait for their queue while it is paused, and for the clock after it', () => {
-  const { from, to } = moveInPause(true);
+  const { from, to } = changeInPause(true);
   assert.deepEqual([[...from].sort(), to], [['delayed', 'ready'], 'queued']);
-  assert.deepEqual(moveInPause(false), { from: ['queued'], to: 'delayed' });
+  assert.deepEqual(changeInPause(false), { from: ['queued'], to: 'delayed' });
 });
 
 test('after a change of marks the first of an order key is marked, and no other', () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readMigrations } from '../../src/store/migrate.ts';
+import { readMigrations } from '../../src/store/migrations.ts';
 import { EXCEPTIONS, migrationProblems } from './migration-rule.ts';
 
 const FOLDER = new URL('../../src/store/postgres/migrations/', import.meta.url);

@@ -1,7 +1,7 @@
 // What a migration of PostgreSQL may do, so that nodes of the version before go on working beside it: it adds, and holds no
 // table for long. Every statement must have one of the known forms; another one needs an exception with its reason.
 
-import type { Migration } from '../../src/store/migrate.ts';
+import type { Migration } from '../../src/store/migrations.ts';
 import { statementsOf } from '../../src/store/postgres/schema-upgrade.ts';
 
 /** Made before the rule: nobody had a database that they changed. */

@@ -134,7 +134,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'onJournal',
     'close',
   ],
-  ...['storedTime', 'scheduleTimes', 'moveSchedules', 'dueSchedules', 'fireSchedules', 'runningJobs'],
+  ...['storedTime', 'scheduleTimes', 'setScheduleTimes', 'dueSchedules', 'fireSchedules', 'runningJobs'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'counts', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
   ...['accountsKnownBy', 'createFirstAdmin', 'revokeHashes', 'cancelledClaims', 'confirmCancels', 'onCancel'],

@@ -280,7 +280,7 @@ async function useSchedulesAndJobs(store: Store): Promise<void> {
   await store.storedTime();
   await store.scheduleTimes({ accountId: '', id: '' }, 10);
   const { accountId, id, cron } = due;
-  await store.moveSchedules([{ schedule: { accountId, id, cron, nextAt: NOW }, nextAt: NOW + DAY }]);
+  await store.setScheduleTimes([{ schedule: { accountId, id, cron, nextAt: NOW }, nextAt: NOW + DAY }]);
   await store.deleteSchedule(ACCOUNT, due.id);
   await store.createJob(job());
   await Promise.all([store.getJob(ACCOUNT, 'job_1'), store.listJobs(ACCOUNT), store.runningJobs()]);

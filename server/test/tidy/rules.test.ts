@@ -49,7 +49,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/domain/publish.ts', "import { idMaker } from './id.ts';"),
       at('server/src/world.ts', "import { randomFillSync } from 'node:crypto';"),
       at('server/src/store/store.ts', "import type { Clock } from '../world.ts';"),
-      at('server/src/store/sqlite/open.ts', "import { migrate } from '../migrate.ts';\nimport fs from 'node:fs';"),
+      at('server/src/store/sqlite/open.ts', "import { migrate } from '../migrations.ts';\nimport fs from 'node:fs';"),
       at('server/src/store/sqlite/open.ts', "new URL('./migrations/', import.meta.url)"),
       engine("import { systemWorld } from '../world.ts';\nimport type { Store } from '../store/store.ts';"),
       engine("// import '../main.ts';\nconst text = \"import '../main.ts';\";"),
@@ -181,7 +181,7 @@ const SAMPLES: Record<RuleName, Samples> = {
       engine('db.run(`INSERT OR IGNORE INTO messages`);'),
       engine("db.run('UPDATE messages SET state = 1');"),
       engine("db.run('DELETE FROM messages');"),
-      at('server/src/store/migrate.ts', "db.run('CREATE TABLE migrations (id)');"),
+      at('server/src/store/migrations.ts', "db.run('CREATE TABLE migrations (id)');"),
       at('server/src/store/store.ts', "db.run('PRAGMA user_version');"),
     ],
     good: [

@@ -58,7 +58,7 @@ export async function cancel(
     open.filter(({ id }) => isClaimed.has(id)),
   );
   const ended = open.filter(({ id }) => isClaimed.get(id) === false);
-  const { dueAt } = await lines.moveOn(database, ended, now);
+  const { dueAt } = await lines.letOthersStart(database, ended, now);
   const before = new Set(open.flatMap(({ id, cancel_requested_at }) => (cancel_requested_at === null ? [] : [id])));
   const named = [...new Set(messageIds)];
   return {

@@ -334,7 +334,7 @@ export async function release(
   }
   // Messages whose cancel was requested have ended.
   const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
-  await lines.moveOn(
+  await lines.letOthersStart(
     database,
     back.filter(({ seq }) => over.has(seq)),
     now,

@@ -125,7 +125,9 @@ function running({ calls, offer, node, cancels }: DeliveriesOptions) {
     },
     fireSchedules: async (ticks, now) => (await fire(ticks, now)).made,
     scheduleTimes: calls.reading(time.scheduleTimes),
-    moveSchedules: calls.writing(time.moveSchedules, { schedulesAt: (moves) => moves.map(({ nextAt }) => nextAt) }),
+    setScheduleTimes: calls.writing(time.setScheduleTimes, {
+      schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt),
+    }),
     runningJobs: calls.reading(jobs.runningJobs),
     async runJobStep(accountId, id, work, step) {
       const { done, requested } = await run(accountId, id, work, step);

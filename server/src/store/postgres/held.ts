@@ -47,7 +47,7 @@ export class Lines {
   }
 
   /** Starts the messages that waited for these places: in their queues, for their order keys, under their flow keys. */
-  async moveOn(
+  async letOthersStart(
     database: Database,
     held: readonly Held[],
     now: number,

@@ -9,9 +9,9 @@ import type { Waiting } from '../../domain/line.ts';
 import type { Claim } from '../../domain/message.ts';
 import {
   changedRules,
+  changeInPause,
   freeHeads,
   type InLine,
-  moveInPause,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
   type Queue,
@@ -291,7 +291,7 @@ export async function saveQueue(
     rules.isPaused,
     now,
   );
-  const { from, to } = moveInPause(rules.isPaused);
+  const { from, to } = changeInPause(rules.isPaused);
   await database.run(
     `UPDATE messages m SET state = $2, ${READY_NOW}
        WHERE holds_slot AND queue_name IS NOT NULL AND account_id = $3 AND queue_name = $4 AND state = ANY($5::text[])`,

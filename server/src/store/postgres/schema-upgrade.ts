@@ -2,7 +2,7 @@
 // beside the traffic. A change that older nodes cannot work with waits until they have stopped.
 
 import type { Clock } from '../../world.ts';
-import { type Migration, pendingMigrations, readMigrations } from '../migrate.ts';
+import { type Migration, pendingMigrations, readMigrations } from '../migrations.ts';
 import type { Database } from './database.ts';
 import type { Note } from './pool.ts';
 

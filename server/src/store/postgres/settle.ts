@@ -62,7 +62,7 @@ export async function settle(
     places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
     lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
   };
-  const heads = await lines.moveOn(database, heldOfAll([...settled, ...late]), now, successors);
+  const heads = await lines.letOthersStart(database, heldOfAll([...settled, ...late]), now, successors);
   dueAt = earlier(dueAt, heads.dueAt);
   // Last, so that the next message of a queue need not wait behind the callbacks of the previous one.
   const followUps = [...settled, ...late].flatMap((settlement) => settlement.followUps);

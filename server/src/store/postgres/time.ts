@@ -77,9 +77,9 @@ export function scheduleTimes(
   );
 }
 
-export async function moveSchedules(
+export async function setScheduleTimes(
   database: Database,
-  moves: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[],
+  changes: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[],
 ): Promise<void> {
   await database.run(
     `UPDATE schedules s SET next_at = g.next_at
@@ -87,10 +87,10 @@ export async function moveSchedules(
          AS g (account_id, id, cron, before_at, next_at)
        WHERE s.account_id = g.account_id AND s.id = g.id AND s.cron = g.cron AND s.next_at = g.before_at
          AND NOT s.is_paused`,
-    moves.map(({ schedule }) => schedule.accountId),
-    moves.map(({ schedule }) => schedule.id),
-    moves.map(({ schedule }) => schedule.cron),
-    moves.map(({ schedule }) => schedule.nextAt),
-    moves.map(({ nextAt }) => nextAt),
+    changes.map(({ schedule }) => schedule.accountId),
+    changes.map(({ schedule }) => schedule.id),
+    changes.map(({ schedule }) => schedule.cron),
+    changes.map(({ schedule }) => schedule.nextAt),
+    changes.map(({ nextAt }) => nextAt),
   );
 }

@@ -53,7 +53,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     ...lifeOf(options),
     storedTime: () => calls.ask('storedTime'),
     scheduleTimes: (after, limit) => calls.ask('scheduleTimes', after, limit),
-    moveSchedules: (moves) => calls.ask('moveSchedules', moves),
+    setScheduleTimes: (changes) => calls.ask('setScheduleTimes', changes),
     async dueSchedules(now, limits) {
       const answer = await calls.ask('dueSchedules', now, limits);
       offer.setSchedule(answer.nextAt);

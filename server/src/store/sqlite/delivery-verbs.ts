@@ -30,7 +30,7 @@ export const DELIVERY_VERBS = {
   dueSchedules: on(schedules.dueSchedules),
   fireSchedules: writing(schedules.fireSchedules, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
   scheduleTimes: on(time.scheduleTimes),
-  moveSchedules: on(time.moveSchedules, { schedulesAt: (moves) => moves.map(({ nextAt }) => nextAt) }),
+  setScheduleTimes: on(time.setScheduleTimes, { schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt) }),
 
   runningJobs: on(jobs.runningJobs),
   runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),

@@ -3,7 +3,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeMax } from '../../domain/budgets.ts';
-import { pendingMigrations, readMigrations } from '../migrate.ts';
+import { pendingMigrations, readMigrations } from '../migrations.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
 import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';

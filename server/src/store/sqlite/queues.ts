@@ -5,9 +5,9 @@
 import { eachMax } from '../../domain/budgets.ts';
 import {
   changedRules,
+  changeInPause,
   freeHeads,
   type InLine,
-  moveInPause,
   planHeads,
   QUEUE_PARALLELISM_DEFAULT,
   type Queue,
@@ -146,7 +146,7 @@ export function saveQueue(database: Database, accountId: string, name: string, c
     accountId,
     name,
   );
-  const { from, to } = moveInPause(rules.isPaused);
+  const { from, to } = changeInPause(rules.isPaused);
   database.run(
     `UPDATE messages INDEXED BY messages_holding SET state = ?2, ${READY_NOW}
        WHERE holds_slot = 1 AND account_id = ?3 AND queue_name = ?4 AND state IN (?5, ?6)`,

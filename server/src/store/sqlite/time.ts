@@ -63,11 +63,11 @@ export function scheduleTimes(
   return rows.map((row) => ({ ...row }));
 }
 
-export function moveSchedules(
+export function setScheduleTimes(
   database: Database,
-  moves: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[],
+  changes: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[],
 ): void {
-  for (const { schedule, nextAt } of moves) {
+  for (const { schedule, nextAt } of changes) {
     database.run(
       'UPDATE schedules SET next_at = ? WHERE account_id = ? AND id = ? AND cron = ? AND next_at = ? AND is_paused = 0',
       nextAt,
