@@ -32,7 +32,7 @@ class Upload {
   bytes = 0;
   /** Bytes received at the last check. Null before the first one. */
   lookedAt: number | null = null;
-  isSettled = false;
+  isDone = false;
 
   constructor(
     pool: Pool,
@@ -57,7 +57,7 @@ class Upload {
   }
 
   add(chunk: Buffer, isInPieces: boolean): void {
-    if (this.isSettled) return;
+    if (this.isDone) return;
     this.bytes += chunk.length;
     try {
       if (this.bytes > this.#limit.bytesMax) throw this.#limit.error();
@@ -70,14 +70,14 @@ class Upload {
   }
 
   end(): void {
-    if (this.isSettled) return;
-    this.isSettled = true;
+    if (this.isDone) return;
+    this.isDone = true;
     this.#onEnd(() => this.#release());
   }
 
   fail(error: unknown): void {
-    if (this.isSettled) return;
-    this.isSettled = true;
+    if (this.isDone) return;
+    this.isDone = true;
     this.#release();
     this.#onFailure(error);
   }
@@ -156,7 +156,7 @@ export class BodyReader {
       // away.
       const onClose = () => {
         this.#uploads.delete(upload);
-        if (!upload.isSettled) upload.fail(brokenOff());
+        if (!upload.isDone) upload.fail(brokenOff());
       };
       request.on('close', onClose);
       request.on('error', onClose);
@@ -180,7 +180,7 @@ export class BodyReader {
   #look(): void {
     this.#cancelLook = null;
     for (const upload of [...this.#uploads]) {
-      if (upload.isSettled) this.#uploads.delete(upload);
+      if (upload.isDone) this.#uploads.delete(upload);
       else if (upload.lookedAt !== null && upload.bytes - upload.lookedAt < WINDOW_BYTES_MIN) upload.fail(tooSlow());
       else upload.lookedAt = upload.bytes;
     }

@@ -11,7 +11,7 @@ export class AccountLine {
     this.#atOnceMax = atOnceMax;
   }
 
-  /** `work` is one bounded piece. Its slot is free again when its promise settles. */
+  /** `work` is one bounded piece. Its slot is free again when its promise has ended. */
   run<T>(accountId: string, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const line = this.#waiting.get(accountId) ?? [];

@@ -78,7 +78,7 @@ async function write(
   for (const [accountId, account] of await insertMessages(database, placed, usageDay(now))) {
     accounts.set(accountId, account);
   }
-  await orderKeysOf(drafts).settle(database);
+  await orderKeysOf(drafts).correct(database);
   const heads = await startHeads(database, queues, now);
   const letInAt = await admitWaiting(database, keys, now, promotedOfKeyMax(keys.size));
   let dueAt = earlier(isPutOff ? now : heads.dueAt, letInAt);

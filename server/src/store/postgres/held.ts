@@ -57,7 +57,7 @@ export class Lines {
     for (const { account_id, queue_name, order_key } of held) {
       if (queue_name !== null && order_key !== null) orderKeys.add(account_id, queue_name, order_key);
     }
-    await orderKeys.settle(database);
+    await orderKeys.correct(database);
     const heads = await startHeads(database, this.queues, now, successors);
     return { ...heads, dueAt: earlier(heads.dueAt, await admitWaiting(database, this.keys, now)) };
   }

@@ -227,7 +227,7 @@ export class OrderKeys {
    * Of the open messages with an order key, only the first may be a head. Call it after messages came or ended, under
    * the lock of their queue. The previous first message has moved back by at most the number of messages that came.
    */
-  async settle(database: Database): Promise<void> {
+  async correct(database: Database): Promise<void> {
     const keys = [...this.#keys.values()];
     if (keys.length === 0) return;
     const rows = await database.all<{ at: number; account_id: string; seq: number; isFirstOfKey: boolean }>(

@@ -14,7 +14,7 @@ import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { insertMessage } from './messages.ts';
-import { ensureQueue, settleOrderKey, startHeads } from './queues.ts';
+import { correctOrderKey, ensureQueue, startHeads } from './queues.ts';
 import type { Usage } from './usage.ts';
 
 type Pair = readonly [accountId: string, name: string];
@@ -55,7 +55,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     if (message.queueName !== null) {
       if (message.orderKey !== null) {
         database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
-        settleOrderKey(database, accountId, message.queueName, message.orderKey);
+        correctOrderKey(database, accountId, message.queueName, message.orderKey);
       }
       queues.set(JSON.stringify([accountId, message.queueName]), [accountId, message.queueName]);
     } else if (message.flow) {

@@ -4,7 +4,7 @@ import { CANCELLED } from '../rows.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitWaiting } from './flow-keys.ts';
-import { settleOrderKey, startHeads } from './queues.ts';
+import { correctOrderKey, startHeads } from './queues.ts';
 
 /** A message that has not ended, and what waits for its end. */
 export interface Held {
@@ -30,7 +30,7 @@ export function letOthersStart(
 ): number | null {
   const { account_id: accountId, queue_name: queueName, order_key: orderKey, flow_key: flowKey } = held;
   if (queueName !== null) {
-    if (orderKey !== null) settleOrderKey(database, accountId, queueName, orderKey);
+    if (orderKey !== null) correctOrderKey(database, accountId, queueName, orderKey);
     return startHeads(database, accountId, queueName, now);
   }
   return flowKey === null ? null : admitWaiting(database, accountId, flowKey, now);

@@ -103,7 +103,7 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
  * Of the open messages with this order key, only the first may be a head. Call it after each message that came or
  * ended; the previous first message is then among the first two.
  */
-export function settleOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
+export function correctOrderKey(database: Database, accountId: string, queueName: string, orderKey: string): void {
   const holder = database.get(
     'SELECT 1 FROM messages INDEXED BY messages_holding WHERE holds_slot = 1 AND account_id = ? AND queue_name = ? AND order_key = ?',
     accountId,
