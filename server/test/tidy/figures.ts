@@ -1,5 +1,6 @@
 // `npm run figures`: counts what decision 25 speaks of, in this tree or in another one (`npm run figures -- DIR`): the verbs of
-// the store's ports, the lines of both adapters and how much of one stands in the other again, the longest function and file.
+// the store's ports, the lines of both adapters and how much of one stands in the other again, the longest function and file,
+// and the files on the way of a plain publish.
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,4 +50,29 @@ for (const part of ['server/src', 'sdk/src', 'console/src']) {
     ...paths.flatMap((path) => functionsOver(40, path, read(path)).map(({ lines }) => lines)),
   );
   console.log(`${part}: longest function ${longestFunction} lines, longest file ${longestFile}`);
+}
+
+/** The files below server/src that the table of a plain publish in ARCHITECTURE.md names: `http/: body, json` or a path. */
+function filesOnTheWay(): Set<string> {
+  const found = new Set<string>();
+  const [, table = ''] = read('ARCHITECTURE.md').split('## The way of a message');
+  for (const [, files = ''] of table.split('\n## ')[0]!.matchAll(/^\| \d+ \| (.*?) \|/gm)) {
+    let folder = '';
+    for (const [, path = ''] of files.replaceAll(/\]\([^)]*\)/g, '').matchAll(/([\w-]+(?:\/[\w-]*)*)/g)) {
+      if (path.endsWith('/')) folder = path;
+      const known = [...found].filter((each) => each.endsWith(`/${path}.ts`));
+      const named = [`${path}.ts`, `${folder}${path}.ts`].filter((each) => existsSync(join(root, 'server/src', each)));
+      for (const each of named.length > 0 ? named : known) {
+        found.add(each);
+        folder = each.slice(0, each.lastIndexOf('/') + 1);
+      }
+    }
+  }
+  return found;
+}
+
+if (existsSync(join(root, 'ARCHITECTURE.md'))) {
+  const way = filesOnTheWay();
+  const lines = linesOf([...way].map((path) => `server/src/${path}`)).length;
+  console.log(`a plain publish passes ${way.size} files (${lines} lines), as ARCHITECTURE.md names them`);
 }
