@@ -21,6 +21,7 @@ import {
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { claimDue } from '../support/claim-due.ts';
+import { waitFor } from '../support/wait.ts';
 
 /** A million in long runs: `LARGE=1000000`. */
 const COUNT = Number(process.env.LARGE ?? 200_000);
@@ -114,9 +115,15 @@ async function fill(url: string, count: number): Promise<void> {
 
 /** Of this database since it was made; the sessions that looked at them have ended, and so have reported. */
 async function pagesSeen(url: string): Promise<number> {
-  // A session reports when it has ended, which is a moment after it was told to.
-  await new Promise((resolve) => setTimeout(resolve, 1500));
   return withClient(url, async (client) => {
+    // A session reports before it leaves this list, which is a moment after it was told to end.
+    await waitFor('the other sessions to end', async () => {
+      const { rows } = await client.query(
+        `SELECT 1 FROM pg_stat_activity
+           WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      );
+      return rows.length === 0;
+    });
     const { rows } = await client.query<{ pages: string }>(
       `SELECT sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0)) AS pages
          FROM pg_statio_user_tables`,
