@@ -1,7 +1,6 @@
 // Builds everything that faces callers: the API with all routes, the publish handler, the console and the listener.
 
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import type { Engine } from './delivery/engine.ts';
 import { whyNothingIsAccepted, whyNotReady } from './domain/acceptance.ts';
 import { nodeMax } from './domain/budgets.ts';
@@ -38,13 +37,11 @@ import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
 import type { Ground } from './node-ground.ts';
 import { VERSION } from './node-ground.ts';
+import { shippedFiles } from './shipped-files.ts';
 import type { Store } from './store/store.ts';
 import { logMisspelt } from './telemetry/log.ts';
 import { showClock } from './telemetry/metrics.ts';
 import { systemWorld } from './world.ts';
-
-/** The console as `npm run build` writes it. */
-const CONSOLE = join(import.meta.dirname, '..', '..', 'console', 'dist');
 
 const ROUTES = [
   healthRoutes,
@@ -81,7 +78,7 @@ export async function buildFront(ground: Ground, engine: Engine, callerTimes: Pa
     times,
     publishing: createPublishHandler(context, ground),
     api,
-    webConsole: new Console(accounts, CONSOLE),
+    webConsole: new Console(accounts, shippedFiles('console')),
     sink,
     ownHosts,
     isForQstashClients: context.isForQstashClients,

@@ -1,6 +1,5 @@
 // The base of a node: its clock, its metrics, its store, and whether it may accept anything.
 
-import { readFileSync } from 'node:fs';
 import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
@@ -11,6 +10,7 @@ import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size
 import type { CallerTimes } from './http/caller-connections.ts';
 import { openStore, storeFiles } from './open-store.ts';
 import { Publications } from './publish/publications.ts';
+import { shippedVersion } from './shipped-files.ts';
 import { Inbox } from './store/inbox.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
 import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
@@ -19,8 +19,7 @@ import { filesWatch } from './upkeep/files.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
 import { systemWorld, type World } from './world.ts';
 
-const PACKAGE = new URL('../package.json', import.meta.url);
-export const VERSION = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
+export const VERSION = shippedVersion();
 
 export interface StartOptions {
   readonly world?: World;

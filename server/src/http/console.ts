@@ -2,9 +2,7 @@
 // Everything else the console does over the API, like any client.
 
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../accounts/accounts.ts';
 import { ApiError } from './errors.ts';
@@ -44,9 +42,10 @@ export class Console {
   readonly #accounts: Accounts;
   readonly #files: ReadonlyMap<string, StaticFile>;
 
-  constructor(accounts: Accounts, directory: string) {
+  /** Without files, because nobody has built them, the page says so. */
+  constructor(accounts: Accounts, files: ReadonlyMap<string, Buffer>) {
     this.#accounts = accounts;
-    this.#files = readFiles(directory);
+    this.#files = new Map([...files].map(([name, bytes]) => [name, staticFile(name, bytes)]));
   }
 
   /** Null when the request is not for the console. */
@@ -161,23 +160,6 @@ function sendFile(file: StaticFile, request: IncomingMessage, response: ServerRe
     ...(isGzip && { 'Content-Encoding': 'gzip' }),
   });
   response.end(request.method === 'HEAD' ? undefined : bytes);
-}
-
-function readFiles(directory: string): ReadonlyMap<string, StaticFile> {
-  const files = new Map<string, StaticFile>();
-  let names: string[] = [];
-  try {
-    names = readdirSync(directory, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name));
-  } catch {
-    // The console is not built. The page says so.
-  }
-  for (const path of names) {
-    const name = relative(directory, path).replaceAll('\\', '/');
-    files.set(name, staticFile(name, readFileSync(path)));
-  }
-  return files;
 }
 
 function staticFile(name: string, bytes: Buffer): StaticFile {

@@ -1,6 +1,6 @@
 // Forward-only migrations, the same for every adapter: numbered SQL files, each applied once, in order.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import type { Files } from '../shipped-files.ts';
 
 export interface Migration {
   readonly version: number;
@@ -8,15 +8,14 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** The migrations of an adapter: `migrations/0001-name.sql` and so on, without gaps. */
-export function readMigrations(folder: URL): Migration[] {
-  const names = readdirSync(folder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort();
+/** The migrations of an adapter: `0001-name.sql` and so on, without gaps. */
+export function readMigrations(files: Files): Migration[] {
+  const names = [...files.keys()].filter((name) => name.endsWith('.sql')).sort();
+  if (names.length === 0) throw new Error('the migrations are missing: this copy of the program is not whole');
   return names.map((name, index) => {
     const version = Number.parseInt(name, 10);
     if (version !== index + 1) throw new Error(`migration ${name} should be number ${index + 1}`);
-    return { version, name, sql: readFileSync(new URL(name, folder), 'utf8') };
+    return { version, name, sql: files.get(name)!.toString('utf8') };
   });
 }
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Files, filesIn } from '../../src/shipped-files.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
@@ -20,14 +21,14 @@ const PUBLISHERS = 3;
 const ROWS = 20_000;
 
 /** The migrations of a later version. */
-function nextVersion(t: Cleanup, ...added: string[]): URL {
+function nextVersion(t: Cleanup, ...added: string[]): Files {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-migrations-'));
   t.after(() => rmSync(folder, { recursive: true }));
   cpSync(MIGRATIONS, folder, { recursive: true });
   for (const [index, sql] of added.entries()) {
     writeFileSync(join(folder, `${String(NOW + index + 1).padStart(4, '0')}-next.sql`), sql);
   }
-  return pathToFileURL(`${folder}/`);
+  return filesIn(pathToFileURL(`${folder}/`));
 }
 
 /** Publishes until it is told to stop; answers how often each status came. */
@@ -63,7 +64,7 @@ test('a newer version changes the schema beside nodes of this one: no write is r
   );
   // As a start that was killed leaves it.
   await assert.rejects(nodes.tables.query('CREATE UNIQUE INDEX CONCURRENTLY messages_next ON messages (kind)'));
-  const start = (migrations: URL, node: string) =>
+  const start = (migrations: Files, node: string) =>
     openPostgresStore({ url, node, migrations, timers: systemWorld().clock, log: () => {} });
 
   const column = "ALTER TABLE messages ADD COLUMN next text NOT NULL DEFAULT 'none';";

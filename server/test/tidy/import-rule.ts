@@ -16,6 +16,7 @@ interface Part {
 }
 
 const PART_NAMES = [
+  'shipped files',
   'world',
   'config',
   'domain',
@@ -34,12 +35,17 @@ const PART_NAMES = [
 export type PartName = (typeof PART_NAMES)[number];
 
 export const PARTS: Readonly<Record<PartName, Part>> = {
+  'shipped files': { sees: [], usesPackages: true },
   world: { sees: [], usesPackages: true },
   config: { sees: ['domain'], usesPackages: true },
   domain: { sees: [], usesPackages: false },
   'store port': { sees: ['domain'], seesTypesOf: ['world'], usesPackages: false },
-  store: { sees: ['domain', 'store port'], seesTypesOf: ['world'], usesPackages: true },
-  'store adapter': { sees: ['domain', 'store port', 'store'], seesTypesOf: ['world'], usesPackages: true },
+  store: { sees: ['domain', 'store port'], seesTypesOf: ['world', 'shipped files'], usesPackages: true },
+  'store adapter': {
+    sees: ['domain', 'store port', 'store', 'shipped files'],
+    seesTypesOf: ['world'],
+    usesPackages: true,
+  },
   delivery: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   upkeep: { sees: ['domain', 'store port', 'world'], usesPackages: true },
   accounts: { sees: ['domain', 'store port', 'world'], usesPackages: true },
@@ -60,6 +66,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'node-ground.ts': 'main',
   'build-engine.ts': 'main',
   'build-front.ts': 'main',
+  'shipped-files.ts': 'shipped files',
   'world.ts': 'world',
   'config.ts': 'config',
   'setting-kind.ts': 'config',

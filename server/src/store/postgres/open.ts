@@ -3,6 +3,7 @@
 
 import pg from 'pg';
 import type { NodeAbout } from '../../domain/node.ts';
+import type { Files } from '../../shipped-files.ts';
 import type { Clock } from '../../world.ts';
 import type { Inbox } from '../inbox.ts';
 import type { Store } from '../store.ts';
@@ -32,7 +33,7 @@ export interface OpenOptions {
   /** See PostgresStoreOptions. */
   readonly inbox?: Inbox;
   /** Another version of the schema, for tests. */
-  readonly migrations?: URL;
+  readonly migrations?: Files;
   /** The schema now needs a newer program: the node must stop in an orderly way. */
   readonly onOutdated?: ((why: string) => void) | undefined;
   /** What people want to know about this node: its role, version and address. */

@@ -1,12 +1,12 @@
 // Brings the schema up to date, one node at a time, while nodes of the previous version keep working. Indexes are built
 // beside the traffic. A change that older nodes cannot work with waits until they have stopped.
 
+import { type Files, shippedFiles } from '../../shipped-files.ts';
 import type { Clock } from '../../world.ts';
 import { type Migration, pendingMigrations, readMigrations } from '../migrations.ts';
 import type { Database } from './database.ts';
 import type { Note } from './pool.ts';
 
-const MIGRATIONS = new URL('./migrations/', import.meta.url);
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;
 /** A node that waits longer than this logs for whom it waits, and logs it again at this interval. */
@@ -27,7 +27,7 @@ export interface UpgradeOptions {
   readonly timers: Clock;
   readonly log: Note;
   /** The migrations of another version of the program, for tests. */
-  readonly migrations?: URL | undefined;
+  readonly migrations?: Files | undefined;
 }
 
 interface SchemaRow {
@@ -38,7 +38,7 @@ interface SchemaRow {
 
 /** Returns the version of the schema that this program knows. */
 export async function bringUpToDate(database: Database, options: UpgradeOptions): Promise<number> {
-  const migrations = readMigrations(options.migrations ?? MIGRATIONS);
+  const migrations = readMigrations(options.migrations ?? shippedFiles('store/postgres/migrations'));
   await database.exec('CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)');
   const row = await schemaRow(database);
   if (!row) await makeSchema(database, migrations);
@@ -47,8 +47,8 @@ export async function bringUpToDate(database: Database, options: UpgradeOptions)
 }
 
 /** For a command beside the service: the schema is left as it is. */
-export async function requireUpToDate(database: Database, given?: URL): Promise<number> {
-  const migrations = readMigrations(given ?? MIGRATIONS);
+export async function requireUpToDate(database: Database, given?: Files): Promise<number> {
+  const migrations = readMigrations(given ?? shippedFiles('store/postgres/migrations'));
   const row = (await hasTable(database, 'schema_version')) ? await schemaRow(database) : undefined;
   if (!row) throw new Error('there is no store in this database');
   if (pendingMigrations(migrations, row.version, row.reader_min).length === 0) return migrations.length;

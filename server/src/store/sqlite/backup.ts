@@ -13,7 +13,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { startThread } from '../../shipped-files.ts';
 import { countRows, wholeCheck } from './check.ts';
 import { Database } from './database.ts';
 import { makeOwnFile } from './directory.ts';
@@ -96,7 +96,7 @@ function makePart(part: string): void {
 }
 
 function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
-  const worker = new Worker(new URL('./backup-thread.ts', import.meta.url), { workerData: work });
+  const worker = startThread('store/sqlite/backup-thread', work);
   return new Promise((resolved, reject) => {
     worker.on('message', (answer: BackupAnswer) => {
       if (answer.kind === 'done') resolved(answer.rows);

@@ -1,7 +1,8 @@
 // Runs the commands. In the server they run on a thread of their own, so that an fsync never delays a request; for the
 // simulation and small tools they run in the caller's thread. One batch is always one transaction.
 
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../shipped-files.ts';
 import type { Database } from './database.ts';
 import { openBeside } from './open.ts';
 import { notCrossing, packCommands, unpackReplies } from './packed-calls.ts';
@@ -73,7 +74,7 @@ export async function threadExecutor(
   onFound: (found: StartCheck) => void = () => {},
 ): Promise<Executor> {
   const workerData: ThreadData = { directory, role };
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData });
+  const worker = startThread('store/sqlite/thread', workerData);
   const neighbours = new Neighbours();
   /** In the order of the requests, which is also the order of the replies. */
   let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void }[] = [];

@@ -3,6 +3,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeMax } from '../../domain/budgets.ts';
+import { shippedFiles } from '../../shipped-files.ts';
 import { pendingMigrations, readMigrations } from '../migrations.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
@@ -16,7 +17,6 @@ const SQLITE_VERSION_MIN = '3.51.3';
 
 /** How long a start waits before it reports that another process has the directory. */
 const LOCK_MS_MAX = 500;
-const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 export interface OpenedFile {
   readonly database: Database;
@@ -128,7 +128,7 @@ export function requireFile(directory: string): void {
 
 function requireUpToDate(database: Database, directory: string): void {
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
-  if (pendingMigrations(readMigrations(MIGRATIONS), version).length === 0) return;
+  if (pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), version).length === 0) return;
   throw new Error(
     `the store in ${directory} was written by an older postrider: start this one on it once, so that it is brought up to date`,
   );
@@ -254,7 +254,7 @@ export function compareVersions(a: string, b: string): number {
  */
 function migrate(database: Database): void {
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
-  for (const migration of pendingMigrations(readMigrations(MIGRATIONS), version)) {
+  for (const migration of pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), version)) {
     database.transaction(() => {
       database.exec(migration.sql);
       database.exec(`PRAGMA user_version = ${migration.version}`);

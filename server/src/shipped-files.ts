@@ -1,0 +1,58 @@
+// The files that ship with the program and are not imported: migrations, the console, the code of threads. In a checkout
+// they lie beside the sources, in the package in dist/, and a single executable has them inside.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+// Not by name: not every Node.js that we run on has all of them.
+import sea from 'node:sea';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+
+/** By their path inside the folder, with forward slashes. */
+export type Files = ReadonlyMap<string, Buffer>;
+
+const isSource = import.meta.url.endsWith('.ts');
+const PACKAGE = 'package.json';
+
+/** Where a checkout has what `dist/` has under the same name. */
+const CHECKOUT: ReadonlyMap<string, string> = new Map([['console', '../../console/dist']]);
+
+/** The version in the package's manifest. */
+export function shippedVersion(): string {
+  const text = sea.isSea()
+    ? sea.getAsset(PACKAGE, 'utf8')
+    : readFileSync(new URL(`../${PACKAGE}`, import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** All files of a folder; none if there is no such folder. */
+export function shippedFiles(folder: 'console' | 'store/postgres/migrations' | 'store/sqlite/migrations'): Files {
+  if (!sea.isSea()) return filesIn(new URL(`${(isSource && CHECKOUT.get(folder)) || folder}/`, import.meta.url));
+  const inside = sea.getAssetKeys().filter((key) => key.startsWith(`${folder}/`));
+  return new Map(inside.map((key) => [key.slice(folder.length + 1), Buffer.from(sea.getAsset(key))]));
+}
+
+/** All files of a folder and the folders in it, in the order of their names; none if there is no such folder. */
+export function filesIn(folder: URL): Files {
+  const root = fileURLToPath(folder);
+  const files = entriesOf(root)
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path): [string, Buffer] => [relative(root, path).replaceAll('\\', '/'), readFileSync(path)]);
+  return new Map(files.sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+function entriesOf(root: string) {
+  try {
+    return readdirSync(root, { recursive: true, withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Runs a file of ours, named without its extension, on a thread of its own. */
+export function startThread(file: 'store/sqlite/backup-thread' | 'store/sqlite/thread', workerData: unknown): Worker {
+  if (sea.isSea()) return new Worker(sea.getAsset(`${file}.js`, 'utf8'), { eval: true, workerData });
+  return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), { workerData });
+}
