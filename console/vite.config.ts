@@ -15,5 +15,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 800,
+    // What is inside asks that its licence goes along.
+    license: { fileName: 'licenses.md' },
   },
 });

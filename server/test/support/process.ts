@@ -8,7 +8,8 @@ import type { Cleanup } from './receiver.ts';
 import { storeOfNow } from './store-under-test.ts';
 import { waitFor } from './wait.ts';
 
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+/** The sources; or another build of the command, such as that of the package. */
+const BIN = process.env.POSTRIDER_TEST_BIN ?? join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 
 export interface Ready {
   readonly api: string;

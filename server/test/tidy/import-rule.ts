@@ -61,6 +61,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
 };
 
 const FILES: Readonly<Record<string, PartName>> = {
+  'index.ts': 'main',
   'main.ts': 'main',
   'open-store.ts': 'main',
   'node-ground.ts': 'main',

@@ -146,6 +146,10 @@ const SAMPLES: Record<RuleName, Samples> = {
     bad: [engine('process.env.HOME'), at('server/src/cli/serve.ts', 'process . env')],
     good: [at('server/src/config.ts', 'process.env'), at('server/test/x.test.ts', 'process.env')],
   },
+  'own place': {
+    bad: [engine("new URL('./thread.ts', import.meta.url)"), at('server/src/cli/run.ts', 'import . meta . dirname')],
+    good: [at('server/src/shipped-files.ts', 'import.meta.url'), at('server/test/x.test.ts', 'import.meta.dirname')],
+  },
   'async domain': {
     bad: [
       at('server/src/domain/settle.ts', 'export async function settle() {}'),

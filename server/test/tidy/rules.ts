@@ -154,6 +154,12 @@ export const RULES = {
     /\bprocess\s*\.\s*env\b/g,
     'a setting belongs into the table of config.ts',
   ),
+  'own place': ban(
+    isCodeBeside('shipped-files.ts'),
+    'code',
+    /\bimport\s*\.\s*meta\b/g,
+    'a bundle moves the code: shipped-files.ts knows where files lie',
+  ),
   'async domain': ban(isDomain, 'code', /\b(?:async|await|Promise)\b/g, 'the domain decides; it never waits'),
   sql: ban(
     isOutsideAdapters,

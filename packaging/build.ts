@@ -1,0 +1,129 @@
+// Builds the packages `postrider` and `postrider-sdk` into dist/, as folders that hold exactly what is published.
+// docs/decisions/0026-packages.md says why the server is bundled with what it depends on.
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { licencesOf } from './licences.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SRC = join(ROOT, 'server', 'src');
+
+/** Files that are started by name: the command, the threads, and what programs import. */
+const ENTRIES = ['cli/main', 'index', 'store/sqlite/thread', 'store/sqlite/backup-thread'];
+/** What the server reads while it runs. */
+const READ = ['store/sqlite/migrations', 'store/postgres/migrations'];
+const DEPENDENCIES = 'dependencies';
+/** Parts of a manifest. What the server depends on is inside it. */
+const OF_THE_CHECKOUT = ['private', 'scripts', 'dependencies', 'devDependencies'];
+/** Not installed, and asked for only where they are: a client in C, and a runtime that is not Node.js. */
+const ABSENT = ['pg-native', 'pg-cloudflare'];
+
+/** Writes the folders `postrider` and `postrider-sdk` anew. */
+export async function buildPackages(into: string): Promise<void> {
+  const [server, sdk] = [join(into, 'postrider'), join(into, 'postrider-sdk')];
+  for (const folder of [server, sdk]) rmSync(folder, { recursive: true, force: true });
+  buildSdk(sdk);
+  await buildServer(server);
+}
+
+function buildSdk(folder: string): void {
+  compile('tsconfig.sdk.json', join(folder, 'dist'));
+  writeManifest('sdk', folder, {
+    sideEffects: false,
+    exports: { '.': entry('index'), './receiver': entry('receiver'), './package.json': './package.json' },
+  });
+  copyPages('sdk', folder);
+}
+
+async function buildServer(folder: string): Promise<void> {
+  const dist = join(folder, 'dist');
+  run(join(ROOT, 'console', 'scripts', 'build.ts'), '--if-stale');
+  const modules = await bundle(dist);
+  for (const each of READ) cpSync(join(SRC, each), join(dist, each), { recursive: true });
+  cpSync(join(ROOT, 'console', 'dist'), join(dist, 'console'), { recursive: true });
+  writeTypes(dist);
+  writeCommand(folder);
+  writeManifest('server', folder, { exports: { '.': entry('index'), './package.json': './package.json' } });
+  copyPages('server', folder);
+  const ofConsole = readFileSync(join(dist, 'console', 'licenses.md'), 'utf8');
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf(modules, ofConsole));
+}
+
+/** Returns the files that went in. */
+async function bundle(dist: string): Promise<string[]> {
+  const build = await rolldown({
+    cwd: ROOT,
+    input: Object.fromEntries(ENTRIES.map((name) => [name, join(SRC, `${name}.ts`)])),
+    platform: 'node',
+    external: ABSENT,
+    onLog(level, log, handler) {
+      if (level === 'warn') throw new Error(`the bundler warns: ${log.message}`);
+      handler(level, log);
+    },
+  });
+  const { output } = await build.write({
+    dir: dist,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    // Flat: shipped-files.ts looks for files beside the chunk that it is in.
+    chunkFileNames: '[name].js',
+    sourcemap: true,
+    // Names of classes appear in logs, and two modules may use the same one.
+    keepNames: true,
+    codeSplitting: { groups: [{ name: DEPENDENCIES, test: /[\\/]node_modules[\\/]/ }] },
+  });
+  await build.close();
+  // The map of other people's code is as large as the code, and nobody steps through it.
+  rmSync(join(dist, `${DEPENDENCIES}.js.map`));
+  const code = join(dist, `${DEPENDENCIES}.js`);
+  writeFileSync(code, readFileSync(code, 'utf8').replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n'));
+  return output.flatMap((each) => (each.type === 'chunk' ? each.moduleIds : []));
+}
+
+/** The types of what programs import. They stand alone: they name no file of ours and no dependency. */
+function writeTypes(dist: string): void {
+  const types = join(dist, 'types');
+  compile('tsconfig.server.json', types);
+  const text = readFileSync(join(types, 'index.d.ts'), 'utf8');
+  if (/\b(?:from|import)\b\s*[('"]/.test(text)) throw new Error(`the types of the package name other files:\n${text}`);
+  writeFileSync(join(dist, 'index.d.ts'), text);
+  rmSync(types, { recursive: true });
+}
+
+/** The command runs the sources in a checkout, and in the package what was made from them. */
+function writeCommand(folder: string): void {
+  const [source, built] = ["import('../src/cli/main.ts')", "import('../dist/cli/main.js')"];
+  const parts = readFileSync(join(ROOT, 'server', 'bin', 'postrider.js'), 'utf8').split(source);
+  if (parts.length !== 2) throw new Error(`server/bin/postrider.js should have ${source} once`);
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(join(folder, 'bin', 'postrider.js'), parts.join(built), { mode: 0o755 });
+}
+
+/** The manifest of a workspace, without what only the checkout uses. */
+function writeManifest(workspace: string, folder: string, more: object): void {
+  const all = JSON.parse(readFileSync(join(ROOT, workspace, 'package.json'), 'utf8')) as object;
+  const published = Object.entries({ ...all, ...more }).filter(([key]) => !OF_THE_CHECKOUT.includes(key));
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(Object.fromEntries(published), null, 2)}\n`);
+}
+
+function copyPages(workspace: string, folder: string): void {
+  cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  cpSync(join(ROOT, workspace, 'README.md'), join(folder, 'README.md'));
+}
+
+function entry(file: string) {
+  return { types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` };
+}
+
+function compile(project: string, into: string): void {
+  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  run(tsc, '-p', join(import.meta.dirname, project), '--outDir', into);
+}
+
+function run(...args: string[]): void {
+  execFileSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+if (import.meta.main) await buildPackages(join(ROOT, 'dist'));

@@ -1,0 +1,32 @@
+// What a program imports from the package: a development service inside its own process, for its tests. In production the
+// service is a process of its own, `postrider serve`.
+
+import { parseConfig } from './config.ts';
+import { startPostrider } from './main.ts';
+
+export interface DevService {
+  /** Such as `http://127.0.0.1:8411`. */
+  readonly url: string;
+  /** Authenticates every call: `Authorization: Bearer …`. */
+  readonly token: string;
+  /** Stops accepting, lets running attempts end, and closes the store. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts what `postrider dev` starts, with its flags, and resolves when it accepts messages. For a test of its own port
+ * and its own data: `startDev(['--port', '0', '--data', folder])`. Rejects with all that is wrong with the flags.
+ */
+export async function startDev(flags: readonly string[] = []): Promise<DevService> {
+  const parsed = parseConfig('dev', flags);
+  if ('help' in parsed) throw new Error('--help is for the command line: postrider dev --help');
+  if ('problems' in parsed) throw new Error(`postrider dev cannot start: ${parsed.problems.join('; ')}`);
+  const { url, token, close } = await startPostrider(parsed.config);
+  return {
+    url,
+    token: token!,
+    close: async () => {
+      await close();
+    },
+  };
+}

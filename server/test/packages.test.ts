@@ -1,0 +1,201 @@
+// The packages as a user gets them: built, packed, and installed into an empty folder without a network. Then the command
+// runs by its name, and programs in JavaScript and TypeScript use what they import. POSTRIDER_TEST_NODE names the folder
+// of another Node.js to run the installed package on.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { buildPackages } from '../../packaging/build.ts';
+import { waitFor } from './support/wait.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const NODE = process.env.POSTRIDER_TEST_NODE ?? join(process.execPath, '..');
+const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+const MB = 1_000_000;
+
+/** What may be in a package; everything else is a mistake. */
+const OF_SERVER = [
+  /^(?:package\.json|README\.md|LICENSE|THIRD-PARTY-LICENSES\.md|bin\/postrider\.js|dist\/index\.d\.ts)$/,
+  /^dist\/(?:[a-z-]+|cli\/main|store\/sqlite\/(?:backup-)?thread)\.js(?:\.map)?$/,
+  /^dist\/store\/(?:sqlite|postgres)\/migrations\/\d{4}-[a-z-]+\.sql$/,
+  /^dist\/console\/(?:index\.html|icon\.svg|theme\.js|licenses\.md|assets\/[\w-]+\.(?:js|css))$/,
+];
+const OF_SDK = [/^(?:package\.json|README\.md|LICENSE)$/, /^dist\/[a-z-]+\.(?:js|js\.map|d\.ts)$/];
+
+/** In JavaScript: the service in the program's own process, called through the SDK. */
+const PROGRAM = `
+import { startDev } from 'postrider';
+import { createClient } from 'postrider-sdk';
+import { verifySignature } from 'postrider-sdk/receiver';
+const service = await startDev(['--port', '0', '--data', 'data-of-program', '--log-level', 'silent']);
+const client = createClient({ baseUrl: service.url, token: service.token });
+const { messageId } = await client.publish({ destination: service.url + '/dev/sink/ok', body: 'hello' });
+let message;
+do message = await client.getMessage(messageId); while (message.state !== 'DELIVERED');
+const verdict = await verifySignature({ signature: 'none', body: '', keys: [] });
+const refused = await startDev(['--prot', '0']).catch((error) => error.message);
+await service.close();
+console.log(JSON.stringify({ state: message.state, isValid: verdict.isValid, refused }));
+`;
+
+/** In TypeScript: what is right compiles, and what is wrong does not. */
+const TYPED = `
+import { type DevService, startDev } from 'postrider';
+import { type Client, createClient, type MessageWithAttempts } from 'postrider-sdk';
+import { type Verdict, verifySignature } from 'postrider-sdk/receiver';
+export async function use(): Promise<MessageWithAttempts> {
+  const service: DevService = await startDev(['--port', '0']);
+  const client: Client = createClient({ baseUrl: service.url, token: service.token });
+  // @ts-expect-error: a setting that does not exist
+  await client.publish({ destination: 'https://example.com', settings: { Dealy: '1s' } });
+  // @ts-expect-error: a number is no token
+  createClient({ baseUrl: service.url, token: 7 });
+  const verdict: Verdict = await verifySignature({ signature: '', body: '', keys: [] });
+  if (!verdict.isValid) console.log(verdict.reason);
+  await service.close();
+  return client.getMessage('msg_1');
+}
+`;
+
+suite('the packages, installed', () => {
+  let folder = '';
+  let app = '';
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'postrider-packages-'));
+    app = join(folder, 'app');
+    mkdirSync(app);
+    await buildPackages(folder);
+    npm(folder, 'pack', './postrider', './postrider-sdk');
+    npm(app, 'install', ...globSync('*.tgz', { cwd: folder }).map((name) => join('..', name)));
+  });
+
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Without the settings of the npm that runs the tests, and with nothing but what is in the folder. */
+  function environment(): NodeJS.ProcessEnv {
+    const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_|POSTRIDER_|NODE_|INIT_CWD)/i.test(name));
+    const PATH = [NODE, process.env.PATH].join(delimiter);
+    return { ...Object.fromEntries(kept), PATH, npm_config_cache: join(folder, 'cache'), npm_config_offline: 'true' };
+  }
+
+  function npm(cwd: string, command: string, ...args: string[]): void {
+    execFileSync('npm', [command, '--silent', '--no-audit', '--no-fund', ...args], { cwd, env: environment() });
+  }
+
+  function node(...args: string[]): string {
+    return execFileSync('node', args, { cwd: app, env: environment(), encoding: 'utf8' });
+  }
+
+  const installed = (name: string) => join(app, 'node_modules', name);
+
+  function filesOf(root: string): { path: string; bytes: number }[] {
+    return globSync('**/*', { cwd: root, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => ({ path: path.slice(root.length + 1).replaceAll('\\', '/'), bytes: statSync(path).size }));
+  }
+
+  test('hold what runs and what the licences ask for, and nothing else', () => {
+    for (const [name, allowed] of [
+      ['postrider', OF_SERVER],
+      ['postrider-sdk', OF_SDK],
+    ] as const) {
+      const paths = filesOf(installed(name)).map(({ path }) => path);
+      assert.deepEqual(
+        paths.filter((path) => !allowed.some((pattern) => pattern.test(path))),
+        [],
+      );
+      for (const pattern of allowed)
+        assert.ok(
+          paths.some((path) => pattern.test(path)),
+          `${name} has ${pattern}`,
+        );
+      const manifest = JSON.parse(readFileSync(join(installed(name), 'package.json'), 'utf8')) as object;
+      for (const key of ['scripts', 'dependencies', 'devDependencies', 'private']) {
+        assert.ok(!Object.hasOwn(manifest, key), `${name} has no ${key}`);
+      }
+    }
+    for (const store of ['sqlite', 'postgres']) {
+      const migrations = join('store', store, 'migrations');
+      assert.deepEqual(
+        readdirSync(join(installed('postrider'), 'dist', migrations)),
+        readdirSync(join(ROOT, 'server', 'src', migrations)),
+      );
+    }
+    const licences = readFileSync(join(installed('postrider'), 'THIRD-PARTY-LICENSES.md'), 'utf8');
+    for (const name of ['fastify', 'undici', 'pg', 'react', 'uplot'])
+      assert.match(licences, new RegExp(`^## ${name} `, 'm'));
+  });
+
+  test('are as large as the documents say', () => {
+    const page = readFileSync(join(ROOT, 'docs', 'operations.md'), 'utf8');
+    const [, download, disk] = /download of at most ([\d.]+) MB[^.]*?at most ([\d.]+) MB on disk/.exec(page) ?? [];
+    const onDisk = filesOf(join(app, 'node_modules')).reduce((sum, { bytes }) => sum + bytes, 0) / MB;
+    const packed = statSync(join(folder, globSync('postrider-[0-9]*.tgz', { cwd: folder })[0]!)).size / MB;
+    for (const [stated, measured] of [
+      [Number(download), packed],
+      [Number(disk), onDisk],
+    ] as const) {
+      assert.ok(measured <= stated && measured > stated * 0.8, `docs/operations.md says ${stated} MB: ${measured} MB`);
+    }
+    assert.ok(onDisk <= 12);
+  });
+
+  test('npx postrider dev accepts a message, delivers it, shows the console, and can be backed up', async (t) => {
+    const child = spawn('npx', ['postrider', 'dev', '--port', '0', '--json'], {
+      cwd: app,
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    // The group: npx starts the command as a child of its own.
+    const end = (signal: NodeJS.Signals) => process.kill(-child.pid!, signal);
+    t.after(() => child.exitCode === null && end('SIGKILL'));
+    const [line] = (await once(child.stdout!.setEncoding('utf8'), 'data')) as [string];
+    const { api, token } = JSON.parse(line) as { api: string; token: string };
+    const headers = { Authorization: `Bearer ${token}` };
+    const ask = (path: string, init: RequestInit = {}) => fetch(`${api}${path}`, { headers, ...init });
+
+    const accepted = await ask(`/v2/enqueue/q/${api}/dev/sink/ok`, { method: 'POST', body: 'hello' });
+    const { messageId } = (await accepted.json()) as { messageId: string };
+    await waitFor('the delivery', async () => {
+      const { state } = (await (await ask(`/v2/messages/${messageId}`)).json()) as { state: string };
+      return state === 'DELIVERED';
+    });
+    const page = await (await ask('/console/')).text();
+    const script = /src="\.\/(assets\/[^"]+)"/.exec(page)?.[1];
+    assert.equal((await ask(`/console/${script}`)).headers.get('Content-Type'), 'text/javascript; charset=utf-8');
+    assert.equal((await ask('/openapi.json')).status, 200);
+
+    const command = join(installed('postrider'), 'bin', 'postrider.js');
+    node(command, 'backup', '--data', '.postrider', '--to', 'copy.db');
+    assert.ok(statSync(join(app, 'copy.db')).size > 0);
+
+    end('SIGTERM');
+    await once(child, 'exit');
+  });
+
+  test('a program in JavaScript starts a service and calls it', () => {
+    writeFileSync(join(app, 'program.mjs'), PROGRAM);
+    const { state, isValid, refused } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
+    assert.deepEqual([state, isValid], ['DELIVERED', false]);
+    assert.match(String(refused), /--port/);
+  });
+
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ] as const) {
+    test(`a program in TypeScript compiles strictly with moduleResolution ${moduleResolution}`, () => {
+      writeFileSync(join(app, 'typed.mts'), TYPED);
+      const flags = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--types', '', '--lib', 'es2023,dom'];
+      const args = [TSC, ...flags, '--module', module, '--moduleResolution', moduleResolution, 'typed.mts'];
+      execFileSync(process.execPath, args, { cwd: app, stdio: 'inherit' });
+    });
+  }
+});
