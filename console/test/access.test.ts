@@ -94,7 +94,7 @@ suite('access', () => {
     const { page, context } = await openPage(browser(), `${service().url}/console#t=${token}`);
     await page
       .getByRole('alert')
-      .getByText(/may not read/)
+      .getByText(/lacks the scope "read"/)
       .waitFor();
     await context.close();
   });

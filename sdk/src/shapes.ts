@@ -67,7 +67,7 @@ export interface Message {
   readonly heldReason?: string;
   readonly responseStatus?: number;
   readonly failure?: string;
-  /** Of a dead letter that was sent again: the new message. */
+  /** If this dead letter was sent again: the id of the new message. */
   readonly retriedAs?: string;
   readonly retriedAt?: number;
   readonly callback?: string;
@@ -97,7 +97,7 @@ export interface Attempt {
   readonly responseBody?: string;
   readonly responseBodyBase64?: string;
   readonly isResponseBodyCut?: boolean;
-  /** Its answer is not shown: those of later attempts are large enough. */
+  /** The response of this attempt is left out, because those of later attempts fill the limit. */
   readonly isAnswerLeftOut?: boolean;
 }
 
@@ -107,7 +107,7 @@ export interface MessageWithAttempts extends Message {
 
 export interface MessagePage {
   readonly messages: readonly Message[];
-  /** Where the next page starts; absent on the last one. */
+  /** Start of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -122,17 +122,17 @@ export interface DeadLetter extends Message {
 
 export interface DeadLetterPage {
   readonly messages: readonly DeadLetter[];
-  /** Where the next page starts; absent on the last one. */
+  /** Start of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
 export interface Cancelled {
-  /** Ended as cancelled, or on the way there. */
+  /** Number of messages that are cancelled, or whose cancel was requested. */
   readonly cancelled: number;
-  /** How many of them are claimed by a node that has not confirmed that none starts. */
+  /** How many of them are claimed by a node that has not confirmed the cancel. */
   readonly requested?: number;
   readonly state?: 'CANCEL_REQUESTED';
-  /** What becomes of those. */
+  /** What happens to those messages. */
   readonly detail?: string;
 }
 
@@ -141,11 +141,11 @@ export interface Why {
   readonly reason: string;
   readonly text: string;
   readonly nextAttemptAt?: number;
-  /** The time depends on others too: it may be later. */
+  /** The time also depends on other messages and may be later. */
   readonly isEarliest?: boolean;
   readonly behindMessageId?: string;
   readonly aheadCount?: number;
-  /** There are more: counting ended at a limit. */
+  /** The real number is larger: counting stopped at a limit. */
   readonly isAheadCountCut?: boolean;
 }
 
@@ -160,7 +160,7 @@ export interface StateCounts {
     readonly FAILED: number;
     readonly CANCELLED: number;
   };
-  /** There are more: counting ended at a limit. */
+  /** The real number is larger: counting stopped at a limit. */
   readonly isCut?: boolean;
 }
 
@@ -181,7 +181,7 @@ export interface MessageEvent {
   readonly header: HeaderMap;
   /** In base64. */
   readonly body?: string;
-  /** The body is longer; the message shows the whole. */
+  /** The body is cut here. The message itself has all of it. */
   readonly isBodyCut?: boolean;
   readonly maxRetries: number;
   readonly createdAt: number;
@@ -197,7 +197,7 @@ export interface MessageEvent {
 export interface EventPage {
   readonly events: readonly MessageEvent[];
   readonly logs: readonly MessageEvent[];
-  /** Where the next page starts; absent on the last one. */
+  /** Start of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -208,7 +208,7 @@ export interface Queue {
   readonly parallelism: number;
   readonly paused: boolean;
   readonly lag: number;
-  /** There are more: counting ended at a limit. */
+  /** The real number is larger: counting stopped at a limit. */
   readonly isLagCut?: boolean;
 }
 
@@ -235,7 +235,7 @@ export interface Schedule {
   readonly header: HeaderMap;
   readonly body?: string;
   readonly bodyBase64?: string;
-  /** It is too long for a list; the schedule shows it. */
+  /** The body is too long for a list. The schedule itself has it. */
   readonly isBodyLeftOut?: boolean;
   readonly retries: number;
   readonly delay?: number;
@@ -266,7 +266,7 @@ export interface CronTimes {
 export interface FlowKey {
   readonly flowControlKey: string;
   readonly waitListSize: number;
-  /** There are more: counting ended at a limit. */
+  /** The real number is larger: counting stopped at a limit. */
   readonly isWaitListSizeCut?: boolean;
   readonly parallelismMax: number;
   readonly parallelismCount: number;
@@ -291,7 +291,7 @@ export interface Job {
   readonly perSecond: number;
   readonly state: 'running' | 'stopped' | 'done';
   readonly matched: number;
-  /** There are more: counting ended at a limit. */
+  /** The real number is larger: counting stopped at a limit. */
   readonly isMatchedCut?: boolean;
   readonly done: number;
   readonly createdAt: number;
@@ -300,14 +300,14 @@ export interface Job {
 
 export interface JobPage {
   readonly jobs: readonly Job[];
-  /** Where the next page starts; absent on the last one. */
+  /** Start of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
 export interface BulkCount {
   readonly action: JobAction;
   readonly matched: number;
-  /** There are more: counting ended at a limit. */
+  /** The real number is larger: counting stopped at a limit. */
   readonly isMatchedCut?: boolean;
 }
 
@@ -328,13 +328,13 @@ export interface Overview {
   readonly active: number;
   readonly retrying: number;
   readonly held: number;
-  /** Dead letters that nobody has sent again. */
+  /** Dead letters that were not sent again. */
   readonly failed: number;
   /** Dead letters that were sent again. */
   readonly retried: number;
   readonly cancelled: number;
   readonly all: number;
-  /** A count that has reached it means that many or more. */
+  /** Limit of each count: a count of this size means this many or more. */
   readonly countedMax: number;
   readonly oldestDueAt?: number;
   readonly queues: readonly QueueStanding[];
@@ -369,9 +369,9 @@ export interface FailureGroup {
 
 export interface FailureGroups {
   readonly groups: readonly FailureGroup[];
-  /** How many dead letters are looked at, the newest ones. */
+  /** Most dead letters that are examined, the newest first. */
   readonly groupedMax: number;
-  /** There are more groups than one answer has room for. */
+  /** There are more groups than one response can hold. */
   readonly isListCut?: boolean;
 }
 
@@ -416,7 +416,7 @@ export interface Usage {
   readonly fromDay: string;
   readonly toDay: string;
   readonly usage: readonly { readonly day: string; readonly kind: string; readonly count: number }[];
-  /** Where the next page starts; absent on the last one. */
+  /** Start of the next page; absent on the last page. */
   readonly cursor?: string;
 }
 
@@ -424,7 +424,7 @@ export interface ServiceNode {
   readonly id: string;
   readonly role: string;
   readonly version: string;
-  /** Where it listens. */
+  /** Address on which the node listens. */
   readonly address: string;
   readonly startedAt: number;
   readonly aliveUntil: number;

@@ -91,7 +91,7 @@ function errorsPage(): string {
 
 # Errors
 
-Every error is answered as JSON: \`{"error": "<what is wrong, which field, what to do>", "code": "<code>"}\`. The code is
+Every error response is JSON: \`{"error": "<what is wrong, which field, what to do>", "code": "<code>"}\`. The code is
 stable and meant for programs; the text is meant for people and may change.
 
 ${table(['Code', 'Status', 'Meaning'], rows)}
@@ -127,7 +127,7 @@ function settingsPart(): string {
   ];
   return table(
     ['Header', 'Default', 'Meaning'],
-    [['`Content-Type`', 'none', 'passed on as it is'], ...rows, callbacks],
+    [['`Content-Type`', 'none', 'forwarded unchanged'], ...rows, callbacks],
   );
 }
 
@@ -193,13 +193,13 @@ function limitsPage(): string {
 
 # Limits
 
-Everything that a caller or a receiver can make a node hold has a budget. It is checked before the thing is made. What is
-over it changes nothing.
+Everything that a caller or a receiver can make a node hold has a limit. The limit is checked before the node allocates
+anything. A refused request changes nothing.
 
-**Its share**: an account may hold at most as much of a pool as stays free after it. An account alone can use half of the
-pool. Several accounts that want more than there is get equal parts, and one more finds room.
+**Its share**: an account can use only as much of a pool as it leaves free. A single account can use half of the
+pool. Several accounts that want more than the pool has get equal parts, and another account still finds room.
 
-${table(['What', 'Each', 'Account', 'Node', 'Beyond it'], rows)}
+${table(['What', 'Each', 'Account', 'Node', 'When exceeded'], rows)}
 
 The limits of a tier (body size, retries, delay, timeout, endpoints of a topic) are in
 [configuration.md](configuration.md#tiers). \`/metrics\` shows the use of every pool: \`postrider_pool_used\`,

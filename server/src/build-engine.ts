@@ -83,7 +83,7 @@ function runSchedules({ config: { tiers }, log, clock, store, facts, publication
         : publications.plan({ ...schedule, scheduleId: schedule.id, descent: NO_DESCENT }, account);
     },
     onSkipped: (schedule, why) =>
-      log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a tick made no message'),
+      log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a run of a schedule created no message'),
   });
 }
 

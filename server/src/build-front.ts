@@ -155,11 +155,11 @@ function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
   metrics.gauge('postrider_attempts_in_flight', 'Attempts under way on this node.', () => engine.attemptsInFlight);
   metrics.gauge(
     'postrider_messages_held',
-    'Messages of all accounts that wait for a person, because they may have brought the server down; counted every 5 seconds.',
+    'Messages of all accounts that are held, because they may have crashed the server. A person must release or cancel them. Counted every 5 seconds.',
     () => engine.messagesHeld,
   );
   showClock(metrics, clock);
-  metrics.gauge('postrider_ready', '1 while the node accepts what is published, as far as it knows; else 0.', () =>
+  metrics.gauge('postrider_ready', '1 while the node accepts published messages, as far as it knows; else 0.', () =>
     whyNotReady(facts(), true) ? 0 : 1,
   );
   metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());

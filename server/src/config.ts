@@ -83,26 +83,27 @@ export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
 }
 
 export const SETTINGS = {
-  port: setting('port', port, both(8411), 'Port to listen on; 0 takes any free one.'),
+  port: setting('port', port, both(8411), 'Port to listen on; 0 chooses any free port.'),
   host: setting(
     'host',
     text('<address>', /^[\w.:-]+$/, 'must be an address or host name such as 127.0.0.1, :: or localhost'),
     { dev: '127.0.0.1', serve: '0.0.0.0' },
-    'Address to listen on. dev prints its token and may call loopback addresses, so it stays on this machine; serve runs in a container or behind a proxy, where loopback could not be reached.',
+    'Address to listen on. dev listens on this machine only, because its token is public and it may call loopback addresses. serve listens on all addresses, because in a container or behind a proxy nothing could reach loopback.',
   ),
   data: alsoIn(
     {
-      backup: 'Directory of the service, which may run meanwhile, on this machine.',
+      backup: 'Directory of the service. The service may run meanwhile, on this machine.',
       check:
-        'Directory of the service. It may run meanwhile, on this machine; its log is looked at only while it does not.',
-      'migrate-store': 'Directory to move from. No service may run on it meanwhile; it is left as it is.',
-      'token create': 'Directory of the service. It may run meanwhile, on this machine. Not used with --store.',
+        'Directory of the service. The service may run meanwhile, on this machine. Its log is checked only when it does not run.',
+      'migrate-store': 'Directory to move from. No service may run on it meanwhile. It is not changed.',
+      'token create':
+        'Directory of the service. The service may run meanwhile, on this machine. Not used with --store.',
     },
     setting(
       'data',
       text('<directory>', /^[^\0]+$/, 'must be the path of a directory'),
       { dev: '.postrider', serve: 'postrider-data' },
-      'Directory of the database. It is created when missing, and belongs to one running process. Not used with --store.',
+      'Directory of the database. It is created when missing. Only one running process can use it. Not used with --store.',
     ),
   ),
   store: {
@@ -111,14 +112,14 @@ export const SETTINGS = {
         backup: 'Not for a database: PostgreSQL has tools of its own, such as pg_dump.',
         check: 'Not for a database: PostgreSQL has tools of its own, such as pg_amcheck.',
         'migrate-store':
-          'Database to move into: postgres://user:password@host:5432/database. Empty, or with an unfinished move of the same directory.',
+          'Database to move into: postgres://user:password@host:5432/database. It must be empty, or hold an unfinished move of the same directory.',
         'token create': 'Database of the service: postgres://user:password@host:5432/database.',
       },
       setting(
         'store',
         storeUrl,
         both<string | null>(null),
-        'PostgreSQL in place of a file, for any number of nodes: postgres://user:password@host:5432/database.',
+        'PostgreSQL database to use instead of a file, for any number of nodes: postgres://user:password@host:5432/database.',
       ),
     ),
     isSecret: true,
@@ -129,26 +130,26 @@ export const SETTINGS = {
       'take-over-dev',
       onOff,
       both(false),
-      'Take over a store that dev has used, which is refused otherwise: the well-known tokens are revoked, the signing keys of their accounts replaced, and a new token is printed.',
+      'Take over a store that dev has used; without this flag serve refuses it. It revokes the public dev tokens, replaces the signing keys of their accounts and prints a new token.',
     ),
   ),
   role: setting(
     'role',
     oneOf('<role>', NODE_ROLES),
     both<NodeRole>('all'),
-    'What this node does: all; api accepts and answers, but sends nothing; deliver sends, but accepts nothing. Only with --store.',
+    'What this node does. all: everything. api: it serves the API, but sends nothing. deliver: it sends, but accepts no messages. Only with --store.',
   ),
   headerPrefix: setting(
     'header-prefix',
     text('<prefix>', /^[A-Za-z0-9][!#$%&'*+.^_`|~0-9A-Za-z-]*-$/, 'must be an HTTP token that ends in "-"'),
     both('Service-'),
-    'What every header of ours starts with, in and out. Without its "-" it is also the issuer of signatures. "Upstash-" makes QStash clients work.',
+    'Prefix of all headers of the service, in requests and responses. Without the "-" it is also the issuer of signatures. "Upstash-" makes QStash clients work.',
   ),
   strictSettings: setting(
     'strict-settings',
     onOff,
     both(false),
-    'Refuse a publish with a header that looks like a misspelt setting, such as Service-Retires, with 400. Without, it is accepted and the answer has a Service-Warning.',
+    'Refuse a publish with 400 when one of its headers looks like a misspelt setting, such as Service-Retires. Otherwise the message is accepted, and the response has a Service-Warning header.',
   ),
   allowCidr: setting(
     'allow-cidr',
@@ -162,7 +163,7 @@ export const SETTINGS = {
       'allow-host',
       hostNames,
       both<readonly string[]>([]),
-      'Further host names that dev answers to, such as that of a container or a tunnel, separated by commas; *.example.com means all below it. Without, it answers to localhost and its own addresses only, so that no web page can reach it under a name of its own.',
+      'More host names that dev accepts, such as the name of a container or a tunnel, separated by commas; *.example.com means all names below it. By default dev accepts only localhost and its own addresses, so that no web page can reach it through a host name of its own.',
     ),
   ),
   json: alsoIn(
@@ -170,9 +171,9 @@ export const SETTINGS = {
       backup: 'Print one line of JSON at the end, for scripts.',
       check: 'Print one line of JSON at the end, for scripts.',
       'migrate-store': 'Print one line of JSON at the end, for scripts, and no progress.',
-      'token create': 'Print one line of JSON, for scripts, in place of the token alone.',
+      'token create': 'Print one line of JSON instead of only the token, for scripts.',
     },
-    setting('json', onOff, both(false), 'Print one line of JSON when ready, for scripts, in place of the greeting.'),
+    setting('json', onOff, both(false), 'Print one line of JSON instead of the greeting when ready, for scripts.'),
   ),
   logLevel: setting(
     'log-level',
@@ -191,13 +192,13 @@ export const SETTINGS = {
     'account-concurrency',
     integerOrNone(1, 100_000),
     both<number | null>(null),
-    'Attempts in flight for one account. Whatever it says, an account takes of --concurrency and of --host-concurrency at most as many as stay free after it: alone, half of them.',
+    'Attempts in flight for one account. In any case an account can use only as many slots of --concurrency and of --host-concurrency as it leaves free: half of them when it is alone.',
   ),
   drainMs: setting(
     'drain',
     duration,
     both(30_000),
-    'How long a stopping node waits for its attempts in flight; what is cut off then is delivered again.',
+    'How long a stopping node waits for its attempts in flight. Attempts that it then cuts off are repeated.',
   ),
   requestBytesMax: setting('request-bytes-max', bytes(KIB, GIB), both(100 * MIB), 'Largest body of a request.'),
   batchMax: setting('batch-max', integer(1, 100_000), both(1000), 'Most elements of one batch.'),
@@ -211,7 +212,7 @@ export const SETTINGS = {
     'forward-header-bytes-max',
     bytes(0, MIB),
     both(FORWARD_HEADER_BYTES_MAX),
-    'Largest size of the headers of a delivery, names and values together, whichever way they came.',
+    'Largest size of all headers of a delivery: names and values together, from all sources.',
   ),
   hopsMax: setting(
     'hops-max',
@@ -223,19 +224,19 @@ export const SETTINGS = {
     'deduplication-window',
     duration,
     both(600_000),
-    'How long a deduplication id stands for the message it was first used with.',
+    'How long a deduplication id blocks duplicates of the message it was first used with.',
   ),
   tiers: setting(
     'tiers',
     tiers,
     both(DEFAULT_TIERS),
-    'Limits of the tiers to change, as JSON such as {"free":{"bodyBytesMax":2097152}}; null is unlimited.',
+    'Tier limits to change, as JSON such as {"free":{"bodyBytesMax":2097152}}; null means unlimited.',
   ),
   minFreeDiskBytes: setting(
     'min-free-disk-bytes',
     bytes(0, 1024 * GIB),
     both(64 * MIB),
-    'Free space on the disk of the data directory under which publishing is refused. Deliveries go on.',
+    'Publishing is refused when the disk of the data directory has less free space than this. Deliveries continue.',
   ),
   to: onlyIn(
     'backup',
@@ -246,7 +247,7 @@ export const SETTINGS = {
         'postrider-backup-<time>.db in the directory it is run in',
       ),
       both<string | null>(null),
-      'File to make. It is for its owner alone, and none is overwritten.',
+      'File to create. Only its owner can read it. An existing file is not overwritten.',
     ),
   ),
   repair: onlyIn(
@@ -255,17 +256,17 @@ export const SETTINGS = {
       'repair',
       onOff,
       both(false),
-      'Save what can be read of a damaged log, so that the service starts again. Not while it runs. The damaged log is kept.',
+      'Save the readable part of a damaged log, so that the service starts again. The service must be stopped. The damaged log is kept.',
     ),
   ),
-  admin: onlyIn('token create', setting('admin', onOff, both(false), 'Make a token that may do everything.')),
+  admin: onlyIn('token create', setting('admin', onOff, both(false), 'Create a token that may do everything.')),
   scope: onlyIn(
     'token create',
     setting(
       'scope',
       scopes,
       both<readonly Scope[]>([]),
-      `What the token may do, in place of --admin: ${SCOPES.join(', ')}, separated by commas; the flag may be repeated.`,
+      `What the token may do, instead of --admin: ${SCOPES.join(', ')}, separated by commas; the flag may be repeated.`,
     ),
   ),
   account: onlyIn(
@@ -274,12 +275,12 @@ export const SETTINGS = {
       'account',
       nullable(name, 'the only account, or the one called default'),
       both<string | null>(null),
-      'Name of the account that the token is for.',
+      'Name of the account of the token.',
     ),
   ),
   tokenName: onlyIn(
     'token create',
-    setting('name', name, both('command-line'), 'Name of the token, by which lists of tokens show it.'),
+    setting('name', name, both('command-line'), 'Name of the token, shown in lists of tokens.'),
   ),
 };
 
@@ -325,12 +326,14 @@ export function parseConfig(
     else problems.push(...parsed.problems.map((problem) => `${name}: ${problem}`));
   }
   if ((values.role === 'api' || values.role === 'deliver') && values.store === null) {
-    problems.push('--role api and --role deliver need --store: over a file there is one node, which does all');
+    problems.push(
+      '--role api and --role deliver need --store: a data directory has only one node, which does everything',
+    );
   }
   // A value that could not be read has its own problem already.
   const { admin, scope } = values as { readonly admin?: boolean; readonly scope?: readonly Scope[] };
   if (command === 'token create' && scope && admin === scope.length > 0) {
-    problems.push('give either --admin, for a token that may do everything, or --scope with what it may do');
+    problems.push('give --admin for a token that may do everything, or --scope with its scopes, but not both');
   }
   if (command === 'migrate-store' && values.store === null) {
     problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');

@@ -5,22 +5,22 @@ import type { Command } from './config.ts';
 const WIDTH = 88;
 
 const PURPOSES: Partial<Readonly<Record<Command, string>>> = {
-  backup: `Makes a copy of the store while the service runs, reads all of it again, and only then gives it
-its name. To restore it, stop the service, put the copy into an empty directory as postrider.db,
+  backup: `Copies the store while the service runs. It reads the whole copy again before it gives the copy
+its final name. To restore it, stop the service, put the copy into an empty directory as postrider.db,
 and start the service there.
 
 `,
-  check: `Looks at the whole store: the files, every page, and what the tables say of each other. It changes
-nothing, unless --repair is given, and leaves with 1 when something is wrong.
+  check: `Checks the whole store: the files, every page, and the references between tables. It changes
+nothing, unless --repair is given. The exit code is 1 when something is wrong.
 
 `,
-  'migrate-store': `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all
-else. Stop the service first. It can be killed at any time and run again: it goes on where it
-was. At the end both sides are compared, and only then may a service start on the database.
+  'migrate-store': `Moves everything from a data directory into PostgreSQL: accounts, tokens, messages and all the
+rest. Stop the service first. You can kill this command at any time and run it again: it continues
+where it was. At the end it compares both stores. Only then can a service start on the database.
 
 `,
-  'token create': `Makes a token straight in the store and prints it: the way back in when no token is left that
-may administer. It needs no token, but must be able to read and write the store. The service may run
+  'token create': `Creates a token directly in the store and prints it. Use it when no token with the scope admin
+is left. It needs no token, but it must be able to read and write the store. The service may run
 or be stopped.
 
 `,

@@ -122,11 +122,17 @@ function createInbox(sizeLimits: RequestSizeLimits, metrics: Metrics): Inbox {
 
 /** Logs an error with its stack trace, and returns the id it is logged under. */
 function faultLog(log: Log, metrics: Metrics, newId: NewId): (error: unknown) => string {
-  const countFault = metrics.counter('postrider_faults_total', 'Faults of the server that were met and logged.');
+  const countFault = metrics.counter(
+    'postrider_faults_total',
+    'Internal errors of the server that were caught and logged.',
+  );
   return (error) => {
     const fault = newId('err');
     countFault();
-    log.error({ err: error instanceof Error ? error : new Error(String(error)), fault }, 'a fault of the server');
+    log.error(
+      { err: error instanceof Error ? error : new Error(String(error)), fault },
+      'internal error of the server',
+    );
     return fault;
   };
 }

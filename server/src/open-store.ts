@@ -80,7 +80,7 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
     about,
     onBroken: (error) => {
       try {
-        log.fatal({ err: error }, 'the store can no longer be written');
+        log.fatal({ err: error }, 'the server can no longer write to the store');
       } finally {
         // Even if logging fails: nothing may be accepted any more.
         onBroken?.(error);
@@ -93,12 +93,15 @@ function logFound(log: Log, { problems, unchecked }: StartCheck, directory: stri
   if (problems.length > 0) {
     log.error(
       { problems },
-      `the database in ${directory} is damaged. It is used all the same, because most of it can be read: stop the server, copy the ` +
-        'directory, look at the disk, run postrider check, and restore a backup if need be',
+      `the database in ${directory} is damaged. The server uses it anyway, because most of it can be read. Stop the server, copy the ` +
+        'directory, check the disk, run postrider check, and restore a backup if needed',
     );
   }
   if (unchecked.length > 0) {
-    log.info({ unchecked }, 'the database is large: these tables were not checked at the start; postrider check does');
+    log.info(
+      { unchecked },
+      'the database is large: these tables were not checked at the start; run postrider check to check them',
+    );
   }
 }
 
@@ -135,7 +138,7 @@ export function storeFiles(config: Config): WatchedFiles & { close(): void } {
  * anything is written.
  */
 export function startBackup(config: Config, now: number): Backup {
-  requireDirectory(config, 'make a copy with pg_dump, or a base backup with its log');
+  requireDirectory(config, 'make a copy with pg_dump, or a base backup with the write-ahead log');
   const time = new Date(now).toISOString().replaceAll(':', '').replace(/\.\d+/, '');
   return startFileBackup(config.data, config.to ?? `postrider-backup-${time}.db`);
 }
@@ -147,7 +150,7 @@ export function checkStore(config: Config): CheckReport {
 
 function requireDirectory(config: Config, instead: string): void {
   if (config.store === null) return;
-  throw new Error(`the store is ${storeLocation(config)}, and this command is for a data directory: ${instead}`);
+  throw new Error(`the store is ${storeLocation(config)}, but this command works only on a data directory: ${instead}`);
 }
 
 /** Where messages are stored, as text. */

@@ -182,7 +182,7 @@ export const cidrs: Kind<readonly string[]> = {
 /** Strict, because each entry opens a hole: a text that the library reads differently than a person is refused. */
 function wrongCidr(cidr: string): string | null {
   if (ipaddr.isValid(cidr)) {
-    return `"${cidr}" has no prefix length; for the one address write ${cidr}/${cidr.includes(':') ? 128 : 32}`;
+    return `"${cidr}" has no prefix length; for this one address write ${cidr}/${cidr.includes(':') ? 128 : 32}`;
   }
   if (!ipaddr.isValidCIDR(cidr) || cidr.includes('%')) {
     return `"${cidr}" is not a CIDR range such as 10.0.0.0/8 or fd00::/8`;
@@ -190,12 +190,12 @@ function wrongCidr(cidr: string): string | null {
   const [address, prefix] = ipaddr.parseCIDR(cidr);
   if (address instanceof ipaddr.IPv4) {
     const network = `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${prefix}`;
-    return cidr === network ? null : `"${cidr}" is the range ${network}: write that if it is meant`;
+    return cidr === network ? null : `"${cidr}" is the range ${network}: write that if you mean it`;
   }
   if (address.isIPv4MappedAddress()) return `"${cidr}" must be written as an IPv4 range`;
   const network = ipaddr.IPv6.networkAddressFromCIDR(cidr);
   const isExact = network.toString() === address.toString();
-  return isExact ? null : `"${cidr}" is the range ${network}/${prefix}: write that if it is meant`;
+  return isExact ? null : `"${cidr}" is the range ${network}/${prefix}: write that if you mean it`;
 }
 
 export const tiers: Kind<Tiers> = {

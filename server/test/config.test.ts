@@ -199,7 +199,7 @@ test('a setting given twice is a problem, except for a list, which grows', () =>
 });
 
 test('token create wants to know what the token may do, in one way', () => {
-  const either = 'give either --admin, for a token that may do everything, or --scope with what it may do';
+  const either = 'give --admin for a token that may do everything, or --scope with its scopes, but not both';
   for (const argv of [[], ['--admin', '--scope', 'read'], ['--admin=false']]) {
     assert.deepEqual(problemsOf(argv, {}, 'token create'), [either]);
   }

@@ -52,7 +52,9 @@ export async function accountOfToken(token: string): Promise<OwnAccount> {
     return await createClient({ baseUrl: API_URL, token }).getAccount();
   } catch (error) {
     const mayNotRead = error instanceof PostriderError && error.status === 403;
-    throw mayNotRead ? new Error('this token may not read, and the console shows; sign in with one that may') : error;
+    throw mayNotRead
+      ? new Error('this token lacks the scope "read", which the console needs; sign in with another token')
+      : error;
   }
 }
 

@@ -50,32 +50,32 @@ export const KNOWN_SETTINGS: readonly KnownSetting[] = [
   },
   {
     name: 'Forward-',
-    help: 'A header for the destination: write its name behind the dash',
+    help: 'A header for the destination: write its name after the dash',
     example: 'acme',
   },
   {
     name: 'Header-Forward',
-    help: 'true: forward all headers of this request that may be forwarded',
+    help: 'true: forward all headers of this request that are allowed',
     example: 'true',
   },
   {
     name: 'Label',
-    help: 'Labels to find it by, separated by commas',
+    help: 'Labels to find the message by, separated by commas',
     example: 'invoice',
   },
   {
     name: 'Deduplication-Id',
-    help: 'While a message with this id stands, this one is not accepted',
+    help: 'A message with the same id in the last minutes is a duplicate and is not stored',
     example: 'order-7',
   },
   {
     name: 'Content-Based-Deduplication',
-    help: 'true: the id is made from the content',
+    help: 'true: compute the deduplication id from the content',
     example: 'true',
   },
   {
     name: 'Flow-Control-Key',
-    help: 'Key of a limit across URLs',
+    help: 'Key of a limit that several URLs share',
     example: 'shop',
   },
   {
@@ -85,22 +85,22 @@ export const KNOWN_SETTINGS: readonly KnownSetting[] = [
   },
   {
     name: 'Order-Key',
-    help: 'In a queue: messages with the same key go one after the other',
+    help: 'In a queue: messages with the same key are delivered one after the other',
     example: 'customer-7',
   },
   {
     name: 'Redact-Fields',
-    help: 'What reads must not show: body, headers, header[Name]',
+    help: 'What the API must not show: body, headers, header[Name]',
     example: 'body, header[Authorization]',
   },
   {
     name: 'Cron',
-    help: 'When a schedule runs: five fields, in UTC or after CRON_TZ=Zone',
+    help: 'Times of a schedule: five fields, in UTC or in the zone of CRON_TZ=Zone before them',
     example: '0 9 * * 1-5',
   },
   {
     name: 'Schedule-Id',
-    help: 'Id of a schedule; the same id replaces it',
+    help: 'Id of a schedule; an existing schedule with this id is replaced',
     example: 'daily-report',
   },
   {

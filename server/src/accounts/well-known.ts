@@ -32,8 +32,8 @@ export async function admitDev(
   const isDevStore = (await store.findToken(DEV_HASH)) !== null;
   if (!isDevStore && (await store.listAccounts()).entries.length > 0) {
     throw new Error(
-      `${location} holds accounts that were not made by postrider dev, which would let everybody in with its well-known ` +
-        'token. Give dev a store of its own, with --data or --store.',
+      `${location} holds accounts that postrider dev did not create. postrider dev would let everybody in, because its ` +
+        'token is public. Give dev a store of its own, with --data or --store.',
     );
   }
   await accounts.ensureKnown(DEV_ACCOUNT, DEV_TOKEN);
@@ -55,8 +55,8 @@ export async function shutOutDev(
   if (accountIds.length === 0) return null;
   if (!isTakeOver) {
     throw new Error(
-      `${location} was used by postrider dev: it lets everybody in with a well-known token. Give serve a store of its own, ` +
-        'with --data or --store; or start it with --take-over-dev, which revokes the well-known tokens, replaces the ' +
+      `${location} was used by postrider dev, so everybody can get in with the public dev token. Give serve a store of its own, ` +
+        'with --data or --store, or start it with --take-over-dev: that revokes the public tokens, replaces the ' +
         'signing keys and prints a new token.',
     );
   }

@@ -26,7 +26,7 @@ export async function runBackup(config: Config): Promise<number> {
         ? `${JSON.stringify({ path, bytes, seconds, rows: counts })}\n`
         : `${path}: ${sizeText(bytes)}, ${counts.messages} messages and ${counts.accounts} accounts, ` +
             `written and checked in ${seconds.toFixed(1)} s.\n` +
-            'It holds bodies of messages and signing keys: keep it as closed as the store itself.\n',
+            'It contains message bodies and signing keys: protect it like the store itself.\n',
     );
     return 0;
   } catch (error) {

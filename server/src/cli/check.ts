@@ -32,25 +32,25 @@ function summary({ problems, bytes, rows, repair, isRunning }: CheckReport, conf
     const { framesKept, framesLeftOut, pagesLost, keptAs } = repair;
     lines.push(
       problems.length > 0
-        ? `The log is damaged, and what can be read of it does not fit the database: it is left as it was.`
+        ? `The log is damaged, and its readable part does not match the database. The log was not changed.`
         : `The log was damaged: ${framesKept} of its frames were saved, ${framesLeftOut} were not. ` +
             (pagesLost === 0
-              ? 'There was a newer page for each of those: nothing is lost.'
-              : `Up to ${pagesLost} pages are older than they were: what was written into them last may be lost.`),
+              ? 'Newer copies of all those pages exist: nothing is lost.'
+              : `Up to ${pagesLost} pages went back to an older version: the last writes to them may be lost.`),
     );
     if (problems.length === 0) lines.push(`The damaged log is kept as ${keptAs}.`);
   }
   if (problems.length === 0) {
     const rowCount = rows.reduce((sum, each) => sum + each.rows, 0);
-    const beside = isRunning ? ' beside the running service' : ', and the log of the last process';
+    const beside = isRunning ? ' while the service runs' : ', and the log of the last process';
     lines.push(
-      `The store in ${config.data} is whole: ${sizeText(bytes)}, ${rowCount} rows, every page read${beside}, in ${seconds.toFixed(1)} s.`,
+      `The store in ${config.data} is not damaged: ${sizeText(bytes)}, ${rowCount} rows, every page was read${beside}, in ${seconds.toFixed(1)} s.`,
     );
   } else {
     lines.push(
       `The store in ${config.data} is damaged:`,
       ...problems.map((problem) => `  - ${problem}`),
-      'Stop the service, copy the directory, look at the disk, and restore a backup.',
+      'Stop the service, copy the directory, check the disk, and restore a backup.',
     );
   }
   return `${lines.join('\n')}\n`;

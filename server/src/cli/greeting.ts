@@ -18,7 +18,7 @@ export function greeting(ready: {
     `API      ${url}`,
     isDev ? `Console  ${url}/console#t=${token}      opens signed in` : `Console  ${url}/console`,
   ];
-  if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only this once: keep it'}`);
+  if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only once: keep it'}`);
   if (isDev) {
     lines.push(
       `Try      curl -X POST ${url}/v2/enqueue/hello/${url}/dev/sink/ok \\`,

@@ -12,13 +12,13 @@ import { runTokenCreate } from './token-create.ts';
 
 const USAGE = `postrider ${VERSION}: accepts messages over HTTP and delivers each one later, as an HTTP request
 
-  postrider dev             on this machine, to try it out and to develop against
-  postrider serve           in production
-  postrider backup          a copy of the data directory's store, while the service runs
-  postrider check           looks for damage in the whole store
-  postrider migrate-store   moves everything from a data directory into PostgreSQL
-  postrider token create    makes a token, straight in the store: the way back in
-  postrider help            this page;  postrider dev --help  lists the settings
+  postrider dev             run on this machine, to try it out and to develop
+  postrider serve           run in production
+  postrider backup          copy the store of a data directory, also while the service runs
+  postrider check           check the whole store for damage
+  postrider migrate-store   move everything from a data directory into PostgreSQL
+  postrider token create    create a token directly in the store, when no token is left
+  postrider help            show this page; postrider dev --help lists the settings
 `;
 
 const RUN: Readonly<Record<Command, (config: Config) => Promise<number>>> = {

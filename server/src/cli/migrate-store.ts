@@ -17,7 +17,7 @@ export async function runMove(config: Config): Promise<number> {
     const { message } = error as Error;
     process.stderr.write(
       error instanceof MoveStopped
-        ? `postrider migrate-store stopped: ${message}\nWhat was moved is kept: run it again to go on.\n`
+        ? `postrider migrate-store stopped: ${message}\nThe rows moved so far are kept: run it again to continue.\n`
         : `postrider migrate-store cannot start: ${message}\n`,
     );
     return 1;
@@ -27,7 +27,7 @@ export async function runMove(config: Config): Promise<number> {
   if (!report.isFinished) {
     const different = report.tables.filter(({ isSame }) => !isSame).map(({ table }) => table);
     process.stderr.write(
-      `postrider migrate-store: not the same on both sides: ${different.join(', ')}. The move is not finished, and no ` +
+      `postrider migrate-store: these tables differ between the two stores: ${different.join(', ')}. The move is not finished, and no ` +
         'service starts on the database. Move into an empty database again.\n',
     );
   }
@@ -57,14 +57,17 @@ function summary({ isFinished, tables, replaced }: MoveReport, config: Config): 
   ]);
   const lines = align([['table', 'rows here', 'rows there', ''], ...cells]);
   if (replaced > 0) {
-    lines.push('', `${replaced} texts of errors had a character that PostgreSQL cannot hold (U+0000): now U+FFFD.`);
+    lines.push(
+      '',
+      `${replaced} error texts had a character that PostgreSQL cannot store (U+0000). It was replaced by U+FFFD.`,
+    );
   }
   if (isFinished) {
     lines.push(
       '',
       `Everything is in ${storeLocation(config)}, compared row by row.`,
       'Next: postrider serve --store postgres://… (the tokens are the same as before).',
-      `Do not start a service on ${config.data} any more: it would deliver everything a second time.`,
+      `Do not start a service on ${config.data} again: it would deliver everything a second time.`,
       'Keep it until you are sure, then delete it.',
     );
   }

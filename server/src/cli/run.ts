@@ -26,7 +26,7 @@ export async function run(config: Config): Promise<number> {
     // A node that has nearly started goes on and drains. It may just have made the first token.
     world.clock.after(STARTING_MS_MAX, () => {
       if (isStarted) return;
-      process.stderr.write('postrider stops before it has started\n');
+      process.stderr.write('postrider was stopped before it was ready\n');
       process.exit(0);
     });
   });
@@ -55,13 +55,16 @@ export async function run(config: Config): Promise<number> {
   }
   if (config.command === 'dev' && postrider.listensBeyond) {
     process.stderr.write(
-      `dev listens on ${config.host}, beyond this machine: whoever reaches it can use it, because everybody knows its ` +
-        'token. It answers to addresses, to localhost, to the name of this machine and to --allow-host.\n',
+      `dev listens on ${config.host}, so other machines can reach it. They can all use it, because its token is public. ` +
+        'It accepts these host names: IP addresses, localhost, the name of this machine, and --allow-host.\n',
     );
   }
   const why = await Promise.race([signal, outdated.promise]);
   if (why !== undefined) process.stderr.write(`postrider stops: ${why}\n`);
-  else if (!config.json) process.stderr.write(`\nFinishing what is under way. Once more to stop at once.\n`);
+  else if (!config.json)
+    process.stderr.write(
+      `\nFinishing the attempts in flight. Press Ctrl+C again (or send a second signal) to stop at once.\n`,
+    );
   const farewell = await postrider.close();
   if (farewell.left === 0 && farewell.isStoreClosed) return why === undefined ? 0 : OUTDATED;
   process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
@@ -71,9 +74,9 @@ export async function run(config: Config): Promise<number> {
 
 function leftWords({ left }: Farewell): string {
   if (left === 0)
-    return 'Every attempt that was under way is settled; what was not sent yet is sent when the store is back.';
+    return 'The results of all attempts are stored. Messages that were not sent yet are sent when the store is back.';
   const attempts = left === 1 ? '1 attempt' : `${left} attempts`;
-  return `The end of ${attempts} could not be stored: they are repeated when the store is back.`;
+  return `The result of ${attempts} could not be stored: the service repeats them when the store is back.`;
 }
 
 /**

@@ -23,7 +23,7 @@ export async function runTokenCreate(config: Config): Promise<number> {
     if (!config.json) {
       process.stderr.write(
         `A token of the account "${made.account}" in ${storeLocation(config)}, with the scopes ${made.scopes.join(', ')}. ` +
-          'It is shown only this once: keep it.\n',
+          'It is shown only once: keep it.\n',
       );
     }
     return 0;
@@ -56,7 +56,7 @@ async function everyAccount(store: AccountStore): Promise<Account[]> {
 function chooseAccount(accounts: readonly Account[], config: Config): Account {
   if (accounts.length === 0) {
     throw new Error(
-      `${storeLocation(config)} has no account yet; start postrider serve on it, which prints the first token`,
+      `${storeLocation(config)} has no account yet; start postrider serve on it: that prints the first token`,
     );
   }
   const wanted = config.account ?? (accounts.length === 1 ? accounts[0]!.name : 'default');
@@ -65,5 +65,5 @@ function chooseAccount(accounts: readonly Account[], config: Config): Account {
   const names = accounts.slice(0, NAMES_SHOWN_MAX).map(({ name }) => name);
   const more = accounts.length > names.length ? ` and ${accounts.length - names.length} more` : '';
   const missing = config.account === null ? 'there are several accounts' : `there is no account "${wanted}"`;
-  throw new Error(`${missing}; say which one with --account: ${names.join(', ')}${more}`);
+  throw new Error(`${missing}; choose one with --account: ${names.join(', ')}${more}`);
 }

@@ -181,7 +181,7 @@ class HeldBytes {
     if (neededBytes > this.#buffer.length) {
       const size = Math.max(neededBytes, 2 * this.#buffer.length, 512);
       if (!this.#takeBytes(size - this.#buffer.length)) {
-        throw new AnswerTooLargeError('this server holds as many unfinished answers as it may');
+        throw new AnswerTooLargeError('this server has no room for more unfinished answers');
       }
       const grown = Buffer.allocUnsafeSlow(size);
       this.#buffer.copy(grown, 0, 0, this.#length);

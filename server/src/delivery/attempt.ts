@@ -120,7 +120,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (!this.#wire.isOpen) {
       this.#end('unsent');
-      controller.abort(new Error('too late to start'));
+      controller.abort(new Error('the attempt could not start in time'));
       return;
     }
     this.#isSent = true;

@@ -8,7 +8,7 @@ import { type ClaimLimits, NO_SLOTS } from '../domain/slots.ts';
 import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
 
-const REASON = 'the node that made this attempt went away before it ended';
+const REASON = 'the node stopped or crashed before this attempt ended';
 
 /** An attempt that was made, and its outcome. */
 export interface Ended {

@@ -49,7 +49,7 @@ export function createDial(world: {
   function refuseUnlessAllowed(address: string, { hostname, port }: DialTarget): void {
     const objection = judgeAddress(address, port, policy);
     if (objection === null) return;
-    const name = address === hostname ? '' : `${hostname} leads to an address that is not allowed: `;
+    const name = address === hostname ? '' : `${hostname} resolves to an address that is not allowed: `;
     throw new RefusedError(`refused by the egress guard: ${name}${objection}`);
   }
 

@@ -19,7 +19,7 @@ export function lookupWords(error: SystemError, hostname: string): string {
     case 'ENODATA':
       return `name not found: ${hostname}`;
     case 'EAI_AGAIN':
-      return `the name server gives no answer for ${hostname} at the moment`;
+      return `the name server does not answer for ${hostname} at the moment`;
     default:
       return `name lookup failed for ${hostname}: ${error.code ?? error.message}`;
   }
@@ -70,7 +70,8 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
       return isAnswerBegun ? `connection closed ${until}` : 'answer is not HTTP: its headers contradict each other';
     case 'UND_ERR_SOCKET':
       // Compares messages, because undici has one code for all of these.
-      if (error.message === 'bad upgrade') return 'answer is not HTTP: it switches protocols, which nobody asked for';
+      if (error.message === 'bad upgrade')
+        return 'answer is not HTTP: it switches protocols, but the request did not ask for that';
       if (error.message === 'bad response') return 'answer is not HTTP: it does not belong to the request';
       return `connection closed ${until}`;
     default:

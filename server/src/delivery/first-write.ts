@@ -21,13 +21,13 @@ export function guardFirstWrite(socket: Socket, wire: Pick<WireWindow, 'isOpen'>
   };
   const write = socket._write;
   socket._write = (chunk: unknown, encoding: BufferEncoding, done: Done) => {
-    if (isTooLate()) done(new TooLateError('too late to start'));
+    if (isTooLate()) done(new TooLateError('the attempt could not start in time'));
     else write.call(socket, chunk, encoding, done);
   };
   const writeAll = socket._writev;
   if (writeAll) {
     socket._writev = (chunks, done: Done) => {
-      if (isTooLate()) done(new TooLateError('too late to start'));
+      if (isTooLate()) done(new TooLateError('the attempt could not start in time'));
       else writeAll.call(socket, chunks, done);
     };
   }

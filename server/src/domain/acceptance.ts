@@ -21,7 +21,7 @@ export interface NodeFacts {
 /** Why nothing may be accepted at all, or null. Limits of one account or one moment are checked elsewhere. */
 export function whyNothingIsAccepted({ isServing, role, areFilesGone, isDiskLow }: NodeFacts): Problem | null {
   if (!isServing) return { code: 'draining', message: 'this node is shutting down; nothing was accepted' };
-  if (role === 'deliver') return { code: 'deliver_only', message: 'this node only delivers; publish to another' };
+  if (role === 'deliver') return { code: 'deliver_only', message: 'this node only delivers; publish to another node' };
   if (areFilesGone) return storeGone('accepted');
   if (isDiskLow) return { code: 'disk_full', message: 'the disk of the server is nearly full; nothing was accepted' };
   return null;
@@ -36,7 +36,7 @@ export function whyNothingIsChanged({ areFilesGone }: NodeFacts): Problem | null
 }
 
 function storeGone(what: 'accepted' | 'changed'): Problem {
-  const message = `the files of the store were removed or replaced under the running server; nothing was ${what}`;
+  const message = `the files of the store were removed or replaced while the server was running; nothing was ${what}`;
   return { code: 'store_gone', message };
 }
 
@@ -54,6 +54,6 @@ export function whyNotReady(facts: NodeFacts, isStoreThere: boolean): Problem | 
   if (refusal) return refusal;
   if (facts.wasDiskFull) return { code: 'disk_full', message: 'the disk of the server is full' };
   if (facts.isClockOff)
-    return { code: 'clock_off', message: 'the clock of this node does not run evenly; it sends nothing' };
+    return { code: 'clock_off', message: 'the clock of this node is not reliable at the moment; it sends nothing' };
   return isStoreThere ? null : { code: 'store_unavailable', message: 'the store does not answer' };
 }

@@ -81,7 +81,7 @@ function parsePart(kind: CronFieldKind, part: string): Range | { readonly proble
   if (written === null) return { problem: `must be ${allowed(kind)}` };
   const isSundayLast = kind === DAY_OF_WEEK && written === 0 && first > 0;
   const last = isSundayLast ? 7 : written;
-  if (last < first) return { problem: 'the range runs backwards; write it as two, separated by a comma' };
+  if (last < first) return { problem: 'the range runs backwards; write two ranges, separated by a comma' };
   return { first, last, step };
 }
 

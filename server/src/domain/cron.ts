@@ -48,11 +48,11 @@ interface Refusal {
 
 export function parseCron(text: string): Cron | Refusal {
   if (text.length > CRON_LENGTH_MAX) {
-    return { problem: `the cron has ${text.length} characters; at most ${CRON_LENGTH_MAX} are taken` };
+    return { problem: `the cron has ${text.length} characters; the limit is ${CRON_LENGTH_MAX}` };
   }
   const [, zone, expression] = /^(?:(?:CRON_)?TZ=(\S*))?(.*)$/s.exec(text.trim()) ?? [];
   if (zone !== undefined && !isTimeZone(zone)) {
-    return { problem: `time zone ${JSON.stringify(zone)} is not known; take a name such as Europe/Berlin` };
+    return { problem: `time zone ${JSON.stringify(zone)} is not known; use a name such as Europe/Berlin` };
   }
   return parseFields(zone ?? 'UTC', expression?.trim() ?? '');
 }
@@ -85,7 +85,7 @@ function parseFields(timeZone: string, expression: string): Cron | Refusal {
   const isEitherDay = dayOfMonth.isRestricted && dayOfWeek.isRestricted;
   const longestMonth = Math.max(...month.values.map((each) => DAYS_IN_MONTH_MAX[each - 1]!));
   if (!isEitherDay && dayOfMonth.values[0]! > longestMonth) {
-    return { problem: `can never run: day-of-month "${texts[2]}" does not come in month "${texts[3]}"` };
+    return { problem: `can never run: day-of-month "${texts[2]}" does not exist in month "${texts[3]}"` };
   }
   return {
     timeZone,

@@ -9,11 +9,11 @@ export const DEDUPLICATION_ID_LENGTH_MAX = 256;
 export function deduplicationIdProblem(text: string): string | null {
   if (text === '') return 'is empty';
   if (text.length > DEDUPLICATION_ID_LENGTH_MAX) {
-    return `has ${text.length} characters; at most ${DEDUPLICATION_ID_LENGTH_MAX} are taken`;
+    return `has ${text.length} characters; the limit is ${DEDUPLICATION_ID_LENGTH_MAX}`;
   }
   if (text.includes(':')) return 'must not contain ":"';
   // In a batch it comes as JSON, which can carry more characters than a header. The same ids must be possible in both.
-  if (/[^\x20-\x7e\x80-\xff]/.test(text)) return 'has a control character or one beyond Latin-1';
+  if (/[^\x20-\x7e\x80-\xff]/.test(text)) return 'has a control character or a character outside Latin-1';
   return null;
 }
 

@@ -32,7 +32,7 @@ export function shareOut(left: number | null, messages: number): number | { read
   if (messages > left) {
     return problem(
       'loop_detected',
-      `a delivery of this service led here, and all that descends from one message is limited: it may make ${left} more, not ${messages}`,
+      `possible loop: this request comes from a delivery of this service. The number of messages that one message may cause is limited: ${left} more are allowed, not ${messages}`,
     );
   }
   return Math.floor((left - messages) / messages);

@@ -38,14 +38,16 @@ const SCHEME = /^https?:\/\//i;
 
 export function parseDestination(text: string): Destination | Refusal {
   if (text.length > TEXT_LENGTH_MAX) {
-    return refuse(`has ${text.length} characters; a URL of at most ${URL_LENGTH_MAX} is taken`);
+    return refuse(`has ${text.length} characters; the limit for a URL is ${URL_LENGTH_MAX}`);
   }
   let given = text;
   if (ENCODED_URL.test(text)) {
     try {
       given = decodeURIComponent(text);
     } catch {
-      return refuse('the URL is percent-encoded, but not correctly: after "%" come two hex digits, in UTF-8');
+      return refuse(
+        'the URL is not percent-encoded correctly: "%" must be followed by two hex digits, and the bytes must be UTF-8',
+      );
     }
   }
   const repaired = given.replace(MERGED_SLASHES, '$1//');
@@ -61,16 +63,16 @@ export function parseTargetUrl(text: string): TargetUrl | Refusal {
   const scheme = SCHEME.exec(text)?.[0];
   if (scheme === undefined) return refuse('a URL starts with http:// or https://');
   if (text.length > URL_LENGTH_MAX) {
-    return refuse(`the URL has ${text.length} characters; at most ${URL_LENGTH_MAX} are taken`);
+    return refuse(`the URL has ${text.length} characters; the limit is ${URL_LENGTH_MAX}`);
   }
   if (/[^\x21-\x7e]/.test(text)) {
     return refuse(
-      'the URL has blanks, control or non-ASCII characters; percent-encode them, and write an international host name in its xn-- form',
+      'the URL has spaces, control characters or non-ASCII characters; percent-encode them, and write an international host name in its xn-- form',
     );
   }
   // Some parsers read a backslash as a slash and others do not. The URL that is checked must be the URL that is
   // dialled.
-  if (text.includes('\\')) return refuse('the URL has a backslash; write "/", or "%5C" if it is meant as such');
+  if (text.includes('\\')) return refuse('the URL has a backslash; write "/", or "%5C" for a real backslash');
   if (text.includes('#')) return refuse('the URL has a "#" part, which is never sent; leave it out');
 
   const rest = text.slice(scheme.length);
@@ -127,7 +129,7 @@ function parseAuthority(
   const portStart = /:[^:\]]*$/.exec(authority)?.index ?? authority.length;
   const host = authority.slice(0, portStart);
   if (host === '') return refuse('the URL has no host');
-  if (host.includes('%')) return refuse('the host of the URL has a percent escape; write it as it is');
+  if (host.includes('%')) return refuse('the host of the URL has a percent escape; write the host without escapes');
   if (host.length > HOST_LENGTH_MAX || !HOST.test(host)) return refuse('the host of the URL is not valid');
   const hostname = URL.parse(`${protocol}//${host}/`)?.hostname ?? '';
   if (hostname === '') return refuse('the host of the URL is not valid');
@@ -136,7 +138,7 @@ function parseAuthority(
   const portText = authority.slice(portStart + 1);
   const port = Number(portText);
   if (!PORT.test(portText) || port > 65_535) {
-    return refuse('the port of the URL is not a number from 1 to 65535; leave out the ":" for the usual one');
+    return refuse('the port of the URL is not a number from 1 to 65535; leave out the ":" for the default port');
   }
   return { hostname, port };
 }

@@ -30,7 +30,7 @@ export const FLOW_PERIOD_MS_MIN = 1_000;
 export const FLOW_PERIOD_MS_MAX = 7 * 86_400_000;
 
 /** The rule as text, for error messages. */
-export const FLOW_KEY_RULE = `1 to ${FLOW_KEY_LENGTH_MAX} printable ASCII characters, without blanks around them`;
+export const FLOW_KEY_RULE = `1 to ${FLOW_KEY_LENGTH_MAX} printable ASCII characters, without leading or trailing spaces`;
 
 /** ASCII only: a key comes in headers and in paths, which treat other characters differently. */
 export function isFlowKey(text: string): boolean {
@@ -49,7 +49,9 @@ export function parseFlowControl(text: string): FlowLimits | Refusal {
   const given = parsePairs(text);
   if ('problem' in given) return given;
   if (given.has('ratePerSecond') && (given.has('rate') || given.has('period'))) {
-    return { problem: 'ratePerSecond stands for rate with a period of 1s; give either that, or rate and period' };
+    return {
+      problem: 'ratePerSecond means rate with a period of 1s; give ratePerSecond, or rate and period, but not both',
+    };
   }
   const counts: (number | null)[] = [];
   for (const name of ['parallelism', given.has('ratePerSecond') ? 'ratePerSecond' : 'rate']) {

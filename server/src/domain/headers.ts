@@ -48,13 +48,13 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
 
   const lowerName = name.toLowerCase();
   if (isOfConnection(lowerName)) {
-    return `"${name}" cannot be forwarded: it is set by the service or belongs to a single connection`;
+    return `"${name}" cannot be forwarded: the service sets it, or it applies to a single connection`;
   }
   if (lowerName.startsWith(ownPrefix.toLowerCase())) {
-    return `"${name}" cannot be forwarded: names starting with "${ownPrefix}" are the service's own`;
+    return `"${name}" cannot be forwarded: names starting with "${ownPrefix}" are reserved for the service`;
   }
   if (NOT_IN_A_VALUE.test(value)) {
-    return `the value of "${name}" has a character that no header can carry: a control character or one beyond Latin-1`;
+    return `the value of "${name}" has a character that is not allowed in a header: a control character or a character outside Latin-1`;
   }
   return null;
 }
@@ -77,11 +77,11 @@ export interface HeaderLimits {
 /** Why these headers together are too much, or null. */
 export function forwardedHeadersProblem(headers: HeaderList, limits: HeaderLimits): string | null {
   if (headers.length > limits.countMax) {
-    return `${headers.length} headers to forward; at most ${limits.countMax} are taken`;
+    return `${headers.length} headers to forward; the limit is ${limits.countMax}`;
   }
   const bytes = headerBytes(headers);
   if (bytes > limits.bytesMax) {
-    return `the headers to forward have ${bytes} bytes together; at most ${limits.bytesMax} are taken`;
+    return `the headers to forward have ${bytes} bytes in total; the limit is ${limits.bytesMax}`;
   }
   return null;
 }
@@ -95,10 +95,10 @@ export function deliveredHeadersProblem(
   const isAdded = isContentTypeAdded(contentType, forward);
   const count = forward.length + (isAdded ? 1 : 0);
   const most = countMax + HEADERS_BESIDE_MAX;
-  if (count > most) return `the delivery would have ${count} headers; at most ${most} are taken`;
+  if (count > most) return `the delivery would have ${count} headers; the limit is ${most}`;
   const bytes = headerBytes(forward) + (isAdded ? 'Content-Type'.length + contentType!.length : 0);
   if (bytes > bytesMax) {
-    return `the headers of the delivery have ${bytes} bytes together; at most ${bytesMax} are taken`;
+    return `the headers of the delivery have ${bytes} bytes in total; the limit is ${bytesMax}`;
   }
   return null;
 }

@@ -13,12 +13,12 @@ export function parseLabels(text: string): string[] | { readonly problem: string
     const label = part.trim();
     if (label === '') continue;
     if (label.length > LABEL_LENGTH_MAX) {
-      return { problem: `${shown(label)}… has ${label.length} characters; at most ${LABEL_LENGTH_MAX} are taken` };
+      return { problem: `${shown(label)}… has ${label.length} characters; the limit is ${LABEL_LENGTH_MAX}` };
     }
     if (NOT_IN_A_LABEL.test(label)) return { problem: `${shown(label)} has a character that is not printable ASCII` };
     labels.add(label);
     // Checked early: a long list is refused as fast as a short one.
-    if (labels.size > LABELS_MAX) return { problem: `more than ${LABELS_MAX} labels; at most ${LABELS_MAX} are taken` };
+    if (labels.size > LABELS_MAX) return { problem: `has too many labels; the limit is ${LABELS_MAX}` };
   }
   return [...labels];
 }

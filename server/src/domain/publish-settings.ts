@@ -187,7 +187,7 @@ export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderR
   if (cron === null) return null;
   return problem(
     'bad_header',
-    `${headerPrefix}Cron: only for a schedule; make one with POST /v2/schedules/{destination}`,
+    `${headerPrefix}Cron: only for a schedule; create one with POST /v2/schedules/{destination}`,
   );
 }
 
@@ -250,10 +250,7 @@ class HeaderReader {
     const value = only(values, shownAs);
     // Checked before it is parsed: in a batch it may be as long as the whole request.
     if (value.length > VALUE_LENGTH_MAX) {
-      throw new Refused(
-        'bad_header',
-        `${shownAs}: has ${value.length} characters; at most ${VALUE_LENGTH_MAX} are taken`,
-      );
+      throw new Refused('bad_header', `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`);
     }
     const parsed = parse(value);
     if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
@@ -292,7 +289,10 @@ class HeaderReader {
     if (key !== null && limits) return { key, limits };
     if (key === null && !limits) return null;
     const missing = key === null ? 'Flow-Control-Key' : 'Flow-Control-Value';
-    throw new Refused('bad_header', `${headerPrefix}${missing}: missing; key and value belong together`);
+    throw new Refused(
+      'bad_header',
+      `${headerPrefix}${missing}: missing; give Flow-Control-Key and Flow-Control-Value together`,
+    );
   }
 
   deduplication(): PublishRequest['deduplication'] {
@@ -317,7 +317,7 @@ class HeaderReader {
     if (hops > this.#rules.hopsMax) {
       throw new Refused(
         'loop_detected',
-        `this message has come back to the service ${hops} times; its destination is the service itself`,
+        `loop: this message came back to the service ${hops} times; its destination is the service itself`,
       );
     }
     return hops;

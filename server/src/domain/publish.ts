@@ -194,10 +194,10 @@ function deduplicate(
 /** Settings that exclude each other. */
 function contradiction(request: PublishRequest): ReturnType<typeof problem> | null {
   if (request.flow && request.queueName !== null) {
-    return problem('bad_header', 'Flow-Control-Key: not in a queue; a queue has its own parallelism');
+    return problem('bad_header', 'Flow-Control-Key: not allowed in a queue; a queue has its own parallelism');
   }
   if (request.orderKey !== null && request.queueName === null) {
-    return problem('bad_header', 'Order-Key: only in a queue; enqueue the message to keep its order');
+    return problem('bad_header', 'Order-Key: only allowed in a queue; enqueue the message to keep its order');
   }
   return null;
 }
@@ -267,7 +267,7 @@ function settingsProblem(whose: string, settings: DeliverySettings, tier: Tier):
 }
 
 function overTier(tier: Tier, what: string, max: string): PlanProblem {
-  return problem('limit_exceeded', `${what} is over the limit of the ${tier.name} tier: ${max}`);
+  return problem('limit_exceeded', `${what} exceeds the limit of the ${tier.name} tier: ${max}`);
 }
 
 function isOver(value: number, max: number | null): boolean {

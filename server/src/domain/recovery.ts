@@ -81,7 +81,7 @@ export function aloneAmong(orphans: readonly Orphan[]): number {
 /** Why a message is held, as text. */
 export function heldReason({ aloneAtCrash }: Pick<Interruptions, 'aloneAtCrash'>): string {
   return (
-    `it was the only one in flight at ${aloneAtCrash} crashes of the server in a row, and may be their cause; ` +
+    `the server crashed ${aloneAtCrash} times in a row while only this message was in flight, so it may be the cause; ` +
     'release it to try again, or cancel it'
   );
 }

@@ -28,7 +28,7 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
     const header = ONE_HEADER.exec(field)?.[1];
     if (header !== undefined) {
       headers.add(header);
-      if (headers.size > NAMES_MAX) return { problem: `names too many headers; at most ${NAMES_MAX} are taken` };
+      if (headers.size > NAMES_MAX) return { problem: `names too many headers; the limit is ${NAMES_MAX}` };
     } else if (field === 'body') body = true;
     else if (field === 'header' || field === 'headers') allHeaders = true;
     else if (field !== '') {
@@ -36,7 +36,7 @@ export function parseRedaction(text: string): Redaction | { readonly problem: st
     }
   }
   if (!body && !allHeaders && headers.size === 0) {
-    return { problem: 'names nothing; give a list of body, headers, header[Name]' };
+    return { problem: 'is empty; give a list of body, headers, header[Name]' };
   }
   return { body, allHeaders, headers: [...headers] };
 }

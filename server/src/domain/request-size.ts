@@ -40,14 +40,14 @@ export function requestSizeProblem(
   if (messages > messagesMax) {
     return problem(
       'request_too_large',
-      `the request would make ${messages} messages, one for each endpoint of a topic; at most ${messagesMax} are taken at once`,
+      `the request would create ${messages} messages (one for each endpoint of a topic); the limit for one request is ${messagesMax}`,
     );
   }
   if (bytes > bytesMax) {
     const most = showAmount(bytesMax, 'bytes');
     return problem(
       'request_too_large',
-      `the request would store ${bytes} bytes with the headers of every message; at most ${most} are taken at once`,
+      `the request would store ${bytes} bytes, with the headers of every message; the limit for one request is ${most}`,
     );
   }
   return null;

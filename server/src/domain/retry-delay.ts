@@ -31,7 +31,7 @@ const FUNCTIONS: ReadonlyMap<string, MathFunction> = new Map<string, MathFunctio
 
 export function parseRetryDelay(text: string): RetryDelay | { readonly problem: string } {
   if (text.length > RETRY_DELAY_LENGTH_MAX) {
-    return { problem: `the expression has ${text.length} characters; at most ${RETRY_DELAY_LENGTH_MAX} are taken` };
+    return { problem: `the expression has ${text.length} characters; the limit is ${RETRY_DELAY_LENGTH_MAX}` };
   }
   const parser = new Parser(text);
   const evaluate = parser.parseWhole();

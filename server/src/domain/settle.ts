@@ -79,7 +79,7 @@ export function decideSafely(
     return decideSettlement({ ...claim, message: { ...message, callback: null, failureCallback: null } }, end, context);
   } catch (error) {
     onFault(error);
-    const failure = `a fault of the server: what follows from attempt ${message.attempts + 1} could not be decided`;
+    const failure = `internal error: the server could not process the result of attempt ${message.attempts + 1}`;
     const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
     const { lease } = claim;
     const { accountId, id: messageId, retried } = message;

@@ -4,7 +4,7 @@ import { KIB } from './budget.ts';
 
 export const SINK_BUDGETS = {
   sinkRequests: {
-    what: 'Requests that the sink of `dev` keeps to be looked at',
+    what: 'Requests that the sink of `dev` keeps to show them',
     unit: 'requests',
     node: 200,
     beyond: 'the oldest is forgotten',
@@ -16,7 +16,7 @@ export const SINK_BUDGETS = {
     beyond: 'the rest is not kept',
   },
   sinkCounts: {
-    what: 'Messages whose tries `/dev/sink/fail` counts',
+    what: 'Messages whose attempts `/dev/sink/fail` counts',
     unit: 'messages',
     node: 1000,
     beyond: 'the oldest is forgotten',

@@ -79,25 +79,29 @@ export const UNLIMITED_MAX = {
 export const TIER_LIMITS: Readonly<
   Record<TierLimit, { readonly min: number; readonly canBeUnlimited: boolean; readonly meaning: string }>
 > = {
-  retriesDefault: { min: 0, canBeUnlimited: false, meaning: 'Retries of a message that asks for no number.' },
-  retriesMax: { min: 0, canBeUnlimited: true, meaning: 'Most retries a message may ask for.' },
+  retriesDefault: {
+    min: 0,
+    canBeUnlimited: false,
+    meaning: 'Retries of a message that does not set its number of retries.',
+  },
+  retriesMax: { min: 0, canBeUnlimited: true, meaning: 'Most retries that a message may set.' },
   retryDelayMsMin: {
     min: 0,
     canBeUnlimited: false,
     meaning:
-      'Least wait before each retry beyond `retriesDefault`, in milliseconds, whatever a message or a receiver asks for.',
+      'Shortest wait before each retry beyond `retriesDefault`, in milliseconds. Neither a message nor a receiver can make it shorter.',
   },
   bodyBytesMax: { min: 0, canBeUnlimited: true, meaning: 'Largest body of a message, in bytes.' },
   delayMsMax: { min: 0, canBeUnlimited: true, meaning: 'Longest delay before the first attempt, in milliseconds.' },
   timeoutMsDefault: { min: 1, canBeUnlimited: false, meaning: 'Deadline of one attempt, in milliseconds.' },
-  timeoutMsMax: { min: 1, canBeUnlimited: true, meaning: 'Longest deadline a message may ask for, in milliseconds.' },
+  timeoutMsMax: { min: 1, canBeUnlimited: true, meaning: 'Longest deadline that a message may set, in milliseconds.' },
   endpointsPerTopicMax: { min: 1, canBeUnlimited: true, meaning: 'Most endpoints of one topic.' },
-  queuesMax: { min: 1, canBeUnlimited: true, meaning: 'Most queues made by hand over the API.' },
+  queuesMax: { min: 1, canBeUnlimited: true, meaning: 'Most queues created with the queue API.' },
   schedulesMax: { min: 0, canBeUnlimited: true, meaning: 'Most schedules.' },
   messagesPerDayMax: {
     min: 0,
     canBeUnlimited: true,
-    meaning: 'Most messages in a UTC day; callbacks and the ticks of schedules count, but are never refused.',
+    meaning: 'Most messages in a UTC day. Callbacks and messages of schedules count, but are never refused.',
   },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };

@@ -65,13 +65,13 @@ export function whyNotDelivered(input: WhyInput): Why {
   if (message.cancelRequestedAt !== undefined) {
     return {
       reason: 'cancelRequested',
-      text: `it is to be cancelled; attempt ${message.attempts + 1} was claimed before, and no other follows it`,
+      text: `its cancel was requested; attempt ${message.attempts + 1} was claimed before that, and no other attempt follows`,
     };
   }
   if (message.state === 'claimed') return { reason: 'active', text: `attempt ${message.attempts + 1} is under way` };
   if (message.state === 'held') return { reason: 'held', text: `it is held: ${heldReason(message)}` };
   if (queue?.isPaused) {
-    return { reason: 'queuePaused', text: `queue "${queue.name}" is paused; resume it to go on` };
+    return { reason: 'queuePaused', text: `queue "${queue.name}" is paused; resume it to continue` };
   }
   const isDue = message.dueAt <= now;
   if (isDue && ahead) {
@@ -87,17 +87,18 @@ export function whyNotDelivered(input: WhyInput): Why {
   }
   if (!isDue) return waiting(input);
   if (flowKey?.isPaused)
-    return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to go on` };
+    return { reason: 'flowPaused', text: `flow key "${flowKey.key}" is paused; resume it to continue` };
   const full = flowKey && input.flowAhead !== null && inLine(flowKey, input.flowAhead, now);
   if (full) return full;
   if (isSuspect(message)) return afterCrashes(message);
-  if (input.isDraining) return { reason: 'draining', text: 'this node is shutting down; another start delivers it' };
+  if (input.isDraining)
+    return { reason: 'draining', text: 'this node is shutting down; the message is delivered after the next start' };
   return { reason: 'waitingForSlot', text: 'it is due and waits for a free slot on the node or at its host' };
 }
 
 /** It is due, but nothing else may start while it does. */
 function afterCrashes(message: Message): Why {
-  const text = `crashes of the server cut it off ${message.interrupted} times in a row; it starts as soon as it can start alone`;
+  const text = `crashes of the server interrupted it ${message.interrupted} times in a row; it starts as soon as no other attempt is in flight`;
   return { reason: 'interrupted', text };
 }
 
@@ -111,7 +112,7 @@ function waiting({ message, ahead, now }: WhyInput): Why {
   if (isSuspect(message)) {
     return {
       reason: 'interrupted',
-      text: `crashes of the server cut it off ${message.interrupted} times in a row; it is tried again, alone, at ${at}, in ${inMs}`,
+      text: `crashes of the server interrupted it ${message.interrupted} times in a row; it is tried again, alone, at ${at}, in ${inMs}`,
       ...next,
     };
   }
@@ -141,7 +142,7 @@ function inLine(
     ...(parallelism === null ? [] : [`has ${flowKey.active} of ${parallelism} deliveries under way`]),
   ].join(' and ');
   const many = `${isCountCut ? 'more than ' : ''}${count(ahead, 'message')} ${ahead === 1 ? 'waits' : 'wait'}`;
-  const before = ahead === 0 ? 'it is the next' : `${many} before it`;
+  const before = ahead === 0 ? 'it is next' : `${many} before it`;
   const counted = { aheadCount: ahead, ...(isCountCut && { isAheadCountCut: isCountCut }) };
   const text = `flow key "${flowKey.key}" ${limits}; ${before}`;
   if (startsAt <= now) {

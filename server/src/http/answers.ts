@@ -11,11 +11,9 @@ const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
 /** Goes with a count. */
-const cut = optional(Type.Boolean({ description: 'There are more: counting ended at a limit.' }));
+const cut = optional(Type.Boolean({ description: 'The real number is larger: counting stopped at a limit.' }));
 
-export const Cursor = Type.Optional(
-  Type.String({ description: 'Where the next page starts; absent on the last one.' }),
-);
+export const Cursor = Type.Optional(Type.String({ description: 'Start of the next page; absent on the last page.' }));
 
 export const ErrorAnswer = open({ error: Type.String(), code: Type.String() });
 
@@ -63,7 +61,7 @@ const messageFields = {
   heldReason: optional(Type.String()),
   responseStatus: optional(Type.Integer()),
   failure: optional(Type.String()),
-  retriedAs: optional(Type.String({ description: 'Of a dead letter that was sent again: the new message.' })),
+  retriedAs: optional(Type.String({ description: 'If this dead letter was sent again: the id of the new message.' })),
   retriedAt: optional(Ms),
   callback: optional(Type.String()),
   callbackHeader: optional(Headers),
@@ -89,7 +87,7 @@ const answerFields = {
 
 export const StateCountsAnswer = open({
   states: open(Object.fromEntries(SHOWN_STATES.map((state) => [state, Type.Integer({ minimum: 0 })]))),
-  isCut: optional(Type.Boolean({ description: 'There are more: counting ended at a limit.' })),
+  isCut: optional(Type.Boolean({ description: 'The real number is larger: counting stopped at a limit.' })),
 });
 
 export const AttemptAnswer = open({
@@ -101,7 +99,9 @@ export const AttemptAnswer = open({
   nextDeliveryTime: optional(Ms),
   ...answerFields,
   isAnswerLeftOut: optional(
-    Type.Boolean({ description: 'Its answer is not shown: those of later attempts are large enough.' }),
+    Type.Boolean({
+      description: 'The response of this attempt is left out, because those of later attempts fill the limit.',
+    }),
   ),
 });
 export const MessageSummary = open(messageFields);
@@ -118,13 +118,13 @@ export const DeletedAnswer = open({ deleted: Type.Integer(), cursor: Cursor });
 /** With 202: a node that has claimed some of the messages has not confirmed in time. */
 const unconfirmedFields = {
   requested: optional(
-    Type.Integer({ description: 'How many of them are claimed by a node that has not confirmed that none starts.' }),
+    Type.Integer({ description: 'How many of them are claimed by a node that has not confirmed the cancel.' }),
   ),
   state: optional(Type.Literal('CANCEL_REQUESTED')),
-  detail: optional(Type.String({ description: 'What becomes of those.' })),
+  detail: optional(Type.String({ description: 'What happens to those messages.' })),
 };
 export const CancelledAnswer = open({
-  cancelled: Type.Integer({ description: 'Ended as cancelled, or on the way there.' }),
+  cancelled: Type.Integer({ description: 'Number of messages that are cancelled, or whose cancel was requested.' }),
   ...unconfirmedFields,
 });
 export const QueueDeletedAnswer = open(unconfirmedFields);
@@ -145,7 +145,7 @@ export const WhyAnswer = open({
   reason: Type.String(),
   text: Type.String(),
   nextAttemptAt: optional(Ms),
-  isEarliest: optional(Type.Boolean({ description: 'The time depends on others too: it may be later.' })),
+  isEarliest: optional(Type.Boolean({ description: 'The time also depends on other messages and may be later.' })),
   behindMessageId: optional(Type.String()),
   aheadCount: optional(Type.Integer()),
   isAheadCountCut: cut,
@@ -167,7 +167,7 @@ export const EventAnswer = open({
   callerIp: optional(Type.String()),
   header: Headers,
   body: optional(Type.String({ description: 'In base64.' })),
-  isBodyCut: optional(Type.Boolean({ description: 'The body is longer; the message shows the whole.' })),
+  isBodyCut: optional(Type.Boolean({ description: 'The body is cut here. The message itself has all of it.' })),
   maxRetries: Type.Integer(),
   createdAt: Ms,
   attempt: optional(Type.Integer()),
@@ -208,7 +208,9 @@ export const ScheduleAnswer = open({
   header: Headers,
   body: optional(Type.String()),
   bodyBase64: optional(Type.String()),
-  isBodyLeftOut: optional(Type.Boolean({ description: 'It is too long for a list; the schedule shows it.' })),
+  isBodyLeftOut: optional(
+    Type.Boolean({ description: 'The body is too long for a list. The schedule itself has it.' }),
+  ),
   retries: Type.Integer(),
   delay: optional(Type.Number()),
   retryDelayExpression: optional(Type.String()),
@@ -275,11 +277,11 @@ export const QueueStandingAnswer = open({ name: Type.String(), ...standingFields
 export const OverviewAnswer = open({
   now: Ms,
   ...standingFields,
-  failed: Type.Integer({ minimum: 0, description: 'Dead letters that nobody has sent again.' }),
+  failed: Type.Integer({ minimum: 0, description: 'Dead letters that were not sent again.' }),
   retried: Type.Integer({ minimum: 0, description: 'Dead letters that were sent again.' }),
   cancelled: Count,
   all: Count,
-  countedMax: Type.Integer({ description: 'A count that has reached it means that many or more.' }),
+  countedMax: Type.Integer({ description: 'Limit of each count: a count of this size means this many or more.' }),
   oldestDueAt: optional(Ms),
   queues: Type.Array(QueueStandingAnswer),
 });
@@ -309,8 +311,8 @@ export const FailureGroupAnswer = open({
 });
 export const FailureGroupsAnswer = open({
   groups: Type.Array(FailureGroupAnswer),
-  groupedMax: Type.Integer({ description: 'How many dead letters are looked at, the newest ones.' }),
-  isListCut: optional(Type.Boolean({ description: 'There are more groups than one answer has room for.' })),
+  groupedMax: Type.Integer({ description: 'Most dead letters that are examined, the newest first.' }),
+  isListCut: optional(Type.Boolean({ description: 'There are more groups than one response can hold.' })),
 });
 export const CronAnswer = open({ cron: Type.String(), timeZone: Type.String(), times: Type.Array(Ms) });
 const Limit = Type.Union([Type.Integer(), Type.Null()]);
@@ -349,7 +351,7 @@ export const NodeAnswer = open({
   id: Type.String(),
   role: Type.String(),
   version: Type.String(),
-  address: Type.String({ description: 'Where it listens.' }),
+  address: Type.String({ description: 'Address on which the node listens.' }),
   startedAt: Ms,
   aliveUntil: Ms,
   isAlive: Type.Boolean(),

@@ -106,7 +106,8 @@ export interface OpenRoute extends Pick<RouteEntry, 'path' | 'summary' | 'answer
 const BODY_BYTES_MAX = 1024 * 1024;
 const BODY_LIMIT = {
   bytesMax: BODY_BYTES_MAX,
-  error: () => new ApiError('request_too_large', `the request body is over ${BODY_BYTES_MAX} bytes`),
+  error: () =>
+    new ApiError('request_too_large', `the request body is larger than the limit of ${BODY_BYTES_MAX} bytes`),
 };
 const PARAMETER_LENGTH_MAX = 512;
 
@@ -233,7 +234,7 @@ export class Api {
     const allowed = this.#routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
     if (allowed.length === 0) return new ApiError('not_found', `there is nothing at ${path}`);
     reply.header('Allow', allowed.join(', '));
-    return new ApiError('method_not_allowed', `${request.method} is not taken here; use ${allowed.join(' or ')}`);
+    return new ApiError('method_not_allowed', `${request.method} is not allowed here; use ${allowed.join(' or ')}`);
   }
 
   #fail(reply: FastifyReply, error: unknown): FastifyReply {
@@ -251,7 +252,10 @@ declare module 'fastify' {
 }
 
 export function internalProblem(faultId: string) {
-  return { code: 'internal' as const, message: `a fault of the server, logged as ${faultId}` };
+  return {
+    code: 'internal' as const,
+    message: `internal error of the server; the log has the details under ${faultId}`,
+  };
 }
 
 interface ValidationError {
@@ -289,10 +293,16 @@ function fastifyProblem(error: unknown) {
     };
   }
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
-    return { code: 'bad_parameter' as const, message: `path: a part of it is over ${PARAMETER_LENGTH_MAX} characters` };
+    return {
+      code: 'bad_parameter' as const,
+      message: `path: one of its parts is longer than ${PARAMETER_LENGTH_MAX} characters`,
+    };
   }
   if (code === 'FST_ERR_BAD_URL') {
-    return { code: 'bad_parameter' as const, message: 'path: after "%" come two hex digits, in UTF-8' };
+    return {
+      code: 'bad_parameter' as const,
+      message: 'path: "%" must be followed by two hex digits, and the bytes must be UTF-8',
+    };
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return { code: 'bad_request' as const, message: 'Content-Type: not a media type; use application/json' };

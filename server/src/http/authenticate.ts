@@ -16,7 +16,7 @@ export function authenticate(
 ): Principal | Promise<Principal> {
   const found = find(accounts, headers);
   if (found === null) {
-    throw new ApiError('unauthorized', 'Authorization: missing or unreadable; send "Authorization: Bearer <token>"');
+    throw new ApiError('unauthorized', 'Authorization: missing or not valid; send "Authorization: Bearer <token>"');
   }
   return found instanceof Promise ? found.then((each) => requireScope(each, scope)) : requireScope(found, scope);
 }

@@ -40,13 +40,10 @@ export class BatchReader {
       {
         begins(index) {
           if (index < elementsMax) return;
-          throw new ApiError(
-            'batch_too_long',
-            `the batch has more than ${elementsMax} elements; at most ${elementsMax} are taken`,
-          );
+          throw new ApiError('batch_too_long', `the batch has too many elements; the limit is ${elementsMax}`);
         },
         element: (value) => this.elements.push(judged(value)),
-        tooMuch: (why) => this.elements.push(new ApiError('bad_body', `the element is too much: ${why}`)),
+        tooMuch: (why) => this.elements.push(new ApiError('bad_body', `the element is too large: ${why}`)),
       },
     );
   }
@@ -95,7 +92,8 @@ function parseQueueName(queue: unknown): string | null {
 /** Values are strings or arrays of strings; null and "" mean absent. */
 function parseHeaders(headers: unknown): HeaderList {
   if (isAbsent(headers)) return [];
-  if (!isObject(headers)) throw new ApiError('bad_body', 'headers: must be an object of header names and values');
+  if (!isObject(headers))
+    throw new ApiError('bad_body', 'headers: must be an object with header names as keys and strings as values');
   const list: [string, string][] = [];
   for (const name of Object.keys(headers)) {
     const value = headers[name];
@@ -115,7 +113,7 @@ function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
   if (!isAbsent(bodyBase64)) {
     if (!isAbsent(body)) throw new ApiError('bad_body', 'give body or bodyBase64, not both');
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {
-      throw new ApiError('bad_body', 'bodyBase64: must be a string in base64, with its padding');
+      throw new ApiError('bad_body', 'bodyBase64: must be a base64 string with padding');
     }
     // Not a view of Node's shared pool, which would be copied whole on the way to the store's thread.
     return new Uint8Array(Buffer.from(bodyBase64, 'base64'));

@@ -52,7 +52,7 @@ class Upload {
 
   hold(bytes: number): void {
     const why = bytes > 0 ? this.#pool.take(this.#accountId, bytes) : null;
-    if (why) throw poolError(why, 'as many bytes of requests under way');
+    if (why) throw poolError(why, 'bytes of request bodies');
     this.#held += bytes;
   }
 
@@ -199,19 +199,19 @@ function announcedBytes(request: IncomingMessage): number | null {
 }
 
 function brokenOff(): ApiError {
-  return new ApiError('bad_request', 'the connection was closed within the body');
+  return new ApiError('bad_request', 'the connection was closed before the end of the body');
 }
 
 function tooSlow(): ApiError {
   return new ApiError(
     'body_too_slow',
-    `the body came too slowly: less than ${WINDOW_BYTES_MIN} bytes in ${WINDOW_MS / 1000} seconds`,
+    `the body arrived too slowly: less than ${WINDOW_BYTES_MIN} bytes in ${WINDOW_MS / 1000} seconds`,
   );
 }
 
 function inPieces(): ApiError {
   const max = eachMax('bodyPieces');
-  return new ApiError('body_in_pieces', `the body came in more than ${max} pieces of a few bytes; send larger chunks`);
+  return new ApiError('body_in_pieces', `the body arrived in more than ${max} very small chunks; send larger chunks`);
 }
 
 function refuseEncoding(request: IncomingMessage): void {
@@ -219,7 +219,7 @@ function refuseEncoding(request: IncomingMessage): void {
   if (encoding === undefined || encoding === '' || encoding.toLowerCase() === 'identity') return;
   throw new ApiError(
     'unsupported_encoding',
-    `Content-Encoding: "${encoding}" is not taken; send the body as it is, or name the encoding for the destination ` +
+    `Content-Encoding: "${encoding}" is not supported; send the body uncompressed, or name the encoding for the destination ` +
       'in a forwarded Content-Encoding header',
   );
 }

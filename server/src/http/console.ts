@@ -62,7 +62,7 @@ export class Console {
     else if (request.method === 'GET' || request.method === 'HEAD') this.#serve(path, request, response);
     else {
       response.setHeader('Allow', 'GET, HEAD');
-      throw new ApiError('method_not_allowed', `${request.method} is not taken here; use GET`);
+      throw new ApiError('method_not_allowed', `${request.method} is not allowed here; use GET`);
     }
   }
 
@@ -73,7 +73,7 @@ export class Console {
       throw new ApiError('method_not_allowed', `${request.method} is not taken here; use POST or DELETE`);
     }
     if (!isFromConsole(request.headers)) {
-      throw new ApiError('forbidden', 'sessions are for the console itself; other programs send Authorization');
+      throw new ApiError('forbidden', 'only the console can use sessions; other programs send an Authorization header');
     }
     const before = sessionSecret(request.headers);
     if (request.method === 'DELETE') {
@@ -91,14 +91,17 @@ export class Console {
     const principal = await this.#accounts.authenticate(token);
     if (!principal) throw new ApiError('unauthorized', 'the token is not known or was revoked');
     if (!principal.token.scopes.includes('read')) {
-      throw new ApiError('forbidden', 'this token may not read, and the console shows; sign in with one that may');
+      throw new ApiError(
+        'forbidden',
+        'this token lacks the scope "read", which the console needs; sign in with another token',
+      );
     }
     const current = before === null ? null : await this.#accounts.authenticateSession(before);
     if (current && current.token.id !== principal.token.id && !isSwitch) {
       throw new ApiError(
         'session_active',
         `the console is signed in with the token "${current.token.name}" of the account "${current.account.name}"; ` +
-          'sign out first, or say {"switch": true}',
+          'sign out first, or send {"switch": true}',
       );
     }
     const secret = await this.#accounts.createSession(principal.token.id);
@@ -183,7 +186,7 @@ async function readSignIn(request: IncomingMessage): Promise<SignIn> {
   } catch (error) {
     if (error instanceof ApiError) throw error;
   }
-  throw new ApiError('bad_body', 'send {"token": "…"}, and {"switch": true} to change who is signed in');
+  throw new ApiError('bad_body', 'send {"token": "…"}; add "switch": true to replace the token that is signed in');
 }
 
 /** Uses events: leaving a `for await` early would close the connection, and no error could be sent. */
@@ -194,7 +197,7 @@ function readText(request: IncomingMessage): Promise<string> {
     request.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length <= SIGN_IN_BYTES_MAX) chunks.push(chunk);
-      else reject(new ApiError('request_too_large', 'this is no token: it is too long'));
+      else reject(new ApiError('request_too_large', 'this is not a token: it is too long'));
     });
     request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
     request.on('error', reject);

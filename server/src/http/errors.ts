@@ -20,11 +20,11 @@ export class ApiError extends Error {
   }
 }
 
-/** The error for a pool without room. `what` continues "the account has" and "the server has". */
+/** The error for a pool without room. `what` continues "the account has used its share of" and "the server has no room for more". */
 export function poolError(why: PoolRefusal, what: string): ApiError {
   return why === 'account'
-    ? new ApiError('share_used', `the account has ${what}; that is its share, try again when some have ended`)
-    : new ApiError('overloaded', `the server has ${what} as it may hold; try again shortly`);
+    ? new ApiError('share_used', `the account has used its share of ${what}; try again when some have ended`)
+    : new ApiError('overloaded', `the server has no room for more ${what}; try again shortly`);
 }
 
 /** How long a client should wait before it retries. */
@@ -58,12 +58,11 @@ export function problemOf(error: unknown): Problem | null {
   if (error instanceof StoreUnavailable) {
     switch (error.reason) {
       case 'overloaded':
-        return { code: 'overloaded', message: 'the server has too much waiting to be written; try again shortly' };
+        return { code: 'overloaded', message: 'too many messages wait to be written to the store; try again shortly' };
       case 'share':
         return {
           code: 'share_used',
-          message:
-            'the account has as much waiting to be written as is its share; try again when some of it is written',
+          message: 'too many messages of the account wait to be written to the store; try again shortly',
         };
       case 'full':
         return { code: 'disk_full', message: 'the disk of the server is full; nothing was accepted' };
@@ -73,7 +72,7 @@ export function problemOf(error: unknown): Problem | null {
         return {
           code: 'outcome_unknown',
           message:
-            'the store went away before it confirmed: this may or may not have been done; ' +
+            'the connection to the store was lost before it confirmed: the call may or may not have taken effect; ' +
             'with a deduplication id it is safe to publish again',
         };
     }

@@ -14,7 +14,7 @@ export interface EventCursor {
 export function parseEventCursor(text: string): EventCursor {
   const [, position, seen = '0'] = /^(\d{1,16})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
   if (position === undefined || !Number.isSafeInteger(Number(position))) {
-    throw new ApiError('bad_parameter', 'cursor: must be one that a page before has given');
+    throw new ApiError('bad_parameter', 'cursor: must be the cursor of an earlier page');
   }
   return { position: Number(position), seen: Number(seen) };
 }

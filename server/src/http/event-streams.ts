@@ -76,7 +76,7 @@ export class EventStreams {
   async open({ accountId, filter, lastSeen, takeOver }: StreamRequest): Promise<void> {
     this.#refuseIfClosed();
     const why = this.pool.take(accountId, 1);
-    if (why !== null) throw poolError(why, 'as many live streams open');
+    if (why !== null) throw poolError(why, 'live streams');
     let response: ServerResponse;
     let position: ReaderPosition;
     try {

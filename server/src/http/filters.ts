@@ -114,9 +114,9 @@ export function refuseEmptyFilters(...sources: readonly unknown[]): void {
     for (const [name, value] of Object.entries((source ?? {}) as Given)) {
       if (NOT_FILTERS.has(name)) continue;
       if (name === 'retried' && value !== null && value !== '') {
-        throw new ApiError('bad_filter', 'retried: does not narrow the call down by itself; to mean all, say all=true');
+        throw new ApiError('bad_filter', 'retried: is not enough as the only filter; to select all, use all=true');
       }
-      throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to mean all`);
+      throw new ApiError('bad_filter', `${name}: is empty; give it a value, or leave it out to select all`);
     }
   }
 }
@@ -137,7 +137,7 @@ export function parseMessageFilter(values: Given): MessageFilter {
     const given = texts(name, values[name], eachMax(ID_NAMES.includes(name) ? 'filterIds' : 'filterValues'));
     characters = given.reduce((sum, { length }) => sum + length, characters);
     if (characters > eachMax('filterCharacters')) {
-      throw new ApiError('bad_filter', `${name}: the filter has over ${eachMax('filterCharacters')} characters`);
+      throw new ApiError('bad_filter', `${name}: the filter is longer than ${eachMax('filterCharacters')} characters`);
     }
     return given;
   };
@@ -185,7 +185,7 @@ export function isEmptyFilter({ isRetried, ...filter }: MessageFilter): boolean 
 function searched(text: string | undefined): string | undefined {
   const max = eachMax('searchCharacters');
   if (text !== undefined && text.length > max) {
-    throw new ApiError('bad_filter', `text: at most ${max} characters can be searched for`);
+    throw new ApiError('bad_filter', `text: too long; the limit is ${max} characters`);
   }
   return text;
 }
@@ -227,7 +227,7 @@ export function texts(name: string, value: unknown, countMax = eachMax('filterVa
   if (all.length > countMax) throw new ApiError('bad_filter', `${name}: at most ${countMax} values in one call`);
   return all.map((each) => {
     if (typeof each === 'string' || typeof each === 'number') return String(each);
-    throw new ApiError('bad_filter', `${name}: must be a text or a list of texts`);
+    throw new ApiError('bad_filter', `${name}: must be a string or a list of strings`);
   });
 }
 

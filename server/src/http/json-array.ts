@@ -73,7 +73,7 @@ export class JsonArrayReader {
     for (let at = 0; at < piece.length; at += 1) {
       const byte = piece[at]!;
       if (this.#seen === this.#marksSeen && byte === BYTE_ORDER_MARK[this.#seen]) this.#marksSeen += 1;
-      else if (this.#marksSeen > 0 && this.#marksSeen < BYTE_ORDER_MARK.length) throw badJson('it is no UTF-8');
+      else if (this.#marksSeen > 0 && this.#marksSeen < BYTE_ORDER_MARK.length) throw badJson('it is not UTF-8');
       else if (byte === ARRAY_START) {
         this.#scanner.depth = 1;
         this.#state = 'inside';
@@ -99,7 +99,7 @@ export class JsonArrayReader {
         return end;
       }
       const isLast = piece[end] !== ELEMENT_END;
-      if (isLast && piece[end] !== ARRAY_END) throw badJson('a bracket is closed that was not opened');
+      if (isLast && piece[end] !== ARRAY_END) throw badJson('a closing bracket has no opening bracket');
       if (this.#hasBegun) this.#finish(part);
       else if (!isLast || this.#count > 0) throw badJson('an element is missing');
       if (isLast) {
@@ -132,7 +132,7 @@ export class JsonArrayReader {
     const tooLong = this.#elementBytes > this.#limits.bytesMax;
     // The array itself is one of the brackets.
     const wrong = tooLong
-      ? `it has ${this.#elementBytes} bytes; at most ${this.#limits.bytesMax} are taken`
+      ? `it has ${this.#elementBytes} bytes; the limit is ${this.#limits.bytesMax}`
       : shapeProblem(deepest - 1, values, this.#limits);
     if (wrong !== null) this.#listener.tooMuch(wrong);
     else if (this.#kept.length === 0) this.#listener.element(parseJsonPart(last));
@@ -150,6 +150,6 @@ export class JsonArrayReader {
 
 function requireBlank(piece: Uint8Array, from: number): void {
   for (let at = from; at < piece.length; at += 1) {
-    if (!isBlank(piece[at]!)) throw badJson('there is something behind the array');
+    if (!isBlank(piece[at]!)) throw badJson('there is text after the end of the array');
   }
 }

@@ -88,8 +88,8 @@ export class JsonScanner {
 
 /** Why this is too much for JSON.parse, or null. */
 export function shapeProblem(deepest: number, values: number, { depthMax, valuesMax }: JsonShape): string | null {
-  if (deepest > depthMax) return `it is nested ${deepest} deep; at most ${depthMax} are taken`;
-  if (values > valuesMax) return `it has ${values} keys and values; at most ${valuesMax} are taken`;
+  if (deepest > depthMax) return `it is nested ${deepest} levels deep; the limit is ${depthMax}`;
+  if (values > valuesMax) return `it has ${values} keys and values; the limit is ${valuesMax}`;
   return null;
 }
 

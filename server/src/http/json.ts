@@ -15,7 +15,7 @@ export function parseManagementJson(body: Uint8Array): unknown {
   const scanner = new JsonScanner();
   scanner.next(body, 0, Number.NEGATIVE_INFINITY);
   const wrong = shapeProblem(scanner.deepest, scanner.values, MANAGEMENT);
-  if (wrong !== null) throw new ApiError('bad_body', `the JSON body is too much: ${wrong}`);
+  if (wrong !== null) throw new ApiError('bad_body', `the JSON body is too large: ${wrong}`);
   return parseJson(body, LENIENT);
 }
 

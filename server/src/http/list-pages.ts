@@ -16,7 +16,7 @@ const CURSOR = /^[\w-]{1,1400}$/;
 
 export const pageQuery = {
   count: Type.Optional(Type.String({ description: `Most entries of the page, up to ${COUNT_MAX}.` })),
-  cursor: Type.Optional(Type.String({ description: 'Where the page starts: as the page before it said.' })),
+  cursor: Type.Optional(Type.String({ description: 'Start of the page: the cursor of the page before it.' })),
 };
 export const PageQuery = Type.Object(pageQuery);
 
@@ -122,7 +122,7 @@ function parseCursor(text: string): string {
   const key = CURSOR.test(text) ? Buffer.from(text, 'base64url').toString() : '';
   // A cursor that is no text, or a text that no store can hold, did not come from us.
   if (key === '' || key.includes('\0') || toCursor(key) !== text) {
-    throw new ApiError('bad_parameter', 'cursor: must be one that a page before has given');
+    throw new ApiError('bad_parameter', 'cursor: must be the cursor of an earlier page');
   }
   return key;
 }

@@ -133,7 +133,7 @@ class OneListener implements Listener {
     if (isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
-      throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request has this header');
+      throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
     }
     const answering = webConsole.handle(request, response) ?? publishing.handle(request, response);
     if (answering) await answering;

@@ -44,7 +44,7 @@ export function openApiDocument(routes: readonly RouteEntry[], version: string, 
       schemas: { Error: ErrorAnswer },
       responses: {
         Error: {
-          description: 'What went wrong, in words and as a stable code.',
+          description: 'What went wrong, as text and as a stable code.',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
         },
       },
@@ -102,7 +102,7 @@ function answerOf({
 }
 
 const NEXT_PAGE = {
-  description: 'The next page, as in `<?cursor=…>; rel="next"`; absent on the last one.',
+  description: 'The next page, as in `<?cursor=…>; rel="next"`; absent on the last page.',
   schema: { type: 'string' },
 };
 
@@ -152,7 +152,8 @@ const BATCH_ANSWERS = {
   200: { ...answerOf({ answer: BatchAnswer }), description: 'The batch was empty.' },
   400: {
     ...answerOf({ answer: Type.Union([ErrorAnswer, BatchAnswer]) }),
-    description: 'The body is not a batch, or no element of it was good: then each has its error in its place.',
+    description:
+      'The body is not a batch, or none of its elements is valid: then there is one error for each element, in the same order.',
   },
 };
 
@@ -179,7 +180,7 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
     name: 'destination',
     in: 'path',
     required: true,
-    description: 'A URL, as it is, to the end of the request target; or the name or id of a topic.',
+    description: 'A URL, not encoded, up to the end of the request target; or the name or id of a topic.',
     schema: { type: 'string' },
   };
   const queue = { name: 'queue', in: 'path', required: true, schema: { type: 'string' } };
@@ -245,7 +246,7 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
       path: '/v2/schedules/{destination}',
       operation: operation(
         'post-schedule',
-        'Deliver a message at every tick of a cron expression',
+        'Deliver a message at each time of a cron expression',
         [destination, ...cron, ...headers],
         anyBody,
         ScheduleIdAnswer,

@@ -40,8 +40,8 @@ export class OwnHosts {
   problemOf(header: string | undefined): string | null {
     if (header === undefined || this.#isOwn(nameIn(header))) return null;
     return (
-      `Host: dev does not answer to ${JSON.stringify(header.slice(0, 100))}, only to localhost and its own addresses; ` +
-      'if the name is yours, start it with --allow-host <name>'
+      `Host: dev does not accept ${JSON.stringify(header.slice(0, 100))}, only localhost and its own addresses; ` +
+      'if the name is yours, start dev with --allow-host <name>'
     );
   }
 
@@ -51,7 +51,7 @@ export class OwnHosts {
    */
   originProblem(header: string | undefined): string | null {
     if (header === undefined || (URL.canParse(header) && this.#isOwn(nameIn(new URL(header).host)))) return null;
-    return `Origin: dev takes no requests of pages of ${JSON.stringify(header.slice(0, 100))}; if it is yours, start it with --allow-host <name>`;
+    return `Origin: dev does not accept requests from web pages of ${JSON.stringify(header.slice(0, 100))}; if the page is yours, start dev with --allow-host <name>`;
   }
 
   #isOwn(name: string): boolean {

@@ -84,7 +84,7 @@ export class PublishHandler {
   ): Promise<void> {
     if (request.method !== 'POST') {
       response.setHeader('Allow', 'POST');
-      throw new ApiError('method_not_allowed', `${request.method} is not taken here; use POST`);
+      throw new ApiError('method_not_allowed', `${request.method} is not allowed here; use POST`);
     }
     const refusal = this.#options.refusal();
     if (refusal) throw refusal;
@@ -252,7 +252,7 @@ export class PublishHandler {
     return {
       bytesMax: tierMax,
       error: () =>
-        new ApiError('limit_exceeded', `the body is over the limit of the ${tier.name} tier: ${tierMax} bytes`),
+        new ApiError('limit_exceeded', `the body exceeds the limit of the ${tier.name} tier: ${tierMax} bytes`),
     };
   }
 }
@@ -285,7 +285,7 @@ function refusedBatch(slots: readonly Slot[]): ErrorResponse['body'] {
 }
 
 function requestTooLarge(bytesMax: number): ApiError {
-  return new ApiError('request_too_large', `the request body is over the limit of this server: ${bytesMax} bytes`);
+  return new ApiError('request_too_large', `the request body exceeds the limit of this server: ${bytesMax} bytes`);
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {

@@ -27,6 +27,6 @@ export function requireQuota(
   for (const [name, value] of quotaHeaders(dayMax, now)) setHeader(name, value);
   throw new ApiError(
     'quota_exceeded',
-    `the account may make ${dayMax} messages a day on the ${tier.name} tier, and these would be more`,
+    `the account would exceed its daily quota on the ${tier.name} tier: ${dayMax} messages`,
   );
 }

@@ -28,7 +28,7 @@ export class ReadGate {
   /** Resolves when the read may begin. The read ends with its response, in whichever way that ends. */
   async enter(accountId: string, response: ServerResponse): Promise<Visit> {
     const why = this.reads.take(accountId, 1);
-    if (why !== null) throw poolError(why, 'as many lists and searches under way');
+    if (why !== null) throw poolError(why, 'lists and searches');
     const visit = new Visit(this, accountId, response, this.#clock);
     if (this.#hasRoom(accountId)) visit.begin();
     else await this.#room(accountId, visit, response);
@@ -124,7 +124,7 @@ export class Visit {
     const more = Math.min(bytes, Math.floor(answers.max / 2)) - this.#held;
     if (more > 0) {
       const why = answers.take(this.#accountId, more);
-      if (why !== null) throw poolError(why, 'as large answers being written');
+      if (why !== null) throw poolError(why, 'bytes of list responses');
       this.#held += more;
     } else if (more < 0) {
       answers.give(this.#accountId, -more);

@@ -91,7 +91,7 @@ export class Refusals {
 
 function unreadableProblem({ code, reason }: { code?: string; reason?: string }): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    const message = `the request line and headers are over ${eachMax('headBytes')} bytes`;
+    const message = `the request line and headers are larger than ${eachMax('headBytes')} bytes`;
     return { code: 'headers_too_large', message };
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
@@ -99,6 +99,6 @@ function unreadableProblem({ code, reason }: { code?: string; reason?: string })
   }
   return {
     code: 'bad_request',
-    message: `this cannot be read as an HTTP request${reason ? `: ${reason}` : ''}`,
+    message: `this is not a valid HTTP request${reason ? `: ${reason}` : ''}`,
   };
 }

@@ -14,7 +14,7 @@ export class Requests {
     // The caller has gone: no `close` event will come.
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);
-    if (why !== null) throw poolError(why, 'as many requests under way');
+    if (why !== null) throw poolError(why, 'requests in progress');
     response.on('close', () => this.pool.give(accountId, 1));
   }
 }

@@ -57,6 +57,6 @@ export function waitingBytes(messages: readonly NewMessage[]): number {
 
 function refusal(why: PoolRefusal): StoreUnavailable {
   return why === 'account'
-    ? new StoreUnavailable('share', 'As much of the account as is its share is waiting to be written.')
-    : new StoreUnavailable('overloaded', 'Too much is waiting to be written.');
+    ? new StoreUnavailable('share', 'Too many messages of the account wait to be written.')
+    : new StoreUnavailable('overloaded', 'Too many messages wait to be written.');
 }

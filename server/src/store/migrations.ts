@@ -31,7 +31,7 @@ export function pendingMigrations(
   if (storeVersion > all.length && readerMin > all.length) {
     throw new Error(
       `The store has schema version ${storeVersion}, but this program only knows versions up to ${all.length}. ` +
-        'It was written by a newer postrider: run that one, or restore a backup made before the upgrade.',
+        'It was written by a newer postrider: run the newer version, or restore a backup made before the upgrade.',
     );
   }
   return all.slice(storeVersion);

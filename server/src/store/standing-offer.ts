@@ -85,7 +85,7 @@ export class StandingOffer {
 
   /** Replaces the previous offer. Promised messages keep their slots in the new one. */
   offer(limits: ClaimLimits): void {
-    if (!this.#handOut) throw new Error('nobody takes the claims: call onClaims before offer');
+    if (!this.#handOut) throw new Error('no listener for claims: call onClaims before offer');
     this.#budget = new SlotBudget(limits);
     for (const message of this.#promised.values()) use(this.#budget, message);
     this.#setAsked(this.#asked);

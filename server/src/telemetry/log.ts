@@ -22,8 +22,8 @@ export function logGone(log: Log, path: string | null): void {
   else {
     log.error(
       { path },
-      'a file of the store was removed or replaced while the server runs: nothing is accepted any more. Put it back where it was, ' +
-        'or stop the server and restore a backup; what it still has goes on being delivered, and is lost when it stops',
+      'a file of the store was removed or replaced while the server was running: no more messages are accepted. Put it back, ' +
+        'or stop the server and restore a backup. The server still delivers the messages it has; they are lost when it stops',
     );
   }
 }
@@ -34,12 +34,12 @@ export function logClock(log: Log): (change: ClockChange) => void {
     if (change.kind === 'doubted') {
       const { aheadMs } = change;
       const way = `jumped ${formatDurationMs(Math.round(Math.abs(aheadMs)))} ${aheadMs > 0 ? 'ahead' : 'back'}`;
-      const until = `when it has gone on evenly for ${formatDurationMs(CLOCK_BELIEVED_AFTER_MS)}`;
-      log.warn({ aheadMs: Math.round(aheadMs) }, `the wall clock ${way}; it is believed ${until}`);
+      const until = `when it has run evenly for ${formatDurationMs(CLOCK_BELIEVED_AFTER_MS)}`;
+      log.warn({ aheadMs: Math.round(aheadMs) }, `the wall clock ${way}; it is trusted again ${until}`);
       return;
     }
     const movedMs = Math.round(change.movedMs);
-    log.warn({ movedMs }, 'the wall clock is believed again');
+    log.warn({ movedMs }, 'the wall clock is trusted again');
   };
 }
 
@@ -55,7 +55,7 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
     if (ofAccount.has(warning) || ofAccount.size >= PER_ACCOUNT_MAX) return;
     if (told.size >= ACCOUNTS_MAX) told.clear();
     told.set(accountId, ofAccount.add(warning));
-    log.warn({ account: accountId }, `a publish has a setting that means nothing: ${warning}`);
+    log.warn({ account: accountId }, `a publish has an unknown setting: ${warning}`);
   };
 }
 
@@ -63,12 +63,15 @@ export function logMisspelt(log: Log): (accountId: string, warning: string) => v
 export function logClockOff(log: Log): (change: ClockOff) => void {
   return (change) => {
     if (change.kind === 'right') {
-      log.info({}, 'the clock of this node runs evenly again; it claims messages');
+      log.info({}, 'the clock of this node runs evenly again; the node claims messages again');
       return;
     }
     const offMs = Math.round(change.offMs);
     const way = `${formatDurationMs(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'}`;
-    log.warn({ offMs }, `the clock of this node had run ${way} the database's; it claims nothing until it runs evenly`);
+    log.warn(
+      { offMs },
+      `the clock of this node had run ${way} the database's; the node claims no messages until it runs evenly`,
+    );
   };
 }
 
@@ -76,11 +79,14 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
 export function logEngine(log: Log): (event: EngineEvent) => void {
   return (event) => {
     if (event.kind === 'trouble') {
-      log.error({ err: event.error, during: event.during }, 'the engine could not go on and will try again');
+      log.error({ err: event.error, during: event.during }, 'the delivery engine failed and will try again');
       return;
     }
     if (event.kind === 'strays') {
-      log.warn({ count: event.count }, 'messages were leased to this node without its knowing; they were given back');
+      log.warn(
+        { count: event.count },
+        'the store had leased messages to this node that the node did not know of; they were given back',
+      );
       return;
     }
     const { claim, outcome, settlement, result } = event;
@@ -90,7 +96,7 @@ export function logEngine(log: Log): (event: EngineEvent) => void {
     if (message.callback && attempt.outcome !== 'interrupted' && !isReported) {
       log.warn(
         { account: message.accountId, message: message.id },
-        'a callback was not made: too many descend from one message',
+        'a callback was not created: one message has caused too many others',
       );
     }
     if (next.state === 'held' && result === 'settled') {

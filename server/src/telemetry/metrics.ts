@@ -74,14 +74,14 @@ export class Metrics {
       ),
     ];
     return [
-      ...family('postrider_pool_used', 'gauge', 'What is held of a pool that accounts share.', ({ used }) => [
+      ...family('postrider_pool_used', 'gauge', 'Used part of a pool that all accounts share.', ({ used }) => [
         ['', used],
       ]),
-      ...family('postrider_pool_max', 'gauge', 'The most that a pool holds.', ({ max }) => [['', max]]),
+      ...family('postrider_pool_max', 'gauge', 'Size of the pool.', ({ max }) => [['', max]]),
       ...family(
         'postrider_pool_refused_total',
         'counter',
-        'Refusals of a pool: the account had its share, or the node was full.',
+        'Refusals of a pool: the account had used its share, or the pool was full.',
         ({ refused }) =>
           refused
             ? [
@@ -110,7 +110,7 @@ export type MessageCounters = ReturnType<typeof messageCounters>;
 export function messageCounters(metrics: Metrics) {
   const countAccepted = metrics.counter(
     'postrider_messages_accepted_total',
-    'Messages accepted, by the way they came in: published, made by a schedule, as a callback, as a retry of a dead letter.',
+    'Messages accepted, by source: publish, schedule, callback, or retry of a dead letter.',
   );
   const countEnded = metrics.counter('postrider_messages_ended_total', 'Messages that have ended, by state.');
   return {
@@ -197,17 +197,19 @@ interface ShownClock {
 
 /** The time that the node uses, and how far the wall clock is from it. */
 export function showClock(metrics: Metrics, clock: ShownClock): void {
-  metrics.gauge('postrider_clock_believed', '1 while the wall clock is believed, 0 after it has jumped.', () =>
-    clock.isBelieved ? 1 : 0,
+  metrics.gauge(
+    'postrider_clock_believed',
+    '1 while the node trusts the wall clock, 0 after the clock has jumped.',
+    () => (clock.isBelieved ? 1 : 0),
   );
   metrics.gauge(
     'postrider_clock_ahead_seconds',
-    'How far the wall clock is ahead of the time that is believed.',
+    'How far the wall clock is ahead of the time that the node uses.',
     () => clock.aheadMs / 1000,
   );
   metrics.gauge(
     'postrider_clock_off_seconds',
-    "How far the time of this node had run ahead of the database's clock when it was last put right.",
+    "How far the time of this node was ahead of the database's clock when it was last corrected.",
     () => clock.offMs / 1000,
   );
 }
@@ -229,19 +231,19 @@ function attemptLabels(outcome: Attempt['outcome'], status: number | null): stri
 export function countEngine(metrics: Metrics, { accepted, ended }: MessageCounters): (event: EngineEvent) => void {
   const attempts = metrics.counter(
     'postrider_attempts_total',
-    'Attempts that have ended, by outcome and class of status.',
+    'Attempts that have ended, by outcome and status class.',
   );
   const held = metrics.counter(
     'postrider_messages_held_total',
-    'Times a message was held, because it was in flight alone at crash after crash.',
+    'Times a message was held, because the server crashed repeatedly while only this message was in flight.',
   );
   const trouble = metrics.counter(
     'postrider_engine_troubles_total',
-    'Times the engine could not go on and tried again.',
+    'Times the delivery engine failed and tried again.',
   );
   const strays = metrics.counter(
     'postrider_stray_claims_total',
-    'Messages that were leased to this node without its knowing, and given back.',
+    'Messages that were leased to this node without its knowledge and were given back.',
   );
   const seconds = metrics.counter('postrider_attempt_seconds_total', 'Time spent in attempts.');
   return (event) => {

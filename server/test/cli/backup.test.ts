@@ -87,7 +87,7 @@ test('a backup under load holds all that was acknowledged before it, and the res
 
     const again = await start(t, ['backup', '--data', data, '--to', to]).ended;
     assert.deepEqual([again.code, again.stdout], [1, '']);
-    assert.match(again.stderr, /copy\.db is there already, and is not overwritten/);
+    assert.match(again.stderr, /copy\.db already exists and is not overwritten/);
 
     await server.kill();
     mkdirSync(restored);

@@ -56,7 +56,12 @@ test('a directory below /proc, which takes none, is refused at once', {
 }, async (t) => {
   for (const command of ['dev', 'serve']) {
     const data = '/proc/x/data';
-    requireRefusal(await run(t, command, data), command, data, /\/proc\/x cannot be made: the file system takes no/);
+    requireRefusal(
+      await run(t, command, data),
+      command,
+      data,
+      /\/proc\/x cannot be created: the file system allows no/,
+    );
   }
 });
 
@@ -78,7 +83,7 @@ test('a directory that this user may not write is refused, made or not', {
   chmodSync(closed, 0o555);
   const as = isRoot ? { uid: NOBODY } : {};
   const why =
-    /may not be made or written by this user, whose id is \d+.* \(EACCES\)\. (?:Start postrider as the user .* chown -R \d+ |It belongs to this user)/;
+    /cannot be created or written by this user, whose id is \d+.* \(EACCES\)\. (?:Start postrider as the user .* chown -R \d+ |It belongs to this user)/;
   requireRefusal(await run(t, 'serve', closed, as), 'serve', closed, why);
   // The same with files in it that may be written: SQLite needs to make others beside them.
   for (const name of ['postrider.db', 'postrider.lock']) {
@@ -103,7 +108,7 @@ test('who owns what is closed is told to open it, and who may not enter a direct
   writeFileSync(join(data, 'postrider.db'), '', { mode: 0o400 });
   chownSync(join(data, 'postrider.db'), NOBODY, NOBODY);
   const as = { uid: NOBODY };
-  const file = /\(EACCES\)\. It belongs to this user, who has to open it: chmod u\+rw \S*postrider\.db$/m;
+  const file = /\(EACCES\)\. It belongs to this user but lacks permissions: run chmod u\+rw \S*postrider\.db$/m;
   requireRefusal(await run(t, 'serve', data, as), 'serve', data, file);
   chmodSync(data, 0o500);
   requireRefusal(await run(t, 'serve', data, as), 'serve', data, /chmod u\+rwx \S*data$/m);
@@ -116,10 +121,7 @@ test('who owns what is closed is told to open it, and who may not enter a direct
     gid: NOBODY,
   });
   assert.equal(child.status, 1);
-  assert.match(
-    child.stderr,
-    /data may not be looked into by this user \(EACCES\): run this as the user of the service/,
-  );
+  assert.match(child.stderr, /data cannot be read by this user \(EACCES\): run this as the user of the service/);
 });
 
 test('files of another user in a directory that may be written are refused', {
@@ -130,7 +132,7 @@ test('files of another user in a directory that may be written are refused', {
   chmodSync(join(data, '..'), 0o755);
   chmodSync(data, 0o777);
   writeFileSync(join(data, 'postrider.db'), '', { mode: 0o600 });
-  const why = /postrider\.db may not be made or written by this user, whose id is 65534: it belongs to the user 0 /;
+  const why = /postrider\.db cannot be created or written by this user, whose id is 65534: it belongs to the user 0 /;
   requireRefusal(await run(t, 'serve', data, { uid: NOBODY }), 'serve', data, why);
 });
 

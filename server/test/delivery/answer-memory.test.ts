@@ -73,7 +73,7 @@ test('an answer whose head is not whole fails where the share of its account end
   const outcome = await attempt('a', receiver.url);
   assert.deepEqual(outcome, {
     kind: 'unreachable',
-    reason: 'this server holds as many unfinished answers as it may',
+    reason: 'this server has no room for more unfinished answers',
   });
   assert.equal(answers.used, 0);
 });

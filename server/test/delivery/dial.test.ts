@@ -49,7 +49,7 @@ test('a name is refused when any one of its addresses is', async (t) => {
     assert.ok(answer.kind === 'refusedByPolicy');
     assert.match(
       answer.reason,
-      /mixed\.test leads to an address that is not allowed: .* is a (private|unique local) address/,
+      /mixed\.test resolves to an address that is not allowed: .* is a (private|unique local) address/,
     );
   }
   assert.equal(receiver.connectionCount, 0);
@@ -93,7 +93,7 @@ test('a socket that ends up at another address than was judged is refused, befor
   assert.deepEqual(answer, {
     kind: 'refusedByPolicy',
     reason:
-      'refused by the egress guard: rebound.test leads to an address that is not allowed: 127.0.0.2 is a loopback address',
+      'refused by the egress guard: rebound.test resolves to an address that is not allowed: 127.0.0.2 is a loopback address',
   });
   assert.equal(elsewhere.connectionCount, 1);
   assert.equal(receivedBytes, 0);

@@ -233,7 +233,7 @@ test('switches protocols unasked', async (t) => {
   const { outcome } = startSender(t);
   assert.deepEqual(await outcome({ url: receiver.url }), {
     kind: 'unreachable',
-    reason: 'answer is not HTTP: it switches protocols, which nobody asked for',
+    reason: 'answer is not HTTP: it switches protocols, but the request did not ask for that',
   });
 });
 

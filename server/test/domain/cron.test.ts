@@ -85,7 +85,7 @@ suite('what is written', () => {
       ['*/0 * * * *', 'minute "*/0": the step must be 1 to 60'],
       ['*/90 * * * *', 'minute "*/90": the step must be 1 to 60'],
       ['* */1.5 * * *', 'hour "*/1.5": must be "*", a value or a range such as 1-5, with or without a /step'],
-      ['* 5-2 * * *', 'hour "5-2": the range runs backwards; write it as two, separated by a comma'],
+      ['* 5-2 * * *', 'hour "5-2": the range runs backwards; write two ranges, separated by a comma'],
       ['* 22-25 * * *', 'hour "22-25": must be 0 to 23'],
       ['0, * * * *', 'minute "": must be "*", a value or a range such as 1-5, with or without a /step'],
       ['-5 * * * *', 'minute "-5": must be "*", a value or a range such as 1-5, with or without a /step'],
@@ -94,19 +94,19 @@ suite('what is written', () => {
       ['', 'has 0 fields; five are needed: minute, hour, day-of-month, month, day-of-week'],
       ['CRON_TZ=UTC', 'has 0 fields; five are needed: minute, hour, day-of-month, month, day-of-week'],
       ['@reboot', '"@reboot" is not one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually'],
-      ['CRON_TZ=Mars/Olympus * * * * *', 'time zone "Mars/Olympus" is not known; take a name such as Europe/Berlin'],
-      ['CRON_TZ= * * * * *', 'time zone "" is not known; take a name such as Europe/Berlin'],
-      ['TZ=+02:00 * * * * *', 'time zone "+02:00" is not known; take a name such as Europe/Berlin'],
+      ['CRON_TZ=Mars/Olympus * * * * *', 'time zone "Mars/Olympus" is not known; use a name such as Europe/Berlin'],
+      ['CRON_TZ= * * * * *', 'time zone "" is not known; use a name such as Europe/Berlin'],
+      ['TZ=+02:00 * * * * *', 'time zone "+02:00" is not known; use a name such as Europe/Berlin'],
     ];
     for (const [text, problem] of table) assert.equal(problemOf(text), problem, text);
-    assert.match(problemOf('0 '.repeat(300)), /600 characters; at most 512/);
+    assert.match(problemOf('0 '.repeat(300)), /600 characters; the limit is 512/);
   });
 
   test('a day that never comes is a problem', () => {
-    assert.equal(problemOf('0 0 30 2 *'), 'can never run: day-of-month "30" does not come in month "2"');
+    assert.equal(problemOf('0 0 30 2 *'), 'can never run: day-of-month "30" does not exist in month "2"');
     assert.equal(
       problemOf('0 0 31 feb,4,jun *'),
-      'can never run: day-of-month "31" does not come in month "feb,4,jun"',
+      'can never run: day-of-month "31" does not exist in month "feb,4,jun"',
     );
     for (const text of ['0 0 29 2 *', '0 0 31 4,5 *', '0 0 30 2 1', '0 0 28-31 2 *']) cronOf(text);
   });

@@ -9,11 +9,11 @@ test('an id is what a header can carry, without a colon', () => {
   const table: [string, RegExp][] = [
     ['', /is empty/],
     ['a:b', /must not contain ":"/],
-    ['x'.repeat(257), /has 257 characters; at most 256/],
+    ['x'.repeat(257), /has 257 characters; the limit is 256/],
     ['a\nb', /control character/],
     ['a\tb', /control character/],
     ['a\x7f', /control character/],
-    ['\u0100', /beyond Latin-1/],
+    ['\u0100', /outside Latin-1/],
   ];
   for (const [id, problem] of table) assert.match(deduplicationIdProblem(id) ?? '', problem, JSON.stringify(id));
 });

@@ -132,7 +132,7 @@ test('blanks, control and non-ASCII characters are refused with what to do inste
 test('an overlong URL is refused', () => {
   const longest = `https://a.b/${'c'.repeat(2_048 - 12)}`;
   assert.equal(accepted(longest).url, longest);
-  assertRefused(`${longest}c`, /2049 characters; at most 2048/);
+  assertRefused(`${longest}c`, /2049 characters; the limit is 2048/);
 });
 
 test('a callback URL needs both slashes and no decoding', () => {

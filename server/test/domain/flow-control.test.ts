@@ -61,8 +61,8 @@ suite('what is written', () => {
       ['rate=1, period=7d1ms', /period must be/],
       ['rate=1, period=1w', /period must be/],
       ['rate=1, period=', /period must be/],
-      ['ratePerSecond=1, period=1m', /give either that, or rate and period/],
-      ['ratePerSecond=1, rate=1', /give either that, or rate and period/],
+      ['ratePerSecond=1, period=1m', /give ratePerSecond, or rate and period/],
+      ['ratePerSecond=1, rate=1', /give ratePerSecond, or rate and period/],
     ];
     for (const [text, problem] of table) {
       const parsed = parseFlowControl(text);

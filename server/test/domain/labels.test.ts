@@ -17,10 +17,10 @@ test('labels are a list, in order, without blanks around them, empty ones and du
 
 test('a problem names the label', () => {
   const table: [string, RegExp][] = [
-    [`a,${'x'.repeat(129)}`, /^"x{40}"… has 129 characters; at most 128 are taken$/],
+    [`a,${'x'.repeat(129)}`, /^"x{40}"… has 129 characters; the limit is 128$/],
     ['a,\xe4', /^"\xe4" has a character that is not printable ASCII$/],
     ['a\nb', /^"a\\nb" has a character/],
-    ['1,2,3,4,5,6,7,8,9,10,11', /^more than 10 labels; at most 10 are taken$/],
+    ['1,2,3,4,5,6,7,8,9,10,11', /^has too many labels; the limit is 10$/],
   ];
   for (const [text, problem] of table) {
     const parsed = parseLabels(text);

@@ -182,7 +182,7 @@ test('each limit of the tier is checked, to the last unit, and the problem names
     ],
   ];
   for (const [said, limits, what] of table) {
-    assert.ok(problemOf(said, limits).startsWith(`limit_exceeded: ${what} is over the limit of the free tier: `), what);
+    assert.ok(problemOf(said, limits).startsWith(`limit_exceeded: ${what} exceeds the limit of the free tier: `), what);
     const [[limit, max]] = Object.entries(limits) as [[string, number]];
     assert.equal(problemOf(said, { [limit]: max + 1 }), 'no problem', `${what}, exactly at the limit`);
     if (limit !== 'retentionMs')

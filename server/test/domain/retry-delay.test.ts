@@ -100,7 +100,7 @@ test('a fault is named with its place', () => {
 
 test('length and nesting are limited', () => {
   assert.equal(evaluated(`1${'+1'.repeat(127)}`), 128);
-  assert.match(problemOf(`11${'+1'.repeat(127)}1`), /257 characters; at most 256/);
+  assert.match(problemOf(`11${'+1'.repeat(127)}1`), /257 characters; the limit is 256/);
   assert.equal(evaluated(`${'('.repeat(32)}1${')'.repeat(32)}`), 1);
   assert.match(problemOf(`${'('.repeat(33)}1${')'.repeat(33)}`), /nested more than 32 deep at character 34$/);
   assert.equal(evaluated(`${'-'.repeat(32)}1`), 1);

@@ -112,11 +112,11 @@ test('an element that is too long, too deep or has too many values is not parsed
       result.elements.map((each) => (typeof each === 'number' ? each : (each as { tooMuch: string }).tooMuch)),
       [
         1,
-        'it has 202 bytes; at most 100 are taken',
+        'it has 202 bytes; the limit is 100',
         2,
-        'it is nested 4 deep; at most 3 are taken',
+        'it is nested 4 levels deep; the limit is 3',
         3,
-        'it has 20 keys and values; at most 10 are taken',
+        'it has 20 keys and values; the limit is 10',
         4,
       ],
     );

@@ -89,7 +89,7 @@ test('a newer version changes the schema beside nodes of this one: no write is r
   const newest = await start(breaking, 'nod_newest');
   for (const { process } of [old, again]) {
     assert.equal(await process.exit, 4, process.stderr);
-    assert.match(process.stderr, /postrider stops: the database is being brought to a schema that needs a newer/);
+    assert.match(process.stderr, /postrider stops: the database is being upgraded to a schema that needs a newer/);
   }
   assert.equal(await nodes.tables.countOpen(), 0);
   await newest.close();

@@ -48,7 +48,7 @@ test('a node that is told to stop while it starts stops, although its database d
   });
   node.signal('SIGTERM');
   assert.equal(await node.exit, 0);
-  assert.match(node.stderr, /postrider stops before it has started/);
+  assert.match(node.stderr, /postrider was stopped before it was ready/);
 });
 
 test('a node that waits for another one to change the schema says for whom', async (t) => {
@@ -61,7 +61,7 @@ test('a node that waits for another one to change the schema says for whom', asy
     "SELECT pg_backend_pid() AS pid, pg_advisory_lock(hashtextextended('postrider schema ' || current_schema(), 8411))",
   );
   const node = startProcess(t, [...SERVE, url]);
-  await waitFor('its word', () => node.stderr.includes('waits for another node that is changing the schema'));
+  await waitFor('its word', () => node.stderr.includes('waiting for another node that is upgrading the schema'));
   assert.match(node.stderr, new RegExp(`"databaseProcess":${rows[0]!.pid}`));
   await other.end();
   await node.ready();

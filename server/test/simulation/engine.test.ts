@@ -355,6 +355,6 @@ test('an attempt for which nothing can be decided leaves a dead letter that says
   await settled();
   const stored = await node.store.getMessage('acc_1', 'msg_a', 'outline');
   assert.equal(stored?.message.state, 'failed');
-  assert.match(stored?.message.failure ?? '', /fault of the server/);
+  assert.match(stored?.message.failure ?? '', /internal error/);
   assert.equal(node.engine.attemptsInFlight, 0);
 });

@@ -173,7 +173,7 @@ test('the command says which table is different, exits with 1, and no service st
   assert.equal(told.status, 1);
   assert.match(told.stdout, /^messages +40 +40 {2}DIFFERENT$/m);
   assert.match(told.stdout, /^journal +40 +40 {2}the same$/m);
-  assert.match(told.stderr, /not the same on both sides: messages\. The move is not finished/);
+  assert.match(told.stderr, /these tables differ between the two stores: messages\. The move is not finished/);
   const json = await run('migrate-store', '--data', directory, '--json');
   assert.deepEqual([json.status, (JSON.parse(json.stdout) as { finished: boolean }).finished], [1, false]);
   const serve = await run('serve', '--port', '0');

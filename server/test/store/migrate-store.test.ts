@@ -170,7 +170,7 @@ suite('the command', () => {
   test('refuses a file that another version wrote', async (t) => {
     for (const [version, why] of [
       [999, /schema version 999, .*newer postrider/],
-      [1, /written by an older postrider: start this one on it once/],
+      [1, /written by an older postrider: start this version on it once/],
     ] as const) {
       const directory = filledFile(t);
       const raw = new Database(join(directory, 'postrider.db'));

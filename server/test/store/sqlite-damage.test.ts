@@ -75,7 +75,7 @@ test('a database that is gone or empty is not replaced by a new one: what stood 
   requireRefusal(directory, /missing or empty/);
   assert.ok(!existsSync(path));
   rmSync(join(directory, 'postrider.store'));
-  requireRefusal(directory, /missing or empty, but its log postrider\.db-wal is there/);
+  requireRefusal(directory, /missing or empty, but its log postrider\.db-wal exists/);
   rmSync(join(directory, 'postrider.db-wal'));
   assert.equal(reopened(directory), 0, 'what was removed on purpose, with the marker, begins anew');
 });
@@ -86,12 +86,12 @@ test('a database of zeros, or one without tables, is refused too', (t) => {
   rmSync(join(directory, 'postrider.db-wal'));
   const good = readFileSync(path);
   writeFileSync(path, Buffer.alloc(good.length));
-  requireRefusal(directory, /it is not a database of SQLite any more/);
+  requireRefusal(directory, /it is not a SQLite database any more/);
   rmSync(path);
   const other = new Database(path);
   other.exec('CREATE TABLE notes (text)');
   other.close();
-  requireRefusal(directory, /there is nothing in it/);
+  requireRefusal(directory, /it holds no store of postrider/);
 });
 
 test('a store from before there were markers, and one whose marker was lost, get one', (t) => {
@@ -185,7 +185,7 @@ test('a whole check finds what the check at the start leaves out, and what contr
   assert.throws(() => checkStore(directory, true), /a service runs on .* Stop it before --repair/);
   database.run("INSERT INTO bodies (account_id, bytes) VALUES ('acc', x'00')");
   close();
-  assert.deepEqual(checkStore(directory, false).problems, ['1 bodies are stored that no message has']);
+  assert.deepEqual(checkStore(directory, false).problems, ['1 stored bodies belong to no message']);
   damage(directory, 'usage');
   assert.ok(checkStore(directory, false).problems.length > 0);
 });
@@ -268,7 +268,7 @@ test('a backup that was put beside the log of another database is refused', (t) 
   cpSync(`${directory}-kept-wal`, join(directory, 'postrider.db-wal'));
   requireRefusal(
     directory,
-    /is a copy, as a backup makes it, but beside it is the log of another database.*remove postrider\.db-wal/,
+    /is a backup copy, but the log of another database is next to it.*remove postrider\.db-wal/,
   );
   rmSync(join(directory, 'postrider.db-wal'));
   assert.equal(reopened(directory), ROWS);
@@ -299,7 +299,10 @@ test('a database that another program has locked is told from one that another p
   openDirectory(directory).close();
   const shell = new Database(join(directory, 'postrider.db'));
   shell.exec('BEGIN IMMEDIATE');
-  assert.throws(() => openDirectory(directory), /another program has it locked .*Close it, such as a shell of sqlite3/);
+  assert.throws(
+    () => openDirectory(directory),
+    /another program, such as a sqlite3 shell, has locked it .*Close that program/,
+  );
   shell.exec('ROLLBACK');
   shell.close();
   openDirectory(directory).close();

@@ -100,11 +100,11 @@ test('what cannot be used is refused with the reason', { skip }, (t) => {
   symlinkSync(join(folder, 'nowhere', 'at-all'), join(folder, 'dangling'));
   const refused: readonly (readonly [string, RegExp])[] = [
     [file, /it is a file, not a directory\. Choose another with --data$/],
-    [join(file, 'below'), /something on the way to .*below is not a directory \(ENOTDIR\)\. Choose another/],
+    [join(file, 'below'), /a part of the path .*below is not a directory \(ENOTDIR\)\. Choose another/],
     [join(folder, 'data'), /postrider\.db is not a file: move it away/],
     [
       join(folder, 'dangling'),
-      /cannot be made: the file system takes no directory or file there \(ENOENT\)\. Choose another/,
+      /cannot be created: the file system allows no directory or file there \(ENOENT\)\. Choose another/,
     ],
     [join(folder, 'x'.repeat(300)), /ENAMETOOLONG/],
   ];
@@ -125,12 +125,12 @@ test('a file that is no database is named, not taken for one that is in use', (t
   writeFileSync(join(directory, 'postrider.db'), 'this is no database, though it is where one should be'.repeat(100));
   assert.throws(
     () => openDirectory(directory),
-    /cannot open the database in .*: postrider\.db is there, but it is not a database of SQLite\. Restore/,
+    /cannot open the database in .*: postrider\.db exists, but it is not a SQLite database\. Restore/,
   );
   const other = scratchDirectory(t);
   writeFileSync(join(other, 'postrider.lock'), 'neither is this, and it stands in place of the lock'.repeat(100));
   assert.throws(
     () => openDirectory(other),
-    /cannot lock the data directory with .*: it is not as postrider made it\. Nothing is kept in it: remove it/,
+    /cannot lock the data directory with .*: it is not a lock file of postrider\. The lock file holds no data: remove it/,
   );
 });

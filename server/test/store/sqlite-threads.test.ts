@@ -111,12 +111,12 @@ test('a reader that ends is started anew after a pause; what it was asked is ref
   await store.accept([message()], NOW);
   assert.equal(threads.length, 2, 'it is started after the pause');
   clock.advance(LONG_MS);
-  await logs(logged, 'the reader of the store is back');
+  await logs(logged, 'the reader of the store works again');
   assert.equal(threads.length, 3);
   assert.equal((await store.searchMessages(ACCOUNT, {}, PAGE)).messages.length, 2);
   assert.deepEqual(logged, [
-    'the reader of the store ended; another one is started',
-    'the reader of the store is back',
+    'the reader of the store ended; starting another one',
+    'the reader of the store works again',
   ]);
   assert.deepEqual(broken, []);
 });
@@ -125,9 +125,9 @@ test('a reader that ends while nobody asks it is started anew as well', async (t
   const { store, clock, broken, logged, threads } = await open(t);
   for (const round of [1, 2, 3]) {
     await threads[round]!.terminate();
-    await logs(logged, 'the reader of the store ended; another one is started');
+    await logs(logged, 'the reader of the store ended; starting another one');
     clock.advance(LONG_MS);
-    await logs(logged, 'the reader of the store is back');
+    await logs(logged, 'the reader of the store works again');
     assert.equal((await countMatching(store, ACCOUNT, {}, 10)).count, 0);
     logged.length = 0;
   }
@@ -137,7 +137,7 @@ test('a reader that ends while nobody asks it is started anew as well', async (t
 test('a store that is closed while its reader is away starts no other', async (t) => {
   const { store, clock, logged, threads } = await open(t);
   await threads[1]!.terminate();
-  await logs(logged, 'the reader of the store ended; another one is started');
+  await logs(logged, 'the reader of the store ended; starting another one');
   await store.close();
   clock.advance(LONG_MS);
   assert.equal(threads.length, 2);

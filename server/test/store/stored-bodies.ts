@@ -13,8 +13,8 @@ export interface StoredBodies {
 /** What is wrong with them, in sentences. */
 export function wrongBodies({ unused, wrong }: Pick<StoredBodies, 'unused' | 'wrong'>): string[] {
   return [
-    ...(unused > 0 ? [`${unused} bodies are stored that no message has`] : []),
-    ...(wrong > 0 ? [`${wrong} messages do not find the body they share, or have two`] : []),
+    ...(unused > 0 ? [`${unused} stored bodies belong to no message`] : []),
+    ...(wrong > 0 ? [`${wrong} messages lack the body that they share, or have two bodies`] : []),
   ];
 }
 

@@ -17,7 +17,7 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
     method: 'GET',
     path: '/v2/account',
     scope: 'read',
-    summary: 'Read who is asking: the account, the token, its limits',
+    summary: 'Read the account and the token of this request, and the limits of the account',
     answer: OwnAccountAnswer,
     isRead: false,
     handle: async ({ principal: { account, token } }) => {
@@ -84,5 +84,5 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
 
 function dayOf(name: string, text: string | undefined): string | undefined {
   if (text === undefined || isUsageDay(text)) return text;
-  throw new ApiError('bad_parameter', `${name}: must be a day of the calendar, such as 2026-01-31`);
+  throw new ApiError('bad_parameter', `${name}: must be a calendar day, such as 2026-01-31`);
 }

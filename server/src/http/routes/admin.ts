@@ -44,14 +44,14 @@ function accountRoutes(api: Api, context: Context): void {
     method: 'POST',
     path: '/v2/admin/accounts',
     scope: 'admin',
-    summary: 'Make an account',
+    summary: 'Create an account',
     answer: AccountAnswer,
     statuses: [201],
     body: Type.Object({ name: Type.String(), tier: Type.Optional(TierBody) }, { additionalProperties: false }),
     handle: async ({ body, reply }) => {
       if (!isName(body.name)) throw new ApiError('bad_body', `name: ${NAME_RULE}`);
       const account = await accounts.createAccount(body.name, body.tier ?? 'free');
-      if (account === 'nameTaken') throw new ApiError('conflict', `name: there is an account "${body.name}" already`);
+      if (account === 'nameTaken') throw new ApiError('conflict', `name: an account "${body.name}" already exists`);
       reply.status(201);
       return account;
     },
@@ -137,7 +137,7 @@ function tokenRoutes(api: Api, context: Context): void {
     method: 'DELETE',
     path: '/v2/admin/accounts/:accountId/tokens/:tokenId',
     scope: 'admin',
-    summary: 'Revoke a token, at once',
+    summary: 'Revoke a token; it stops working at once',
     answer: NothingAnswer,
     params: Type.Object({ accountId: Type.String(), tokenId: Type.String() }),
     handle: async ({ params }) => {
@@ -146,7 +146,7 @@ function tokenRoutes(api: Api, context: Context): void {
       if (result === 'lastAdmin') {
         throw new ApiError(
           'last_admin_token',
-          'this is the last token with the scope "admin": without it nobody could make another; make one first',
+          'this is the last token with the scope "admin": without it nobody could create another; create another admin token first',
         );
       }
       throw new ApiError('token_not_found', `there is no token "${params.tokenId}" to revoke in that account`);

@@ -172,7 +172,7 @@ function retryRoutes(api: Api, context: Context): void {
       // Of two retries at the same time, the second finds the result of the first.
       if (left && isShown(context, left.message)) refuseRetried(left.message);
       if (left?.message.state === 'failed' && fresh.deduplication) {
-        throw new ApiError('conflict', 'a message with this deduplication id stands already; the dead letter stays');
+        throw new ApiError('conflict', 'a message with this deduplication id already exists; the dead letter stays');
       }
       if (!isRetried) throw unknownDeadLetter(params.dlqId);
       reply.status(201);
@@ -242,7 +242,7 @@ function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeo
   if (isEmptyFilter(parseMessageFilter(values)) && !saysAll(all)) {
     refuseEmptyFilters(query, body);
     if (!context.isForQstashClients) {
-      throw new ApiError('bad_filter', 'no filter was given; to mean all dead letters, say all=true');
+      throw new ApiError('bad_filter', 'no filter was given; to select all dead letters, use all=true');
     }
   }
   return values;
@@ -255,7 +255,10 @@ function isShown(context: Context, { state, retriedAs }: Message): boolean {
 
 function refuseRetried({ retriedAs }: Message): void {
   if (retriedAs === undefined) return;
-  throw new ApiError('already_retried', `it was sent again already, as ${retriedAs}; retry that one if it failed`);
+  throw new ApiError(
+    'already_retried',
+    `this dead letter was already sent again, as ${retriedAs}; retry that message if it failed`,
+  );
 }
 
 /** What this retry changes, in its JSON body or as settings in its headers. Null when it changes nothing. */

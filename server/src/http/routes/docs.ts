@@ -8,7 +8,7 @@ export function docsRoutes(api: Api, version: string, headerPrefix: string): voi
   let text: string | null = null;
   api.addOpen({
     path: '/openapi.json',
-    summary: 'This API as an OpenAPI 3.1 document',
+    summary: 'The description of this API as an OpenAPI 3.1 document',
     answer: Type.Record(Type.String(), Type.Unknown()),
     handle: async (_request, reply) => {
       text ??= JSON.stringify(openApiDocument(api.routes, version, headerPrefix));
@@ -19,7 +19,7 @@ export function docsRoutes(api: Api, version: string, headerPrefix: string): voi
 
   api.addOpen({
     path: '/docs',
-    summary: 'This API, to read',
+    summary: 'The description of this API as a web page',
     mediaType: 'text/html',
     handle: async (_request, reply) => {
       reply.header('Content-Type', 'text/html; charset=utf-8');
@@ -33,7 +33,7 @@ export function docsRoutes(api: Api, version: string, headerPrefix: string): voi
 
   api.addOpen({
     path: '/docs/style.css',
-    summary: 'The looks of the page',
+    summary: 'The style sheet of that page',
     mediaType: 'text/css',
     handle: async (_request, reply) => {
       reply.header('Content-Type', 'text/css; charset=utf-8');

@@ -57,7 +57,7 @@ function listRoutes(api: Api, context: Context): void {
       path,
       scope: 'read',
       query: querySchema([...NAMES, ...PAGE_NAMES]),
-      summary: 'List what happened to messages',
+      summary: 'List events of messages',
       answer: EventsAnswer,
       handle: async ({ principal, query }) => {
         const values = given(query, null, [...NAMES, ...PAGE_NAMES], isForQstashClients);
@@ -101,7 +101,7 @@ function streamRoutes(api: Api, context: Context, streams: EventStreams, access:
     path: '/v2/events/stream',
     scope: 'read',
     query: querySchema(NAMES),
-    summary: 'What happens, live, as Server-Sent Events; goes on behind the event named by Last-Event-ID',
+    summary: 'Live events as Server-Sent Events; continues after the event named by Last-Event-ID',
     mediaType: 'text/event-stream',
     isRead: false,
     handle: async ({ principal, query, reply }) => {
@@ -154,7 +154,7 @@ async function list(
     const stored = await store.getMessage(principal.account.id, id, 'outline');
     if (stored) events.push(...(await eventsOf(context, principal, stored)));
     if (events.length > LOOKED_AT_MAX) {
-      const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events together; name fewer at once`;
+      const text = `messageIds: these messages have more than ${LOOKED_AT_MAX} events in total; give fewer ids in one call`;
       throw new ApiError('bad_filter', text);
     }
   }

@@ -78,7 +78,7 @@ function pauseRoutes(api: Api, context: Context): void {
       path: `/v2/flowControl/:key/${action}`,
       scope: 'manage',
       params: Key,
-      summary: isPaused ? 'Let nothing more through' : 'Let through again',
+      summary: isPaused ? 'Pause a flow-control key: no more messages start' : 'Resume a flow-control key',
       answer: FlowKeyAnswer,
       handle: async ({ principal, params }) =>
         known(params.key, await store.pauseFlowKey(principal.account.id, params.key, isPaused, world.clock.now())),
@@ -95,7 +95,7 @@ function limitRoutes(api: Api, context: Context): void {
     scope: 'manage',
     params: Key,
     query: Texts('parallelism', 'rate', 'period'),
-    summary: 'Hold limits of a key against what messages say',
+    summary: 'Pin the limits of a key: limits in messages no longer change them',
     answer: FlowKeyAnswer,
     handle: async ({ principal, params, query }) => {
       if (!isFlowKey(params.key)) throw new ApiError('bad_parameter', `key: must be ${FLOW_KEY_RULE}`);
@@ -119,7 +119,7 @@ function limitRoutes(api: Api, context: Context): void {
     scope: 'manage',
     params: Key,
     query: Texts('parallelism', 'rate'),
-    summary: 'Let messages say the limits again',
+    summary: 'Unpin the limits of a key: messages set them again',
     answer: FlowKeyAnswer,
     handle: async ({ principal, params, query }) => {
       known(params.key, await store.getFlowKey(principal.account.id, params.key));
@@ -135,7 +135,7 @@ function limitRoutes(api: Api, context: Context): void {
     path: '/v2/flowControl/:key/resetRate',
     scope: 'manage',
     params: Key,
-    summary: 'Start a new period now',
+    summary: 'Start a new rate period of a key now',
     answer: FlowKeyAnswer,
     handle: async ({ principal, params }) =>
       known(params.key, await store.resetFlowRate(principal.account.id, params.key, world.clock.now())),
@@ -149,7 +149,7 @@ function parallelismRoutes(api: Api, context: Context): void {
     method: 'GET',
     path: '/v2/globalParallelism',
     scope: 'read',
-    summary: 'Attempts under way on this node, and how many there may be',
+    summary: 'Attempts in flight on this node, and their limit',
     answer: ParallelismAnswer,
     isRead: false,
     handle: async () => ({ parallelismMax: concurrency.max, parallelismCount: concurrency.inFlight() }),

@@ -13,14 +13,14 @@ export function healthRoutes(api: Api, { store, facts }: RouteContext<Pick<Accou
   const isThere = storeProbe(store);
   api.addOpen({
     path: '/healthz',
-    summary: 'Is the process there?',
+    summary: 'Liveness: the process runs',
     answer: StatusAnswer,
     handle: async () => ({ status: 'ok' }),
   });
 
   api.addOpen({
     path: '/readyz',
-    summary: 'Should it get traffic?',
+    summary: 'Readiness: the node can get traffic',
     answer: StatusAnswer,
     statuses: [200, 503],
     handle: async (_request, reply) => {

@@ -43,7 +43,7 @@ function startRoutes(api: Api, context: Context): void {
       },
       { additionalProperties: false },
     ),
-    summary: 'Cancel open messages, or retry or delete dead letters, by filter and at a chosen pace',
+    summary: 'Cancel open messages, or retry or delete dead letters, by filter and at a chosen rate',
     answer: JobOrCount,
     statuses: [200, 201],
     isRead: true,
@@ -51,13 +51,16 @@ function startRoutes(api: Api, context: Context): void {
       const { all, ...values } = given(body.filter, null, [...FILTER_NAMES.messages, 'dlqIds', 'all']);
       const filter = parseMessageFilter(values);
       if (isEmptyFilter(filter) && !saysAll(all)) {
-        const what = filter.isRetried === undefined ? 'empty' : 'retried does not narrow it down by itself';
-        throw new ApiError('bad_filter', `filter: ${what}; to mean all, say {"all": true}`);
+        const what = filter.isRetried === undefined ? 'empty' : 'retried is not enough as the only filter';
+        throw new ApiError('bad_filter', `filter: ${what}; to select all, send {"all": true}`);
       }
       // A bulk retry makes messages at its own pace, long after this call. If a delivery could start one, it could
       // start itself again and again.
       if (body.action === 'retry' && descentOf(reply.request.raw, context.rules).hops > 0) {
-        throw new ApiError('loop_detected', 'a delivery cannot start a bulk retry; let it call POST /v2/dlq/retry');
+        throw new ApiError(
+          'loop_detected',
+          'a request that comes from a delivery cannot start a bulk retry; use POST /v2/dlq/retry',
+        );
       }
       const accountId = principal.account.id;
       const now = world.clock.now();
@@ -80,7 +83,10 @@ function startRoutes(api: Api, context: Context): void {
       };
       const runningMax = accountMax('runningJobs');
       if (!(await store.createJob(job, runningMax))) {
-        throw new ApiError('share_used', `${runningMax} bulk operations of the account are running; stop one, or wait`);
+        throw new ApiError(
+          'share_used',
+          `the account already has ${runningMax} running bulk operations; stop one, or wait`,
+        );
       }
       reply.status(201);
       return shown(job);
@@ -116,7 +122,7 @@ function readRoutes(api: Api, context: Context): void {
     path: '/v2/bulk/:jobId',
     scope: 'read',
     params: JobId,
-    summary: 'Read how far a bulk operation is',
+    summary: 'Read the progress of a bulk operation',
     answer: JobAnswer,
     handle: async ({ principal, params }) => {
       const job = await store.getJob(principal.account.id, params.jobId);
@@ -134,7 +140,7 @@ function stopRoutes(api: Api, context: Context): void {
     path: '/v2/bulk/:jobId/stop',
     scope: 'manage',
     params: JobId,
-    summary: 'Stop a bulk operation; what is done stays done',
+    summary: 'Stop a bulk operation; finished changes are not undone',
     answer: JobAnswer,
     handle: async ({ principal, params }) => {
       const isStopped = await store.stopJob(principal.account.id, params.jobId, world.clock.now());

@@ -77,7 +77,7 @@ function readRoutes(api: Api, context: Context): void {
     path: '/v2/messages/:messageId/why',
     scope: 'read',
     params: MessageId,
-    summary: 'Why is it not delivered yet?',
+    summary: 'Read why a message is not delivered yet',
     answer: WhyAnswer,
     handle: async ({ principal, params }) => {
       const facts = await store.whyFacts(principal.account.id, params.messageId);
@@ -92,7 +92,7 @@ function readRoutes(api: Api, context: Context): void {
     path: '/v2/messages/counts',
     scope: 'read',
     query: querySchema(COUNT_NAMES),
-    summary: 'How many messages match, by state',
+    summary: 'Count the matching messages, by state',
     answer: StateCountsAnswer,
     handle: async ({ principal, query }) => {
       const filter = parseMessageFilter(given(query, null, COUNT_NAMES, context.isForQstashClients));
@@ -151,7 +151,7 @@ function cancelRoutes(api: Api, context: Context): void {
       if (Object.keys(filter).length === 0 && !saysAll(values.all)) {
         refuseEmptyFilters(query, body);
         if (!context.isForQstashClients) {
-          throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, say all=true');
+          throw new ApiError('bad_filter', 'no filter was given; to cancel all open messages, use all=true');
         }
       }
       // The public clients always send a count of 100, and document that it has no effect.
@@ -193,7 +193,7 @@ function resumeRoutes(api: Api, context: Context): void {
     path: '/v2/messages/:messageId/release',
     scope: 'manage',
     params: MessageId,
-    summary: 'Let a held message go on',
+    summary: 'Release a held message',
     answer: ReleasedAnswer,
     handle: async ({ principal, params }) => {
       const { length } = await store.releaseHeld(principal.account.id, [params.messageId], world.clock.now());

@@ -5,7 +5,7 @@ import type { Api } from '../api.ts';
 export function metricsRoutes(api: Api, read: () => string): void {
   api.addOpen({
     path: '/metrics',
-    summary: 'Numbers of this node, in the text format of Prometheus',
+    summary: 'Metrics of this node, in the text format of Prometheus',
     mediaType: 'text/plain',
     handle: async (_request, reply) => {
       reply.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');

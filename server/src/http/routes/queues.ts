@@ -43,7 +43,7 @@ function saveRoutes(api: Api, context: Context): void {
       },
       { additionalProperties: false },
     ),
-    summary: 'Make or change a queue',
+    summary: 'Create or change a queue',
     answer: QueueAnswer,
     handle: async ({ principal, body }) => {
       if (!isName(body.queueName)) throw new ApiError('bad_queue_name', `queueName: ${NAME_RULE}`);
@@ -122,7 +122,7 @@ function deleteRoutes(api: Api, context: Context): void {
       if (open > 0) {
         throw new ApiError(
           'queue_not_empty',
-          `queue "${params.queueName}" has ${atLeast(open)} open messages; cancel them, or say force=true`,
+          `queue "${params.queueName}" has ${atLeast(open)} open messages; cancel them, or use force=true`,
         );
       }
       const { requested } = await call.confirm();
@@ -143,7 +143,7 @@ function pauseRoutes(api: Api, context: Context): void {
       path: `/v2/queues/:queueName/${action}`,
       scope: 'manage',
       params: Named,
-      summary: isPaused ? 'Start nothing new in a queue' : 'Go on with a queue',
+      summary: isPaused ? 'Pause a queue: no more messages start' : 'Resume a queue',
       answer: QueueAnswer,
       handle: async ({ principal, params }) => {
         if (!(await store.getQueue(principal.account.id, params.queueName))) throw unknownQueue(params.queueName);

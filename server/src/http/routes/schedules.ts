@@ -80,7 +80,7 @@ function changeRoutes(api: Api, context: Context): void {
     path: '/v2/schedules/:scheduleId',
     scope: 'manage',
     params: ScheduleId,
-    summary: 'Delete a schedule; messages it has made go on',
+    summary: 'Delete a schedule; messages that it created are still delivered',
     answer: NothingAnswer,
     handle: async ({ principal, params }) => {
       if (await store.deleteSchedule(principal.account.id, params.scheduleId)) return {};
@@ -107,7 +107,7 @@ function changeRoutes(api: Api, context: Context): void {
       path: '/v2/schedules/:scheduleId/resume',
       scope: 'manage',
       params: ScheduleId,
-      summary: 'Resume a schedule; ticks during the pause are not made up for',
+      summary: 'Resume a schedule; runs missed during the pause are not repeated',
       answer: NothingAnswer,
       handle: async ({ principal, params }) => {
         const schedule = await find(context, principal, params.scheduleId);
@@ -129,7 +129,7 @@ function runRoutes(api: Api, context: Context): void {
     scope: 'manage',
     params: ScheduleId,
     makesMessages: true,
-    summary: 'Make the messages of a schedule now, beside its ticks',
+    summary: 'Run a schedule now, in addition to its regular times',
     answer: RunAnswer,
     statuses: [201],
     handle: async ({ principal, params, reply }) => {
@@ -164,7 +164,7 @@ function cronRoutes(api: Api, context: Context): void {
     path: '/v2/cron',
     scope: 'read',
     query: Type.Object({ cron: Type.String() }, { additionalProperties: false }),
-    summary: 'The next times a cron expression names',
+    summary: 'Read the next times of a cron expression',
     answer: CronAnswer,
     isRead: false,
     handle: async ({ query }) => {

@@ -11,7 +11,7 @@ export function sinkRoutes(api: Api, sink: Sink): void {
     method: 'GET',
     path: '/v2/dev/requests',
     scope: 'read',
-    summary: 'The last requests the built-in receiver got, newest first',
+    summary: 'The last requests of the built-in receiver, newest first',
     answer: SinkRequestsAnswer,
     isRead: false,
     handle: async () => ({
@@ -32,7 +32,7 @@ export function sinkRoutes(api: Api, sink: Sink): void {
     method: 'DELETE',
     path: '/v2/dev/requests',
     scope: 'manage',
-    summary: 'Forget the requests the built-in receiver got',
+    summary: 'Delete the recorded requests of the built-in receiver',
     answer: NothingAnswer,
     handle: async () => {
       sink.forget();

@@ -29,7 +29,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     method: 'GET',
     path: '/v2/overview',
     scope: 'read',
-    summary: 'Where the messages stand now, in all and by queue',
+    summary: 'Number of messages by state, in total and by queue',
     answer: OverviewAnswer,
     handle: async ({ principal }) => {
       const now = world.clock.now();
@@ -43,7 +43,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     path: '/v2/activity',
     scope: 'read',
     query: querySchema(ACTIVITY_NAMES),
-    summary: 'What happened, by the minute over the last hour or over a chosen time, and how late deliveries were',
+    summary: 'Numbers of events over the last hour, by minute, or over a chosen time, and the delay of deliveries',
     answer: ActivityAnswer,
     handle: async ({ principal, query }) => {
       const now = world.clock.now();
@@ -72,7 +72,7 @@ export function statisticsRoutes(api: Api, { store, world }: RouteContext<Messag
     method: 'GET',
     path: '/v2/dlq/groups',
     scope: 'read',
-    summary: 'Dead letters by host and reason, the largest group first',
+    summary: 'Dead letters grouped by host and reason, the largest group first',
     answer: FailureGroupsAnswer,
     handle: async ({ principal }) => {
       const groups = (await store.failureGroups(principal.account.id, GROUPED_MAX)).map(shownGroup);

@@ -93,7 +93,7 @@ function changeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'POST',
     path: '/v2/topics/:name/endpoints',
-    summary: 'Add endpoints to a topic, which is made if need be',
+    summary: 'Add endpoints to a topic; creates the topic if needed',
     answer: TopicAnswer,
     scope: 'manage',
     params: Named,
@@ -111,7 +111,7 @@ function changeRoutes(api: Api, context: Context): void {
   api.add({
     method: 'DELETE',
     path: '/v2/topics/:name/endpoints',
-    summary: 'Remove endpoints; a topic goes with its last one',
+    summary: 'Remove endpoints from a topic; a topic without endpoints is deleted',
     answer: TopicOrNothing,
     scope: 'manage',
     params: Named,
@@ -129,7 +129,7 @@ function changeRoutes(api: Api, context: Context): void {
     scope: 'manage',
     params: Named,
     body: ChangeBody,
-    summary: 'Set the endpoints of a topic anew, or its default headers',
+    summary: 'Replace the endpoints or the default headers of a topic',
     answer: TopicAnswer,
     handle: async ({ principal, params, body }) => {
       if (body.endpoints) refuseTooMany(context, body.endpoints.length, principal.account.tier);
@@ -192,7 +192,7 @@ async function edit(
     };
     if ((await store.saveTopic(topic)) === 'saved') return endpoints.length === 0 ? {} : shown(topic);
   }
-  throw new ApiError('conflict', `topic "${nameOrId}" is being changed by others all the time; try again`);
+  throw new ApiError('conflict', `topic "${nameOrId}" is being changed by other requests; try again`);
 }
 
 function tooMany(max: number, tier: Tier['name']): ApiError {
@@ -223,11 +223,11 @@ function parseDefaults(headers: Readonly<Record<string, string | string[]>>, rul
   // Every message to the topic reads all of them again, even those without effect.
   const [countMax, bytesMax] = [eachMax('topicHeaders'), eachMax('topicHeaderBytes')];
   if (defaults.length > countMax) {
-    throw new ApiError('bad_header', `headers: ${defaults.length} of them; at most ${countMax} are taken`);
+    throw new ApiError('bad_header', `headers: ${defaults.length} headers; the limit is ${countMax}`);
   }
   const bytes = headerBytes(defaults);
   if (bytes > bytesMax) {
-    throw new ApiError('bad_header', `headers: ${bytes} bytes together; at most ${bytesMax} are taken`);
+    throw new ApiError('bad_header', `headers: ${bytes} bytes in total; the limit is ${bytesMax}`);
   }
   const settings = parsePublishSettings(defaults, rules);
   const wrong = 'problem' in settings ? settings : cronProblem(settings, rules);

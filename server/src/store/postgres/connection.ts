@@ -124,7 +124,7 @@ export async function setUp(client: pg.ClientBase, options: SetUp): Promise<numb
     if (found.get(key) === value) continue;
     throw new Error(
       `${key} is ${found.get(key) ?? 'unknown'} although this session set it to ${value}; ` +
-        'is there a connection pooler in between that does not pass it on?',
+        'check for a connection pooler that does not pass this setting on',
     );
   }
   return rows[0]!.pid;

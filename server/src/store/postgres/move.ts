@@ -93,7 +93,7 @@ async function begin(database: Database, identity: MoveIdentity, where: string) 
   const { source, source_name, started_at } = progress[0]!;
   if (source !== identity.fingerprint) {
     throw new Error(
-      `the database ${where} holds an unfinished move from ${source_name}, and ${identity.name} is another store or has changed since; to move it, give an empty database`,
+      `the database ${where} holds an unfinished move from ${source_name}, but ${identity.name} is another store or has changed since then; to move it, use an empty database`,
     );
   }
   const tables = new Map<string, TableProgress>(
@@ -112,14 +112,13 @@ async function requireEmpty(database: Database, where: string): Promise<void> {
     if (row!.is) filled.push(table);
   }
   if (filled.length > 0) {
-    throw new Error(
-      `the database ${where} is not empty (${filled.join(', ')}): everything is moved into one that holds nothing`,
-    );
+    throw new Error(`the database ${where} is not empty (${filled.join(', ')}): a move needs an empty database`);
   }
   const nodes = await database.get<{ n: number }>(
     'SELECT count(*) AS n FROM nodes WHERE alive_until > clock_timestamp()',
   );
-  if (nodes!.n > 0) throw new Error(`the database ${where} is in use by ${nodes!.n} running postrider; stop it first`);
+  if (nodes!.n > 0)
+    throw new Error(`the database ${where} is in use (running nodes: ${nodes!.n}); stop the service first`);
 }
 
 interface Column {
@@ -205,7 +204,7 @@ function insertion(
 
 function requireText(table: MovedTable, column: string, text: string): void {
   if (text.includes('\0'))
-    throw new Error(`a ${column} in ${table} has a character U+0000, which PostgreSQL cannot hold`);
+    throw new Error(`a ${column} in ${table} has a character U+0000, which PostgreSQL cannot store`);
 }
 
 /** The same row object, unless something in it had to be replaced. */

@@ -165,7 +165,7 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
   }
   if (of.get('track_activities') === 'off') {
     throw new Error(
-      'PostgreSQL runs with track_activities=off: live events could be lost, because nobody can see which transactions ' +
+      'PostgreSQL runs with track_activities=off: live events could be lost, because the server cannot see which transactions ' +
         'still run. Set track_activities=on.',
     );
   }
@@ -173,7 +173,7 @@ async function requireDurability(database: Database, log: Note): Promise<void> {
     log(
       'info',
       {},
-      'PostgreSQL has no synchronous standby: what is acknowledged is on the disk of one server, and lost with it',
+      'PostgreSQL has no synchronous standby: acknowledged messages are on the disk of one server only, and are lost if it is lost',
     );
   }
 }

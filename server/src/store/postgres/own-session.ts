@@ -18,7 +18,7 @@ const TURNS = [0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0] as const;
 export class SharedSession extends Error {
   constructor(what: string) {
     super(
-      `PostgreSQL is reached through a connection pooler that does not keep a session for each connection (${what}), as one in ` +
+      `PostgreSQL is reached through a connection pooler that does not keep a session for each connection (${what}), such as one in ` +
         'transaction or statement mode. postrider needs session mode: set pool_mode = session for this database in the ' +
         'pooler, or connect to PostgreSQL directly.',
     );
@@ -79,5 +79,5 @@ export async function requireOwnSessions(
   if (isHeard) return void (await soon(one.query(`UNLISTEN "${channel}"`)));
   // If the connection was lost, this rejects: that is not the fault of a pooler.
   await soon(backendPid(one));
-  throw new SharedSession('a connection that listens hears nothing');
+  throw new SharedSession('a connection that listens gets no notifications');
 }

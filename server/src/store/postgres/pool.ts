@@ -324,7 +324,7 @@ export class Pool {
    * replaced.
    */
   async #listenAnew(listener: pg.Client): Promise<void> {
-    this.#options.log('warn', {}, 'the connection for notifications does not answer; it is made anew');
+    this.#options.log('warn', {}, 'the connection for notifications does not answer; connecting again');
     try {
       await this.#listen();
     } catch {

@@ -53,7 +53,7 @@ export async function requireUpToDate(database: Database, given?: Files): Promis
   if (!row) throw new Error('there is no store in this database');
   if (pendingMigrations(migrations, row.version, row.reader_min).length === 0) return migrations.length;
   throw new Error(
-    'the store in this database was written by an older postrider: start this one on it once, so that it is brought up to date',
+    'the store in this database was written by an older postrider: start this version on it once to upgrade it',
   );
 }
 
@@ -61,8 +61,8 @@ export async function requireUpToDate(database: Database, given?: Files): Promis
 export function whyOutdated(readerMin: number, known: number): string | null {
   if (readerMin <= known) return null;
   return (
-    `the database is being brought to a schema that needs a newer postrider (this one knows version ${known} of it, ` +
-    `${readerMin} is needed). It stops, so that it fails nothing: start the newer one in its place.`
+    `the database is being upgraded to a schema that needs a newer postrider (this one knows version ${known} of the schema, ` +
+    `${readerMin} is needed). This node stops, so that no message fails: start the newer version instead.`
   );
 }
 
@@ -86,7 +86,7 @@ export async function underSchemaLock<T>(
     if (row!.is) break;
     if (timers.monotonicMs() - saidAtMs >= LOCK_SAID_MS) {
       saidAtMs = timers.monotonicMs();
-      log('warn', (await lockHolder(database)) ?? {}, 'waits for another node that is changing the schema');
+      log('warn', (await lockHolder(database)) ?? {}, 'waiting for another node that is upgrading the schema');
     }
     await pause(timers, LOCK_POLL_MS);
   }
@@ -162,7 +162,7 @@ async function applyPending(
   for (const migration of pending) {
     const readerMin = readerMinOf(migration);
     if (readerMin > 0) await sendOlderAway(database, readerMin, timers, log);
-    log('info', {}, `bringing the schema up to date: ${migration.name}`);
+    log('info', {}, `upgrading the schema: ${migration.name}`);
     if (isConcurrent(migration)) await buildIndexes(database, migration);
     else await changeTables(database, migration, timers);
   }
@@ -233,7 +233,7 @@ async function sendOlderAway(database: Database, readerMin: number, timers: Cloc
     if (older.length === 0) return;
     const ids = older.map(({ id }) => id).join(', ');
     if (timers.monotonicMs() > endsAtMs) {
-      throw new Error(`nodes of an older version still run, and the next change of the schema cannot be made: ${ids}`);
+      throw new Error(`the schema cannot be upgraded, because nodes of an older version still run: ${ids}`);
     }
     if (!isTold) log('info', {}, `waiting for nodes of an older version to stop: ${ids}`);
     await pause(timers, GONE_POLL_MS);

@@ -48,7 +48,7 @@ export function startBackup(directory: string, to: string): Backup {
   const target = resolve(to);
   requireWholeUnlessInUse(directory);
   requireFile(directory);
-  if (existsSync(target)) throw new Error(`${target} is there already, and is not overwritten: choose another name`);
+  if (existsSync(target)) throw new Error(`${target} already exists and is not overwritten: choose another name`);
   requireSpace(directory, target);
   const part = `${target}.part`;
   makePart(part);
@@ -75,7 +75,7 @@ export function startBackup(directory: string, to: string): Backup {
 function requireSpace(directory: string, target: string): void {
   const folder = dirname(target);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new Error(`${folder} is not a directory: make it, or choose another place with --to`);
+    throw new Error(`${folder} is not a directory: create it, or choose another place with --to`);
   }
   const { database, close } = openReader(directory);
   const { pages, free, pageBytes } = sizeOf(database);
@@ -83,13 +83,13 @@ function requireSpace(directory: string, target: string): void {
   const { bavail, bsize } = statfsSync(folder);
   const needed = (pages - free) * pageBytes;
   if (bavail * bsize >= needed) return;
-  throw new Error(`the copy needs about ${needed} bytes, and there are ${bavail * bsize} free in ${folder}`);
+  throw new Error(`the copy needs about ${needed} bytes, but only ${bavail * bsize} are free in ${folder}`);
 }
 
 function makePart(part: string): void {
   if (existsSync(part)) {
     throw new Error(
-      `${part} is there: a backup to the same name runs, or one was killed. If none runs, remove it, and ${part}-journal if it is there`,
+      `${part} exists: another backup to the same name is running, or was killed. If none is running, remove it, and ${part}-journal if that exists`,
     );
   }
   makeOwnFile(part);
@@ -103,7 +103,7 @@ function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
       else reject(new Error(answer.message));
     });
     worker.on('error', reject);
-    worker.on('exit', () => reject(new Error('the copy ended before it was whole')));
+    worker.on('exit', () => reject(new Error('the copy stopped before it was complete')));
   });
 }
 
@@ -117,7 +117,7 @@ export function copyStore({ directory, part }: BackupWork): BackupReport['rows']
     const copy = new Database(part, { isReader: true });
     try {
       const problems = wholeCheck(copy);
-      if (problems.length > 0) throw new Error(`the copy is not whole: ${problems.slice(0, 3).join('; ')}`);
+      if (problems.length > 0) throw new Error(`the copy is damaged: ${problems.slice(0, 3).join('; ')}`);
       requireComplete(before, stateOf(copy), stateOf(database));
       return countRows(copy);
     } finally {
@@ -150,7 +150,7 @@ function requireComplete(before: State, copy: State, after: State): void {
     copy.version === before.version &&
     copy.accounts >= Math.min(before.accounts, after.accounts) &&
     copy.lastSeq >= Math.min(before.lastSeq, after.lastSeq);
-  if (!isComplete) throw new Error('the copy does not hold what the store held when it was begun');
+  if (!isComplete) throw new Error('the copy differs from the store at the start of the backup');
 }
 
 function flushFile(path: string): void {
@@ -168,9 +168,9 @@ function giveName(part: string, target: string): void {
     linkSync(part, target);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new Error(`${target} was made meanwhile, and is not overwritten`);
+    if (code === 'EEXIST') throw new Error(`${target} was created meanwhile and is not overwritten`);
     // The file system has no hard links.
-    if (existsSync(target)) throw new Error(`${target} was made meanwhile, and is not overwritten`);
+    if (existsSync(target)) throw new Error(`${target} was created meanwhile and is not overwritten`);
     renameSync(part, target);
   }
   flushDirectory(dirname(target));

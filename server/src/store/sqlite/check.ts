@@ -88,12 +88,12 @@ const CROSS_CHECKS: readonly (readonly [sql: string, says: string])[] = [
   [
     `SELECT count(*) AS n FROM messages m WHERE m.body_id IS NOT NULL AND (length(m.body) > 0 OR NOT EXISTS
        (SELECT 1 FROM bodies b WHERE b.account_id = m.account_id AND b.id = m.body_id))`,
-    'messages do not find the body they share, or have two',
+    'messages lack the body that they share, or have two bodies',
   ],
   [
     `SELECT count(*) AS n FROM bodies b WHERE NOT EXISTS
        (SELECT 1 FROM messages m WHERE m.account_id = b.account_id AND m.body_id = b.id)`,
-    'bodies are stored that no message has',
+    'stored bodies belong to no message',
   ],
 ];
 

@@ -121,7 +121,7 @@ function closeToOthers(directory: string): string[] {
   else {
     const why = mayClose(stats) ? 'holds other files too' : 'belongs to another user';
     warnings.push(
-      `the data directory ${directory} is open to other users of this machine, and is left so because it ${why}: ` +
+      `the data directory ${directory} is open to other users of this machine. Its permissions were not changed, because it ${why}: ` +
         'give postrider one of its own, or run chmod 700 on it',
     );
   }
@@ -138,19 +138,19 @@ function reason(error: unknown, directory: string): string {
   switch (code) {
     case 'EACCES':
     case 'EPERM':
-      return `${at} may not be made or written by this user${userText(at)} (${code}). ${remedy(at, directory)}`;
+      return `${at} cannot be created or written by this user${userText(at)} (${code}). ${remedy(at, directory)}`;
     case 'EROFS':
-      return `${at} is on a file system that can only be read (${code}). Mount it for writing, or choose another directory with --data`;
+      return `${at} is on a read-only file system (${code}). Mount it for writing, or choose another directory with --data`;
     case 'ENOSPC':
     case 'EDQUOT':
       return `there is no space left for ${at} (${code}). Free some, or choose another directory with --data`;
     case 'ENOENT':
-      return `${at} cannot be made: the file system takes no directory or file there (${code}). Choose another directory with --data`;
+      return `${at} cannot be created: the file system allows no directory or file there (${code}). Choose another directory with --data`;
     case 'ENOTDIR':
     case 'EEXIST':
-      return `something on the way to ${at} is not a directory (${code}). Choose another directory with --data`;
+      return `a part of the path ${at} is not a directory (${code}). Choose another directory with --data`;
     case 'EIO':
-      return `the disk failed when ${at} was to be used (${code}). Look at the disk and at the log of the system`;
+      return `the disk failed when ${at} was used (${code}). Check the disk and the system log`;
     default:
       return message;
   }
@@ -164,12 +164,12 @@ function remedy(path: string, directory: string): string {
     const closed = own ?? statSync(dirname(path));
     const needed = closed.isDirectory() ? 0o700 : 0o600;
     if (closed.uid === userId && (closed.mode & needed) !== needed) {
-      return `It belongs to this user, who has to open it: chmod ${closed.isDirectory() ? 'u+rwx' : 'u+rw'} ${own ? path : dirname(path)}`;
+      return `It belongs to this user but lacks permissions: run chmod ${closed.isDirectory() ? 'u+rwx' : 'u+rw'} ${own ? path : dirname(path)}`;
     }
   } catch {
     // A directory above it is closed to this user.
   }
-  return `Start postrider as the user whom it belongs to, or give it to this one: chown -R ${userId ?? 'USER'} ${directory}`;
+  return `Start postrider as the user who owns it, or give it to this user: chown -R ${userId ?? 'USER'} ${directory}`;
 }
 
 function userText(path: string): string {

@@ -36,17 +36,17 @@ export function openProblem(error: unknown, directory: string): string {
   const { message } = error as Error;
   switch (sqliteCode(error)) {
     case SQLITE.busy:
-      return `another program has it locked (${message}). Close it, such as a shell of sqlite3, and start again`;
+      return `another program, such as a sqlite3 shell, has locked it (${message}). Close that program, and start again`;
     case SQLITE.readOnly:
     case SQLITE.cannotOpen:
-      return `it may not be written (${message}). Look at the owner and the permissions of all files in it, and whether it is mounted for writing`;
+      return `it cannot be written (${message}). Check the owner and the permissions of all files in it, and whether its file system is mounted for writing`;
     case SQLITE.full:
       return `there is no space left on its disk (${message}${freeText(directory)}). Free some, and start again`;
     case SQLITE.corrupt:
     case SQLITE.noDatabase:
-      return `it is damaged (${message}). Copy the directory, look at the disk, run "postrider check --data ${directory}", and restore a backup`;
+      return `it is damaged (${message}). Copy the directory, check the disk, run "postrider check --data ${directory}", and restore a backup`;
     case SQLITE.ioError:
-      return `the disk failed (${message}${freeText(directory)}). Look at the disk and at the log of the system`;
+      return `the disk failed (${message}${freeText(directory)}). Check the disk and the system log`;
     default:
       return message;
   }
@@ -56,7 +56,7 @@ export function openProblem(error: unknown, directory: string): string {
 export function brokenText(error: unknown): string {
   const { message } = error as Error;
   return sqliteCode(error) === SQLITE.ioError
-    ? `${message}. Look at the disk, then start it again: nothing that was acknowledged is lost`
+    ? `${message}. Check the disk, then start the server again: no acknowledged message is lost`
     : `${message}. The database is damaged: run "postrider check" on its directory, and restore a backup`;
 }
 

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 
 export const MARKER_FILE = 'postrider.store';
 
-const TEXT = `This directory holds a store of postrider. As long as this file is here, postrider starts no new store in place of
-one that is gone. Remove it only to begin with an empty store.
+const TEXT = `This directory holds a store of postrider. While this file is here, postrider creates no new store when the old one
+is missing. Remove it only to begin with an empty store.
 `;
 
 export function hasMarker(directory: string): boolean {

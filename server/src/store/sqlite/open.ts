@@ -122,7 +122,7 @@ export function requireFile(directory: string): void {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR')
       throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
-    throw new Error(`${path} may not be read and written by this user (${code}): run this as the user of the service`);
+    throw new Error(`${path} cannot be read and written by this user (${code}): run this as the user of the service`);
   }
 }
 
@@ -130,7 +130,7 @@ function requireUpToDate(database: Database, directory: string): void {
   const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
   if (pendingMigrations(readMigrations(shippedFiles('store/sqlite/migrations')), version).length === 0) return;
   throw new Error(
-    `the store in ${directory} was written by an older postrider: start this one on it once, so that it is brought up to date`,
+    `the store in ${directory} was written by an older postrider: start this version on it once to upgrade it`,
   );
 }
 
@@ -192,7 +192,7 @@ function lockDirectory(directory: string): Database {
     if (sqliteCode(error) !== SQLITE.busy) {
       const isNoLock = sqliteCode(error) === SQLITE.noDatabase || sqliteCode(error) === SQLITE.corrupt;
       const why = isNoLock
-        ? 'it is not as postrider made it. Nothing is kept in it: remove it, and start again'
+        ? 'it is not a lock file of postrider. The lock file holds no data: remove it, and start again'
         : openProblem(error, directory);
       throw new Error(`cannot lock the data directory with ${path}: ${why}`, { cause: error });
     }
@@ -222,7 +222,7 @@ function isThere(directory: string, name: string): boolean {
     return statSync(join(directory, name), { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new Error(`${directory} may not be looked into by this user (${code}): run this as the user of the service`, {
+    throw new Error(`${directory} cannot be read by this user (${code}): run this as the user of the service`, {
       cause: error,
     });
   }
@@ -232,7 +232,7 @@ function requireVersion(database: Database): void {
   const { version } = database.get<{ version: string }>('SELECT sqlite_version() AS version')!;
   if (compareVersions(version, SQLITE_VERSION_MIN) < 0) {
     throw new Error(
-      `This Node.js brings SQLite ${version}; postrider needs ${SQLITE_VERSION_MIN} or newer, ` +
+      `This Node.js contains SQLite ${version}; postrider needs ${SQLITE_VERSION_MIN} or newer, ` +
         'because older ones can lose committed data. Use a newer Node.js.',
     );
   }

@@ -50,7 +50,7 @@ class Reader implements Executor {
 
   async execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
     const thread = this.#thread;
-    if (!thread) return commands.map(() => failedReply('the reader is being started', 'unavailable'));
+    if (!thread) return commands.map(() => failedReply('the reader is starting', 'unavailable'));
     try {
       // Batches run one after another, so nothing is being read now.
       if (logBytes(this.#options.directory) > nodeMax('logBytes')) await this.#options.emptyLog();
@@ -79,7 +79,7 @@ class Reader implements Executor {
     const thread = this.#thread;
     if (this.#isClosed || !thread) return;
     this.#thread = null;
-    this.#options.log('error', { err: error }, 'the reader of the store ended; another one is started');
+    this.#options.log('error', { err: error }, 'the reader of the store ended; starting another one');
     void thread.close();
     this.#startLater();
   }
@@ -92,7 +92,7 @@ class Reader implements Executor {
   async #startAgain(): Promise<void> {
     try {
       await this.start();
-      if (!this.#isClosed) this.#options.log('info', {}, 'the reader of the store is back');
+      if (!this.#isClosed) this.#options.log('info', {}, 'the reader of the store works again');
     } catch (error) {
       if (this.#isClosed) return;
       this.#options.log('error', { err: error as Error }, 'the reader of the store could not be started');

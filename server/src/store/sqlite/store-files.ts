@@ -40,23 +40,23 @@ export function requireWhole(directory: string): void {
   const hasLog = logBytes > LOG_HEADER_BYTES;
   if (header === null) {
     if (hasMarker(directory)) throw gone(directory, 'it is missing or empty');
-    if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal is there`);
+    if (hasLog) throw gone(directory, `it is missing or empty, but its log ${DATABASE_FILE}-wal exists`);
     return;
   }
   if (!header.isDatabase) {
-    const what = 'it is not a database of SQLite';
+    const what = 'it is not a SQLite database';
     if (hasMarker(directory)) throw gone(directory, `${what} any more`);
     throw new StoreDamaged(
-      `cannot open the database in ${directory}: ${DATABASE_FILE} is there, but ${what}. Restore a backup in its place, ` +
+      `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
         'or choose another directory with --data.',
     );
   }
-  if (header.schemaVersion === 0 && hasMarker(directory)) throw gone(directory, 'there is nothing in it');
+  if (header.schemaVersion === 0 && hasMarker(directory)) throw gone(directory, 'it holds no store of postrider');
   if (!hasLog) return;
   if (!header.hasLog) {
     throw new StoreDamaged(
-      `${DATABASE_FILE} in ${directory} is a copy, as a backup makes it, but beside it is the log of another database: ` +
-        `together they would be damaged. If you have restored a backup, remove ${DATABASE_FILE}-wal and ${DATABASE_FILE}-shm, and start again.`,
+      `${DATABASE_FILE} in ${directory} is a backup copy, but the log of another database is next to it: ` +
+        `SQLite would damage the copy. If you have restored a backup, remove ${DATABASE_FILE}-wal and ${DATABASE_FILE}-shm, and start again.`,
     );
   }
   requireGoodLog(directory, header.pageBytes);
@@ -83,14 +83,14 @@ function logDamageText(directory: string, { isHeaderSound, firstBad, frames, com
   const where = isHeaderSound ? `frame ${firstBad! + 1} of ${frames}` : `the header of ${frames} frames`;
   return (
     `the log ${DATABASE_FILE}-wal in ${directory} is damaged (${where}): ${commitsLeftOut} transactions or more ` +
-    'that were acknowledged would be lost. Nothing was changed. Copy the directory and look at the disk; then run ' +
+    'that were acknowledged would be lost. Nothing was changed. Copy the directory and check the disk; then run ' +
     `"postrider check --repair --data ${directory}", which saves what can be read, or restore a backup.`
   );
 }
 
 function gone(directory: string, what: string): StoreDamaged {
   return new StoreDamaged(
-    `there was a store in ${directory}, but ${DATABASE_FILE} is not as it was: ${what}. Nothing was changed. Restore a backup ` +
+    `there was a store in ${directory}, but ${DATABASE_FILE} is missing or was replaced: ${what}. Nothing was changed. Restore a backup ` +
       `or put the file back. Only to begin with an empty store, remove ${MARKER_FILE}, ${DATABASE_FILE} and ${DATABASE_FILE}-wal.`,
   );
 }

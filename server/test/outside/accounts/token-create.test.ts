@@ -83,13 +83,10 @@ test('with several accounts it is asked which one, unless one is called default'
   const unclear = await create(t, data, '--admin');
   assert.deepEqual([unclear.status, unclear.stdout], [1, '']);
   const shown = 'dev, shop-0, shop-1, shop-2, shop-3, shop-4, shop-5, shop-6, shop-7, shop-8 and 3 more';
-  const which = `postrider token create: there are several accounts; say which one with --account: ${shown}\n`;
+  const which = `postrider token create: there are several accounts; choose one with --account: ${shown}\n`;
   assert.equal(unclear.stderr, which);
   const wrong = await create(t, data, '--admin', '--account', 'Shop-1');
-  assert.match(
-    wrong.stderr,
-    /^postrider token create: there is no account "Shop-1"; say which one with --account: dev, /,
-  );
+  assert.match(wrong.stderr, /^postrider token create: there is no account "Shop-1"; choose one with --account: dev, /);
   assert.equal(wrong.status, 1);
   const named = await create(t, data, '--admin', '--account', 'shop-3');
   assert.equal((await accountOf(api, named.stdout.trim())).name, 'shop-3');
@@ -108,7 +105,7 @@ test('bad input is refused with everything that is wrong, and help shows what th
   );
   const nothing = startProcess(t, ['token', 'create']);
   assert.equal(await nothing.exit, 1);
-  assert.match(nothing.stderr, /give either --admin, .* or --scope with what it may do/);
+  assert.match(nothing.stderr, /give --admin .* or --scope with its scopes/);
   for (const args of [['token'], ['token', 'make']]) {
     const unknown = startProcess(t, args);
     assert.equal(await unknown.exit, 1);
@@ -117,7 +114,7 @@ test('bad input is refused with everything that is wrong, and help shows what th
   }
   const help = startProcess(t, ['token', 'create', '--help']);
   assert.equal(await help.exit, 0);
-  assert.match(help.stdout, /^Usage: postrider token create \[settings\]\n\nMakes a token straight in the store/);
+  assert.match(help.stdout, /^Usage: postrider token create \[settings\]\n\nCreates a token directly in the store/);
 });
 
 test('where there is no store, or none that can be read, nothing is made and the reason is said', async (t) => {
@@ -125,7 +122,7 @@ test('where there is no store, or none that can be read, nothing is made and the
   const none = await create(t, missing, '--admin');
   assert.deepEqual([none.status, none.stdout], [1, '']);
   const empty =
-    /^postrider token create: PostgreSQL at .* has no account yet; start postrider serve on it, which prints/;
+    /^postrider token create: PostgreSQL at .* has no account yet; start postrider serve on it: that prints/;
   const noFile = `postrider token create: there is no store in ${missing}: it has no postrider.db\n`;
   if (isOnPostgres) assert.match(none.stderr, empty);
   else assert.equal(none.stderr, noFile);
@@ -139,7 +136,7 @@ test('a file that is no database is left alone', { skip: onlySqlite }, async (t)
   assert.equal(status, 1);
   assert.match(stderr, /^postrider token create: .*not a database/);
   writeFileSync(join(data, 'postrider.db'), '');
-  assert.match((await create(t, data, '--admin')).stderr, /start this one on it once/);
+  assert.match((await create(t, data, '--admin')).stderr, /start this version on it once/);
 });
 
 test('a database that cannot be reached is named, without its password', async (t) => {

@@ -94,9 +94,9 @@ test('an element of brackets, a deep one and one that is far too long are refuse
     slots.map(({ messageId, code }) => (messageId === undefined ? code : 'accepted')),
     ['accepted', 'bad_body', 'bad_body', 'bad_body', 'accepted'],
   );
-  assert.match(slots[1]!.error!, /keys and values; at most 2000/);
-  assert.match(slots[2]!.error!, /nested 101 deep; at most 64/);
-  assert.match(slots[3]!.error!, /bytes; at most/);
+  assert.match(slots[1]!.error!, /keys and values; the limit is 2000/);
+  assert.match(slots[2]!.error!, /nested 101 levels deep; the limit is 64/);
+  assert.match(slots[3]!.error!, /bytes; the limit is/);
 });
 
 test('hostile JSON as the body of a management call is refused', async () => {

@@ -22,10 +22,10 @@ test('headers that Header-Forward passes on are refused over the budget', async 
   const before = await countMessages();
   const headers = { 'Service-Header-Forward': 'true', 'X-One': 'x'.repeat(9000), 'X-Two': 'x'.repeat(9000) };
   const answer = await rider.publish(NOWHERE, { headers });
-  assert.match(refusal(answer, 400, 'bad_forward_header'), /headers .* bytes together; at most 16384/);
+  assert.match(refusal(answer, 400, 'bad_forward_header'), /headers .* bytes in total; the limit is 16384/);
   const many = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`X-${index}`, '1']));
   const tooMany = await rider.publish(NOWHERE, { headers: { 'Service-Header-Forward': 'true', ...many } });
-  assert.match(refusal(tooMany, 400, 'bad_forward_header'), /headers; at most 67/);
+  assert.match(refusal(tooMany, 400, 'bad_forward_header'), /headers; the limit is 67/);
   assert.equal(await countMessages(), before);
 });
 

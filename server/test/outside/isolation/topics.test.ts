@@ -22,12 +22,12 @@ test('default headers of a topic that mean nothing are counted all the same, and
   const patch = (given: object) => rider.call('PATCH', '/v2/topics/news', { token, body: JSON.stringify(given) });
   assert.match(
     refusal(await patch({ headers: headers(COUNT_MAX + 1) }), 400, 'bad_header'),
-    /257 of them; at most 256/,
+    /257 headers; the limit is 256/,
   );
   const repeated = { 'service-x': Array.from({ length: COUNT_MAX + 1 }, () => 'y') };
   refusal(await patch({ headers: repeated }), 400, 'bad_header');
   const long = headers(COUNT_MAX, eachMax('topicHeaderBytes') / COUNT_MAX);
-  assert.match(refusal(await patch({ headers: long }), 400, 'bad_header'), /bytes together; at most 65536/);
+  assert.match(refusal(await patch({ headers: long }), 400, 'bad_header'), /bytes in total; the limit is 65536/);
   assert.deepEqual(await rider.manage('GET', '/v2/topics/news', undefined, token), before);
   assert.equal((await patch({ headers: headers(COUNT_MAX) })).status, 200);
   const [made] = (await rider.publish('news', { token })).json<{ messageId: string }[]>();

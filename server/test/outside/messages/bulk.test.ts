@@ -99,9 +99,9 @@ test('POST /v2/bulk: delete takes what was sent again where it is asked for, and
     rider.call('POST', '/v2/bulk', { body: JSON.stringify({ action, filter: { retried }, dryRun: true }) });
   assert.deepEqual((await post('delete', 'true')).json(), { action: 'delete', matched: 1 });
   for (const retried of ['false', 'any']) {
-    assert.match(refusal(await post('cancel', retried), 400, 'bad_filter'), /^filter: retried does not narrow/);
+    assert.match(refusal(await post('cancel', retried), 400, 'bad_filter'), /^filter: retried is not enough/);
     const direct = await rider.call('DELETE', `/v2/dlq?retried=${retried}`);
-    assert.match(refusal(direct, 400, 'bad_filter'), /^retried: does not narrow/);
+    assert.match(refusal(direct, 400, 'bad_filter'), /^retried: is not enough/);
   }
   assert.deepEqual(
     await progress(rider, await start(rider, { action: 'delete', filter: { all: true, retried: 'any' } })),

@@ -59,7 +59,7 @@ test('Delay, Not-Before, Timeout, Retries: any number over the tier is 412, howe
   for (const name of ['Delay', 'Not-Before', 'Timeout', 'Retries', 'Callback-Delay', 'Failure-Callback-Retries']) {
     const callbacks = { 'Service-Callback': NOWHERE, 'Service-Failure-Callback': NOWHERE };
     const over = await rider.publish(NOWHERE, { headers: { ...callbacks, [`Service-${name}`]: huge } });
-    assert.match(refusal(over, 412, 'limit_exceeded'), /over the limit of the free tier/, name);
+    assert.match(refusal(over, 412, 'limit_exceeded'), /exceeds the limit of the free tier/, name);
     const wrong = await rider.publish(NOWHERE, { headers: { ...callbacks, [`Service-${name}`]: `${huge}x` } });
     assert.match(refusal(wrong, 400, 'bad_header'), new RegExp(`^Service-${name}: `), name);
   }

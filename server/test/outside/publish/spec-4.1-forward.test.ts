@@ -147,5 +147,5 @@ test('4.1 Service-Forward: more than 64, or more than 16 KiB together, are refus
   assert.equal((await receiver.received(1))[0]!.header(name)!.length, most);
   const headers = { [`Service-Forward-${name}`]: 'x'.repeat(most + 1) };
   const tooLarge = await rider.enqueue('q', 'https://example.com', { headers });
-  assert.match(refusal(tooLarge, 400, 'bad_forward_header'), /16385 bytes together; at most 16384/);
+  assert.match(refusal(tooLarge, 400, 'bad_forward_header'), /16385 bytes in total; the limit is 16384/);
 });

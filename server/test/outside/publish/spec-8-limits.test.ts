@@ -61,7 +61,7 @@ test('8.4 limits: a body over the tier is refused with 412, whether its length i
   const rider = await startRider(t);
   await requireTaken(rider, { body: Buffer.alloc(MIB) });
   for (const bytes of [MIB + 1, 3 * MIB, 20 * MIB]) {
-    await requireOver(rider, { body: Buffer.alloc(bytes) }, /^the body is over .* free tier: 1048576 bytes$/);
+    await requireOver(rider, { body: Buffer.alloc(bytes) }, /^the body exceeds .* free tier: 1048576 bytes$/);
     const chunked = await fetch(`${rider.url}/v2/enqueue/q/${URL_}`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${rider.token}` },

@@ -127,5 +127,5 @@ test('Order-Key: messages of one key go one after the other, those of others bes
 test('Order-Key: without a queue it is refused', async (t) => {
   const rider = await startRider(t);
   const answer = await rider.publish(NOWHERE, { headers: { 'Service-Order-Key': 'a' } });
-  assert.match(refusal(answer, 400, 'bad_header'), /Order-Key: only in a queue/);
+  assert.match(refusal(answer, 400, 'bad_header'), /Order-Key: only allowed in a queue/);
 });

@@ -10,7 +10,7 @@ const QSTASH_TOKEN = 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdF
 const QSTASH_KEYS = ['sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r', 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs'];
 const NOWHERE = 'http://127.0.0.1:1/';
 const TAKE_OVER = ['--take-over-dev'];
-const REFUSED = /was used by postrider dev: .*--data or --store; or start it with --take-over-dev/;
+const REFUSED = /was used by postrider dev, .*--data or --store, or start it with --take-over-dev/;
 
 interface Keys {
   readonly current: string;
@@ -98,7 +98,7 @@ test('dev does not let everybody into the store of a service', async (t) => {
   const data = temporaryFolder(t);
   const serve = await startRider(t, { command: 'serve', data });
   await serve.close();
-  const refused = /holds accounts that were not made by postrider dev, .* Give dev a store of its own/;
+  const refused = /holds accounts that postrider dev did not create\. .* Give dev a store of its own/;
   await assert.rejects(startRider(t, { data }), refused);
   const again = await startRider(t, { command: 'serve', data });
   refusal(await again.call('GET', '/v2/account', { token: DEV_TOKEN }), 401, 'unauthorized');
@@ -109,5 +109,5 @@ test('what serve has taken over, dev no longer takes', async (t) => {
   const data = temporaryFolder(t);
   await (await startRider(t, { data })).close();
   await (await startRider(t, { command: 'serve', data, flags: TAKE_OVER })).close();
-  await assert.rejects(startRider(t, { data }), /holds accounts that were not made by postrider dev/);
+  await assert.rejects(startRider(t, { data }), /holds accounts that postrider dev did not create/);
 });

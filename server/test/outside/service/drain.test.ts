@@ -96,7 +96,7 @@ test('a second signal ends the process at once', async (t) => {
   await post({ api, token: 'dev_postrider' }, `/v2/enqueue/q/${receiver.url}`);
   await receiver.received(1);
   rider.signal('SIGTERM');
-  await rider.prints('stderr', /Finishing what is under way. Once more to stop at once\./);
+  await rider.prints('stderr', /Finishing the attempts in flight\. Press Ctrl\+C again/);
   rider.signal('SIGTERM');
   assert.equal(await rider.exit, 1);
 });

@@ -18,7 +18,7 @@ type Provoke = (rider: Rider) => Promise<Answered | null>;
 /** What provokes each code, and what its text must say: the field or header first. */
 const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke, RegExp])[]>>> = {
   bad_request: [
-    [(rider) => exchange(rider.url, 'hello\r\n\r\n'), /cannot be read as an HTTP request/],
+    [(rider) => exchange(rider.url, 'hello\r\n\r\n'), /is not a valid HTTP request/],
     [(rider) => exchange(rider.url, 'GET /healthz HTTP/1.1\r\n\r\n'), /^Host: missing/],
     [
       (rider) => rider.call('POST', '/v2/topics/t/endpoints', { headers: { 'Content-Type': '/' }, body: '{}' }),
@@ -145,7 +145,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
         const own = await rider.manage<{ accountId: string; token: { tokenId: string } }>('GET', '/v2/account');
         return rider.call('DELETE', `/v2/admin/accounts/${own.accountId}/tokens/${own.token.tokenId}`);
       },
-      /last token with the scope "admin".*make one first/,
+      /last token with the scope "admin".*create another admin token first/,
     ],
   ],
   session_active: [
@@ -181,7 +181,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
         assert.equal((await rider.enqueue('q', URL_, delayed)).status, 201);
         return rider.enqueue('q', URL_, delayed);
       },
-      /may make 1 messages? a day on the paid tier/,
+      /daily quota on the paid tier: 1 messages/,
     ],
   ],
   limit_exceeded: [
