@@ -84,8 +84,8 @@ suite('access', () => {
     await disabled('send', 'Send');
     await disabled('bulk', 'Retry…');
     await page.goto(`${url}/console/settings`);
-    await page.getByText('needs a token with the scope “manage”').waitFor();
-    await page.getByText('needs a token with the scope “admin”').waitFor();
+    await page.getByText('need a token with the scope “manage”').waitFor();
+    await page.getByText('need a token with the scope “admin”').waitFor();
     await context.close();
   });
 
@@ -113,7 +113,7 @@ suite('access', () => {
       return (answer as { name: string }).name;
     };
     await page.goto(`${url}/console#t=${made.token}`);
-    await page.getByRole('heading', { name: 'Change who is signed in?' }).waitFor();
+    await page.getByRole('heading', { name: 'Switch to another account or token?' }).waitFor();
     assert.doesNotMatch(page.url(), /#/);
     await page.getByText('sender-of-the-link').waitFor();
     assert.deepEqual(await context.cookies(), before);
@@ -122,8 +122,8 @@ suite('access', () => {
     assert.equal(await accountNow(), 'dev');
     // In the open page only what stands behind # changes.
     await page.evaluate(`location.hash = '#t=${made.token}'`);
-    await page.getByRole('heading', { name: 'Change who is signed in?' }).waitFor();
-    await page.getByRole('button', { name: 'Change', exact: true }).click();
+    await page.getByRole('heading', { name: 'Switch to another account or token?' }).waitFor();
+    await page.getByRole('button', { name: 'Switch', exact: true }).click();
     await page.getByRole('navigation', { name: 'Screens' }).waitFor();
     assert.equal(await accountNow(), 'sender-of-the-link');
     await context.close();

@@ -74,7 +74,7 @@ test('a newcomer sees a message arrive, mends one that failed, and sends to a to
   await page.getByRole('button', { name: 'New topic' }).click();
   await page.getByLabel('Name').fill('orders');
   await page.getByLabel(/^Endpoints/).fill(`${origin}/dev/sink/ok?first\n${origin}/dev/sink/ok?second`);
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: 'Create topic' }).click();
   await page.getByRole('button', { name: 'Send to all endpoints' }).click();
   const sent = page.getByRole('list', { name: 'What was sent' });
   await sent.getByText('Delivered').nth(1).waitFor();

@@ -198,7 +198,7 @@ suite('the screens', () => {
       const dialog = page.getByRole('dialog', { name: 'New topic' });
       await dialog.getByLabel('Name').fill('news');
       await dialog.getByLabel(/^Endpoints/).fill(`${sink('ok?a')}\n${sink('ok?b')}`);
-      await dialog.getByRole('button', { name: 'Make it' }).click();
+      await dialog.getByRole('button', { name: 'Create topic' }).click();
       await page.getByRole('heading', { name: 'news' }).waitFor();
       await button(page, 'Add endpoint').click();
       await page.getByLabel('URL of endpoint 3').fill(sink('status/500?c'));
@@ -216,8 +216,8 @@ suite('the screens', () => {
   test('the overview counts, draws, and clicks through', () =>
     onScreen('overview', async (page, { publish, sink, ended }) => {
       await ended(await publish(sink('ok')));
-      await page.getByRole('img', { name: /Messages by the minute: [1-9]/ }).waitFor();
-      await page.getByText(/From when it could start until it was delivered/).waitFor();
+      await page.getByRole('img', { name: /Messages by minute: [1-9]/ }).waitFor();
+      await page.getByText(/Time from the moment a message could start/).waitFor();
       await page.getByRole('link', { name: /^Delivered/ }).click();
       await page.waitForURL(/messages\?state=DELIVERED/);
     }));
@@ -237,7 +237,7 @@ suite('the screens', () => {
       await card.getByRole('button', { name: 'Set', exact: true }).click();
       await page.getByText('Up to 4 at once').waitFor();
       await card.getByRole('button', { name: 'Resume' }).click();
-      await page.getByText('Queue “stuck” goes on').waitFor();
+      await page.getByText('Queue “stuck” is resumed').waitFor();
       assert.equal((await client.getQueue('stuck')).parallelism, 4);
       await card.getByRole('button', { name: 'Purge stuck' }).click();
       const dialog = page.getByRole('dialog');
@@ -284,7 +284,7 @@ suite('the screens', () => {
         .getByText(/09:00 Europe\/Berlin/)
         .first()
         .waitFor();
-      await button(page, 'Make schedule').click();
+      await button(page, 'Create schedule').click();
       const card = page.getByRole('article', { name: /^Schedule scd_/ });
       await card.getByText(sink('ok?scheduled')).waitFor();
       await card.getByRole('button', { name: 'Run now' }).click();
@@ -323,13 +323,13 @@ suite('the screens', () => {
       await page.getByLabel('New token').fill('reader');
       await page.getByRole('checkbox', { name: 'publish' }).uncheck();
       await page.getByRole('checkbox', { name: 'read' }).check();
-      await button(page, 'Make token').click();
+      await button(page, 'Create token').click();
       const token = (await page.getByRole('group', { name: 'the token' }).innerText()).trim();
       const answer = await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } });
       assert.deepEqual(((await answer.json()) as { token: { scopes: string[] } }).token.scopes, ['read']);
       await button(page, 'Revoke reader').click();
       await button(page, 'Revoke it').click();
-      await page.getByText('Revoked, at once').waitFor();
+      await page.getByText('The token is revoked').waitFor();
       await button(page, 'Revoke reader').waitFor({ state: 'detached' });
       assert.equal((await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } })).status, 401);
       const before = await client.getKeys();

@@ -29,7 +29,9 @@ export function Invitation({ to, from, onAccept, onDecline }: InvitationProps) {
 
   return (
     <Entrance>
-      <h2 className="mb-2 text-sm font-semibold">{from ? 'Change who is signed in?' : 'Sign in with this link?'}</h2>
+      <h2 className="mb-2 text-sm font-semibold">
+        {from ? 'Switch to another account or token?' : 'Sign in with this link?'}
+      </h2>
       <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-1 text-sm">
         <dt className="text-ink-3">The link</dt>
         <dd>
@@ -45,14 +47,15 @@ export function Invitation({ to, from, onAccept, onDecline }: InvitationProps) {
         )}
       </dl>
       <p className="mt-3 text-xs text-ink-3">
-        Go on only if you know where the link comes from: what you send and see then belongs to the account of the link.
+        Continue only if you know where the link comes from. All messages that you then send and see belong to its
+        account.
       </p>
       <p role="alert" className="mt-2 min-h-5 text-xs text-failed">
         {problem}
       </p>
       <div className="mt-2 flex gap-2">
         <button className="btn btn-primary grow" type="button" disabled={isBusy} onClick={accept}>
-          {from ? 'Change' : 'Sign in'}
+          {from ? 'Switch' : 'Sign in'}
         </button>
         <button className="btn grow" type="button" onClick={onDecline}>
           {from ? 'Stay signed in' : 'Cancel'}

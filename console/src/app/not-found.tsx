@@ -7,7 +7,7 @@ export function NotFound() {
   return (
     <EmptyState title="There is nothing here">
       <p>
-        The address is not one of the console's.{' '}
+        The console has no page at this address.{' '}
         <Link to="/messages" className="link">
           Go to the messages
         </Link>
@@ -20,8 +20,8 @@ export function NotFound() {
 /** An internal error in one screen. The rest of the console goes on. */
 export function Broken({ error }: ErrorComponentProps) {
   return (
-    <EmptyState title="This screen broke">
-      <p>That is a fault of the console. Reload the page; if it happens again, tell us what you did and these words:</p>
+    <EmptyState title="This page failed">
+      <p>This is an error in the console. Reload the page. If it happens again, report what you did and this text:</p>
       <p className="mono break-words">{error instanceof Error ? error.message : String(error)}</p>
     </EmptyState>
   );

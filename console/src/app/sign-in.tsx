@@ -50,8 +50,8 @@ export function SignIn({
           {isBusy ? 'Signing in…' : 'Sign in'}
         </button>
         <p className="mt-6 border-t border-line pt-4 text-xs text-ink-3">
-          <code className="mono text-ink-2">npm run dev</code> prints a link that opens signed in. In production the
-          first start prints a token, and whoever has one with the scope <em>admin</em> can make more.
+          <code className="mono text-ink-2">npm run dev</code> prints a link that signs you in. In production the first
+          start prints a token. A token with the scope <em>admin</em> can create more tokens.
         </p>
       </form>
     </Entrance>

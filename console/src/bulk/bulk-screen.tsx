@@ -26,7 +26,7 @@ const ACTIONS: readonly {
   {
     action: 'delete',
     label: 'Delete',
-    help: 'Dead letters are gone for good, with bodies and attempts.',
+    help: 'Dead letters are deleted permanently, with their bodies and attempts.',
     verb: 'Delete',
   },
 ];
@@ -91,11 +91,15 @@ function Starter() {
             className="btn btn-primary"
             button={`${action.verb}…`}
             isDisabled={!matched}
-            done="Started. It goes on if you leave this page"
+            done="Started. It continues if you leave this page"
           >
             <p>{action.help}</p>
-            {count.data?.isMatchedCut && <p>There are more than could be counted: all of them are meant.</p>}
-            <p>Messages that come from now on are left alone. You can stop it at any time; what is done stays done.</p>
+            {count.data?.isMatchedCut && (
+              <p>There are more messages than could be counted. The operation includes all of them.</p>
+            )}
+            <p>
+              New messages are not affected. You can stop the operation at any time. Finished changes are not undone.
+            </p>
           </ConfirmButton>
         </div>
       </div>
@@ -106,7 +110,7 @@ function Starter() {
 function Pace({ perSecond, onChange }: { readonly perSecond: number; readonly onChange: (perSecond: number) => void }) {
   return (
     <label className="block">
-      <span className="label">At most this many a second</span>
+      <span className="label">Maximum per second</span>
       <span className="flex items-center gap-3">
         <input
           type="range"
@@ -137,7 +141,7 @@ function Matched({ count, isAll }: { readonly count: ReturnType<typeof useCount>
         <>
           <strong className="num text-2xl leading-8 font-semibold tracking-tight">{shown}</strong>{' '}
           {matched === 1 ? 'message matches' : 'messages match'}
-          {isAll && matched > 0 && <span className="text-retrying">: that is all there are</span>}
+          {isAll && matched > 0 && <span className="text-retrying">: all of them</span>}
         </>
       )}
     </p>
@@ -182,7 +186,7 @@ function FilterEditor({ search, onChange }: { readonly search: Search; readonly 
         </button>
       </div>
       <FilterChips chips={chips} search={search} onChange={onChange} className="mt-2">
-        {chips.length === 0 && <li className="text-xs text-ink-3">No filter: all of them.</li>}
+        {chips.length === 0 && <li className="text-xs text-ink-3">No filter: all messages.</li>}
       </FilterChips>
     </form>
   );

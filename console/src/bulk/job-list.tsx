@@ -27,7 +27,7 @@ export function JobList() {
       <Problem error={error} />
       {data && jobs.length === 0 && (
         <p className="text-sm text-ink-3">
-          None so far. What you start here goes on in the background, and after a restart of the service.
+          No operations yet. Operations run in the background and continue after a restart of the service.
         </p>
       )}
       <ul className="space-y-3">
@@ -68,7 +68,7 @@ function JobCard({ job }: { readonly job: Job }) {
             call={calls.stopBulk(job.jobId)}
             icon="stop"
             className="btn btn-small"
-            done="Stopped; what is done stays done"
+            done="Stopped. Finished changes are not undone"
           >
             Stop
           </ActionButton>

@@ -40,11 +40,11 @@ export function FailuresScreen() {
       <PageBody>
         <Problem error={error} />
         <p className="text-xs text-ink-3">
-          What was sent again is not listed here any more, and stays{' '}
+          Dead letters that were sent again are not listed here. They stay{' '}
           <Link to="/messages" search={{ state: 'FAILED', retried: 'true' }} className="link">
             among the messages
           </Link>{' '}
-          until its retention.
+          until their retention ends.
         </p>
         {data && groups.length === 0 && <NoFailures />}
         <ul className="space-y-3">
@@ -56,11 +56,11 @@ export function FailuresScreen() {
         </ul>
         {data && total >= data.groupedMax && (
           <p className="text-xs text-ink-3">
-            Only the newest {data.groupedMax.toLocaleString('en')} dead letters are grouped here;{' '}
+            Only the newest {data.groupedMax.toLocaleString('en')} dead letters are grouped here. Use{' '}
             <Link to="/bulk" className="link">
               bulk operations
             </Link>{' '}
-            reach all of them.
+            to reach all of them.
           </p>
         )}
       </PageBody>
@@ -115,7 +115,7 @@ function Group({ group }: { readonly group: FailureGroup }) {
             done="Deleting, in the background"
             link={() => <BulkLink />}
           >
-            <p>Messages, bodies and attempts are gone for good.</p>
+            <p>Messages, bodies and attempts are deleted permanently.</p>
           </ConfirmButton>
           <RetrySince group={group} />
           <ActionButton
@@ -228,10 +228,10 @@ function NoFailures() {
   return (
     <EmptyState title="Nothing has failed" {...(isDev && { command })}>
       <p>
-        <Icon name="check" className="mr-1 inline size-4 text-delivered" />A message whose retries are used up is kept
-        and shows up here, grouped with those that failed in the same way.
+        <Icon name="check" className="mr-1 inline size-4 text-delivered" />A message that fails after its last retry is
+        kept and listed here, grouped with messages that failed in the same way.
       </p>
-      {isDev && <p>To see one: this destination always answers 503.</p>}
+      {isDev && <p>To see one, use this destination: it always responds with 503.</p>}
     </EmptyState>
   );
 }

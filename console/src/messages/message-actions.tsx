@@ -27,7 +27,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           className="btn btn-primary"
           isDisabled={message.queueName !== undefined}
           done="It is due now"
-          {...(message.queueName !== undefined && { hint: 'In a queue a message has its turn: it cannot overtake' })}
+          {...(message.queueName !== undefined && { hint: 'A message in a queue must wait for its turn' })}
         >
           Deliver now
         </ActionButton>
@@ -41,7 +41,8 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           done="Cancelled"
         >
           <p>
-            No further attempt starts. An attempt under way cannot be called back; it is recorded here when it ends.
+            No further attempt starts. An attempt that is already in flight cannot be stopped; its result is recorded
+            here.
           </p>
         </ConfirmButton>
       )}
@@ -56,7 +57,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
           done="Deleted"
           onDone={() => void navigate({ to: '/messages' })}
         >
-          <p>The message, its body and its attempts are gone for good.</p>
+          <p>The message, its body and its attempts are deleted permanently.</p>
         </ConfirmButton>
       )}
       <Link to="/send" search={{ from: messageId }} className="btn">
@@ -82,8 +83,10 @@ function Release({ messageId }: { readonly messageId: string }) {
       isDanger={false}
       done="Released: it is delivered again"
     >
-      <p>It was the only one in flight each time the server went down. If it is the cause, it will do so again.</p>
-      <p>What crashes did to it before no longer counts: it is held again after three more.</p>
+      <p>
+        It was the only message in flight each time the server crashed. If it is the cause, the server will crash again.
+      </p>
+      <p>Its count of crashes starts again at zero: it is held again after three more.</p>
     </ConfirmButton>
   );
 }

@@ -88,7 +88,7 @@ function Details({ message, search }: { readonly message: MessageWithAttempts; r
         <MessageActions message={message} />
       </div>
       {isOpen(message) && <WhyBox messageId={message.messageId} />}
-      <section aria-label="Life of the message">
+      <section aria-label="Timeline of the message">
         <h2 className="heading mb-3">Timeline</h2>
         <Timeline message={message} />
       </section>
@@ -173,7 +173,7 @@ function Facts({ message, search }: { readonly message: MessageWithAttempts; rea
       </Link>,
     ]);
   };
-  toMessage('made by', message.sourceMessageId);
+  toMessage('created by', message.sourceMessageId);
   toMessage('sent again as', message.retriedAs);
   if (facts.length === 0) return null;
   return (

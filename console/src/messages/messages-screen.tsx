@@ -114,7 +114,7 @@ function List({ feed, search, hasFilter }: ListProps) {
             ))}
           </div>
           {(isLoadingMore || (hasMore && rows.length === 0)) && (
-            <p className="p-4 text-center text-xs text-ink-3">Looking through older messages…</p>
+            <p className="p-4 text-center text-xs text-ink-3">Searching older messages…</p>
           )}
         </div>
       </div>
@@ -224,13 +224,13 @@ function NothingFound() {
   return (
     <EmptyState title="No message matches">
       <p>
-        Take a filter away, or look for something else: an id, a part of a URL, a queue, a topic, a label, or text in a
+        Remove a filter, or search for something else: an id, a part of a URL, a queue, a topic, a label, or text in a
         body.
       </p>
       <p>
         <code className="mono">queue:orders</code>, <code className="mono">topic:news</code>,{' '}
         <code className="mono">host:api.example.com</code>, <code className="mono">label:invoice</code>,{' '}
-        <code className="mono">since:2h</code> and <code className="mono">status:503</code> narrow it down quickly.
+        <code className="mono">since:2h</code> and <code className="mono">status:503</code> are useful filters.
       </p>
     </EmptyState>
   );
@@ -248,7 +248,7 @@ function FirstMessage() {
   ].join('\n');
   return (
     <EmptyState title="Send your first message" command={command}>
-      <p>Paste this into a terminal. The message appears here within a second, with what its destination answered.</p>
+      <p>Paste this into a terminal. The message appears here within a second, with the response of its destination.</p>
     </EmptyState>
   );
 }

@@ -70,7 +70,7 @@ export function RetryDialog({
             onChange={(event) => setRetries(event.target.value)}
           />
         </label>
-        <p className="text-xs text-ink-3">All else stays as it was. The dead letter is replaced by the new message.</p>
+        <p className="text-xs text-ink-3">Everything else is unchanged. The new message replaces the dead letter.</p>
         <div className="flex justify-end gap-2">
           <Dialog.Close className="btn">Keep as it is</Dialog.Close>
           <button type="submit" className="btn btn-primary" disabled={action.isPending}>

@@ -116,7 +116,7 @@ function AttemptEntry({
         {attempt.error}
         {hasAnswer && (
           <details className="mt-1">
-            <summary className="w-fit text-ink-3 hover:text-ink">What it answered</summary>
+            <summary className="w-fit text-ink-3 hover:text-ink">Response</summary>
             <div className="mt-2">
               <Payload
                 header={attempt.responseHeader}
@@ -149,12 +149,12 @@ function Now({ message }: { readonly message: MessageWithAttempts }) {
   if (!isOpen(message)) return null;
   const { dot } = STATES[message.state];
   if (message.state === 'ACTIVE') {
-    return <Entry dot={`${dot} breathe`} title={`Attempt ${message.attempts.length + 1} is under way`} />;
+    return <Entry dot={`${dot} breathe`} title={`Attempt ${message.attempts.length + 1} is in flight`} />;
   }
   if (message.state === 'CANCEL_REQUESTED') {
     return (
       <Entry dot={`${dot} breathe`} title="Being cancelled">
-        Attempt {message.attempts.length + 1} was claimed before. No other follows it.
+        Attempt {message.attempts.length + 1} was claimed before the cancel. No other attempt follows.
       </Entry>
     );
   }
@@ -226,7 +226,7 @@ function LedTo({ message }: { readonly message: MessageWithAttempts }) {
   const all = data?.messages ?? [];
   if (all.length === 0) return null;
   return (
-    <Entry dot="bg-accent" title="Led to">
+    <Entry dot="bg-accent" title="Resulting messages">
       <ul className="mt-1.5 space-y-1">
         {all.map((each) => (
           <li key={each.messageId}>

@@ -93,8 +93,8 @@ function HeldNotice({ held, text }: { readonly held: number; readonly text: stri
       className="flex items-center gap-2 rounded-lg border border-line bg-held-soft px-4 py-3 text-sm text-held hover:underline"
     >
       <span className="size-2 shrink-0 rounded-full bg-held" />
-      {held === 1 ? '1 message is held' : `${text} messages are held`}: in flight alone when the server went down.
-      Release or cancel {held === 1 ? 'it' : 'them'}.
+      {held === 1 ? '1 message is held' : `${text} messages are held`}: in flight alone when the server crashed. Release
+      or cancel {held === 1 ? 'it' : 'them'}.
     </Link>
   );
 }
@@ -151,7 +151,7 @@ function Throughput({ activity: { buckets } }: { readonly activity: Activity }) 
   const total = (name: (typeof SERIES)[number][0]) => buckets.reduce((sum, bucket) => sum + bucket[name], 0);
   return (
     <Section
-      title="Last hour, by the minute"
+      title="Last hour, by minute"
       aside={
         <ul className="flex flex-wrap gap-x-4 text-xs text-ink-2">
           {SERIES.map(([name, label, tone]) => (
@@ -165,7 +165,7 @@ function Throughput({ activity: { buckets } }: { readonly activity: Activity }) 
     >
       <div className="card p-3">
         <TimeChart
-          label={`Messages by the minute: ${SERIES.map(([name, label]) => `${total(name)} ${label.toLowerCase()}`).join(', ')}`}
+          label={`Messages by minute: ${SERIES.map(([name, label]) => `${total(name)} ${label.toLowerCase()}`).join(', ')}`}
           at={buckets.map(({ at }) => at)}
           series={CHART_ORDER.map((wanted) => SERIES.find(([name]) => name === wanted)!).map(([name, label, tone]) => ({
             label,
@@ -199,8 +199,8 @@ function Lag({ activity: { lag } }: { readonly activity: Activity }) {
           </div>
         ))}
         <p className="num text-xs text-ink-3">
-          From when it could start until it was delivered, retries included, over {lag.count.toLocaleString('en')}{' '}
-          deliveries.
+          Time from the moment a message could start until its delivery, retries included, over{' '}
+          {lag.count.toLocaleString('en')} deliveries.
         </p>
       </div>
     </Section>

@@ -31,7 +31,7 @@ export function CronPreview({ cron }: { readonly cron: string }) {
               </span>
             </li>
           ))}
-          {data.times.length === 0 && <li>It never comes.</li>}
+          {data.times.length === 0 && <li>This schedule never runs.</li>}
         </ol>
       )}
     </div>

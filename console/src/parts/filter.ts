@@ -98,7 +98,7 @@ const CHIP_LABELS: ReadonlyMap<string, string> = new Map([
   ['topicName', 'topic'],
   ['scheduleId', 'schedule'],
   ['flowControlKey', 'flow key'],
-  ['sourceMessageId', 'led to by'],
+  ['sourceMessageId', 'caused by'],
   ['responseStatus', 'status'],
   ['callerIp', 'caller'],
   ['messageIds', 'id'],

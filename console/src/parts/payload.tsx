@@ -43,7 +43,7 @@ export function Payload({ header = {}, body, bodyBase64, isCut = false, name, no
       ) : (
         <p className="text-sm text-ink-3">{nothing}</p>
       )}
-      {isCut && <p className="text-xs text-retrying">The answer was longer: only the first 64 KiB are kept.</p>}
+      {isCut && <p className="text-xs text-retrying">The response was longer: only the first 64 KiB are stored.</p>}
     </div>
   );
 }
@@ -71,7 +71,9 @@ function TextBody({ text, name }: { readonly text: string; readonly name: string
         <RawText text={isLong ? text.slice(0, SHOWN_CHARACTERS_MAX) : text} label="body" isBare />
       )}
       {isLong && !isTree && (
-        <p className="border-t border-line px-3 py-2 text-xs text-ink-3">Cut here. The download has all of it.</p>
+        <p className="border-t border-line px-3 py-2 text-xs text-ink-3">
+          The body is cut here. The download has all of it.
+        </p>
       )}
     </div>
   );

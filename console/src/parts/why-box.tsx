@@ -11,9 +11,9 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['retrying', 'Waiting for the next attempt'],
   ['behind', 'Waiting for its turn'],
   ['queuePaused', 'The queue is paused'],
-  ['flowFull', 'Its flow key is full'],
+  ['flowFull', 'Its flow key is at its limit'],
   ['flowPaused', 'Its flow key is paused'],
-  ['interrupted', 'Cut off by crashes of the server'],
+  ['interrupted', 'Interrupted by crashes of the server'],
   ['held', 'Held until you decide'],
   ['active', 'Being delivered right now'],
   ['cancelRequested', 'Being cancelled'],
@@ -60,7 +60,7 @@ export function WhyText({ why }: { readonly why: Why }) {
           params={{ messageId: behindMessageId }}
           className="link mt-1 inline-block text-xs"
         >
-          Look at the message in front
+          Open the message in front
         </Link>
       )}
     </>

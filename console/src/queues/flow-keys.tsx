@@ -47,7 +47,7 @@ function FlowKeyRow({ flowKey }: { readonly flowKey: FlowKey }) {
         </Link>
         {isPaused && <span className="chip ml-2 border-transparent bg-retrying-soft text-retrying">paused</span>}
       </p>
-      <p className="num text-xs text-ink-2">{shownCount(waitListSize, isWaitListSizeCut)} wait</p>
+      <p className="num text-xs text-ink-2">{shownCount(waitListSize, isWaitListSizeCut)} waiting</p>
       {parallelismMax > 0 && (
         <p className="num text-xs text-ink-2">
           {parallelismCount} of {parallelismMax} at once
@@ -63,7 +63,7 @@ function FlowKeyRow({ flowKey }: { readonly flowKey: FlowKey }) {
           call={calls.resumeFlowKey(name)}
           icon="play"
           className="btn btn-small btn-primary"
-          done={`Flow key “${name}” goes on`}
+          done={`Flow key “${name}” is resumed`}
         >
           Resume
         </ActionButton>

@@ -46,12 +46,12 @@ export function QueueWhy({ queue }: { readonly queue: Queue }) {
   return (
     <div className="appear space-y-3 border-t border-line bg-sunken px-4 py-3">
       <Problem error={error} />
-      {data === null && <p className="text-sm text-ink-2">Everything in it has ended meanwhile.</p>}
+      {data === null && <p className="text-sm text-ink-2">All messages of this queue have ended in the meantime.</p>}
       {data && (
         <>
           <div>
             {queue.paused && data.why.reason !== 'queuePaused' && (
-              <p className="text-sm font-medium">The queue is paused, and this one is still under way</p>
+              <p className="text-sm font-medium">The queue is paused, and this message is still in flight</p>
             )}
             <WhyText why={data.why} />
           </div>

@@ -33,12 +33,12 @@ export function QueuesScreen() {
         <Problem error={error} />
         {queues?.length === 0 && (
           <EmptyState
-            title="One after the other"
+            title="Deliver in order"
             command={`curl -X POST ${API_URL}/v2/enqueue/orders/https://example.com/hook \\\n  -H "Authorization: Bearer $TOKEN" -d '{"order":1}'`}
           >
             <p>
-              A queue delivers in order: the next message starts when the one before has ended. The first message to a
-              queue makes it.
+              A queue delivers in order: each message starts when the one before it has ended. The first message to a
+              queue creates it.
             </p>
           </EmptyState>
         )}
@@ -126,7 +126,7 @@ function PauseAndPurge({ queue }: { readonly queue: Queue }) {
           call={calls.resumeQueue(name)}
           icon="play"
           className="btn btn-primary"
-          done={`Queue “${name}” goes on`}
+          done={`Queue “${name}” is resumed`}
         >
           Resume
         </ActionButton>
@@ -142,11 +142,11 @@ function PauseAndPurge({ queue }: { readonly queue: Queue }) {
         call={calls.deleteQueue(name, { force: lag > 0 })}
         icon="trash"
         label={`Purge ${name}`}
-        done={`Queue “${name}” is gone`}
+        done={`Queue “${name}” is deleted`}
       >
         <p>
           {lag === 0
-            ? 'It is empty. The next message to it makes it anew, with a parallelism of 1.'
+            ? 'The queue is empty. The next message to it creates it again, with a parallelism of 1.'
             : `${open} messages have not ended. They are cancelled, and the queue is deleted.`}
         </p>
       </ConfirmButton>
@@ -161,7 +161,7 @@ function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: nu
   const isChanged = text !== null && text !== String(queue.parallelism);
   return (
     <div className="flex items-center gap-2 text-xs text-ink-3">
-      <span className="num" title="Places taken">
+      <span className="num" title="Messages at once">
         {used} of
       </span>
       <input

@@ -40,10 +40,10 @@ export function SchedulesScreen() {
         <Problem error={error} />
         {schedules?.length === 0 && (
           <EmptyState
-            title="Again and again"
+            title="Deliver at regular times"
             command={`curl -X POST ${API_URL}/v2/schedules/https://example.com/report \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H '${headerPrefix}Cron: CRON_TZ=Europe/Berlin 0 9 * * 1-5'`}
           >
-            <p>A schedule is a message that is made anew at every tick of a cron expression, in any time zone.</p>
+            <p>A schedule creates a new message at each time of a cron expression, in any time zone.</p>
           </EmptyState>
         )}
         <ul className="space-y-3">
@@ -110,11 +110,11 @@ function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly sche
       <ActionButton
         call={calls.runSchedule(scheduleId)}
         icon="send"
-        done="It runs now, beside its ticks"
+        done="It runs now, in addition to its regular times"
         link={([first]) =>
           first && (
             <Link to="/messages/$messageId" params={{ messageId: first.messageId }} className="link">
-              Look at it
+              Open it
             </Link>
           )
         }
@@ -126,7 +126,7 @@ function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly sche
           call={calls.resumeSchedule(scheduleId)}
           icon="play"
           className="btn btn-primary"
-          done="The schedule goes on"
+          done="The schedule is resumed"
         >
           Resume
         </ActionButton>
@@ -143,7 +143,7 @@ function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly sche
         label={`Delete schedule ${scheduleId}`}
         done="The schedule is deleted"
       >
-        <p>It makes no more messages. Those it has made go on.</p>
+        <p>It creates no more messages. Messages that it has created are still delivered.</p>
       </ConfirmButton>
     </>
   );

@@ -19,9 +19,9 @@ import { PageBody, PageHead, Problem } from '../ui/page.tsx';
 import { pythonSnippet, typescriptSnippet } from './snippets.ts';
 
 const MODES = [
-  ['publish', 'Publish', 'Delivered as soon as possible, beside others'],
+  ['publish', 'Publish', 'Delivered as soon as possible, in parallel with others'],
   ['enqueue', 'Enqueue', 'Delivered in the order of a queue'],
-  ['schedule', 'Schedule', 'Delivered at every tick of a cron'],
+  ['schedule', 'Schedule', 'Delivered at each time of a cron expression'],
 ] as const;
 
 export function SendScreen() {
@@ -67,7 +67,7 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
   const may = useMay(scope);
   const call = callOf(draft);
   const action = useAction<SentAnswer>({
-    done: (answer) => ('scheduleId' in answer ? 'The schedule is made' : 'Accepted: it is on disk'),
+    done: (answer) => ('scheduleId' in answer ? 'The schedule is created' : 'Accepted: it is on disk'),
     onDone: (answer) => {
       setProblem(null);
       if ('scheduleId' in answer) void navigate({ to: '/schedules', search: { schedule: answer.scheduleId } });
@@ -89,7 +89,7 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
           title={may ? undefined : lacks(scope)}
         >
           <Icon name="send" className="size-3.5" />
-          {draft.mode === 'schedule' ? 'Make schedule' : 'Send'}
+          {draft.mode === 'schedule' ? 'Create schedule' : 'Send'}
         </button>
       </PageHead>
       <PageBody>
@@ -98,8 +98,8 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
           <div className="min-w-0 space-y-5">
             <Problem error={problem} />
             {sent && (
-              <section aria-label="What became of it" className="space-y-2">
-                <h2 className="heading">What became of it</h2>
+              <section aria-label="Result" className="space-y-2">
+                <h2 className="heading">Result</h2>
                 <TestResult sent={sent} />
               </section>
             )}
@@ -199,7 +199,7 @@ function Body({ draft, put, isBinary }: Editing & { readonly isBinary: boolean }
         />
       </label>
       {isBinary && (
-        <p className="text-xs text-retrying">The original body is binary and cannot be edited here; it is left out.</p>
+        <p className="text-xs text-retrying">The original body is binary. It cannot be edited here and is left out.</p>
       )}
       <label className="flex items-center gap-2 text-xs text-ink-2">
         <span className="whitespace-nowrap">Content-Type</span>

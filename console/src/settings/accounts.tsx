@@ -13,9 +13,9 @@ import { Ago } from '../ui/time.tsx';
 
 const SCOPES: readonly (readonly [Scope, string])[] = [
   ['publish', 'send messages'],
-  ['read', 'see everything of the account'],
+  ['read', 'read everything in the account'],
   ['manage', 'change queues, topics, schedules; retry, cancel, delete'],
-  ['admin', 'make accounts and tokens'],
+  ['admin', 'create accounts and tokens'],
 ];
 
 export function Accounts() {
@@ -55,13 +55,13 @@ export function Accounts() {
             call={() => calls.createAccount({ name: name.trim() })}
             scope="admin"
             isDisabled={name.trim() === ''}
-            done={(made) => `Account “${made.name}” is made`}
+            done={(made) => `Account “${made.name}” is created`}
             onDone={(made) => {
               setName('');
               setChosen(made.id);
             }}
           >
-            Make account
+            Create account
           </ActionButton>
         </div>
         {account && <Tokens key={account.id} account={account} />}
@@ -128,11 +128,11 @@ function Tokens({ account }: { readonly account: Account }) {
               className="btn btn-quiet btn-small"
               icon="trash"
               label={`Revoke ${token.name}`}
-              done="Revoked, at once"
+              done="The token is revoked"
             >
               <p>
-                Whoever uses it is refused from now on.{' '}
-                {token.tokenId === own.token.tokenId && 'You are signed in with it, and will be signed out.'}
+                From now on, requests with this token are refused.{' '}
+                {token.tokenId === own.token.tokenId && 'You are signed in with it and will be signed out.'}
               </p>
             </ConfirmButton>
           </li>
@@ -186,13 +186,13 @@ function NewToken({ account }: { readonly account: Account }) {
           }}
         >
           <Icon name="plus" className="size-3.5" />
-          Make token
+          Create token
         </ActionButton>
       </div>
       {made && (
         <div className="appear rounded-md bg-delivered-soft p-3">
           <p className="mb-2 text-sm">
-            <strong>{made.name}</strong> is made. Copy it now: it is shown only this once.
+            <strong>{made.name}</strong> is created. Copy it now: it is shown only once.
           </p>
           <Code text={made.token} label="the token" />
         </div>

@@ -24,14 +24,14 @@ export function SettingsScreen() {
           <Keys />
         ) : (
           <Section title="Signing keys">
-            <p className="text-sm text-ink-3">Seeing and rotating them needs a token with the scope “manage”.</p>
+            <p className="text-sm text-ink-3">To see and rotate them you need a token with the scope “manage”.</p>
           </Section>
         )}
         {isAdmin ? (
           <Accounts />
         ) : (
           <Section title="Accounts and tokens">
-            <p className="text-sm text-ink-3">Seeing and making them needs a token with the scope “admin”.</p>
+            <p className="text-sm text-ink-3">To see and create them you need a token with the scope “admin”.</p>
           </Section>
         )}
         <Limits />
@@ -58,7 +58,8 @@ function Keys() {
           ))}
           <div className="flex flex-wrap items-center gap-3 px-4 py-3">
             <p className="min-w-48 grow text-xs text-ink-3">
-              Every delivery is signed with the current key. A receiver that takes both does not notice a rotation.
+              Every delivery is signed with the current key. A receiver that accepts both keys does not notice a
+              rotation.
             </p>
             <ConfirmButton
               title="Rotate the signing keys?"
@@ -68,8 +69,8 @@ function Keys() {
               done="The next key is now the current one"
             >
               <p>
-                The next key becomes the current one, and a fresh one the next. Receivers that know only the current key
-                refuse deliveries from then on.
+                The next key becomes the current key, and a new next key is created. Receivers that know only the old
+                key will refuse deliveries.
               </p>
             </ConfirmButton>
           </div>
@@ -80,17 +81,17 @@ function Keys() {
 }
 
 const LIMITS: ReadonlyMap<string, string> = new Map([
-  ['retriesDefault', 'Retries unless asked for'],
-  ['retriesMax', 'Retries at most'],
-  ['bodyBytesMax', 'Body of a message'],
+  ['retriesDefault', 'Default retries'],
+  ['retriesMax', 'Most retries'],
+  ['bodyBytesMax', 'Largest body'],
   ['delayMsMax', 'Longest delay'],
-  ['timeoutMsDefault', 'Deadline of an attempt'],
-  ['timeoutMsMax', 'Longest deadline'],
-  ['endpointsPerTopicMax', 'Endpoints of a topic'],
-  ['queuesMax', 'Queues made by hand'],
+  ['timeoutMsDefault', 'Default timeout of an attempt'],
+  ['timeoutMsMax', 'Longest timeout'],
+  ['endpointsPerTopicMax', 'Endpoints per topic'],
+  ['queuesMax', 'Queues created with the API'],
   ['schedulesMax', 'Schedules'],
-  ['messagesPerDayMax', 'Messages a day'],
-  ['retentionMs', 'Ended messages are kept for'],
+  ['messagesPerDayMax', 'Messages per day'],
+  ['retentionMs', 'Retention of ended messages'],
 ]);
 
 function limitText(name: string, value: number | null): string {
@@ -154,7 +155,7 @@ function About() {
       {isDev && (
         <p className="mt-3 text-xs text-ink-3">
           To go to production: <code className="mono text-ink-2">npm start</code> keeps its data elsewhere, refuses
-          private addresses, and prints an admin token on its first start, once.
+          private addresses, and prints an admin token once, on its first start.
         </p>
       )}
     </Section>

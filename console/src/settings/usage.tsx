@@ -27,7 +27,7 @@ export function Usage() {
     <Section title="Usage, last 31 days">
       <Problem error={error} />
       <div className="card p-4">
-        <div className="flex h-28 items-end gap-1" role="img" aria-label={`Messages by day, at most ${most} a day`}>
+        <div className="flex h-28 items-end gap-1" role="img" aria-label={`Messages by day, at most ${most} per day`}>
           {days.map((day) => (
             <div
               key={day}

@@ -35,13 +35,13 @@ export function SinkScreen() {
     <>
       <PageHead title="Sink">
         {requests.length > 0 && (
-          <ActionButton call={calls.forgetSinkRequests()} className="btn" done="Forgotten">
+          <ActionButton call={calls.forgetSinkRequests()} className="btn" done="Deleted">
             Clear
           </ActionButton>
         )}
       </PageHead>
       <PageBody>
-        <Section title="Send one that is answered with">
+        <Section title="Send a message that gets this response">
           <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
             {PRESETS.map(({ path, title, help, retries }) => (
               <div key={path} className="card flex flex-col gap-2 p-4">
@@ -65,13 +65,13 @@ export function SinkScreen() {
             ))}
           </div>
         </Section>
-        <Section title="What it received">
+        <Section title="Received requests">
           <Problem error={error} />
           {data && requests.length === 0 && (
             <EmptyState title="Nothing arrived yet">
               <p>
-                Every request to <code className="mono">{API_URL}/dev/sink/…</code> shows up here, with its headers, its
-                body and whether its signature is right.
+                Every request to <code className="mono">{API_URL}/dev/sink/…</code> is listed here, with its headers,
+                its body and the check of its signature.
               </p>
             </EmptyState>
           )}
@@ -132,7 +132,7 @@ function RequestRow({ request }: { readonly request: SinkRequest }) {
             bodyBase64={request.bodyBase64}
             isCut={request.isBodyCut ?? false}
             name={`sink-${request.id}`}
-            nothing="It had no body."
+            nothing="The request had no body."
           />
         </div>
       )}

@@ -43,7 +43,7 @@ export function TopicScreen() {
             done={`Topic “${topicName}” is deleted`}
             onDone={() => void navigate({ to: '/topics' })}
           >
-            <p>Messages that were sent to it go on. New ones are refused.</p>
+            <p>Messages that were sent to it are still delivered. New messages are refused.</p>
           </ConfirmButton>
         )}
       </PageHead>
@@ -127,7 +127,7 @@ function Defaults({ topic }: { readonly topic: Topic }) {
   return (
     <Section title="Default settings">
       <div className="card space-y-3 p-4">
-        <p className="text-xs text-ink-3">For every message to this topic that does not bring its own.</p>
+        <p className="text-xs text-ink-3">They apply to every message to this topic that does not set its own.</p>
         <HeaderRows rows={rows} onChange={setRows} />
         <ActionButton
           call={() => calls.changeTopic(topic.name, { headers })}

@@ -38,8 +38,8 @@ export function TopicsScreen() {
             command={`curl -X POST ${API_URL}/v2/topics/orders/endpoints \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -d '{"endpoints":[{"url":"https://a.example.com/hook"},{"url":"https://b.example.com/hook"}]}'`}
           >
             <p>
-              A topic is a name for several endpoints. A message to the topic goes to each of them, with retries of its
-              own.
+              A topic is a name for several endpoints. Each endpoint gets its own copy of a message to the topic, with
+              its own retries.
             </p>
           </EmptyState>
         )}
@@ -106,7 +106,7 @@ function NewTopic({
           />
         </label>
         <label className="block">
-          <span className="label">Endpoints, one URL a line</span>
+          <span className="label">Endpoints, one URL per line</span>
           <textarea
             className="input mono"
             rows={4}
@@ -126,7 +126,7 @@ function NewTopic({
               void navigate({ to: '/topics/$topicName', params: { topicName: topic.name } });
             }}
           >
-            Make it
+            Create topic
           </ActionButton>
         </div>
       </div>
