@@ -90,9 +90,9 @@ test('number and size of the forwarded headers are limited', () => {
   const many = Array.from({ length: 64 }, () => ['X-A', 'b'] as const);
   assert.equal(forwardedHeadersProblem([], limits), null);
   assert.equal(forwardedHeadersProblem(many, limits), null);
-  assert.match(forwardedHeadersProblem([...many, ['X-A', 'b']], limits) ?? '', /65 headers .* at most 64/);
+  assert.match(forwardedHeadersProblem([...many, ['X-A', 'b']], limits) ?? '', /65 headers .* limit is 64/);
   assert.equal(forwardedHeadersProblem([['abcd', 'é'.repeat(16_380)]], limits), null);
-  assert.match(forwardedHeadersProblem([['abcde', 'é'.repeat(16_380)]], limits) ?? '', /16385 bytes .* at most 16384/);
+  assert.match(forwardedHeadersProblem([['abcde', 'é'.repeat(16_380)]], limits) ?? '', /16385 bytes .* limit is 16384/);
 });
 
 test('the delivered list is judged whole: three more than may be forwarded, and no more bytes', () => {
@@ -103,7 +103,7 @@ test('the delivered list is judged whole: three more than may be forwarded, and 
   assert.equal(deliveredHeadersProblem(null, [['abcd', 'é'.repeat(16_380)]], limits), null);
   assert.match(
     deliveredHeadersProblem(null, [['abcde', 'é'.repeat(16_380)]], limits) ?? '',
-    /16385 bytes .* at most 16384/,
+    /16385 bytes .* limit is 16384/,
   );
 });
 

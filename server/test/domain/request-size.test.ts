@@ -20,7 +20,7 @@ test('messages are counted over all that a request asks for', () => {
   assert.equal(requestSizeProblem([five, one, one, one, one, one], LIMITS), null);
   const over = requestSizeProblem([five, five, one], LIMITS);
   assert.equal(over?.problem.code, 'request_too_large');
-  assert.match(over.problem.message, /would make 11 messages.*at most 10/);
+  assert.match(over.problem.message, /would create 11 messages.*limit for one request is 10/);
 });
 
 test('a body counts once, headers of the delivery and of callbacks count for every message', () => {

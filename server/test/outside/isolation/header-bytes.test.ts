@@ -119,7 +119,7 @@ test('values of headers that steer a delivery are refused over their length, bef
   assert.deepEqual(
     slots
       .slice(0, -1)
-      .map(({ error, code }) => [code, /^Service-[\w-]+: has 1000000 characters; at most 16384/.test(error)]),
+      .map(({ error, code }) => [code, /^Service-[\w-]+: has 1000000 characters; the limit is 16384/.test(error)]),
     names.map(() => ['bad_header', true]),
   );
   assert.equal(slots.at(-1)!.code, 'bad_destination');

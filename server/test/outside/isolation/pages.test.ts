@@ -121,7 +121,7 @@ suite('a page', () => {
     const tried = first!.messageId;
     const ids = Array.from({ length: 1000 }, (_, index) => `messageIds=msg_${index}`);
     const answer = await rider.call('GET', `/v2/events?${ids.join('&')}`);
-    assert.match(refusal(answer, 400, 'bad_filter'), /more than 20000 events together/);
+    assert.match(refusal(answer, 400, 'bad_filter'), /more than 20000 events in total/);
     assert.ok(asked < 20, `${asked} messages were read`);
   });
 

@@ -25,7 +25,7 @@ test('Redact-Fields names as many headers as the budget has, and not one more', 
   const twice = `${fields(MOST)},${fields(MOST)},body`;
   assert.equal((await rider.publish(receiver.url, { headers: { 'Service-Redact-Fields': twice } })).status, 201);
   const refused = await rider.publish(receiver.url, { headers: { 'Service-Redact-Fields': fields(MOST + 1) } });
-  assert.match(refusal(refused, 400, 'bad_header'), new RegExp(`^Service-Redact-Fields: .*at most ${MOST}`));
+  assert.match(refusal(refused, 400, 'bad_header'), new RegExp(`^Service-Redact-Fields: .*limit is ${MOST}`));
 });
 
 test('half a million names are refused in their slot, and another account is served meanwhile', async (t) => {

@@ -41,7 +41,7 @@ test('elements times endpoints over the budget: the whole batch is refused and n
   const element = { destination: 'thousand', headers: HOLD };
   const elements = Array.from({ length: MOST / ENDPOINTS + 1 }, () => element);
   const answer = await rider.batch(elements, { token });
-  assert.match(refusal(answer, 413, 'request_too_large'), /would make 6000 messages.*at most 5000/);
+  assert.match(refusal(answer, 413, 'request_too_large'), /would create 6000 messages.*limit for one request is 5000/);
   assert.equal(await stored(), before);
 });
 
@@ -87,7 +87,7 @@ test('headers count for every message: the bytes over the budget are refused and
   };
   const element = { destination: 'thousand', headers };
   const answer = await rider.batch([element, element, element], { token });
-  assert.match(refusal(answer, 413, 'request_too_large'), /would store \d+ bytes.*at most 128 MiB/);
+  assert.match(refusal(answer, 413, 'request_too_large'), /would store \d+ bytes.*limit for one request is 128 MiB/);
   assert.equal(await stored(), before);
 });
 

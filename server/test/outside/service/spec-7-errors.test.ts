@@ -91,8 +91,8 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
       /is in a queue/,
     ],
   ],
-  batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /more than 1000 elements/]],
-  loop_detected: [[(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Hops': '6' } }), /come back.* 6 times/]],
+  batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /too many elements; the limit is 1000/]],
+  loop_detected: [[(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Hops': '6' } }), /came back.* 6 times/]],
   unauthorized: [[(rider) => rider.enqueue('q', URL_, { token: 'wrong' }), /^Authorization: /]],
   forbidden: [
     [
@@ -196,7 +196,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
   headers_too_large: [
     [
       (rider) => exchange(rider.url, `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
-      /over 65536 bytes/,
+      /larger than 65536 bytes/,
     ],
   ],
 };
