@@ -60,7 +60,7 @@ suite('access', () => {
     await context.close();
   });
 
-  test('a token that may only read sees everything and can do nothing', async () => {
+  test('a token with only the scope read sees everything and can change nothing', async () => {
     const { publish, sink, ended, url, client } = service();
     const dead = await publish(sink('status/500'), { settings: { Retries: '0' } });
     await ended(dead);
@@ -89,7 +89,7 @@ suite('access', () => {
     await context.close();
   });
 
-  test('a token that may not read is told so', async () => {
+  test('a token without the scope read gets an error that says so', async () => {
     const { token } = await tokenWith(['publish']);
     const { page, context } = await openPage(browser(), `${service().url}/console#t=${token}`);
     await page
@@ -99,7 +99,7 @@ suite('access', () => {
     await context.close();
   });
 
-  test('a link does not change who is signed in without asking, also in a page that is open', async () => {
+  test('a link asks before it replaces the signed-in token, also in an open page', async () => {
     const { url, link, client } = service();
     const other = await client.createAccount({ name: 'sender-of-the-link' });
     const made = await client.createToken({ accountId: other.id, name: 'bait', scopes: ['publish', 'read'] });
@@ -129,7 +129,7 @@ suite('access', () => {
     await context.close();
   });
 
-  test('in production a link signs nobody in without asking', async () => {
+  test('in production a link asks before it signs in', async () => {
     const production = await startService({ command: 'serve' });
     try {
       const { url, link } = production;

@@ -15,7 +15,7 @@ const browser = sharedBrowser();
 const shell = promisify(execFile);
 const FIVE_MINUTES_MS = 5 * 60_000;
 
-test('a newcomer sees a message arrive, mends one that failed, and sends to a topic', {
+test('a new user sees a message arrive, fixes a failed one, and sends to a topic', {
   timeout: FIVE_MINUTES_MS,
 }, async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'postrider-newcomer-'));

@@ -105,7 +105,7 @@ suite('looks', () => {
     await context.close();
   });
 
-  test('every screen fits a phone: nothing sticks out to the side, and the menu leads everywhere', async () => {
+  test('every screen fits a phone: no horizontal overflow, and the menu reaches every screen', async () => {
     const { page, context, complaints } = await openPage(browser(), service().link, { viewport: PHONE });
     await page.getByRole('table', { name: 'Messages' }).waitFor();
     for (const path of paths) {
@@ -125,7 +125,7 @@ suite('looks', () => {
     await context.close();
   });
 
-  test('the keyboard alone reads a message and comes back', async () => {
+  test('a message can be opened and closed with the keyboard alone', async () => {
     const { page, context } = await openPage(browser(), service().link);
     await page.getByRole('row').nth(2).waitFor();
     await page.keyboard.press('j');
@@ -142,7 +142,7 @@ suite('looks', () => {
     await context.close();
   });
 
-  test('it works behind a proxy that puts it under a path', async (t) => {
+  test('the console works behind a proxy that serves it under a path', async (t) => {
     const target = new URL(service().url);
     const proxy = createServer((request, response) => {
       const path = request.url?.replace(/^\/tools\/post(?=\/)/, '') ?? '/';
@@ -180,7 +180,7 @@ suite('looks', () => {
     await context.close();
   });
 
-  test('all of it is under 250 KB, packed', () => {
+  test('the compressed console is smaller than 250 KB', () => {
     const files = readdirSync(DIST, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     assert.ok(files.length > 3, 'the console is not built');
     const bytes = files.reduce(

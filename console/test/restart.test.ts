@@ -10,7 +10,7 @@ import { startService } from './service.ts';
 
 const browser = sharedBrowser();
 
-test('a restart of the service is survived: nothing is lost from the list, nothing has to be reloaded', async (t) => {
+test('after a restart of the service the list is complete without a reload', async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'postrider-restart-'));
   let service = await startService({ data });
   t.after(async () => {

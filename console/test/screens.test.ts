@@ -28,7 +28,7 @@ const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' });
 
 suite('the screens', () => {
-  test('messages appear live within a second, and are updated where they stand', () =>
+  test('messages appear live within a second and are updated in place', () =>
     onScreen('messages', async (page, { publish, sink }) => {
       await page.getByRole('button', { name: 'Pause live updates' }).getByText('Live').waitFor();
       // The best of three: other tests may keep the machine busy.
@@ -75,7 +75,7 @@ suite('the screens', () => {
       await page.getByRole('row').filter({ hasText: 'came=later' }).first().waitFor();
     }));
 
-  test('paused, nothing changes until it is resumed', () =>
+  test('while live updates are paused, nothing changes', () =>
     onScreen('messages', async (page, { publish, sink, ended }) => {
       await page.getByRole('table', { name: 'Messages' }).waitFor();
       await button(page, 'Pause live updates').click();
@@ -117,7 +117,7 @@ suite('the screens', () => {
       await page.getByRole('row').filter({ hasText: '/dev/sink/status/500?of=filters' }).waitFor();
     }));
 
-  test('a message tells its life, and why it is not delivered yet', () =>
+  test('a message shows its timeline, and why it is not delivered yet', () =>
     onScreen('messages', async (page, { publish, sink, url }) => {
       const id = await publish(sink('fail?times=1'), {
         body: '{"big":9007199254740993,"deep":{"a":[1.50]}}',
@@ -148,7 +148,7 @@ suite('the screens', () => {
       assert.equal((await client.getMessage(id)).state, 'CANCELLED');
     }));
 
-  test('failures are grouped, show what was answered, and are all retried with one click', () =>
+  test('failures are grouped, show the response, and are all retried with one click', () =>
     onScreen('failures', async (page, { publish, sink, ended, client }) => {
       for (let i = 0; i < 3; i += 1)
         assert.equal(await ended(await publish(sink(`status/502?n=${i}`), NO_RETRY)), 'FAILED');
@@ -192,7 +192,7 @@ suite('the screens', () => {
       await button(page, 'Delivered 0').waitFor();
     }));
 
-  test('a topic is made, edited, ordered anew, and sent a test message', () =>
+  test('a topic is created, edited, reordered, and sent a test message', () =>
     onScreen('topics', async (page, { sink, client }) => {
       await button(page, 'New topic').click();
       const dialog = page.getByRole('dialog', { name: 'New topic' });
@@ -213,7 +213,7 @@ suite('the screens', () => {
       assert.equal(await sent.getByText('Delivered').count(), 2);
     }));
 
-  test('the overview counts, draws, and clicks through', () =>
+  test('the overview shows counts and charts, and links to the messages', () =>
     onScreen('overview', async (page, { publish, sink, ended }) => {
       await ended(await publish(sink('ok')));
       await page.getByRole('img', { name: /Messages by minute: [1-9]/ }).waitFor();
@@ -248,7 +248,7 @@ suite('the screens', () => {
       await card.waitFor({ state: 'detached' });
     }));
 
-  test('a message is built by hand, shown as code while it is, and sent', () =>
+  test('a message is built in the form, shown as code, and sent', () =>
     onScreen('send', async (page, { sink, client }) => {
       await button(page, 'Enqueue').click();
       await page.getByLabel('Queue', { exact: true }).fill('by-hand');
@@ -275,7 +275,7 @@ suite('the screens', () => {
       assert.equal(await page.getByLabel('Value of Label').inputValue(), 'hand-made');
     }));
 
-  test('a schedule is made with its next runs in view, run at once, paused and resumed', () =>
+  test('a schedule is created with a preview of its next runs, then run, paused and resumed', () =>
     onScreen('send?mode=schedule', async (page, { sink, client }) => {
       await page.getByLabel(/^Destination/).fill(sink('ok?scheduled'));
       await page.getByLabel('Value of Cron').fill('CRON_TZ=Europe/Berlin 0 9 * * 1-5');
@@ -299,7 +299,7 @@ suite('the screens', () => {
       assert.equal((await client.listSchedules())[0]!.isPaused, false);
     }));
 
-  test('a bulk operation counts, asks, runs with a bar through a reload, and is stopped', () =>
+  test('a bulk operation counts, asks for confirmation, shows its progress after a reload, and is stopped', () =>
     onScreen('bulk?action=cancel&label=many', async (page, { client, sink }) => {
       const element = { destination: sink('ok'), headers: { 'Service-Delay': '1h', 'Service-Label': 'many' } };
       await client.batch(Array.from({ length: 200 }, () => element));
@@ -318,7 +318,7 @@ suite('the screens', () => {
       assert.equal((await client.listBulk()).jobs[0]!.state, 'stopped');
     }));
 
-  test('settings: a token is made, shown once, seen to be used, and revoked; keys are rotated', () =>
+  test('settings: a token is created, shown once, shown as used, and revoked; keys are rotated', () =>
     onScreen('settings', async (page, { client, url }) => {
       await page.getByLabel('New token').fill('reader');
       await page.getByRole('checkbox', { name: 'publish' }).uncheck();
@@ -339,7 +339,7 @@ suite('the screens', () => {
       assert.equal((await client.getKeys()).current, before.next);
     }));
 
-  test('the sink shows what arrived, with its signature checked', () =>
+  test('the sink shows the received requests, with their signatures checked', () =>
     onScreen('sink', async (page) => {
       await button(page, 'Send one: Fails twice').click();
       const row = page.getByRole('listitem').filter({ hasText: '/dev/sink/fail?times=2' }).first();
@@ -350,7 +350,7 @@ suite('the screens', () => {
       await page.getByText('"preset"').first().waitFor();
     }));
 
-  test('the palette goes anywhere by a few letters', () =>
+  test('the palette finds every screen by a few letters', () =>
     onScreen('overview', async (page) => {
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       await page.keyboard.press('Control+k');

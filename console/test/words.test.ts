@@ -9,7 +9,7 @@ import { chipsOf, filterFromSearch, lastingPart, parseBox, without } from '../sr
 import { callOf, draftOf } from '../src/parts/publish-again.ts';
 import { pythonSnippet, typescriptSnippet } from '../src/send/snippets.ts';
 
-test('a cron is put in words where there are simple ones', () => {
+test('a simple cron expression is described in words', () => {
   const words: Record<string, string | null> = {
     '* * * * *': 'Every minute',
     '*/5 * * * *': 'Every 5 minutes',
@@ -31,7 +31,7 @@ test('a cron is put in words where there are simple ones', () => {
   for (const [cron, expected] of Object.entries(words)) assert.equal(cronWords(cron), expected, cron);
 });
 
-test('the search box takes names out of the text', () => {
+test('the search box reads filters such as queue:orders out of the text', () => {
   assert.deepEqual(parseBox('queue:orders status:503 status:500 hello world'), {
     queueName: ['orders'],
     responseStatus: ['503', '500'],
@@ -47,7 +47,7 @@ test('the search box takes names out of the text', () => {
   assert.deepEqual(parseBox('until:2026-01-31'), { toDate: ['2026-01-31'] });
 });
 
-test('a filter survives its way through the address', () => {
+test('a filter is the same after it was written to the URL and read back', () => {
   const search = { state: ['FAILED', 'RETRY'], text: 'a&b=c #%', label: 'x' };
   assert.deepEqual(parseSearch(stringifySearch(search)), search);
   assert.equal(stringifySearch({ a: '', b: undefined, c: [] }), '');
@@ -58,14 +58,14 @@ test('a filter survives its way through the address', () => {
   assert.deepEqual(lastingPart(filterFromSearch(search)), { label: ['x'] });
 });
 
-test('a word that every object inherits is a word like any other', () => {
+test('a word such as constructor is an ordinary search word', () => {
   assert.deepEqual(parseBox('constructor:x toString:y'), { text: 'constructor:x toString:y' });
   assert.deepEqual(Object.entries(parseSearch('?constructor=1&constructor=2')), [['constructor', ['1', '2']]]);
   assert.deepEqual(Object.entries(parseSearch('?__proto__=1')), [['__proto__', '1']]);
   assert.equal(cronWords('constructor'), null);
 });
 
-test('a message becomes the call that makes it again', () => {
+test('a message is turned into the call that publishes it again', () => {
   const message = {
     messageId: 'msg_1',
     url: 'https://a.example/b?c=1',

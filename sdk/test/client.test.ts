@@ -65,7 +65,7 @@ test('a destination arrives byte for byte, with body and settings', async (t) =>
   assert.deepEqual([arrival.headers['content-type'], arrival.headers['x-a']], ['application/x', 'b']);
 });
 
-test('a refusal is an error with its words, status and code', async () => {
+test('a refused call throws an error with text, status and code', async () => {
   const { client, url } = service();
   await assert.rejects(client.getMessage('msg_none'), (error: unknown) => {
     assert.ok(error instanceof PostriderError);
@@ -76,7 +76,7 @@ test('a refusal is an error with its words, status and code', async () => {
   await assert.rejects(createClient({ baseUrl: 'http://127.0.0.1:1' }).listQueues(), UnreachableError);
 });
 
-test('the stream tells what happens, and goes on behind the last event', async () => {
+test('the stream yields events, and continues after the last event', async () => {
   const { client, sink, publish } = service();
   const opened = Promise.withResolvers<void>();
   const stop = new AbortController();
@@ -105,7 +105,7 @@ test('the stream tells what happens, and goes on behind the last event', async (
   }
 });
 
-test('a call printed as cURL does the same, whatever it contains', async (t) => {
+test('a call printed as cURL does the same as the call, for any content', async (t) => {
   const receiver = await receive(t);
   const { token, url } = service();
   const body = `it's "quoted" $HOME \`x\` \\ \n ü`;
@@ -124,7 +124,7 @@ test('a call printed as cURL does the same, whatever it contains', async (t) => 
   }
 });
 
-test('a signature is verified, and anything that was changed is not', async (t) => {
+test('a valid signature is verified, and any change is detected', async (t) => {
   const receiver = await receive(t);
   const { client } = service();
   await client.publish({ destination: `${receiver.url}/signed`, body: 'hello' });
@@ -150,7 +150,7 @@ test('a signature is verified, and anything that was changed is not', async (t) 
   for (const each of wrong) assert.equal((await verifySignature(each)).isValid, false, JSON.stringify(each));
 });
 
-test('a misspelt setting is an error of the types', () => {
+test('a misspelt setting is a type error', () => {
   const request: PublishRequest = { destination: 'https://example.com', settings: { Retries: '3', 'Forward-X': 'a' } };
   // @ts-expect-error
   const misspelt: PublishRequest = { destination: 'https://example.com', settings: { Retires: '3' } };

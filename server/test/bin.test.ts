@@ -69,7 +69,7 @@ suite('the command', () => {
     assert.deepEqual(settings('dev', {}), ['131072', flags, ['dev', '--port', '0']]);
   });
 
-  test('what the user has set stays, and what ends soon needs none of it', { skip }, () => {
+  test('flags of the user stay, and short commands get no extra flags', { skip }, () => {
     const own = ['--stack-trace-limit=3'];
     assert.deepEqual(settings('serve', { MALLOC_ARENA_MAX: '1' }), [null, own, ['serve', '--port', '0']]);
     assert.deepEqual(settings('serve', { NODE_OPTIONS: '--max-semi-space-size=64' }).slice(0, 2), ['131072', own]);

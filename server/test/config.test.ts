@@ -181,14 +181,14 @@ test('an unknown flag is a problem, with the one that was probably meant', () =>
   assert.deepEqual(problemsOf(['--constructor']), ['unknown flag --constructor; --help lists all']);
 });
 
-test('an unknown variable is a problem only when it can only be a slip', () => {
+test('an unknown variable is a problem only when it is clearly misspelt', () => {
   assert.deepEqual(problemsOf([], { POSTRIDER_CONCURENCY: '1' }), [
     'unknown variable POSTRIDER_CONCURENCY; did you mean POSTRIDER_CONCURRENCY?',
   ]);
   configOf([], { POSTRIDER_SERVICE_HOST: '10.0.0.1', POSTRIDER_TOKEN: 'x', HOME: 'x' });
 });
 
-test('what Kubernetes puts into POSTRIDER_PORT is refused with its cause', () => {
+test('the POSTRIDER_PORT of a Kubernetes service link is refused, and the error names the cause', () => {
   assert.match(problemsOf([], { POSTRIDER_PORT: 'tcp://10.0.0.1:8411' })[0]!, /service link/);
 });
 
@@ -198,7 +198,7 @@ test('a setting given twice is a problem, except for a list, which grows', () =>
   assert.deepEqual(allowCidr, ['10.0.0.0/8', '192.168.0.0/16', 'fd00::/8']);
 });
 
-test('token create wants to know what the token may do, in one way', () => {
+test('token create needs either --admin or --scope', () => {
   const either = 'give --admin for a token that may do everything, or --scope with its scopes, but not both';
   for (const argv of [[], ['--admin', '--scope', 'read'], ['--admin=false']]) {
     assert.deepEqual(problemsOf(argv, {}, 'token create'), [either]);
@@ -213,7 +213,7 @@ test('token create wants to know what the token may do, in one way', () => {
   ]);
 });
 
-test('a range that a person and the library could read differently is refused', () => {
+test('an ambiguous address range is refused', () => {
   for (const cidr of ['10.1.2.3/8', '0x0a.0.0.0/8', '010.0.0.0/8', '10/8', 'fd00::1/8', 'fe80::%eth0/64']) {
     assert.equal(problemsOf(['--allow-cidr', cidr]).length, 1, cidr);
   }
@@ -225,7 +225,7 @@ test('a range that a person and the library could read differently is refused', 
   }
 });
 
-test('help is shown wherever it is asked for, and lists every setting', () => {
+test('--help works for every command and lists every setting', () => {
   for (const command of COMMANDS) {
     for (const argv of [['--help'], ['--port', 'x', '-h']]) {
       const result = parseConfig(command, argv, {});

@@ -63,7 +63,7 @@ async function open(t: TestContext) {
   };
 }
 
-test('many requests with one token are one question, and one note of its use', async (t) => {
+test('many requests with one token cause one lookup and one write of its last use', async (t) => {
   const { accounts, text, token, asked, clock } = await open(t);
   for (const ms of [0, 61_000]) {
     clock.advance(ms);
@@ -73,7 +73,7 @@ test('many requests with one token are one question, and one note of its use', a
   assert.deepEqual(asked, { finds: 2, touches: 2 });
 });
 
-test('a token that is revoked while it is looked up works for nobody who comes later', async (t) => {
+test('a token that is revoked during its lookup does not work for later requests', async (t) => {
   const { accounts, account, text, token, hold } = await open(t);
   const letGo = hold();
   const before = accounts.authenticate(text);
@@ -87,7 +87,7 @@ test('a token that is revoked while it is looked up works for nobody who comes l
   assert.equal(await accounts.authenticate(text), null);
 });
 
-test('a question that was not answered is asked again', async (t) => {
+test('a lookup that failed is repeated', async (t) => {
   const { accounts, text, token, loseNext } = await open(t);
   loseNext();
   const together = [accounts.authenticate(text), accounts.authenticate(text)];

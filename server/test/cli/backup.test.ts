@@ -134,7 +134,7 @@ test('a backup that finds no space or is stopped leaves nothing behind', { skip:
   });
 });
 
-test('backup and check of a place without a store, or of a database, say what to do, and make nothing', async (t) => {
+test('backup and check of a place without a store, or of a database, say what to do and create nothing', async (t) => {
   await inScratchFolder('backup-nowhere', async (folder) => {
     for (const command of ['backup', 'check']) {
       const nowhere = await start(t, [command, '--data', folder]).ended;

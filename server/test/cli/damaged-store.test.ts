@@ -93,7 +93,7 @@ test('a damaged log and a lost database keep a server from starting; after a rep
   });
 });
 
-test('a page that cannot be read is reported, answered with 500, and ends nothing; a directory that is deleted stops publishing', async (t) => {
+test('an unreadable page is reported with 500 and the server continues; a deleted directory stops publishing', async (t) => {
   t.after(endServers);
   await inScratchFolder('unreadable', async (folder) => {
     const data = join(folder, 'data');

@@ -51,7 +51,7 @@ function requireRefusal({ code, stdout, stderr }: Ended, command: string, data: 
   assert.equal(stderr.trim().split('\n').length, 1, stderr);
 }
 
-test('a directory below /proc, which takes none, is refused at once', {
+test('a directory below /proc, where none can be created, is refused at once', {
   skip: !existsSync('/proc/self'),
 }, async (t) => {
   for (const command of ['dev', 'serve']) {
@@ -73,7 +73,7 @@ test('a directory where a file stands, or below one, is refused', async (t) => {
   requireRefusal(await run(t, 'serve', below), 'serve', below, /is not a directory \(ENOTDIR\)/);
 });
 
-test('a directory that this user may not write is refused, made or not', {
+test('a directory that this user cannot write is refused, whether it exists or not', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const folder = temporaryFolder(t);
@@ -97,7 +97,7 @@ test('a directory that this user may not write is refused, made or not', {
   chmodSync(closed, 0o755);
 });
 
-test('who owns what is closed is told to open it, and who may not enter a directory that nobody knows what is in it', {
+test('an owner without permissions is told to run chmod; a directory that cannot be read is reported as such', {
   skip: !isRoot && 'needs root, to be another user',
 }, async (t) => {
   const folder = temporaryFolder(t);
@@ -136,7 +136,7 @@ test('files of another user in a directory that may be written are refused', {
   requireRefusal(await run(t, 'serve', data, { uid: NOBODY }), 'serve', data, why);
 });
 
-test('a disk without space is named', { skip: noShim() }, async (t) => {
+test('a full disk is named in the error', { skip: noShim() }, async (t) => {
   await inScratchFolder('no-space', async (folder) => {
     const [data, fullFlag] = [join(folder, 'data'), join(folder, 'full')];
     writeFileSync(fullFlag, '');

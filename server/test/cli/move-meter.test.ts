@@ -32,7 +32,7 @@ test('a log gets a line at the start of each phase and then every five seconds',
   ]);
 });
 
-test('a terminal gets one line that is written over, as wide as it is, and removed at the end', () => {
+test('a terminal gets one line, as wide as the terminal, that is overwritten and removed at the end', () => {
   const { written, meter, show } = watched(true, 60);
   show(0, 0);
   show(1, 50);
@@ -46,7 +46,7 @@ test('a terminal gets one line that is written over, as wide as it is, and remov
   ]);
 });
 
-test('the time left is told in hours and minutes, and a terminal of no width is taken for a wide one', () => {
+test('the remaining time is shown in hours and minutes, and a terminal without a width counts as wide', () => {
   const { written, show } = watched(true, 0);
   show(0, 0);
   show(1, 30_000);

@@ -162,7 +162,7 @@ suite('a message that another node has claimed', () => {
     }
   });
 
-  test('is given back at once by a node that is well: 200, cancelled, and never sent', async (t) => {
+  test('is given back at once by a healthy node: 200, cancelled, and never sent', async (t) => {
     const { receiver, cancelling, nexts } = await given(t, 4, 1);
     const cancelled = await Promise.all(cancelling.map(cancel));
     for (const { status, body } of cancelled) assert.deepEqual([status, body], [200, { cancelled: 1 }]);
@@ -185,7 +185,7 @@ suite('a message that another node has claimed', () => {
     assert.deepEqual(startedLate(receiver, cancelled), []);
   });
 
-  test('that is on the wire arrives, is recorded, and holds its queue until it has ended', async (t) => {
+  test('that is already being sent arrives, is recorded, and holds its queue until it has ended', async (t) => {
     const receiver = await receiverOf(t);
     receiver.answersAtOnce = false;
     receiver.open();

@@ -9,7 +9,7 @@ import { inScratchFolder } from '../crash/scratch-folder.ts';
 import { chooseSeed } from '../crash/trial.ts';
 import { clusterCampaign } from './campaign.ts';
 
-test('a cluster that is given no peace for a minute keeps every promise', { timeout: 600_000 }, async (t) => {
+test('a cluster with constant faults for a minute keeps every promise', { timeout: 600_000 }, async (t) => {
   const seed = chooseSeed();
   await inScratchFolder('cluster', async (folder) => {
     const report = await clusterCampaign({ seed });

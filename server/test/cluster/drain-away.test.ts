@@ -70,7 +70,7 @@ describe('a drain while the database is away', { concurrency: true }, () => {
       assert.equal((await second.stop()).code, 0);
     });
 
-    test(`a node that has nothing under way says that it could not leave while the database ${how}`, async (t) => {
+    test(`a node without attempts in flight reports that it could not sign off while the database ${how}`, async (t) => {
       const { node, proxy } = await givenNode(t);
       await node.ready;
       takeAway(proxy);

@@ -29,7 +29,7 @@ suite('three nodes over one database', () => {
   });
   const nodeFor = (index: number) => nodes[index % NODES]!;
 
-  test('never have more deliveries of a flow key under way than its parallelism', async (t) => {
+  test('never have more deliveries of a flow key in flight than its parallelism', async (t) => {
     let [underWay, most] = [0, 0];
     const receiver = await startReceiver(t, async () => {
       underWay += 1;
@@ -75,7 +75,7 @@ suite('three nodes over one database', () => {
     assert.ok(performance.now() - startedMs > 2900, `20 within ${Math.round(performance.now() - startedMs)} ms`);
   });
 
-  test('take a deduplication id for one message, whoever is asked', async (t) => {
+  test('accept one message for a deduplication id, whichever node gets the requests', async (t) => {
     const receiver = await startReceiver(t);
     const rounds = 25;
     for (let round = 0; round < rounds; round += 1) {
@@ -116,7 +116,7 @@ suite('three nodes over one database', () => {
     await nodes[0]!.call('DELETE', `/v2/schedules/${scheduleId}`);
   });
 
-  test('tell in the live stream of one what all of them do, nothing twice and nothing left out', async (t) => {
+  test('show the events of all nodes in the live stream of one, each exactly once', async (t) => {
     const receiver = await startReceiver(t, (arrival) => (arrival.header('service-retried') === '0' ? 503 : 200));
     const stream = await EventReader.open(t, nodes[0]!);
     const count = 200;

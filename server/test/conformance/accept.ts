@@ -77,7 +77,7 @@ export function acceptConformance(factory: HarnessFactory): void {
       assert.equal(row?.count, 6);
     });
 
-    test('a batch of none is accepted', async ({ a }) => {
+    test('an empty batch is accepted', async ({ a }) => {
       await a.store.accept([], NOW);
       assert.deepEqual(await a.store.counts(), {
         pending: 0,
@@ -89,7 +89,7 @@ export function acceptConformance(factory: HarnessFactory): void {
       });
     });
 
-    test('a queue that is missing is made, and one that exists is left as it is', async ({ a }) => {
+    test('a missing queue is created, and an existing one is not changed', async ({ a }) => {
       await a.store.saveQueue(ACCOUNT, 'mine', { parallelism: 7 }, NOW - 1);
       await a.store.accept([queued(), queued(), queued({ queueName: 'mine' })], NOW);
       assert.deepEqual((await a.store.listQueues(ACCOUNT)).entries, [

@@ -44,7 +44,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.deepEqual((await a.store.listTokens(ACCOUNT)).entries, [token({ lastUsedAt: NOW + 1 })]);
     });
 
-    test('an account is made once under its name', async ({ a }) => {
+    test('an account name can be used once', async ({ a }) => {
       const account = { id: 'acc_3', name: 'third', tier: 'paid', createdAt: NOW } as const;
       assert.equal(await a.store.createAccount(account, { current: 'sig_1', next: 'sig_2' }), 'created');
       assert.equal(await a.store.createAccount({ ...account, id: 'acc_4' }, KEYS), 'nameTaken');
@@ -53,7 +53,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.getSigningKeys('acc_3'), { current: 'sig_1', next: 'sig_2' });
     });
 
-    test('of two that take a name at once, one gets it', async ({ a, b }) => {
+    test('when two accounts ask for a name at once, one gets it', async ({ a, b }) => {
       const account = { name: 'wanted', tier: 'free', createdAt: NOW } as const;
       const results = await Promise.all([
         a.store.createAccount({ ...account, id: 'acc_3' }, KEYS),
@@ -70,7 +70,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('a tier is changed, and only that of an account that exists', async ({ a }) => {
+    test('the tier of an existing account can be changed, others cannot', async ({ a }) => {
       assert.equal(await a.store.setTier(ACCOUNT, 'paid'), true);
       assert.equal((await a.store.getAccount(ACCOUNT))!.tier, 'paid');
       assert.equal(await a.store.setTier('acc_nobody', 'paid'), false);
@@ -85,7 +85,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.getSigningKeys(OTHER_ACCOUNT), KEYS);
     });
 
-    test('asked twice with the same next key, it rotates once', async ({ a, b }) => {
+    test('two rotations with the same next key rotate once', async ({ a, b }) => {
       const results = await Promise.all([
         a.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh1'),
         b.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh2'),
@@ -138,7 +138,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.listTokens(ACCOUNT)).entries[0]!.revokedAt, NOW + 1);
     });
 
-    test('the last token that may administer is not revoked; any other one is', async ({ a, b }) => {
+    test('the last admin token is not revoked; any other one is', async ({ a, b }) => {
       await a.store.createToken(token({ id: 'tok_1', scopes: ['admin'] }), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', scopes: ['publish', 'read', 'manage'] }), hashOf(2));
       await a.store.createToken(token({ id: 'tok_3', accountId: OTHER_ACCOUNT, scopes: SCOPES }), hashOf(3));
@@ -149,7 +149,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked');
     });
 
-    test('of all tokens that may administer, revoked at once on two nodes, one is left', async ({ a, b }) => {
+    test('when two nodes revoke all admin tokens at once, one token is left', async ({ a, b }) => {
       const ids = ['tok_0', 'tok_1', 'tok_2'];
       for (const [n, id] of ids.entries()) await a.store.createToken(token({ id, scopes: SCOPES }), hashOf(n));
       const revoking = ids.map((id, n) =>
@@ -161,7 +161,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(left.length, 1);
     });
 
-    test('the first token that may administer is made once, for the oldest account', async ({ a, b }) => {
+    test('the first admin token is created once, for the oldest account', async ({ a, b }) => {
       await a.store.createToken(token({ id: 'tok_9', scopes: ['publish', 'read', 'manage'] }), hashOf(9));
       const first = (n: number) => ({
         account: { id: `acc_${n}`, name: `first-${n}`, tier: 'free', createdAt: NOW } as const,
@@ -180,7 +180,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await b.store.createFirstAdmin(first(5)), true, 'and again where none is left');
     });
 
-    test('tokens are revoked by hash, the last that may administer too', async ({ a }) => {
+    test('tokens are revoked by hash, including the last admin token', async ({ a }) => {
       await a.store.createToken(token({ scopes: SCOPES }), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
       await a.store.revokeHashes([hashOf(1), hashOf(9)], NOW + 1);
@@ -191,7 +191,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('the accounts behind some tokens and keys are found, once each', async ({ a }) => {
+    test('the accounts of given tokens and keys are found, each once', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', accountId: OTHER_ACCOUNT }), hashOf(2));
       const { current, next } = { current: 'sig_a', next: 'sig_b' };
@@ -219,7 +219,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       ...some,
     });
 
-    test('a session stands for its token until it ends, expires, or its token is revoked', async ({ a, b }) => {
+    test('a session works until it ends, expires, or its token is revoked', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
       await a.store.createSession(session(), 10);
@@ -243,7 +243,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await b.store.findSession('hash_3', NOW), null);
     });
 
-    test('of the sessions of a token the newest stay, and those of other tokens do not count', async ({ a }) => {
+    test('only the newest sessions of a token stay, and sessions of other tokens do not count', async ({ a }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
       await a.store.createSession(session({ id: 'other', tokenId: 'tok_2' }), 3);
@@ -257,7 +257,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('what is open for a token or a session is told from what is no longer', async ({ a, b }) => {
+    test('valid tokens and sessions are told apart from ended ones', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
       await a.store.createSession(session(), 10);

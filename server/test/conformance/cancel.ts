@@ -26,7 +26,7 @@ export function cancelConformance(factory: HarnessFactory): void {
   const cancel = (node: Node, ids: readonly string[], at = NOW) => node.store.cancel(ACCOUNT, ids, at, EXPIRES);
 
   describe('cancel', () => {
-    test('ends open messages of every kind that nobody has claimed, and answers which', async ({ a }) => {
+    test('ends unclaimed open messages of every kind, and returns their ids', async ({ a }) => {
       const [ready, delayed, waiting, head, retrying] = [
         message(),
         message({ dueAt: NOW + SECOND }),
@@ -52,7 +52,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
-    test('what has ended, is unknown or is named twice is not cancelled again', async ({ a }) => {
+    test('ended, unknown and repeated ids are not cancelled again', async ({ a }) => {
       const [open, ended] = [message(), message({ dueAt: NOW - 1 })] as const;
       await a.store.accept([ended], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);
@@ -72,7 +72,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.equal(await a.stateOf(mine), 'pending');
     });
 
-    test('an id that nobody has is null', async ({ a }) => {
+    test('an unknown id returns null', async ({ a }) => {
       assert.equal(await a.store.getMessage(ACCOUNT, 'msg_unknown'), null);
     });
   });
@@ -99,7 +99,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.claimedIds(NOW + 3), [next.id]);
     });
 
-    test('given back, it has ended without an attempt, and the next goes on', async ({ a, b }) => {
+    test('when it is given back it ends without an attempt, and the next message starts', async ({ a, b }) => {
       for (const line of [
         [queued(), queued()],
         [queued({ orderKey: 'k' }), queued({ orderKey: 'k' })],
@@ -120,7 +120,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('taken over from a dead node, it is not tried again, and its attempt is recorded', async ({
+    test('when it is taken over from a dead node, its attempt is recorded and no other follows', async ({
       a,
       b,
       letTimePass,
@@ -175,7 +175,10 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['cancelled']);
     });
 
-    test('whoever holds it is asked: confirmed when it has looked, and else not', async ({ a, b }) => {
+    test('the node that holds the claim must confirm; without its answer the cancel is not confirmed', async ({
+      a,
+      b,
+    }) => {
       for (const node of [a, b]) await node.store.heartbeat(node.name, 60_000);
       const one = message();
       await a.store.accept([one], NOW);
@@ -194,7 +197,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [one.id], 0), []);
     });
 
-    test('of a cancel and a settlement at the same moment, one wins and both know it', async ({ a, b }) => {
+    test('when a cancel and a settlement race, one wins and both callers get the same result', async ({ a, b }) => {
       for (let round = 0; round < 10; round += 1) {
         const contested = message();
         await a.store.accept([contested], NOW);
@@ -208,7 +211,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('of a cancel and a release at the same moment, either ends it', async ({ a, b }) => {
+    test('when a cancel and a release race, the message ends as cancelled', async ({ a, b }) => {
       for (let round = 0; round < 10; round += 1) {
         const contested = message();
         await a.store.accept([contested], NOW);

@@ -23,7 +23,7 @@ export function claimConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('claimDue: order and time', () => {
-    test('what is due is handed out by due time, then in the order of acceptance', async ({ a }) => {
+    test('due messages are handed out by due time, then in the order of acceptance', async ({ a }) => {
       const [late, early, same1, same2] = [
         message({ dueAt: NOW - 1 }),
         message({ dueAt: NOW - 9 }),
@@ -43,13 +43,13 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + 1000), []);
     });
 
-    test('delayed messages come in the order of their times', async ({ a }) => {
+    test('delayed messages are handed out in the order of their due times', async ({ a }) => {
       const batch = [30, 10, 20].map((ms) => message({ dueAt: NOW + ms }));
       await a.store.accept(batch, NOW);
       assert.deepEqual(await a.claimedIds(NOW + 30), [batch[1]!.id, batch[2]!.id, batch[0]!.id]);
     });
 
-    test('thousands that become due at one moment all come out, each once', async ({ a }) => {
+    test('thousands of messages with the same due time are all handed out, each once', async ({ a }) => {
       const crowd = messages(2500, { dueAt: NOW + 1 });
       await a.store.accept(crowd, NOW);
       const seen: string[] = [];
@@ -99,7 +99,7 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.equal(new Set(leases).size, 60);
     });
 
-    test('a node can claim what another accepted, also after it has looked and found nothing', async ({ a, b }) => {
+    test('a node can claim messages that another node accepted, also after an empty claim', async ({ a, b }) => {
       assert.deepEqual(await b.claimedIds(NOW), []);
       const first = message();
       const delayed = message({ dueAt: NOW + 50 });
@@ -110,7 +110,10 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.claimedIds(NOW + 50), [delayed.id]);
     });
 
-    test('what one node made due by settling, cancelling or resuming, another can claim', async ({ a, b }) => {
+    test('messages that one node made due by settling, cancelling or resuming can be claimed by another', async ({
+      a,
+      b,
+    }) => {
       const [head, next, last] = [queued(), queued(), queued()] as const;
       await a.store.accept([head, next, last], NOW);
       const claim = await a.claimOne(NOW);
@@ -134,7 +137,7 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW, { slots: 100 })).length, 7);
     });
 
-    test('never more of an account than it may still have under way', async ({ a }) => {
+    test('never more of an account than its limit allows', async ({ a }) => {
       await a.store.accept(
         [...messages(10, { host: 'h1:80' }), ...messages(10, { host: 'h2:80' }), message({ accountId: OTHER_ACCOUNT })],
         NOW,
@@ -144,14 +147,14 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.equal(claims.filter((claim) => claim.message.accountId === OTHER_ACCOUNT).length, 1);
     });
 
-    test('never more for a host than it may still have under way, whichever account asks', async ({ a }) => {
+    test('never more for a host than its limit allows, for all accounts together', async ({ a }) => {
       await a.store.accept([...messages(10), ...messages(10, { accountId: OTHER_ACCOUNT })], NOW);
       const claims = await a.claims(NOW, { hostsFree: [['a.example:443', 3, 0]] });
       assert.ok(claims.length <= 3);
       assert.equal(new Set(claims.map((claim) => claim.message.accountId)).size, 2, 'each of them got its share');
     });
 
-    test('an account takes at most as many slots as stay free after it', async ({ a }) => {
+    test('an account takes at most as many slots as it leaves free', async ({ a }) => {
       await a.store.accept(
         Array.from({ length: 20 }, (_, index) => message({ host: `h${index % 4}:80` })),
         NOW,
@@ -165,7 +168,7 @@ export function claimConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('the last slot goes to one who has none', async ({ a }) => {
+    test('the last slot goes to an account that has none', async ({ a }) => {
       await a.store.accept([...messages(5), ...messages(5, { accountId: OTHER_ACCOUNT })], NOW);
       const last = { slots: 1, sharedSlots: 1, accountsBusy: [[ACCOUNT, 1, 0]] } as const;
       assert.deepEqual(
@@ -174,17 +177,13 @@ export function claimConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('an account that the request leaves out may have as many under way as it says of the others', async ({
-      a,
-    }) => {
+    test('an account that the request does not name gets the default limit', async ({ a }) => {
       await a.store.accept(messages(20), NOW);
       assert.equal((await a.claims(NOW, { accountMax: 4, accountsOther: 2 })).length, 2);
       assert.equal((await a.claims(NOW, { slots: 20, sharedSlots: 20, accountsOther: 4 })).length, 8);
     });
 
-    test('at a host that two accounts send to, one takes at most as many places as stay free after it', async ({
-      a,
-    }) => {
+    test('at a host that two accounts use, one takes at most as many slots as it leaves free', async ({ a }) => {
       await a.store.accept(messages(20), NOW);
       const host = 'a.example:443';
       assert.equal((await a.claims(NOW, { hostsFree: [[host, 10, 0]] })).length, 5);
@@ -196,14 +195,14 @@ export function claimConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('nothing for a host or an account that has all it may', async ({ a }) => {
+    test('nothing for a host or an account at its limit', async ({ a }) => {
       await a.store.accept(messages(3), NOW);
       assert.deepEqual(await a.claimedIds(NOW, { hostMax: 4, hostsBusy: [['a.example:443', 4]] }), []);
       assert.deepEqual(await a.claimedIds(NOW, { accountMax: 4, accountsBusy: [[ACCOUNT, 9, 0]] }), []);
       assert.equal((await a.claims(NOW)).length, 3);
     });
 
-    test('an account takes at most as many bytes as stay free after it', async ({ a }) => {
+    test('an account takes at most as many bytes as it leaves free', async ({ a }) => {
       const body = new Uint8Array(KIB * 20);
       await a.store.accept(messages(9, { body }), NOW);
       assert.equal((await a.claims(NOW, { bytes: KIB * 110 })).length, 2);
@@ -227,7 +226,7 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW, { bytes: 0 }), [small.id]);
     });
 
-    test('a message larger than its share goes, one at a time, unless its account has others', async ({ a }) => {
+    test('a message larger than the share is sent alone, when its account has no other in flight', async ({ a }) => {
       const body = new Uint8Array(KIB * 50);
       await a.store.accept([...messages(2, { body }), ...messages(2, { body, accountId: OTHER_ACCOUNT })], NOW);
       const few = { bytes: 10, oversized: 1 };
@@ -248,7 +247,7 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.deepEqual([...first, ...(await a.claimedIds(NOW, few))], [small.id]);
     });
 
-    test('many hosts of one account are looked at a part at a time, and all in the end', async ({ a }) => {
+    test('many hosts of one account are examined in parts, until all were examined', async ({ a }) => {
       const many = Array.from({ length: 700 }, (_, index) => message({ host: `h${index}.example:443` }));
       await a.store.accept(many, NOW);
       let claimed = 0;
@@ -262,7 +261,7 @@ export function claimConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('one host with room behind many without is found, although nothing else wakes the node', async ({ a }) => {
+    test('one host with room after many full hosts is found, although nothing else wakes the node', async ({ a }) => {
       const many = Array.from({ length: 400 }, (_, index) => message({ host: `a${index}.example:443` }));
       const one = message({ host: 'z.example:443' });
       await a.store.accept([...many, one], NOW);
@@ -307,7 +306,7 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.equal((await a.claimDue(NOW)).nextDueAt, null);
     });
 
-    test('is told even while something ready must wait for room at its host', async ({ a }) => {
+    test('is returned even while a ready message must wait for room at its host', async ({ a }) => {
       await a.store.accept([...messages(3), message({ dueAt: NOW + 40 })], NOW);
       const full = { hostsFree: [['a.example:443', 0, 0]] } as const;
       assert.deepEqual(await a.claimDue(NOW, full), { claims: [], nextDueAt: NOW + 40, nextScheduleAt: null });
@@ -333,7 +332,7 @@ export function claimConformance(factory: HarnessFactory): void {
   });
 
   describe('onWork', () => {
-    test('is called when there may be something to claim, whoever made it', async ({ a, b }) => {
+    test('is called when there may be something to claim, on every node', async ({ a, b }) => {
       const head = queued();
       const next = queued();
       await a.claims(NOW);

@@ -54,7 +54,10 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.deepEqual((await a.store.searchMessages(ACCOUNT, { labels: ['x'] }, page)).messages, []);
     });
 
-    test('retried, it stays with its attempts, marked with the new message, until its retention', async ({ a, b }) => {
+    test('after a retry it stays with its attempts and the id of the new message, until its retention ends', async ({
+      a,
+      b,
+    }) => {
       const dead = message();
       await fail(a, [dead]);
       const retry = again(dead);
@@ -75,7 +78,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.getMessage(ACCOUNT, dead.id), null);
     });
 
-    test('retried, it is in no list, group or count of dead letters, but found where it is asked for', async ({
+    test('after a retry it is in no list, group or count of dead letters, unless the filter asks for it', async ({
       a,
     }) => {
       const [retried, dead] = [message(), message()];
@@ -100,7 +103,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.deleteDeadLetters(ACCOUNT, [retried.id]), 1);
     });
 
-    test('one that is gone, open or foreign makes no message, and the others go on', async ({ a }) => {
+    test('a deleted, open or foreign one creates no message, and the others are retried', async ({ a }) => {
       const [one, two] = messages(2) as [NewMessage, NewMessage];
       await fail(a, [one, two]);
       const open = message({ dueAt: NOW + 1 });
@@ -119,7 +122,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       });
     });
 
-    test('of two nodes that retry the same, one does', async ({ a, b }) => {
+    test('when two nodes retry the same dead letter, one succeeds', async ({ a, b }) => {
       const dead = message();
       await fail(a, [dead]);
       const results = await Promise.all([a, b, a, b].map(({ store }) => store.retryDeadLetters([again(dead)], NOW)));
@@ -127,7 +130,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.counts()).pending, 1);
     });
 
-    test('one whose message would repeat another that stands makes none, and stays', async ({ a }) => {
+    test('one whose deduplication id is in use creates no message and stays', async ({ a }) => {
       const [one, two] = messages(2) as [NewMessage, NewMessage];
       await fail(a, [one, two]);
       const deduplication = { key: 'id:k', expiresAt: NOW + 1000 };

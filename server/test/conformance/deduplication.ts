@@ -37,7 +37,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
     (await node.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries.reduce((sum, { count }) => sum + count, 0);
 
   describe('deduplication', () => {
-    test('the second of a key is answered with the first, and leaves no trace', async ({ a, b }) => {
+    test('a duplicate returns the first message and stores nothing', async ({ a, b }) => {
       const [first, second] = [keyed('k'), keyed('k', { queueName: 'q', labels: ['x'] })] as const;
       assert.deepEqual(await a.store.accept([first], NOW), { duplicates: [null], isOverQuota: false });
       assert.deepEqual(await b.store.accept([second], NOW + 1), { duplicates: [first.id], isOverQuota: false });
@@ -47,7 +47,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + 1), [first.id]);
     });
 
-    test('within one batch the first of a key is accepted, beside those without one', async ({ a }) => {
+    test('within one batch the first message of a key is accepted, and all messages without a key', async ({ a }) => {
       const batch = [keyed('k'), keyed('k'), message(), keyed('other')];
       const { duplicates } = await a.store.accept(batch, NOW);
       assert.deepEqual(duplicates, [null, batch[0]!.id, null, null]);
@@ -105,7 +105,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('of many nodes that accept a key at once, one does', async ({ a, b, open }) => {
+    test('when many nodes accept the same key at once, one succeeds', async ({ a, b, open }) => {
       const nodes = [a, b, await open('nod_c')];
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, index) => nodes[index % 3]!.store.accept([keyed('k')], NOW)),
@@ -129,7 +129,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.getQueue(ACCOUNT, first.queueName!))!.lag, 1);
     });
 
-    test('keys are forgotten when they no longer count, a bounded number at a call', async ({ a }) => {
+    test('expired keys are deleted, a bounded number in each call', async ({ a }) => {
       await a.store.accept(
         ['1', '2', '3'].map((key) => keyed(key)),
         NOW,
@@ -144,7 +144,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
   });
 
   describe('the quota of a day', () => {
-    test('what fits is accepted to the last; what does not is refused whole', async ({ a }) => {
+    test('messages are accepted up to the exact quota; a batch over it is refused whole', async ({ a }) => {
       assert.equal((await a.store.accept(messages(2), NOW, 3)).isOverQuota, false);
       const refused = messages(2, { queueName: 'q' });
       assert.deepEqual(await a.store.accept(refused, NOW, 3), { duplicates: [], isOverQuota: true });
@@ -155,7 +155,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       assert.equal(await usedToday(a), 3);
     });
 
-    test('another day and another account begin anew; no quota is no limit', async ({ a }) => {
+    test('each day and each account has its own count; without a quota there is no limit', async ({ a }) => {
       await a.store.accept(messages(3), NOW, 3);
       assert.equal((await a.store.accept(messages(1), NOW + DAY, 3)).isOverQuota, false);
       assert.equal((await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT }), NOW, 3)).isOverQuota, false);
@@ -170,7 +170,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.accept(messages(1), NOW, 2)).isOverQuota, true);
     });
 
-    test('a duplicate uses up nothing, and is answered when nothing is left', async ({ a }) => {
+    test('a duplicate uses no quota, and is answered when the quota is used up', async ({ a }) => {
       const first = keyed('k');
       await a.store.accept([first], NOW, 1);
       assert.deepEqual(await a.store.accept([keyed('k')], NOW, 1), { duplicates: [first.id], isOverQuota: false });
@@ -179,7 +179,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       assert.equal(await usedToday(a), 2);
     });
 
-    test('however many publish at once, no more than the quota get in', async ({ a, b }) => {
+    test('concurrent publishes never exceed the quota', async ({ a, b }) => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, index) => (index % 2 ? a : b).store.accept(messages(1), NOW, 7)),
       );

@@ -69,7 +69,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('an attempt is told when it starts, however it was claimed, and once', async ({ a }) => {
+    test('the start of an attempt is recorded once, for every kind of claim', async ({ a }) => {
       const numbers = async (filter: Partial<EventFilter> = {}) =>
         (await listed(a, { ...filter, states: ['ACTIVE'] })).map(({ at, attemptNumber }) => [at, attemptNumber]);
       // Found ready.
@@ -103,7 +103,9 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await numbers({ messages: { messageIds: [line[1]!.id] } }), [[later + 4, 1]]);
     });
 
-    test('a claim that is given back was no start: it is told anew when it starts', async ({ a }) => {
+    test('a claim that is given back is no start: the event is recorded when the attempt really starts', async ({
+      a,
+    }) => {
       await a.store.accept([message()], NOW);
       const ready = await a.claimOne(NOW);
       await a.store.release([ready.lease], NOW);
@@ -119,7 +121,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(bucket?.activity.accepted, 2);
     });
 
-    test('each way through life is told as it went', async ({ a }) => {
+    test('each path of a message is recorded as it happened', async ({ a }) => {
       const one = message({ retriesMax: 1, callback: callbackTo('https://back.example/') });
       await a.store.accept([one], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), INTERRUPTED, NOW)], NOW);
@@ -132,7 +134,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal((await listed(a, { states: ['CREATED'] })).length, 3, 'the callbacks have events of their own');
     });
 
-    test('a cancelled message was asked to be, and is', async ({ a }) => {
+    test('a cancelled message has the events CANCEL_REQUESTED and CANCELLED', async ({ a }) => {
       const one = message();
       await a.store.accept([one], NOW);
       await a.store.cancel(ACCOUNT, [one.id], NOW + 3, NOW + RETENTION);
@@ -149,7 +151,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.deepEqual(states(await listed(a)), ['CREATED', 'ACTIVE', 'DELIVERED']);
     });
 
-    test('newest first is oldest first turned round, and the pages together are all of it', async ({ a }) => {
+    test('newest first is the reverse of oldest first, and the pages together are complete', async ({ a }) => {
       await lively(a);
       const all = shown(await listed(a));
       assert.ok(all.length > 20);
@@ -200,7 +202,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await listed(a, { messages: { messageIds: ['msg_none'] } }), []);
     });
 
-    test('bodies come only when they are asked for', async ({ a }) => {
+    test('bodies are returned only on request', async ({ a }) => {
       await lively(a);
       assert.ok((await listed(a)).every(({ message: { body } }) => body.length === 0));
       assert.ok((await listed(a, {}, { withBodies: true })).every(({ message: { body } }) => body.length === 9));
@@ -213,7 +215,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.journalEnd(OTHER_ACCOUNT), 0);
     });
 
-    test('a reader that goes on from the end sees what comes, once', async ({ a, b }) => {
+    test('a reader that continues from the end sees each new event once', async ({ a, b }) => {
       await lively(a);
       let cursor = await a.store.journalEnd(ACCOUNT);
       const next = async () => {
@@ -245,7 +247,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(positions.length, 3);
     });
 
-    test('whoever listens hears of it, on every node, until it stops listening', async ({ a, b }) => {
+    test('a listener on any node is notified until it stops listening', async ({ a, b }) => {
       let heard = 0;
       const stop = a.store.onJournal(() => {
         heard += 1;
@@ -258,7 +260,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(heard, before);
     });
 
-    test('what is older than asked is deleted, a bounded number at a call, and nothing else', async ({ a }) => {
+    test('only older events are deleted, a bounded number in each call', async ({ a }) => {
       for (const at of [0, 10, 20]) await a.store.accept([message({ createdAt: NOW + at })], NOW + at);
       await a.store.setTier(OTHER_ACCOUNT, 'paid');
       await a.store.accept([message({ accountId: OTHER_ACCOUNT })], NOW);
@@ -287,7 +289,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.deepEqual(third, { deleted: 1, after: null });
     });
 
-    test('with a message go its events, and the next message has its own only', async ({ a }) => {
+    test('the events of a message are deleted with it, and the next message has only its own', async ({ a }) => {
       const one = message({ retriesMax: 0 });
       await a.store.accept([one], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW);

@@ -28,7 +28,7 @@ export function fairnessConformance(factory: HarnessFactory): void {
       assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
     });
 
-    test('nor by one of which very many come due before its own', async ({ a }) => {
+    test('nor by one with very many messages that are due earlier', async ({ a }) => {
       const due = NOW + 1000;
       await a.store.accept(messages(3 * eachMax('dueMessages'), { dueAt: due }), NOW);
       await a.store.accept(messages(3, { accountId: OTHER_ACCOUNT, dueAt: due + 1 }), NOW);
@@ -37,7 +37,7 @@ export function fairnessConformance(factory: HarnessFactory): void {
       assert.equal(countOf(claims, OTHER_ACCOUNT), 3);
     });
 
-    test('two accounts with much to do get the same', async ({ a }) => {
+    test('two accounts with many messages get the same number of slots', async ({ a }) => {
       await a.store.accept(
         [...messages(200), ...messages(200, { accountId: OTHER_ACCOUNT, host: 'b.example:443' })],
         NOW,
@@ -91,7 +91,7 @@ export function fairnessConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('slots that some cannot use go to those who can', async ({ a }) => {
+    test('slots that one account cannot use go to others', async ({ a }) => {
       await a.store.accept(
         [
           ...messages(1, { host: 'a:80' }),

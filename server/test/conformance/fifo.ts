@@ -38,7 +38,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimDue(NOW), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
-    test('who settles and takes over is handed the next at its next claim, in order and each once', async ({
+    test('a node that settles and takes over gets the next message with its next claim, in order and each once', async ({
       a,
       b,
     }) => {
@@ -55,7 +55,10 @@ export function fifoConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('what was taken over can be cancelled, or given back for another node to claim', async ({ a, b }) => {
+    test('a message that was taken over can be cancelled, or given back for another node to claim', async ({
+      a,
+      b,
+    }) => {
       const line = Array.from({ length: 4 }, () => queued());
       await a.store.accept(line, NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
@@ -73,14 +76,14 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.equal((await b.claimOne(NOW)).message.id, line[3]!.id);
     });
 
-    test('nobody takes over in the queue of an account that has more than its share', async ({ a, b }) => {
+    test('there is no takeover in the queue of an account that has more than its share', async ({ a, b }) => {
       await a.store.accept([queued(), queued()], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [OTHER_ACCOUNT] });
       assert.deepEqual(await a.claimedIds(NOW, NO_SLOTS), []);
       assert.equal((await b.claims(NOW)).length, 1);
     });
 
-    test('nobody takes over from one that will be tried again, nor in a queue that is paused', async ({ a }) => {
+    test('there is no takeover from a message that will be retried, nor in a paused queue', async ({ a }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), ERROR, NOW)], NOW, { takesOver: [ACCOUNT] });
@@ -106,7 +109,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(served, [early.id, late.id, tied.id]);
     });
 
-    test('a delayed message holds nobody back until it is due', async ({ a }) => {
+    test('a delayed message blocks no other message until it is due', async ({ a }) => {
       const delayed = queued({ dueAt: NOW + SECOND });
       const now = queued();
       await a.store.accept([delayed, now], NOW);
@@ -143,14 +146,14 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.equal((await a.claimOne(NOW)).message.id, next.id);
     });
 
-    test('a head that fails for good makes way', async ({ a }) => {
+    test('after a head has failed, the next message starts', async ({ a }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), REFUSED, NOW)], NOW);
       assert.deepEqual(await a.claimedIds(NOW), [next.id]);
     });
 
-    test('a head that is cancelled makes way: ready or waiting for its retry at once, claimed when its attempt has ended', async ({
+    test('after a cancel of the head the next message starts: at once if it was not claimed, else when its attempt has ended', async ({
       a,
     }) => {
       const line = Array.from({ length: 4 }, () => queued());
@@ -188,7 +191,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), []);
     });
 
-    test('callbacks of a queue’s message hold nobody back', async ({ a }) => {
+    test('callbacks of a message in a queue block no other message', async ({ a }) => {
       const head = queued({ callback: callbackTo('https://back.example/') });
       const next = queued();
       await a.store.accept([head, next], NOW);
@@ -197,7 +200,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(claims.map((claim) => claim.message.kind).toSorted(), ['callback', 'publish']);
     });
 
-    test('two nodes that claim at once start one head between them', async ({ a, b }) => {
+    test('two nodes that claim at once start only one head', async ({ a, b }) => {
       const line = Array.from({ length: 5 }, () => queued());
       await a.store.accept(line, NOW);
       for (const expected of line) {
@@ -210,7 +213,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('queues of the same name in two accounts know nothing of each other', async ({ a }) => {
+    test('queues of the same name in two accounts are independent', async ({ a }) => {
       await a.store.accept([queued(), queued(), queued({ accountId: OTHER_ACCOUNT })], NOW);
       assert.equal((await a.claims(NOW)).length, 2);
       await a.store.saveQueue(OTHER_ACCOUNT, QUEUE, { isPaused: true }, NOW);
@@ -219,7 +222,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.getQueue(OTHER_ACCOUNT, QUEUE))!.lag, 1);
     });
 
-    test('lag counts what has not ended: waiting, delayed, claimed and retrying', async ({ a }) => {
+    test('lag counts all messages that have not ended: waiting, delayed, claimed and retrying', async ({ a }) => {
       const lag = async () => (await a.store.getQueue(ACCOUNT, QUEUE))!.lag;
       await a.store.accept([queued(), queued(), queued({ dueAt: NOW + SECOND })], NOW);
       assert.equal(await lag(), 3);

@@ -59,7 +59,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
   const flowKey = async (node: Node, key = KEY) => (await node.store.getFlowKey(ACCOUNT, key))!;
 
   describe('the parallelism of a flow key', () => {
-    test('no more are on their way than it says, in the order they became due', async ({ a, b }) => {
+    test('no more are in flight than it allows, in the order they became due', async ({ a, b }) => {
       const line = many(5, { parallelism: 2 });
       await a.store.accept(line, NOW);
       const claims = (await Promise.all([a.claims(NOW), b.claims(NOW)])).flat();
@@ -122,7 +122,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), [line[2]!.id]);
     });
 
-    test('the newest message says the limits, for those that wait too', async ({ a }) => {
+    test('the newest message sets the limits, also for waiting messages', async ({ a }) => {
       await a.store.accept(many(4, { parallelism: 1 }), NOW);
       assert.equal((await a.claims(NOW)).length, 1);
       await a.store.accept(many(1, { parallelism: 3 }), NOW);
@@ -131,7 +131,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claims(NOW), []);
     });
 
-    test('what was let in and has not started is held to a lower limit', async ({ a }) => {
+    test('a lower limit also applies to admitted messages that have not started', async ({ a }) => {
       await a.store.accept(many(4, { parallelism: 4 }), NOW);
       await a.store.accept(many(1, { parallelism: 1 }), NOW);
       assert.equal((await a.claims(NOW)).length, 1);
@@ -158,7 +158,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
   });
 
   describe('the rate of a flow key', () => {
-    test('no more start in a period than it says; the next period begins with its first start', async ({ a, b }) => {
+    test('no more start in a period than it allows; the next period begins with its first start', async ({ a, b }) => {
       const line = many(5, { rate: 2, periodMs: 10 * SECOND });
       await a.store.accept(line, NOW);
       const first = await a.claimDue(NOW);
@@ -181,7 +181,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW + 60 * SECOND)).length, 1);
     });
 
-    test('one let in in one period and started in the next counts in the next', async ({ a }) => {
+    test('a message admitted in one period and started in the next counts in the next', async ({ a }) => {
       await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW);
       // Nobody has room for them; meanwhile more come, period after period.
       for (const after of [1, 2, 3]) await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW + after * SECOND);
@@ -190,7 +190,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW + 4 * SECOND)).length, 2);
     });
 
-    test('a start long after it was let in opens a period of its own', async ({ a }) => {
+    test('a start long after the admission opens a new period', async ({ a }) => {
       await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW);
       assert.equal((await a.claims(NOW + 5 * SECOND)).length, 2);
       await a.store.accept(many(2, { rate: 2, periodMs: SECOND }), NOW + 5 * SECOND);
@@ -254,7 +254,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
   });
 
   describe('pausing a flow key', () => {
-    test('starts nothing new, lets what runs end, accepts', async ({ a, b }) => {
+    test('starts no message, lets running attempts end, and accepts messages', async ({ a, b }) => {
       await a.store.accept(many(2, { parallelism: 1 }), NOW);
       const claim = await a.claimOne(NOW);
       assert.equal((await b.store.pauseFlowKey(ACCOUNT, KEY, true, NOW))!.isPaused, true);
@@ -266,7 +266,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW + SECOND)).length, 2);
     });
 
-    test('what was ready does not start, and loses nothing by it', async ({ a }) => {
+    test('ready messages do not start, and keep their order', async ({ a }) => {
       await a.store.accept(many(3, { rate: 3, periodMs: 3600 * SECOND }), NOW);
       await a.store.pauseFlowKey(ACCOUNT, KEY, true, NOW);
       assert.deepEqual(await a.claims(NOW), []);
@@ -298,7 +298,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
   });
 
   describe('pinning a flow key', () => {
-    test('holds a limit against what messages say, and leaves the other to them', async ({ a }) => {
+    test('pins one limit, and messages still set the other', async ({ a }) => {
       await a.store.accept(many(1, { parallelism: 5, rate: 50, periodMs: 5 * SECOND }), NOW);
       await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, parallelism: 1 }, NOW);
       assert.deepEqual((await flowKey(a)).limits, { parallelism: 1, rate: 50, periodMs: 5 * SECOND });
@@ -309,7 +309,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.deepEqual({ isParallelismPinned, isRatePinned }, { isParallelismPinned: true, isRatePinned: false });
     });
 
-    test('a pinned rate holds, period and all, until it is let go', async ({ a }) => {
+    test('a pinned rate and its period hold until they are unpinned', async ({ a }) => {
       await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, rate: { rate: 1, periodMs: 60 * SECOND } }, NOW);
       await a.store.accept(many(3, { parallelism: 9 }), NOW);
       assert.equal((await a.claims(NOW)).length, 1);
@@ -342,8 +342,8 @@ export function flowControlConformance(factory: HarnessFactory): void {
     });
   });
 
-  describe('what a flow key has let through and has not started', () => {
-    test('is bounded; the others wait behind the key and start in their order, without an end of an attempt', async ({
+  describe('messages that a flow key has admitted and that have not started', () => {
+    test('are limited in number; the others wait under the key and start in order, without waiting for an attempt to end', async ({
       a,
       b,
     }) => {
@@ -359,7 +359,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('is not asked for again and again while nothing of it can start', async ({ a }) => {
+    test('are not examined again and again while none of them can start', async ({ a }) => {
       await a.store.accept(many(READY_MAX + 1, FAST), NOW);
       for (const _ of [1, 2]) {
         const { claims, nextDueAt } = await a.claimDue(NOW, { hostMax: 0 });
@@ -368,7 +368,10 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await claimAll([a], NOW)).length, READY_MAX + 1);
     });
 
-    test('rate and parallelism hold, larger than it or not', async ({ a, b }) => {
+    test('keep rate and parallelism, whether the limits are larger than their maximum number or not', async ({
+      a,
+      b,
+    }) => {
       const [rate, parallelism] = [READY_MAX + 50, 2 * READY_MAX + 20];
       const line = many(4 * READY_MAX, { rate, parallelism, periodMs: 10 * SECOND });
       await a.store.accept(line, NOW);
@@ -389,7 +392,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('obeys other limits, a pause and a reset at once, and keeps its order', async ({ a, b }) => {
+    test('follow new limits, a pause and a reset at once, and keep their order', async ({ a, b }) => {
       const line = many(2 * READY_MAX, FAST);
       await a.store.accept(line, NOW);
       line.push(...many(1, { parallelism: 1 }));
@@ -408,10 +411,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('makes room for others when it is cancelled, given back or taken over, and after a start', async ({
-      a,
-      open,
-    }) => {
+    test('make room for others when one is cancelled, given back, taken over or started', async ({ a, open }) => {
       const line = many(3 * READY_MAX, FAST);
       await a.store.accept(line, NOW);
       const cancelled = line.splice(0, READY_MAX).map(({ id }) => id);
@@ -430,9 +430,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('of limits that contradict each other in one batch, or at the same time, the newest have the say', async ({
-      a,
-    }) => {
+    test('when limits contradict each other in one batch, or at the same time, the newest win', async ({ a }) => {
       const turns = Array.from({ length: 20 }, (_, index) => flowing({ parallelism: index % 2 === 0 ? 7 : 3 }));
       await a.store.accept(turns, NOW);
       assert.equal((await flowKey(a)).limits.parallelism, 3);

@@ -73,7 +73,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
   });
 
   describe('messages that start alone', () => {
-    test('no ordinary claim hands them out; claimAlone does, when the pause is over', async ({ a, b }) => {
+    test('an ordinary claim does not hand them out; claimAlone does after the pause', async ({ a, b }) => {
       const suspect = message();
       const aloneAt = await makeSuspect(a, suspect);
       assert.deepEqual([(await stored(a, suspect)).state, (await stored(a, suspect)).dueAt], ['pending', aloneAt]);
@@ -120,7 +120,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.claimAlone(aloneAt + 5)).claim?.message.interrupted, 3);
     });
 
-    test('nothing of its queue passes it, and it waits while the queue is paused', async ({ a }) => {
+    test('no message of its queue overtakes it, and it waits while the queue is paused', async ({ a }) => {
       const suspect = queued();
       const aloneAt = await makeSuspect(a, suspect);
       await a.store.accept([queued(), message()], NOW);
@@ -200,7 +200,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.claimAlone(NOW + RETENTION)).claim, null);
     });
 
-    test('of two nodes that ask at once, each gets another or none', async ({ a, b }) => {
+    test('two nodes that ask at once never get the same message', async ({ a, b }) => {
       await makeSuspect(a, message());
       const answers = await Promise.all([a.store.claimAlone(NOW + PAUSE), b.store.claimAlone(NOW + PAUSE)]);
       assert.equal(answers.filter(({ claim }) => claim !== null).length, 1);
@@ -232,7 +232,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.deepEqual([(await stored(a, lucky)).state, (await stored(a, lucky)).aloneAtCrash], ['pending', 2]);
     });
 
-    test('a held head keeps its place: nothing of its queue passes it, whatever is done to the queue', async ({
+    test('a held head keeps its place: no message of its queue overtakes it, also after changes of the queue', async ({
       a,
     }) => {
       const head = queued();
@@ -257,7 +257,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), [other.id]);
     });
 
-    test('released, it goes on where it stood, and what crashes did before does not count', async ({ a }) => {
+    test('after a release it continues in its place, and earlier crashes do not count', async ({ a }) => {
       const [head, next] = [queued(), queued()];
       await makeHeld(a, head);
       await a.store.accept([next], NOW);
@@ -283,7 +283,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), [head.id]);
     });
 
-    test('cancelled, it makes way for the next of its queue', async ({ a }) => {
+    test('after a cancel the next message of its queue starts', async ({ a }) => {
       const [head, next] = [queued(), queued()];
       await makeHeld(a, head);
       await a.store.accept([next], NOW);
@@ -326,7 +326,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('what nobody releases is kept: no retention takes it', async ({ a }) => {
+    test('a held message is kept until it is released or cancelled: retention does not delete it', async ({ a }) => {
       const held = message();
       await makeHeld(a, held);
       await a.store.deleteExpired(NOW + 100 * RETENTION, 100);

@@ -36,7 +36,7 @@ export function jobsConformance(factory: HarnessFactory): void {
   }
 
   describe('bulk operations', () => {
-    test('are read back as they were made, by their account', async ({ a, b }) => {
+    test('are returned as they were created, for their account only', async ({ a, b }) => {
       await a.store.createJob(job());
       assert.deepEqual(await b.store.getJob(ACCOUNT, 'job_1'), job());
       assert.equal(await b.store.getJob(OTHER_ACCOUNT, 'job_1'), null);
@@ -62,7 +62,7 @@ export function jobsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.getMessage(ACCOUNT, later.id))!.message.state, 'pending');
     });
 
-    test('go on from where they are, and what is done adds up', async ({ a, b }) => {
+    test('continue from where they were, and their counts add up', async ({ a, b }) => {
       await a.store.createJob(job());
       await step(a, 2, 70, NOW + 1);
       await step(b, 1, 40, NOW + 2);
@@ -83,7 +83,7 @@ export function jobsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.stopJob(ACCOUNT, 'job_1', NOW), false);
     });
 
-    test('stopped, they stay so', async ({ a }) => {
+    test('stay stopped', async ({ a }) => {
       await a.store.createJob(job());
       assert.equal(await a.store.stopJob(ACCOUNT, 'job_1', NOW), true);
       assert.equal(await a.store.stopJob(ACCOUNT, 'job_1', NOW), false);

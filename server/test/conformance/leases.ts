@@ -78,7 +78,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       return { given, look: () => task.run(NOW) };
     };
 
-    test('two looks give them back, one does not; what is under way stays, and so does what is of other nodes', async ({
+    test('are given back after two checks, not after one; known claims and claims of other nodes stay', async ({
       a,
       b,
     }) => {
@@ -102,7 +102,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(given, [2], 'each is given back once');
     });
 
-    test('all that was handed out is among them, and nothing else', async ({ a }) => {
+    test('the check lists all claims that were handed out, and no others', async ({ a }) => {
       await a.claims(NOW);
       await a.store.accept([message()], NOW);
       const claim = await a.claimOne(NOW);
@@ -111,7 +111,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.strayClaims(10), []);
     });
 
-    test('looks beside claims, settlements and heads that take over find nothing', async ({ a }) => {
+    test('checks during claims, settlements and takeovers find nothing', async ({ a }) => {
       await a.store.accept([...messages(10), ...messages(10, { queueName: QUEUE })], NOW);
       const underWay = new Set<string>();
       const arrived: Claim[] = [];
@@ -133,7 +133,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(given, []);
     });
 
-    test('no more are asked for than a look may find', async ({ a }) => {
+    test('a check asks for a limited number of claims', async ({ a }) => {
       await a.store.accept(messages(5), NOW);
       await a.claims(NOW);
       assert.equal((await a.store.strayClaims(3)).length, 3);
@@ -159,7 +159,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(orphans.toSorted(byLease), claims.toSorted(byLease));
     });
 
-    test('a beat keeps a node alive', async ({ a, b, letTimePass }) => {
+    test('a heartbeat keeps a node alive', async ({ a, b, letTimePass }) => {
       await a.store.accept([message()], NOW);
       await a.claims(NOW);
       for (let beat = 0; beat < 4; beat += 1) {
@@ -177,7 +177,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.orphanedClaims(a.name), []);
     });
 
-    test('a node that was never heard of is not alive', async ({ b, open }) => {
+    test('a node without a heartbeat is not alive', async ({ b, open }) => {
       const ghost = await open('nod_ghost');
       await ghost.store.accept([message()], NOW);
       await ghost.claims(NOW);

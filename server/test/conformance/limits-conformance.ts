@@ -211,7 +211,7 @@ class Play {
 
 /** `share`: of the runs, for a store on which each takes long. */
 export function limitsConformance(name: string, factory: HarnessFactory, share = 1): void {
-  test(`${name} keeps every limit, and nothing is stuck, whatever happens (seed ${SEED})`, async () => {
+  test(`${name} keeps every limit, and no message is stuck, for random commands (seed ${SEED})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 60, size: '+1' }), (actions) =>
         withNodes(factory, async ({ a, b }) => {

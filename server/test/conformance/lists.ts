@@ -57,7 +57,7 @@ export function listsConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('lists', () => {
-    test('come in pieces, which together are the whole, in order and each entry once', async ({ a }) => {
+    test('come in pages, which together have every entry once and in order', async ({ a }) => {
       await fill(a);
       const { store } = a;
       const lists: [(store: Store, part: ListPart) => Promise<ListPiece<unknown>>, string, readonly string[]][] = [
@@ -137,7 +137,7 @@ export function listsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.countLine(OTHER_ACCOUNT, QUEUE, null), { count: 0, next: null });
     });
 
-    test('states of many messages are told at once, those of another account not', async ({ a }) => {
+    test('states of many messages are read in one call, but not those of another account', async ({ a }) => {
       const [open, gone] = [message({ dueAt: NOW + DAY }), message({ dueAt: NOW + DAY })];
       await a.store.accept([open, gone], NOW);
       await a.store.cancel(ACCOUNT, [gone.id], NOW, NOW + DAY);

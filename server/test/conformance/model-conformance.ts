@@ -16,7 +16,7 @@ const RARE: ReadonlySet<string> = new Set(['cancelled held head']);
 
 /** `share`: of the runs, for a store on which each takes long. */
 export function modelConformance(name: string, factory: HarnessFactory, share = 1): void {
-  test(`${name} does what the array model does, whatever happens in whatever order (seed ${SEED})`, async () => {
+  test(`${name} behaves like the array model for random commands in random order (seed ${SEED})`, async () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(modelCommands, (commands) =>

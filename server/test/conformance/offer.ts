@@ -12,7 +12,7 @@ export function offerConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('the standing offer', () => {
-    test('what is accepted while it stands is handed out exactly once', async ({ a, b }) => {
+    test('messages accepted during an offer are handed out exactly once', async ({ a, b }) => {
       await a.claims(NOW, { slots: 5 });
       const work = messages(3);
       await a.store.accept(work, NOW);
@@ -55,7 +55,7 @@ export function offerConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW, { bytes })).length, 3);
     });
 
-    test('of it too, an account takes at most as much as stays free after it', async ({ a }) => {
+    test('an account takes at most as much of the offer as it leaves free', async ({ a }) => {
       await a.claims(NOW, { slots: 8, sharedSlots: 8 });
       await a.store.accept(messages(10), NOW);
       await a.store.accept(messages(10, { accountId: OTHER_ACCOUNT, host: 'b.example:443' }), NOW);
@@ -76,7 +76,7 @@ export function offerConformance(factory: HarnessFactory): void {
       assert.equal(first.length + second.length, 2);
     });
 
-    test('no more than it allows is kept from other nodes', async ({ a, b }) => {
+    test('no more messages are leased than the offer allows', async ({ a, b }) => {
       await a.claims(NOW, { slots: 2 });
       await a.store.accept(messages(10), NOW);
       assert.ok((await b.claims(NOW)).length >= 8);
@@ -142,7 +142,7 @@ export function offerConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('a node that stops can get back all that was leased to it and give it away', async ({ a, b }) => {
+    test('a node that stops can get all messages leased to it and give them back', async ({ a, b }) => {
       await a.claims(NOW);
       const work = messages(4);
       await a.store.accept(work, NOW);

@@ -38,7 +38,7 @@ export function orderKeyConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), ids([line[0]!, line[2]!, line[3]!]));
     });
 
-    test('with a parallelism of one, keys change nothing but who is held by a retry', async ({ a }) => {
+    test('with a parallelism of one, order keys only change which messages wait for a retry', async ({ a }) => {
       const line = [keyed('x'), keyed('y'), keyed('x')];
       await a.store.accept(line, NOW);
       for (const expected of line) {

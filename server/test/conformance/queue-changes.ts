@@ -13,7 +13,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
   const save = (node: Node, change: QueueChange, now = NOW) => node.store.saveQueue(ACCOUNT, QUEUE, change, now);
 
   describe('saveQueue', () => {
-    test('makes a queue with the defaults, and changes only what it is told', async ({ a }) => {
+    test('creates a queue with the defaults, and changes only the given values', async ({ a }) => {
       const made = {
         accountId: ACCOUNT,
         name: QUEUE,
@@ -116,7 +116,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), [head.id]);
     });
 
-    test('a head cancelled during the pause starts nobody, until it is over', async ({ a }) => {
+    test('after a cancel of the head during the pause, no message starts until the pause is over', async ({ a }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       await save(a, { isPaused: true });

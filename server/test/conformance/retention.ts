@@ -11,7 +11,7 @@ export function retentionConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('deleteExpired', () => {
-    test('deletes what has ended and is past its retention, with its attempts, and nothing else', async ({ a }) => {
+    test('deletes only ended messages whose retention is over, with their attempts', async ({ a }) => {
       const [delivered, failed, cancelled, open, waiting] = messages(5) as [
         ReturnType<typeof message>,
         ReturnType<typeof message>,
@@ -116,7 +116,7 @@ export function retentionConformance(factory: HarnessFactory): void {
   });
 
   describe('counts', () => {
-    test('every message is counted once, by where it stands', async ({ a }) => {
+    test('every message is counted once, by its state', async ({ a }) => {
       await a.store.accept([...messages(4), message({ dueAt: NOW + 1 }), message({ queueName: 'q' })], NOW);
       const claims = await a.claims(NOW, { slots: 3 });
       await a.store.settle([settlementOf(claims[0]!, OK, NOW), settlementOf(claims[1]!, REFUSED, NOW)], NOW);

@@ -89,7 +89,7 @@ export function roundTripConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('round trip', () => {
-    test('what is accepted is what is read', async ({ a, b }) => {
+    test('a message is read as it was accepted', async ({ a, b }) => {
       await prepare(a);
       await fc.assert(
         fc.asyncProperty(fc.array(newMessage, { minLength: 1, maxLength: 4 }), async (given) => {
@@ -106,7 +106,7 @@ export function roundTripConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('what is accepted is what is claimed, from the store and from the standing offer', async ({ a, b }) => {
+    test('a message is claimed as it was accepted, from the store and from the standing offer', async ({ a, b }) => {
       await prepare(a);
       await fc.assert(
         fc.asyncProperty(newMessage, fc.boolean(), async (given, isOffered) => {

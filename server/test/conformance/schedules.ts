@@ -73,7 +73,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await due(NOW + 3, 2), ['a', 'b']);
     });
 
-    test('many of one account do not keep those of another back', async ({ a }) => {
+    test('many schedules of one account do not delay those of another', async ({ a }) => {
       for (let index = 0; index < 30; index += 1) {
         await a.store.saveSchedule(schedule({ id: `a${index}`, nextAt: NOW }));
         await a.store.saveSchedule(schedule({ id: `b${index}`, nextAt: NOW - 1 }));
@@ -146,7 +146,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.fireSchedules([next], NOW + SECOND), [3]);
     });
 
-    test('a tick is taken once, with its messages, by whoever comes first', async ({ a, b }) => {
+    test('a tick is processed once, with its messages, by the first node', async ({ a, b }) => {
       const one = schedule({ nextAt: NOW });
       await a.store.saveSchedule(one);
       const ticks = [a, b, a, b].map(({ store }) => {

@@ -192,7 +192,7 @@ export function searchConformance(factory: HarnessFactory): void {
       assert.equal(last.cursor, null);
     });
 
-    test('what comes while somebody pages is seen once or not at all', async ({ a }) => {
+    test('messages accepted while a reader pages are seen once or not at all', async ({ a }) => {
       const before = messages(4);
       await a.store.accept(before, NOW);
       const page = await a.store.searchMessages(ACCOUNT, {}, { ...PAGE, limit: 2, order: 'newestFirst' });
@@ -201,7 +201,7 @@ export function searchConformance(factory: HarnessFactory): void {
       assert.deepEqual([...page.messages.map(({ id }) => id), ...rest], before.map(({ id }) => id).toReversed());
     });
 
-    test('bodies come only when they are asked for, also where the text was found in one', async ({ a }) => {
+    test('bodies are returned only on request, also when the text was found in one', async ({ a }) => {
       await a.store.accept([message({ body: new TextEncoder().encode('needle') })], NOW);
       const bodies = async (withBodies: boolean) =>
         (await a.store.searchMessages(ACCOUNT, { text: 'needle' }, { ...PAGE, withBodies })).messages.map(
@@ -222,7 +222,7 @@ export function searchConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('counting stops where it is told to', async ({ a }) => {
+    test('counting stops at the given limit', async ({ a }) => {
       await a.store.accept(messages(5), NOW);
       assert.deepEqual(await countMatching(a.store, ACCOUNT, {}, 3), { count: 3, isCut: true });
       assert.deepEqual(await countMatching(a.store, ACCOUNT, {}, 5), { count: 5, isCut: false });

@@ -120,14 +120,14 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.equal(await followUpStates(a, second), 'null');
     });
 
-    test('twice in one call, the second is lost', async ({ a }) => {
+    test('when a call settles a claim twice, the second is lost', async ({ a }) => {
       await a.store.accept([message()], NOW);
       const claim = await a.claimOne(NOW);
       const results = await a.store.settle([settlementOf(claim, OK, NOW), settlementOf(claim, ERROR, NOW)], NOW);
       assert.deepEqual(results, ['settled', 'lost']);
     });
 
-    test('of two nodes that settle one claim at once, one wins', async ({ a, b }) => {
+    test('when two nodes settle one claim at once, one wins', async ({ a, b }) => {
       const sent = message();
       await a.store.accept([sent], NOW);
       const claim = await a.claimOne(NOW);
@@ -139,7 +139,7 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.getMessage(ACCOUNT, sent.id))!.attempts.length, 1);
     });
 
-    test('the lease of an earlier attempt is worth nothing in a later one', async ({ a }) => {
+    test('the lease of an earlier attempt is not valid in a later one', async ({ a }) => {
       await a.store.accept([message()], NOW);
       const old = await a.claimOne(NOW);
       await a.store.settle([settlementOf(old, ERROR, NOW)], NOW);
@@ -233,7 +233,7 @@ export function settleConformance(factory: HarnessFactory): void {
       ]);
     });
 
-    test('a follow-up that cannot be written takes its settlement with it', async ({ a }) => {
+    test('if a follow-up cannot be written, its settlement is not written either', async ({ a }) => {
       const existing = message({ dueAt: NOW + 99 });
       const sent = message({ callback: callbackTo('https://back.example/') });
       await a.store.accept([existing, sent], NOW);
@@ -245,7 +245,7 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.settle([settlement], NOW), ['settled']);
     });
 
-    test('many are settled in one call, each answered in its place', async ({ a }) => {
+    test('many claims are settled in one call, and the results have the same order', async ({ a }) => {
       await a.store.accept(messages(20), NOW);
       const claims = await a.claims(NOW);
       await a.store.cancel(ACCOUNT, [claims[3]!.message.id], NOW, NOW + RETENTION);

@@ -89,7 +89,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       assert.equal(new Set(claims.map((claim) => claim.message.body)).size, 2);
     });
 
-    test('what is leased as it is accepted has its body', async ({ a, storedBodies }) => {
+    test('a message leased at accept has its body', async ({ a, storedBodies }) => {
       await a.claims(NOW);
       const many = fanOut(3, bytes('at once '));
       await a.store.accept(many, NOW);
@@ -191,7 +191,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('what is not accepted leaves no body', async ({ a, storedBodies }) => {
+    test('a refused message leaves no body', async ({ a, storedBodies }) => {
       const body = bytes('refused ');
       const once = { deduplication: { key: 'k', expiresAt: NOW + DAY } };
       await a.store.accept([message(once)], NOW);
@@ -203,7 +203,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.usage(ACCOUNT, DAY_OF_NOW, DAY_OF_NOW)).entries[0]!.count, 1);
     });
 
-    test('of a fan-out with duplicates the rest have their body', async ({ a, storedBodies }) => {
+    test('in a fan-out with duplicates the other messages have their body', async ({ a, storedBodies }) => {
       const body = bytes('twice ');
       const many = fanOut(4, body).map((each, n) => ({
         ...each,
@@ -275,7 +275,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       for (const claim of claims) assert.deepEqual(claim.message.body, body);
     });
 
-    test('a bulk retry keeps what is shared shared', async ({ a, storedBodies }) => {
+    test('a bulk retry keeps shared bodies shared', async ({ a, storedBodies }) => {
       const body = bytes('bulk ');
       await a.store.accept(fanOut(4, body), NOW);
       await failAll(a, 4);
@@ -307,7 +307,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       for (const { id } of made) assert.deepEqual((await a.store.getMessage(ACCOUNT, id))!.message.body, one.body);
     });
 
-    test('labels, flow keys and queues are as without', async ({ a, b, storedBodies }) => {
+    test('labels, flow keys and queues work as without shared bodies', async ({ a, b, storedBodies }) => {
       const flow = { key: 'slow', limits: { parallelism: 2, rate: null, periodMs: 1000 } };
       const many = fanOut(4, bytes('keyed '), { labels: ['red', 'blue'], flow });
       await a.store.accept(many, NOW);

@@ -28,7 +28,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('numbers', () => {
-    test('an account without messages stands at nothing', async ({ a }) => {
+    test('an account without messages has zero counts', async ({ a }) => {
       assert.deepEqual(await a.store.standing(ACCOUNT, NOW, MANY), {
         open: { waiting: 0, scheduled: 0, active: 0, retrying: 0, held: 0 },
         oldestDueAt: null,
@@ -44,7 +44,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.equal(lagPercentile(NO_ACTIVITY, 0.5), null);
     });
 
-    test('each message stands where it is, in all and in its queue', async ({ a }) => {
+    test('each message is counted by its state, in total and in its queue', async ({ a }) => {
       const [first, second] = [queued(), queued()];
       const later = message({ dueAt: NOW + 60 * SECOND });
       const [cancelled, ended] = messages(2);
@@ -70,7 +70,10 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.deepEqual([standing.all, standing.open.waiting, standing.countedMax], [5, 5, 5]);
     });
 
-    test('what is late is what could start: not what its queue or flow key holds back', async ({ a, b }) => {
+    test('a message is late only if it could start: not while its queue or flow key holds it back', async ({
+      a,
+      b,
+    }) => {
       const later = NOW + 60 * SECOND;
       const limits = { parallelism: 1, rate: null, periodMs: SECOND };
       const oldest = async () => (await a.store.standing(ACCOUNT, later, MANY)).oldestDueAt;
@@ -97,10 +100,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
     });
     const NONE = { accepted: 0, delivered: 0, retried: 0, failed: 0, cancelled: 0 };
 
-    test('activity counts what came, went, was tried again, given up and cancelled, by the minute', async ({
-      a,
-      b,
-    }) => {
+    test('activity counts accepted, delivered, retried, failed and cancelled messages by minute', async ({ a, b }) => {
       const [good, again, bad, cutOff] = [message(), message(), message({ retriesMax: 0 }), message()];
       const back = callbackTo('https://back.example/');
       await a.store.accept([{ ...good, callback: back }, again, bad, cutOff], NOW);
@@ -219,7 +219,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.failureGroups(OTHER_ACCOUNT, MANY), []);
     });
 
-    test('what a message led to is found by its source', async ({ a }) => {
+    test('messages caused by a message are found by its id', async ({ a }) => {
       const source = message();
       const led = message({ sourceMessageId: source.id });
       await a.store.accept([source, led, message()], NOW);

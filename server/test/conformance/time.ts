@@ -13,7 +13,7 @@ export function timeConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('the time', () => {
-    test('is kept with a sign of life, which answers what was kept before', async ({ a, b }) => {
+    test('is stored with a heartbeat, which returns the time stored before', async ({ a, b }) => {
       assert.equal((await a.store.storedTime()).kept, null);
       assert.equal((await a.store.heartbeat(a.name, SECOND)).kept, null);
       assert.equal((await a.store.heartbeat(a.name, SECOND, KEPT)).kept, null);
@@ -51,7 +51,7 @@ export function timeConformance(factory: HarnessFactory): void {
       assert.deepEqual(first, [{ accountId: ACCOUNT, id: 'scd_1', cron, nextAt }]);
     });
 
-    test('move those that are as they were read, and no other', async ({ a, b }) => {
+    test('move only schedules that have not changed since they were read', async ({ a, b }) => {
       for (const id of ['moved', 'taken', 'paused', 'changed']) await a.store.saveSchedule(schedule({ id }));
       const times = await a.store.scheduleTimes(FIRST, 10);
       await b.store.setScheduleNext(ACCOUNT, 'taken', NOW + 120 * SECOND, false);

@@ -25,7 +25,7 @@ export function waitingConformance(factory: HarnessFactory): void {
   const facts = async (node: Node, { id }: NewMessage) => (await node.store.whyFacts(ACCOUNT, id))!;
 
   describe('why a message waits', () => {
-    test('in a queue: who goes before it, and how many do', async ({ a }) => {
+    test('in a queue: the message before it, and how many are before it', async ({ a }) => {
       const line = [queued(), queued(), queued(), queued({ queueName: 'elsewhere' })];
       await a.store.accept(line, NOW);
       await a.claims(NOW);
@@ -47,7 +47,7 @@ export function waitingConformance(factory: HarnessFactory): void {
       assert.deepEqual((await facts(a, y1)).ahead, { messageId: x1.id, state: 'pending', count: 1 });
     });
 
-    test('one that started before it though its time came later goes before it, too', async ({ a }) => {
+    test('a message that started before it counts as before it, although its due time is later', async ({ a }) => {
       const [late, early] = [queued({ dueAt: NOW + 10 }), queued({ dueAt: NOW })] as const;
       await a.store.accept([late], NOW);
       await a.claimOne(NOW + 10);
@@ -63,7 +63,7 @@ export function waitingConformance(factory: HarnessFactory): void {
       assert.deepEqual([flowKey?.active, flowKey?.waiting, queue, ahead], [1, 1, null, null]);
     });
 
-    test('nothing of another account, nothing of nothing', async ({ a }) => {
+    test('returns nothing for another account or an unknown message', async ({ a }) => {
       const one = message();
       await a.store.accept([one], NOW);
       assert.equal(await a.store.whyFacts(OTHER_ACCOUNT, one.id), null);
@@ -84,7 +84,7 @@ export function waitingConformance(factory: HarnessFactory): void {
       assert.equal((await b.claimOne(NOW)).message.retried, 1);
     });
 
-    test('is not for queues, nor for what has ended or is not there', async ({ a }) => {
+    test('does not work for messages in queues, ended messages or unknown ids', async ({ a }) => {
       const [inQueue, ended] = [queued({ dueAt: NOW + DAY }), message()] as const;
       await a.store.accept([inQueue, ended], NOW);
       await a.store.cancel(ACCOUNT, [ended.id], NOW, NOW + RETENTION);
@@ -134,7 +134,7 @@ export function waitingConformance(factory: HarnessFactory): void {
       assert.equal((await b.store.getQueue(ACCOUNT, QUEUE))!.lag, 2);
     });
 
-    test('of an empty one is for good; a new message makes it anew', async ({ a }) => {
+    test('of an empty queue removes it; a new message creates it again', async ({ a }) => {
       await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 7, isPaused: true }, NOW);
       assert.equal(await a.store.deleteQueue(OTHER_ACCOUNT, QUEUE), null);
       assert.equal(await a.store.deleteQueue(ACCOUNT, QUEUE), 0);

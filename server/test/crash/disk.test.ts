@@ -30,7 +30,7 @@ suite('a file after a power cut', () => {
     assert.deepEqual(contents(flushed), ['..xyabcd']);
   });
 
-  test('has of what was not flushed any sectors, each in any of its states', () => {
+  test('has any subset of the unflushed sectors, each in any of its versions', () => {
     const torn = (file: DiskFile) => {
       file.write(0, Buffer.from('abcd'));
       file.write(0, Buffer.from('ABCD'));
@@ -46,7 +46,7 @@ suite('a file after a power cut', () => {
     assert.deepEqual(contents(cut), ['.', '.\0\0\0', '....']);
   });
 
-  test('has nothing of what a failed flush was to write, even after a flush that works', () => {
+  test('has nothing of the writes of a failed flush, even after a later flush succeeds', () => {
     const failed = (file: DiskFile) => {
       file.write(0, Buffer.from('abcd'));
       file.failToFlush();

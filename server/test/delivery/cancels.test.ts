@@ -53,7 +53,7 @@ test('a claim that is to be cancelled does not start, also one that arrives afte
   assert.deepEqual(cancels.without([one, two]), [one]);
 });
 
-test('who asks during a look gets one of its own, shared by all who ask then, also after one that failed', async () => {
+test('callers that ask during a check share the next check, also after a failed one', async () => {
   const { cancels, looks } = given();
   const first = cancels.look();
   const later = [cancels.look(), cancels.look()];
@@ -68,7 +68,7 @@ test('who asks during a look gets one of its own, shared by all who ask then, al
   assert.equal(looks.length, 2);
 });
 
-test('the wire is open for a while at a time, never beyond the last sign of life, and not without attempts', () => {
+test('sending is allowed for a limited time, never beyond the last heartbeat, and not without attempts', () => {
   const clock = manualClock();
   let [untilMs, inFlight] = [0, 1];
   const sender = {

@@ -45,7 +45,7 @@ test('public unicast addresses may be reached, on the edges of the refused range
   for (const ip of ips) assert.equal(judgeAddress(ip, 443, NOTHING_ALLOWED), null, ip);
 });
 
-test('what is not an address is refused', () => {
+test('text that is not an address is refused', () => {
   for (const ip of ['', 'localhost', '0x7f.1', '2130706433', '127.1', '010.0.0.1', '1.2.3.4.5', '[::1]']) {
     assert.match(judgeAddress(ip, 80, NOTHING_ALLOWED) ?? '', /is not an IP address/);
   }

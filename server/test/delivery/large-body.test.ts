@@ -76,7 +76,7 @@ test('a body that the receiver does not take is not reported as written', async 
   assert.deepEqual((await sending).outcome, { kind: 'timedOut', timeoutMs: 1000 });
 });
 
-test('what is written is let go while the answer is awaited', async (t) => {
+test('a written body is released while the response is awaited', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   let isReceived = false;

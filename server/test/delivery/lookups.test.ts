@@ -22,7 +22,7 @@ function startLookups() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('one look-up of a name at a time, whoever asks, and its answer is kept for some seconds', async () => {
+test('there is one lookup of a name at a time, and its result is cached for some seconds', async () => {
   const { lookups, clock, asked, names } = startLookups();
   const found = [lookups.find('a', 'x.test'), lookups.find('a', 'x.test'), lookups.find('b', 'x.test')];
   assert.deepEqual(names(), ['x.test']);
@@ -36,7 +36,7 @@ test('one look-up of a name at a time, whoever asks, and its answer is kept for 
   assert.equal(asked.length, 2);
 });
 
-test('that there is no such name is kept as well', async () => {
+test('the result that a name does not exist is cached too', async () => {
   const { lookups, clock, asked } = startLookups();
   const found = assert.rejects(lookups.find('a', 'no.test'), /name not found: no\.test/);
   asked[0]!.fail('ENOTFOUND');
@@ -84,7 +84,7 @@ test('an account over its share waits, first come first served, and another goes
   assert.deepEqual(begun.slice(-2), ['b.test', `a${share}.test`]);
 });
 
-test('who waits for a name goes on when another account asks for it, and not at all once it was taken back', async () => {
+test('a waiting lookup also completes when another account looks up the same name, but not after it was withdrawn', async () => {
   const { lookups, asked } = startLookups();
   const begun: ('a' | 'b' | 'never')[] = [];
   const isBegun = (...accounts: typeof begun) => assert.deepEqual(begun, accounts);
@@ -114,7 +114,7 @@ test('accounts that wait take turns', async () => {
   assert.deepEqual(begun, ['x1', 'y1', 'x2', 'y2', 'x3', 'y3']);
 });
 
-test('what is kept is limited: names, and addresses of a name', async () => {
+test('the cache is limited: names, and addresses of a name', async () => {
   const { lookups, asked } = startLookups();
   for (let i = 0; i < nodeMax('lookupNames') + 5; i += 1) {
     const found = lookups.find('a', `n${i}.test`);

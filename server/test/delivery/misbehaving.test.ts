@@ -237,7 +237,7 @@ test('switches protocols unasked', async (t) => {
   });
 });
 
-test('speaks before it is spoken to', async (t) => {
+test('sends data before the request', async (t) => {
   const receiver = await startReceiver(t, (socket) => socket.write(OK));
   const { outcome } = startSender(t);
   const { kind } = await outcome({ url: receiver.url });

@@ -96,7 +96,7 @@ test('no more connections to a host than allowed: the others wait their turn, fi
   assert.ok(Math.max(...shifts) <= 2, 'two connections can only swap neighbours');
 });
 
-test('who waits for a connection does so within its own deadline, and makes room when it is over', async (t) => {
+test('a request waits for a connection within its own deadline, and leaves the line after it', async (t) => {
   const asked: string[] = [];
   const receiver = await startReceiver(t, (socket) =>
     readRequests(socket, ({ requestLine }) => asked.push(requestLine.split(' ')[1] ?? '')),
@@ -116,7 +116,7 @@ test('who waits for a connection does so within its own deadline, and makes room
   assert.deepEqual(asked, ['/first', '/third']);
 });
 
-test('close cuts off what is running and gives back what is waiting or still to come, each reported once', async (t) => {
+test('close cuts off running requests and gives back waiting and later ones, each reported once', async (t) => {
   let askedCount = 0;
   const sockets: Socket[] = [];
   const receiver = await startReceiver(t, (socket) => {
@@ -141,7 +141,7 @@ test('close cuts off what is running and gives back what is waiting or still to 
   await sender.close();
 });
 
-test('nothing is left behind of hosts that were sent to', async (t) => {
+test('no state is kept for hosts without requests', async (t) => {
   const closing = await startReceiver(t, answerWith('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'));
   const breaking = await startReceiver(t, (socket) => readRequests(socket, () => socket.resetAndDestroy()));
   const keeping: Socket[] = [];

@@ -124,7 +124,7 @@ test('each request is signed, both ways, with the time of the attempt', async (t
   assert.equal(jtis.size, 2);
 });
 
-test('what the accept rule lets through can be sent', async (t) => {
+test('every header that is accepted can be sent', async (t) => {
   const { receiver, requests } = await startListener(t);
   const { outcome } = startSender(t);
   const anyName = fc.oneof(
@@ -145,7 +145,7 @@ test('what the accept rule lets through can be sent', async (t) => {
   );
 });
 
-test('what cannot be sent is refused for good, and never reaches the receiver', async (t) => {
+test('a request that cannot be sent is refused and never reaches the receiver', async (t) => {
   const { receiver, requests } = await startListener(t);
   const { outcome } = startSender(t);
   for (const header of [

@@ -19,7 +19,7 @@ const REASONS: readonly (readonly [facts: Partial<NodeFacts>, code: string])[] =
   [{ isDiskLow: true }, 'disk_full'],
 ];
 
-test('a node that is well accepts and is ready', () => {
+test('a healthy node accepts and is ready', () => {
   assert.equal(whyNothingIsAccepted(WELL), null);
   assert.equal(whyNothingIsMade(WELL), null);
   assert.equal(whyNotReady(WELL, true), null);

@@ -50,7 +50,7 @@ suite('admission', () => {
     });
   });
 
-  test('who waits for the rate is let in with the next window', () => {
+  test('a message that waits for the rate is admitted in the next window', () => {
     const spent = key({ limits: limits(null, 5), windowCount: 5 });
     const plan = planAdmission(spent, counts(1), NOW);
     assert.deepEqual([plan.letIn, plan.nextStartAt, plan.dueAt], [0, NOW - 1 + PERIOD, NOW - 1 + PERIOD]);
@@ -83,7 +83,7 @@ suite('admission', () => {
     assert.equal(planOne(one, counts(0, 1), NOW), null);
   });
 
-  test('what is taken back has not counted, if this is still its window', () => {
+  test('a withdrawn start does not count, if its window has not ended', () => {
     const window = { windowStartAt: NOW, windowCount: 3 };
     assert.equal(withoutStarts(window, 2).windowCount, 1);
     assert.equal(withoutStarts(window, 5).windowCount, 0);
@@ -138,7 +138,7 @@ suite('admission', () => {
     );
   });
 
-  test('no limit is exceeded, and nobody who waits is forgotten', () => {
+  test('no limit is exceeded, and no waiting message is forgotten', () => {
     fc.assert(
       fc.property(keys, lines, fc.integer({ min: 1, max: 50 }), (state, line, most) => {
         const plan = planAdmission(state, line, NOW, most);
@@ -160,7 +160,7 @@ suite('admission', () => {
     );
   });
 
-  test('what waits is let in by the plans that follow, within the rate of each window', () => {
+  test('waiting messages are admitted by later plans, within the rate of each window', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.nat({ max: 30 }), (rate, waiting) => {
         let state = key({ limits: limits(null, rate), windowStartAt: 0 });
@@ -179,10 +179,10 @@ suite('admission', () => {
   });
 });
 
-suite('whose word counts for the limits', () => {
+suite('which limits apply', () => {
   const said = { parallelism: 9, rate: 9, periodMs: 9000 };
 
-  test('the newest message has the say, where nothing is pinned', () => {
+  test('the newest message sets the limits that are not pinned', () => {
     const held = key({ limits: limits(1, 2) });
     assert.deepEqual(limitsSaid(held, said), said);
     assert.deepEqual(limitsSaid({ ...held, isParallelismPinned: true }, said), { ...said, parallelism: 1 });

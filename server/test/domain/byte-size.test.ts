@@ -20,7 +20,7 @@ test('anything else is not a size', () => {
   }
 });
 
-test('what is written is read back as the same number', () => {
+test('a written size is read back as the same number', () => {
   assert.equal(formatByteSize(104_857_600), '100MiB');
   assert.equal(formatByteSize(1000), '1000');
   const sizes = fc.oneof(

@@ -164,7 +164,7 @@ describe('a jump', () => {
     assert.equal(machine.keeper.timesSetBack, 0);
   });
 
-  test('that is followed by another one is looked at anew', () => {
+  test('that is followed by another one starts a new observation', () => {
     const machine = new Machine();
     for (let i = 0; i < 10; i += 1) {
       machine.jump(i % 2 === 0 ? HOUR : MINUTE);

@@ -111,7 +111,7 @@ suite('what is written', () => {
     for (const text of ['0 0 29 2 *', '0 0 31 4,5 *', '0 0 30 2 1', '0 0 28-31 2 *']) cronOf(text);
   });
 
-  test('whatever is written, the answer is a cron or a problem', () => {
+  test('every text is either a valid cron expression or a problem', () => {
     const noise = fc.array(fc.string({ unit: fc.constantFrom(...'0123456789*/,-monjanTZ= @') }), { maxLength: 6 });
     fc.assert(
       fc.property(

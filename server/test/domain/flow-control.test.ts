@@ -80,7 +80,7 @@ suite('what is written', () => {
 
 const idle: FlowState = { active: 0, windowStartAt: 0, windowCount: 0, unstarted: 0, isPaused: false };
 
-suite('what may start', () => {
+suite('which messages may start', () => {
   const both: FlowLimits = { parallelism: 3, rate: 5, periodMs: 1_000 };
 
   test('the tighter of the two limits decides', () => {
@@ -100,7 +100,7 @@ suite('what may start', () => {
     assert.equal(admit(idle, { parallelism: null, rate: null, periodMs: 1_000 }, 0).free, Number.POSITIVE_INFINITY);
   });
 
-  test('who only waits for the rate is told until when', () => {
+  test('a message that waits only for the rate gets a time', () => {
     const spent = { ...idle, windowStartAt: 500, windowCount: 5 };
     assert.equal(admit(spent, both, 1_000).nextAt, 1_500);
     assert.equal(admit(spent, both, 1_499).nextAt, 1_500);
@@ -111,7 +111,7 @@ suite('what may start', () => {
     });
   });
 
-  test('who waits for an end or for a resume is not told a time', () => {
+  test('a message that waits for an end or a resume gets no time', () => {
     const spent = { ...idle, windowStartAt: 500, windowCount: 5 };
     assert.equal(admit({ ...spent, active: 3 }, both, 1_000).nextAt, null);
     assert.deepEqual(admit({ ...spent, isPaused: true }, both, 1_000), {
@@ -130,7 +130,7 @@ suite('what may start', () => {
     assert.equal(started(state, 0, 5_900), state);
   });
 
-  test('a clock that was far ahead holds nobody for longer than a period', () => {
+  test('a clock that was far ahead delays no message for longer than a period', () => {
     const spent = { ...idle, windowStartAt: 1e12, windowCount: 5 };
     const { free, nextAt, state } = admit(spent, both, 5_000);
     assert.deepEqual([free, nextAt, state.windowCount], [0, 6_000, 5]);
@@ -203,7 +203,7 @@ function fullestWindow(startsAt: readonly number[], periodMs: number): number {
   return countMax;
 }
 
-suite('whatever happens', () => {
+suite('with random commands', () => {
   test('no window has more starts than the rate, and no more are under way than the parallelism', () => {
     fc.assert(
       fc.property(limitsAny, fc.array(step, { maxLength: 80 }), (limits, events) => {
@@ -240,7 +240,7 @@ suite('whatever happens', () => {
     );
   });
 
-  test('who waits until the time that was told may start', () => {
+  test('a message may start at the time that was given', () => {
     fc.assert(
       fc.property(limitsAny, fc.nat(8), fc.integer({ min: -9_000, max: 9_000 }), (limits, windowCount, now) => {
         const { nextAt, state } = admit({ ...idle, windowCount }, limits, now);

@@ -46,14 +46,14 @@ test('a message that waits for its retry waits for its queue while that is pause
   assert.deepEqual([paused.state, paused.dueAt, paused.startAt], ['queued', NOW + 5, null]);
 });
 
-test('what starts alone or is held does not wait for the clock like others', () => {
+test('a message that starts alone or is held does not wait for the clock like others', () => {
   const alone = afterAttempt(settled({ state: 'pending', dueAt: NOW + 5, startsAlone: true }), false);
   assert.deepEqual([alone.dueAt, alone.aloneFromAt, alone.heldAt, alone.startAt], [NEVER_AT, NOW + 5, null, null]);
   const held = afterAttempt(settled({ state: 'held', heldAt: NOW }), false);
   assert.deepEqual([held.dueAt, held.aloneFromAt, held.heldAt, held.startAt], [NEVER_AT, null, NOW, null]);
 });
 
-test('what has ended waits for nothing, and what has not ended has no end', () => {
+test('an ended message waits for nothing, and an open message has no end time', () => {
   const times = fc.integer({ min: 0, max: 2 * NOW });
   const nexts: fc.Arbitrary<Settlement['next']> = fc.oneof(
     fc.record({ state: fc.constant('pending' as const), dueAt: times, startsAlone: fc.boolean() }),
@@ -83,7 +83,7 @@ test('a claim that is given back waits for its paused queue, for its start alone
   assert.equal(stateGivenBack(free), 'ready');
 });
 
-test('what waits for the clock is delivered now; its turn in a queue cannot be brought forward', () => {
+test('a message that waits for the clock can be delivered now; its turn in a queue cannot change', () => {
   const open = { state: 'delayed', queue_name: null, held_at: null, alone_from_at: null };
   assert.deepEqual(planDeliverNow(open), { answer: 'due', column: 'due_at' });
   assert.deepEqual(planDeliverNow({ ...open, alone_from_at: 1 }), { answer: 'due', column: 'alone_from_at' });

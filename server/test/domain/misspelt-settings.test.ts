@@ -21,7 +21,7 @@ test('a misspelt family keeps the rest of the name', () => {
   assert.equal(meantBy('Callback-Foward-X-Tenant'), 'Callback-Forward-x-tenant');
 });
 
-test('other names are nobody’s misspelt setting, nor is what every delivery carries', () => {
+test('other names, and headers of a delivery, are not taken for misspelt settings', () => {
   for (const name of ['X', 'Telemetry-Sdk', 'Trace', 'Retried', 'Message-Id', 'Caller-Ip', 'Signature', 'Topic-Name']) {
     assert.equal(meantBy(name), undefined, name);
   }
@@ -36,7 +36,7 @@ test('no setting is taken for another one', () => {
   for (const name of SETTING_NAMES.filter((each) => !each.endsWith('-'))) assert.equal(meantBy(name), name);
 });
 
-test('what is said fits into a header, whatever the name', () => {
+test('the warning fits into a header for every name', () => {
   const said = misspeltWarning({ name: 'Retri\r\nés', meant: 'Retries' }, 'Service-');
   assert.equal(said, 'Service-Retri???s is not known and was ignored; did you mean Service-Retries?');
   assert.match(misspeltProblem(['Retri\r\ns'], 'Service-')!.problem.message, /^[\x20-\x7e]+$/);

@@ -9,7 +9,7 @@ function takeAll(pool: Pool, account: string): number {
   return pool.heldBy(account);
 }
 
-test('an account alone gets half of a pool', () => {
+test('a single account gets half of a pool', () => {
   assert.equal(takeAll(new Pool(1000), 'a'), 500);
 });
 
@@ -33,7 +33,7 @@ test('greedy accounts that give back and take again come to equal parts', () => 
   for (const account of accounts) assert.ok(Math.abs(pool.heldBy(account) - 300) <= 2, String(pool.heldBy(account)));
 });
 
-test('what does not fit is refused whole, with the reason, and counted', () => {
+test('a request that does not fit is refused whole, with the reason, and counted', () => {
   const pool = new Pool(100);
   assert.equal(pool.take('a', 51), 'account');
   assert.equal(pool.take('a', 101), 'node');
@@ -45,7 +45,7 @@ test('what does not fit is refused whole, with the reason, and counted', () => {
   assert.equal(pool.used, 50);
 });
 
-test('what is given back is free again, and no more than was taken can be given', () => {
+test('returned room is free again, and no more can be returned than was taken', () => {
   const pool = new Pool(10);
   pool.take('a', 5);
   pool.give('a', 5);

@@ -77,7 +77,7 @@ test('the default number of retries is 3 in the free tier and 5 in the paid one;
   assert.equal(planned({ settings: settings({ retries: 0 }) }, publisher('paid'))[0]!.retriesMax, 0);
 });
 
-test('what the request says is what the message gets', () => {
+test('the message has the settings of the request', () => {
   const said = settings({ method: 'DELETE', retries: 9, retryDelay: '1000', timeoutMs: 5000 });
   const [message] = planned({ settings: said, queueName: 'orders', callerIp: '192.0.2.1', hops: 3 });
   assert.deepEqual(
@@ -202,7 +202,7 @@ test('the paid tier takes what the free tier refuses', () => {
   assert.equal(planned(said, publisher('paid')).length, 1);
 });
 
-test('the host of a stored URL is found, and one that is no longer valid is our fault, not a value', () => {
+test('the host of a stored URL is found, and an invalid stored URL throws', () => {
   assert.equal(hostOf('http://EXAMPLE.com/x'), 'example.com:80');
   assert.throws(() => hostOf('not a url'), /a stored URL is no longer valid/);
 });

@@ -69,7 +69,7 @@ test('a parameter that is not known stays', () => {
   }
 });
 
-test('what stands before the query is never looked at', () => {
+test('text before the query is never changed', () => {
   const destination = 'https://a.b/service-retries=3&service-retries=4';
   assert.deepEqual(take(destination), { destination, settings: [] });
 });

@@ -37,7 +37,7 @@ test('the first of the line start, and the queue is told when the next one is du
   });
 });
 
-test('with all places taken nobody waits for the clock', () => {
+test('when all slots are taken, no message waits for the clock', () => {
   const { start, nextStartAt } = planHeads(queue(2), 1, [inLine(NOW), inLine(NOW + 5)], NOW);
   assert.equal(start.length, 1);
   assert.equal(nextStartAt, null);
@@ -61,7 +61,7 @@ test('with more started than may, as many places are given back', () => {
   assert.equal(planHeads(queue(2, true), 5, [], NOW).giveBack, 3);
 });
 
-test('whatever the line, no more start than may, in order, none before its time, and nobody is forgotten', () => {
+test('for every line: no more start than allowed, in order, none before its time, and none is forgotten', () => {
   const lines = fc
     .array(fc.record({ firstDueAt: fc.integer({ min: 0, max: 2 * NOW }), dueAt: fc.integer({ min: 0, max: 2 * NOW }) }))
     .map((line) => line.sort((a, b) => a.firstDueAt - b.firstDueAt));
@@ -89,7 +89,7 @@ test('whatever the line, no more start than may, in order, none before its time,
   );
 });
 
-test('a change leaves what it does not name', () => {
+test('a change keeps the values that it does not name', () => {
   assert.deepEqual(changedRules(queue(3, true), {}), queue(3, true));
   assert.deepEqual(changedRules(queue(3, true), { parallelism: 1 }), queue(1, true));
   assert.deepEqual(changedRules(queue(3, true), { isPaused: false }), queue(3));

@@ -70,7 +70,7 @@ test('a node that takes over the work of a dead one keeps what it has and starts
   assert.equal(slots(pace, 30, 0), 5, 'a second crash makes it no faster');
 });
 
-test('for a message that must start alone, nothing starts until what is under way has ended', () => {
+test('before a message that must start alone, nothing starts until the attempts in flight have ended', () => {
   const pace = new RecoveryPace(CONCURRENCY);
   assert.equal(pace.mayStartAlone(true, 3, 0), false);
   assert.equal(slots(pace, 3, 0), 0);
@@ -86,7 +86,7 @@ test('for a message that must start alone, nothing starts until what is under wa
   assert.equal(slots(pace, 0, 400), CONCURRENCY);
 });
 
-test('what is slow is not waited for: neither what is under way, nor the message itself', () => {
+test('a slow attempt is not waited for: neither one in flight, nor the message that starts alone', () => {
   const pace = new RecoveryPace(CONCURRENCY);
   assert.equal(pace.mayStartAlone(true, 3, 0), false);
   assert.equal(pace.changesInMs(true, 500), ALONE_MS - 500);

@@ -62,7 +62,7 @@ test('redacted headers keep name and place, and their value is shown as its hash
   assert.equal(all[3]![1], `REDACTED:${sha256(Uint8Array.of(0xe4))}`);
 });
 
-test('what is not named is shown as it is', () => {
+test('fields that are not named are shown unchanged', () => {
   const name = fc.constantFrom('X-A', 'X-B', 'x-c');
   fc.assert(
     fc.property(fc.uint8Array(), fc.array(fc.tuple(name, fc.string())), (body, headers) => {

@@ -112,7 +112,7 @@ test('whatever the answer says, the wait is null or a whole number within a day'
   );
 });
 
-test('the answer puts an attempt off, never brings it forward, unless it says 0', () => {
+test('the response can only delay the next attempt, unless it says 0', () => {
   assert.equal(nextRetryDelayMs({ backoffMs: 7_390, retryAfterMs: null }), 7_390);
   assert.equal(nextRetryDelayMs({ backoffMs: 7_390, retryAfterMs: 60_000 }), 60_000);
   assert.equal(nextRetryDelayMs({ backoffMs: 7_390, retryAfterMs: 1_000 }), 7_390);

@@ -224,7 +224,7 @@ test('an attempt without an answer is kept with its reason in words', () => {
   assert.equal(settle(withRetries(5), TIMED_OUT).attempt.error, 'no complete answer within 30s');
 });
 
-test('somebody waits for an end that another try, a callback or the next in line follows from', () => {
+test('the store is told which results a retry, a callback or the next message follows', () => {
   const awaited = (claim: Claim, outcome: Outcome) => isAwaited(claim, settle(claim, outcome));
   const plain = withRetries(1);
   assert.equal(awaited(plain, answered(200)), false);

@@ -113,7 +113,7 @@ test('never more than the budget allows, and no slot stays free that somebody co
   );
 });
 
-test('who still has something ready has as much as any other, but for one slot a round', () => {
+test('an account that still has ready messages got as many slots as any other, except one slot per round', () => {
   fc.assert(
     fc.property(someBacklogs, fc.nat({ max: 80 }), (backlogs, slots) => {
       const { taken, rounds } = claim(backlogs, new SlotBudget(limits(slots)));

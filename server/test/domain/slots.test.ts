@@ -107,7 +107,7 @@ function requireShares(all: readonly Attempt[], caps: Caps): void {
   assert.ok(ownThere === 1 || ownThere <= caps.hostMax - there.length, `${ownThere} of ${there.length} at a host`);
 }
 
-test('no sequence of takes gets over a cap or a share, counting what is under way but not named', () => {
+test('no sequence of takes exceeds a cap or a share, including attempts in flight that are not named', () => {
   fc.assert(
     fc.property(situations, takes, ({ running, limits, caps }, asked) => {
       const budget = new SlotBudget(limits);
@@ -130,7 +130,7 @@ function requireSharesAlone(taken: readonly Attempt[], { running, caps }: Situat
   requireShares([...running, ...of(taken, { account, host })], { ...caps, concurrency: Number.POSITIVE_INFINITY });
 }
 
-test('nor do the takes from a half and from the rest together, though each shares its own part', () => {
+test('the takes from a half and from the rest together do not exceed them either', () => {
   fc.assert(
     fc.property(
       situations,
@@ -158,7 +158,7 @@ test('nor do the takes from a half and from the rest together, though each share
   );
 });
 
-test('an account takes no more bytes than stay free after it, but for one body that is larger than its share', () => {
+test('an account takes no more bytes than it leaves free, except one body that is larger than its share', () => {
   fc.assert(
     fc.property(situations, takes, ({ limits, running, caps }, asked) => {
       const budget = new SlotBudget(limits);
@@ -183,7 +183,7 @@ test('an account takes no more bytes than stay free after it, but for one body t
   );
 });
 
-test('what is left, handed on as limits, allows nothing more than the budget it came from', () => {
+test('the remaining limits allow nothing more than the budget they come from', () => {
   fc.assert(
     fc.property(situations, takes, takes, ({ limits }, before, after) => {
       const budget = new SlotBudget(limits);
@@ -231,19 +231,19 @@ function takeAll(budget: SlotBudget, account: string, bytes = 0): number {
   return taken;
 }
 
-test('an account alone gets half of the slots, and each who comes later half of what is left', () => {
+test('a single account gets half of the slots, and each later account half of the rest', () => {
   const budget = free(1000);
   assert.deepEqual([takeAll(budget, 'a1'), takeAll(budget, 'a2'), takeAll(budget, 'a3')], [500, 250, 125]);
 });
 
-test('who has nothing under way takes the last slot; nobody else does', () => {
+test('only an account without attempts in flight takes the last slot', () => {
   const budget = free(1);
   assert.equal(takeAll(budget, 'a1'), 1);
   assert.equal(takeAll(free(1, { accountsBusy: [['a1', 1, 0]] }), 'a1'), 0);
   assert.equal(takeAll(free(2), 'a1'), 1);
 });
 
-test('of the places at a host an account takes at most as many as stay free after it', () => {
+test('an account takes at most as many slots of a host as it leaves free', () => {
   const budget = free(1000, { hostsOther: [40, 0] });
   const at = (account: string) => {
     let taken = 0;
@@ -267,6 +267,6 @@ test('a body that is larger than its share takes nothing from the others', () =>
   assert.equal(takeAll(budget, 'a2', 25 * KIB), 2);
 });
 
-test('no slots means nothing, for anybody', () => {
+test('without slots no account gets anything', () => {
   assert.equal(new SlotBudget(NO_SLOTS).take('a1', 'h1', 0), false);
 });

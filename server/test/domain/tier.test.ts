@@ -37,7 +37,7 @@ test('one override changes one limit of one tier, and the defaults stay as they 
   assert.equal(DEFAULT_TIERS.free.bodyBytesMax, 1_048_576);
 });
 
-test('null lifts a limit, but not a value that must be there', () => {
+test('null removes a limit, but not a required value', () => {
   for (const [limit, { canBeUnlimited }] of Object.entries(TIER_LIMITS)) {
     const overrides = { paid: { [limit]: null } };
     if (canBeUnlimited) assert.equal(Object.entries(tiersOf(overrides).paid).find(([key]) => key === limit)?.[1], null);

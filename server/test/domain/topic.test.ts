@@ -89,7 +89,7 @@ test('an unnamed endpoint is added also when the name that has its URL moves on 
   }
 });
 
-test('no name ever stands twice', () => {
+test('no name is ever in the list twice', () => {
   fc.assert(
     fc.property(topics, (topic) => {
       const names = topic.flatMap(({ name }) => name ?? []);

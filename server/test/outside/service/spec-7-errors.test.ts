@@ -91,7 +91,9 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
       /is in a queue/,
     ],
   ],
-  batch_too_long: [[(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /too many elements; the limit is 1000/]],
+  batch_too_long: [
+    [(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /too many elements; the limit is 1000/],
+  ],
   loop_detected: [[(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Hops': '6' } }), /came back.* 6 times/]],
   unauthorized: [[(rider) => rider.enqueue('q', URL_, { token: 'wrong' }), /^Authorization: /]],
   forbidden: [
