@@ -66,7 +66,7 @@ test('a new user sees a message arrive, fixes a failed one, and sends to a topic
   await drawer.getByText('Failed: kept as a dead letter').waitFor();
   await page.getByRole('button', { name: 'Retry', exact: true }).click();
   await page.waitForURL((url) => url.href !== failed);
-  await drawer.getByText('made by').waitFor();
+  await drawer.getByText('created by').waitFor();
 
   // Two endpoints in a new topic: one message, two rows.
   const { origin } = new URL(page.url());
