@@ -52,7 +52,7 @@ export class Child {
     const deadline = performance.now() + START_MS_MAX;
     while (!isEnough(this.said[name])) {
       if (this.hasEnded) throw new Error(`it ended: ${this.#stderr}`);
-      if (performance.now() > deadline) throw new Error(`it does not say ${name}: ${this.#stderr}`);
+      if (performance.now() > deadline) throw new Error(`the process did not print ${name} in time: ${this.#stderr}`);
       await wait(5);
     }
     return this.said[name] as T;

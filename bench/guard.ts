@@ -32,7 +32,7 @@ const verdicts = (['cpu', 'allocated'] as const).map((name) => {
   const { ratio, tolerance } = limits[name];
   const most = ratio * (1 + tolerance);
   const isOver = measured[name] > most;
-  const text = `${name}: ${formatted(measured[name])} times the floor; ${formatted(ratio)} is on record, up to ${formatted(most)} is tolerated`;
+  const text = `${name}: ${formatted(measured[name])} times the floor; ${formatted(ratio)} is recorded, the limit is ${formatted(most)}`;
   return { isOver, text: `${isOver ? 'TOO MUCH' : 'ok'}: ${text}` };
 });
 publish('guard', {

@@ -194,7 +194,7 @@ async function register(child: Child, admin: number, relayPort: number): Promise
     }).catch(() => null);
     if (response?.ok) return;
     if (child.hasEnded || performance.now() > deadline) {
-      throw new Error(`it does not take the relay: ${response ? await response.text() : child.output}`);
+      throw new Error(`Restate did not accept the relay: ${response ? await response.text() : child.output}`);
     }
     await wait(200);
   }
@@ -210,7 +210,7 @@ async function answers(child: Child, port: string): Promise<void> {
       socket.once('connect', () => socket.destroy());
     });
     if (isOpen) return;
-    if (child.hasEnded || performance.now() > deadline) throw new Error(`it does not start: ${child.output}`);
+    if (child.hasEnded || performance.now() > deadline) throw new Error(`the peer did not start: ${child.output}`);
     await wait(50);
   }
 }

@@ -25,16 +25,16 @@ export async function verifySignature(request: SignedRequest): Promise<Verdict> 
   const parsed = parseJson(head);
   if (parsed?.alg !== 'HS256') return refused('the signature is not HS256');
   const signed = new TextEncoder().encode(`${head}.${claims}`);
-  if (!(await isSignedByOne(request.keys, signed, fromBase64Url(mac)))) return refused('no key fits the signature');
+  if (!(await isSignedByOne(request.keys, signed, fromBase64Url(mac)))) return refused('the signature does not match any key');
   const { exp, nbf, sub, body } = parseJson(claims) ?? {};
   const now = (request.now ?? Date.now()) / 1000;
   if (typeof exp !== 'number' || now > exp + LEEWAY_SECONDS) return refused('the signature has expired');
   if (typeof nbf === 'number' && now < nbf - LEEWAY_SECONDS) return refused('the signature is not valid yet');
-  if (request.url !== undefined && sub !== request.url) return refused('it was meant for another URL');
+  if (request.url !== undefined && sub !== request.url) return refused('the signature is for another URL');
   const bytes = typeof request.body === 'string' ? new TextEncoder().encode(request.body) : request.body;
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes)));
   if (typeof body !== 'string' || body.replace(/=+$/, '') !== toBase64Url(digest))
-    return refused('the body is another');
+    return refused('the signature is for another body');
   return { isValid: true };
 }
 

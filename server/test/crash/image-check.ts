@@ -41,7 +41,7 @@ export function checkImage(image: Image, directory: string, promised: Promised):
     for (const id of promised.accepted) if (!claims.has(id)) problems.push(`${id} was acknowledged and is lost`);
     for (const [id, times] of promised.arrivals) {
       const known = claims.get(id) ?? 0;
-      if (known < times) problems.push(`${id} had arrived ${times} times, but the store knows of ${known} attempts`);
+      if (known < times) problems.push(`${id} had arrived ${times} times, but the store has only ${known} attempts`);
     }
   } finally {
     opened.close();

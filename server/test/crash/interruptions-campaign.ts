@@ -132,7 +132,7 @@ class Run {
         const { open, held } = await this.#counts();
         return open === held && held > 0;
       };
-      const survived = until(isDone, () => 'the poison is not held', ENDING_MS_MAX).then(
+      const survived = until(isDone, () => 'the message that crashes the server is not held', ENDING_MS_MAX).then(
         () => true,
         () => false,
       );
@@ -144,7 +144,7 @@ class Run {
       }
       this.#options.onEnd?.();
     }
-    throw new Error(`the poison has brought the server down more than ${POISON_CRASHES_MAX} times`);
+    throw new Error(`the poison message has crashed the server more than ${POISON_CRASHES_MAX} times`);
   }
 
   async finish(): Promise<Counts> {

@@ -21,14 +21,14 @@ import { chooseSeed } from './trial.ts';
 
 const USAGE = `npm run torture -- kill  --times 10000   kill -9 of a server under load
 npm run torture -- interruptions         5,000 open messages, and 200 kills, 30 starts that die after a second, ten restarts
-                                         with a drain of 1 s, a message that brings the process down; with --messages,
+                                         with a drain of 1 s, a message that crashes the process; with --messages,
                                          --only kills, and --store for a database in place of a directory
 npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one
 npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
 npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes with and without cancels,
                                          restarts, a broken network, late commits, drains without the database, a
                                          clock that is ahead, thousands of schedules; or --repeat 20 for so many runs of about a minute
-npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: what the others
+npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: measures what the others
                                          feel, against the same time without it, and the memory of the server: more than
                                          700 MB is a failure; on PostgreSQL with --on postgres
 npm run torture -- sim   …               the simulation, with its own arguments

@@ -57,7 +57,7 @@ export class Promptness {
       const sinceMs = Math.max(this.#sinceMs.get(message.id) ?? nowMs, free?.undisturbedSinceMs ?? nowMs);
       this.#sinceMs.set(message.id, sinceMs);
       if (nowMs - sinceMs > CLAIMED_WITHIN_MS) {
-        this.#report(`${message.id} is due for ${nowMs - sinceMs} ms, a node has room for it, and nobody takes it`);
+        this.#report(`${message.id} is due for ${nowMs - sinceMs} ms and a node has room for it, but no node claims it`);
         this.#sinceMs.delete(message.id);
       }
     }
@@ -76,7 +76,7 @@ export class Promptness {
       const sinceMs = Math.max(this.#aloneSinceMs.get(id) ?? nowMs, healthy.length === 0 ? nowMs : peaceSinceMs);
       this.#aloneSinceMs.set(id, sinceMs);
       if (nowMs - sinceMs <= STARTED_ALONE_WITHIN_MS) continue;
-      this.#report(`${id} may start alone for ${nowMs - sinceMs} ms, and no node starts it`);
+      this.#report(`${id} may start alone for ${nowMs - sinceMs} ms, but no node starts it`);
       this.#aloneSinceMs.delete(id);
     }
   }

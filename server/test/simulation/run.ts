@@ -43,7 +43,7 @@ if (values.verbose || !isOne) {
     console.log(`${String(summary.coverage.get(happening) ?? 0).padStart(9)}  ${happening}`);
 }
 if (!isOne && summary.missing.length > 0)
-  console.log(`The generator is weak: never ${summary.missing.join(', never ')}.`);
+  console.log(`The generator never produced: ${summary.missing.join(', ')}.`);
 console.log(summary.bad.length === 0 ? 'All promises kept.' : `${summary.bad.length} seeds broke a promise.`);
 if (summary.bad.length > 0 || (!isOne && summary.missing.length > 0)) process.exitCode = 1;
 

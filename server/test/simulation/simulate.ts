@@ -61,7 +61,7 @@ export async function simulate(seed: number): Promise<RunResult> {
     const limitMs = timeline.nowMs + HEALED_MS_MAX;
     while (!(cluster.model.open === 0 && client.isIdle) && cluster.violations.length === 0) {
       if (timeline.nowMs > limitMs || timeline.fired > EVENTS_MAX) {
-        cluster.report(`${cluster.model.open} messages have not ended although everything is well`);
+        cluster.report(`${cluster.model.open} messages have not ended although all faults are over`);
       } else await step(cluster, script);
     }
   }
@@ -84,7 +84,7 @@ export async function simulate(seed: number): Promise<RunResult> {
 
 /** One event and all that follows from it before time moves on: a macrotask comes only when no microtask is left. */
 async function step(cluster: Cluster, script: Script): Promise<void> {
-  if (!cluster.timeline.fireNext()) cluster.report('nothing is left that could happen');
+  if (!cluster.timeline.fireNext()) cluster.report('no events are left');
   await new Promise((resolve) => setImmediate(resolve));
   script.afterEvent();
   cluster.check();

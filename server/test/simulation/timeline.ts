@@ -128,6 +128,6 @@ export class ProcessClock implements Clock {
       this.#calls = 0;
     }
     this.#calls += 1;
-    if (this.#calls > CALLS_PER_EVENT_MAX) throw new Error('the process runs in circles: time does not move on');
+    if (this.#calls > CALLS_PER_EVENT_MAX) throw new Error('endless loop: the simulated time does not advance');
   }
 }
