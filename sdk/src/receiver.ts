@@ -25,7 +25,8 @@ export async function verifySignature(request: SignedRequest): Promise<Verdict> 
   const parsed = parseJson(head);
   if (parsed?.alg !== 'HS256') return refused('the signature is not HS256');
   const signed = new TextEncoder().encode(`${head}.${claims}`);
-  if (!(await isSignedByOne(request.keys, signed, fromBase64Url(mac)))) return refused('the signature does not match any key');
+  if (!(await isSignedByOne(request.keys, signed, fromBase64Url(mac))))
+    return refused('the signature does not match any key');
   const { exp, nbf, sub, body } = parseJson(claims) ?? {};
   const now = (request.now ?? Date.now()) / 1000;
   if (typeof exp !== 'number' || now > exp + LEEWAY_SECONDS) return refused('the signature has expired');

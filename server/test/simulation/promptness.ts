@@ -57,7 +57,9 @@ export class Promptness {
       const sinceMs = Math.max(this.#sinceMs.get(message.id) ?? nowMs, free?.undisturbedSinceMs ?? nowMs);
       this.#sinceMs.set(message.id, sinceMs);
       if (nowMs - sinceMs > CLAIMED_WITHIN_MS) {
-        this.#report(`${message.id} is due for ${nowMs - sinceMs} ms and a node has room for it, but no node claims it`);
+        this.#report(
+          `${message.id} is due for ${nowMs - sinceMs} ms and a node has room for it, but no node claims it`,
+        );
         this.#sinceMs.delete(message.id);
       }
     }

@@ -42,8 +42,7 @@ if (values.verbose || !isOne) {
   for (const happening of HAPPENINGS)
     console.log(`${String(summary.coverage.get(happening) ?? 0).padStart(9)}  ${happening}`);
 }
-if (!isOne && summary.missing.length > 0)
-  console.log(`The generator never produced: ${summary.missing.join(', ')}.`);
+if (!isOne && summary.missing.length > 0) console.log(`The generator never produced: ${summary.missing.join(', ')}.`);
 console.log(summary.bad.length === 0 ? 'All promises kept.' : `${summary.bad.length} seeds broke a promise.`);
 if (summary.bad.length > 0 || (!isOne && summary.missing.length > 0)) process.exitCode = 1;
 
