@@ -209,18 +209,15 @@ export class Engine {
   }
 
   #start(claims: readonly Claim[]): void {
-    if (!claims.some((claim) => this.#isOld(claim))) this.#send(claims);
+    const oldAt = this.#options.world.clock.now() - STILL_MS_MAX;
+    if (!claims.some((claim) => isOlder(claim, oldAt))) this.#send(claims);
     else this.#startOld(claims).catch((error) => this.#trouble('claiming', error));
   }
 
   /**
-   * The claim took long to get here: the database is slow, or this process stood still. It may have been cancelled
+   * A claim took long to get here: the database is slow, or this process stood still. It may have been cancelled
    * meanwhile.
    */
-  #isOld({ message: { claimedAt } }: Claim): boolean {
-    return claimedAt !== null && claimedAt < this.#options.world.clock.now() - STILL_MS_MAX;
-  }
-
   async #startOld(claims: readonly Claim[]): Promise<void> {
     let isKnown = false;
     try {
@@ -396,4 +393,8 @@ export class Engine {
   #within(ms: number, work: Promise<void>): Promise<void> {
     return withinMs(this.#options.world.clock, ms, work);
   }
+}
+
+function isOlder({ message: { claimedAt } }: Claim, at: number): boolean {
+  return claimedAt !== null && claimedAt < at;
 }

@@ -1,7 +1,8 @@
 // Signs a request, so that a receiver can check that it comes from us and is unchanged: a JWT of our own, and the
-// Standard Webhooks headers. It is given the key and the time; it keeps neither.
+// Standard Webhooks headers. It is given the key and the time.
 
-import { createHmac, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { hmacSha256 } from './mac.ts';
 
 const JWT_LIFETIME_S = 300;
 const JWT_HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
@@ -16,18 +17,14 @@ export function signJwt(input: {
   readonly jti: string;
 }): string {
   const nowS = Math.floor(input.nowMs / 1_000);
-  const claims = {
-    iss: input.issuer,
-    sub: input.url,
-    exp: nowS + JWT_LIFETIME_S,
-    nbf: nowS,
-    iat: nowS,
-    jti: input.jti,
+  // Written out: making an object of them first costs as much as the text.
+  const claims =
+    `{"iss":${JSON.stringify(input.issuer)},"sub":${JSON.stringify(input.url)},` +
+    `"exp":${nowS + JWT_LIFETIME_S},"nbf":${nowS},"iat":${nowS},"jti":${JSON.stringify(input.jti)},` +
     // Unpadded. The public QStash clients strip the padding of both sides before they compare.
-    body: hash('sha256', input.body, 'base64url'),
-  };
-  const signed = `${JWT_HEADER}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-  return `${signed}.${createHmac('sha256', input.key).update(signed).digest('base64url')}`;
+    `"body":"${hash('sha256', input.body, 'base64url')}"}`;
+  const signed = `${JWT_HEADER}.${Buffer.from(claims).toString('base64url')}`;
+  return `${signed}.${hmacSha256(input.key, signed, null, 'base64url')}`;
 }
 
 /**
@@ -40,9 +37,6 @@ export function putStandardWebhookHeaders(
   input: { readonly key: string; readonly messageId: string; readonly body: Uint8Array; readonly nowMs: number },
 ): void {
   const timestamp = String(Math.floor(input.nowMs / 1_000));
-  const mac = createHmac('sha256', input.key)
-    .update(`${input.messageId}.${timestamp}.`)
-    .update(input.body)
-    .digest('base64');
+  const mac = hmacSha256(input.key, `${input.messageId}.${timestamp}.`, input.body, 'base64');
   headers.push('webhook-id', input.messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`);
 }

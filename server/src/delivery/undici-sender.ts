@@ -94,14 +94,13 @@ class SenderHere implements UndiciSender {
   }
 
   #start(delivery: Delivery): void {
-    const now = this.#world.clock.now();
     if (this.#isClosed) {
-      this.#report(delivery.lease, now, 'unsent');
+      this.#report(delivery.lease, this.#world.clock.now(), 'unsent');
       return;
     }
     const target = parseTargetUrl(delivery.url);
     if ('problem' in target) {
-      this.#report(delivery.lease, now, { kind: 'refusedByPolicy', reason: target.problem });
+      this.#report(delivery.lease, this.#world.clock.now(), { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
     if (this.#connections.hasIdle(target)) this.#begin(delivery, target);

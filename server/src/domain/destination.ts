@@ -40,6 +40,8 @@ export function parseDestination(text: string): Destination | Refusal {
   if (text.length > TEXT_LENGTH_MAX) {
     return refuse(`has ${text.length} characters; the limit for a URL is ${URL_LENGTH_MAX}`);
   }
+  // The usual form. Nothing below would change it.
+  if (SCHEME.test(text)) return urlDestination(text);
   let given = text;
   if (ENCODED_URL.test(text)) {
     try {
@@ -51,15 +53,32 @@ export function parseDestination(text: string): Destination | Refusal {
     }
   }
   const repaired = given.replace(MERGED_SLASHES, '$1//');
-  if (SCHEME.test(repaired)) {
-    const target = parseTargetUrl(repaired);
-    return 'problem' in target ? target : { kind: 'url', target };
-  }
+  if (SCHEME.test(repaired)) return urlDestination(repaired);
   if (isName(given)) return { kind: 'topic', nameOrId: given };
   return refuse(`neither a URL starting with http:// or https://, nor the name or id of a topic (${NAME_RULE})`);
 }
 
+function urlDestination(text: string): Destination | Refusal {
+  const target = parseTargetUrl(text);
+  return 'problem' in target ? target : { kind: 'url', target };
+}
+
+/** Most messages go to the same few URLs, and each of them is read twice: when it is accepted and when it is sent. */
+const TARGETS_MAX = 1000;
+const KNOWN_LENGTH_MAX = 256;
+const targets = new Map<string, TargetUrl>();
+
 export function parseTargetUrl(text: string): TargetUrl | Refusal {
+  const known = targets.get(text);
+  if (known !== undefined) return known;
+  const target = readTargetUrl(text);
+  if ('problem' in target || text.length > KNOWN_LENGTH_MAX) return target;
+  if (targets.size >= TARGETS_MAX) targets.clear();
+  targets.set(text, target);
+  return target;
+}
+
+function readTargetUrl(text: string): TargetUrl | Refusal {
   const scheme = SCHEME.exec(text)?.[0];
   if (scheme === undefined) return refuse('a URL starts with http:// or https://');
   if (text.length > URL_LENGTH_MAX) {

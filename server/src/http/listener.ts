@@ -116,27 +116,39 @@ class OneListener implements Listener {
     if (this.#isClosing) response.setHeader('Connection', 'close');
     // An error without a listener would end the process.
     response.on('error', onFault);
-    this.#handle(request, response)
-      .catch((error) => this.#refusals.refuse(request, response, error))
-      .catch((error) => {
-        onFault(error);
-        response.destroy();
-      });
+    let answering: Promise<void> | null;
+    try {
+      answering = this.#handle(request, response);
+    } catch (error) {
+      // Refused later than here: the end of a short request has not been read yet.
+      answering = Promise.reject(error);
+    }
+    answering?.catch((error) => this.#refuse(request, response, error));
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    try {
+      this.#refusals.refuse(request, response, error);
+    } catch (fault) {
+      this.#options.onFault(fault);
+      response.destroy();
+    }
+  }
+
+  /** Null when the answer is left to others. Not async, because an async function would cost each publish. */
+  #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const { api, sink, publishing, ownHosts, webConsole, isForQstashClients } = this.#options;
     const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
     if (foreign !== null) throw new ApiError('misdirected', foreign);
     const page = ownHosts?.originProblem(request.headers.origin) ?? null;
     if (page !== null) throw new ApiError('forbidden', page);
     if (isForQstashClients) takeQstashRequest(request);
-    if (sink?.handle(request, response)) return;
+    if (sink?.handle(request, response)) return null;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {
       throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
     }
     const answering = webConsole.handle(request, response) ?? publishing.handle(request, response);
-    if (answering) await answering;
-    else api.fastify.routing(request, response);
+    if (!answering) api.fastify.routing(request, response);
+    return answering;
   }
 }

@@ -13,7 +13,7 @@ import { takeSettings } from '../domain/query-settings.ts';
 import type { Tier, Tiers } from '../domain/tier.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from '../publish/publications.ts';
 import type { Principal } from '../store/account-store.ts';
-import type { DeliveryStore } from '../store/delivery-store.ts';
+import type { AcceptAnswer, DeliveryStore } from '../store/delivery-store.ts';
 import type { MessageStore } from '../store/message-store.ts';
 import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
@@ -71,17 +71,13 @@ export class PublishHandler {
     this.#options = options;
   }
 
-  /** Null when the target is not one of its calls. Rejects with an ApiError for the caller's mistakes. */
+  /**
+   * Null when the target is not one of its calls. Throws or rejects with an ApiError for the caller's mistakes. Not
+   * async, like the steps below it: each async function costs as much as one of the checks.
+   */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
-    return target && this.#take(target, request, response);
-  }
-
-  async #take(
-    target: NonNullable<ReturnType<typeof parsePublishTarget>>,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+    if (target === null) return null;
     if (request.method !== 'POST') {
       response.setHeader('Allow', 'POST');
       throw new ApiError('method_not_allowed', `${request.method} is not allowed here; use POST`);
@@ -90,14 +86,23 @@ export class PublishHandler {
     if (refusal) throw refusal;
     const isSchedule = 'call' in target && target.call === 'schedule';
     const asking = authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
-    const principal = asking instanceof Promise ? await asking : asking;
-    this.#options.requests.begin(principal.account.id, response);
-    if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
-    if (target.call === 'batch') await this.#batch(request, response, principal);
-    else await this.#publish(request, response, principal, target);
+    if (!(asking instanceof Promise)) return this.#take(target, request, response, asking);
+    return asking.then((principal) => this.#take(target, request, response, principal));
   }
 
-  async #publish(
+  #take(
+    target: NonNullable<ReturnType<typeof parsePublishTarget>>,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): Promise<void> {
+    this.#options.requests.begin(principal.account.id, response);
+    if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
+    if (target.call === 'batch') return this.#batch(request, response, principal);
+    return this.#publish(request, response, principal, target);
+  }
+
+  #publish(
     request: IncomingMessage,
     response: ServerResponse,
     principal: Principal,
@@ -105,7 +110,7 @@ export class PublishHandler {
   ): Promise<void> {
     const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
     const tier = tiers[principal.account.tier];
-    await bodies.withBody(request, principal.account.id, this.#bodyLimit(tier), async (body) => {
+    return bodies.withBody(request, principal.account.id, this.#bodyLimit(tier), async (body) => {
       const taken = takeSettings(target.destination, headerPrefix, KNOWN_SETTINGS);
       const publication: Publication = {
         destination: taken.destination,
@@ -131,7 +136,7 @@ export class PublishHandler {
       const left = publications.descendantsOf([draft]);
       if (typeof left !== 'number') throw apiError(left);
       const planned = publications.make(draft, principal.account, left);
-      const results = await this.#accept(planned, principal, response);
+      const results = this.#results(planned, await this.#accept(planned, tier), tier, response);
       this.#warn(draft.unknownNames, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
@@ -153,7 +158,9 @@ export class PublishHandler {
       batch.end();
       const { slots, unknownNames } = await this.#makeBatch(batch.elements, request, principal);
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
-      const results = accepted.length > 0 ? await this.#accept(accepted, principal, response) : [];
+      const ownTier = tiers[tier];
+      const results =
+        accepted.length > 0 ? this.#results(accepted, await this.#accept(accepted, ownTier), ownTier, response) : [];
       this.#warn(unknownNames, principal, response);
       // If no element is accepted, the call is refused, even though each element has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
@@ -228,12 +235,20 @@ export class PublishHandler {
     onMisspelt(account.id, warnings[0]!);
   }
 
-  async #accept(messages: readonly NewMessage[], principal: Principal, response: ServerResponse): Promise<Result[]> {
-    const { store, tiers, world } = this.#options;
-    const tier = tiers[principal.account.tier];
-    const accepting = store.accept(messages, messages[0]!.createdAt, tier.messagesPerDayMax);
-    const { duplicates, isOverQuota } = await accepting;
-    requireQuota(isOverQuota, tier, world.clock.now(), (name, value) => response.setHeader(name, value));
+  #accept(messages: readonly NewMessage[], tier: Tier): Promise<AcceptAnswer> {
+    return this.#options.store.accept(messages, messages[0]!.createdAt, tier.messagesPerDayMax);
+  }
+
+  #results(
+    messages: readonly NewMessage[],
+    { duplicates, isOverQuota }: AcceptAnswer,
+    tier: Tier,
+    response: ServerResponse,
+  ): Result[] {
+    if (isOverQuota) {
+      const now = this.#options.world.clock.now();
+      requireQuota(isOverQuota, tier, now, (name, value) => response.setHeader(name, value));
+    }
     return messages.map(({ id, url }, index) => {
       const standing = duplicates[index] ?? null;
       return standing === null ? { messageId: id, url } : { messageId: standing, url, deduplicated: true };

@@ -1,9 +1,10 @@
 // Signatures, checked by the other side: jose for the JWT, a computation of our own for Standard Webhooks.
 
 import assert from 'node:assert/strict';
-import { createHash, webcrypto } from 'node:crypto';
+import { createHash, createHmac, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
+import { hmacSha256 } from '../../src/delivery/mac.ts';
 import { putStandardWebhookHeaders, signJwt } from '../../src/delivery/sign.ts';
 
 const NOW_MS = 1_800_000_000_999;
@@ -64,4 +65,21 @@ test('the Standard Webhooks signature is over id, timestamp and the raw body', a
   assert.equal(version, 'v1');
   const key = await webcrypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
   assert.ok(await webcrypto.subtle.verify('HMAC', key, Buffer.from(mac, 'base64'), content));
+});
+
+test('our HMAC is the HMAC of the runtime, for keys and messages of every length', () => {
+  const lengths = [0, 1, 55, 56, 63, 64, 65, 8_191, 8_192, 8_193, 20_000];
+  for (const keyLength of [0, 1, 63, 64, 65, 200]) {
+    const key = 'ü'.repeat(keyLength % 2) + 'k'.repeat(Math.max(0, keyLength - 2 * (keyLength % 2)));
+    for (const length of lengths) {
+      const text = 't'.repeat(length % 100);
+      const body = Buffer.alloc(length, 0xfe);
+      const wanted = createHmac('sha256', key).update(text).update(body).digest('base64url');
+      assert.equal(
+        hmacSha256(key, text, body, 'base64url'),
+        wanted,
+        `a key of ${keyLength}, a body of ${length} bytes`,
+      );
+    }
+  }
 });

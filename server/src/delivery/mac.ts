@@ -1,0 +1,52 @@
+// HMAC-SHA-256 for short messages, made of two one-shot hashes (RFC 2104). It takes half the time of `createHmac`, which
+// prepares its key anew for every message. A long message is not copied: `createHmac` takes it.
+
+import { createHmac, hash } from 'node:crypto';
+
+const BLOCK_BYTES = 64;
+const HASH_BYTES = 32;
+/** A longer message costs more to copy than is saved. */
+const COPIED_BYTES_MAX = 8 * 1024;
+/** How many prepared keys are kept. Each account signs with one. */
+const KEYS_MAX = 1000;
+
+type Encoding = 'base64' | 'base64url';
+
+const NOTHING = new Uint8Array(0);
+/** Used by one call at a time: nothing here waits. */
+const inner = Buffer.alloc(BLOCK_BYTES + COPIED_BYTES_MAX);
+const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
+const prepared = new Map<string, Pads>();
+
+/** A key, combined with the two constants of HMAC. */
+interface Pads {
+  readonly inner: Uint8Array;
+  readonly outer: Uint8Array;
+}
+
+/** Over the bytes of `text`, which is ASCII, and then of `body`. The key is the UTF-8 bytes of `key`. */
+export function hmacSha256(key: string, text: string, body: Uint8Array | null, encoding: Encoding): string {
+  const bytes = body ?? NOTHING;
+  if (text.length + bytes.length > COPIED_BYTES_MAX) {
+    return createHmac('sha256', key).update(text).update(bytes).digest(encoding);
+  }
+  const pads = padsOf(key);
+  inner.set(pads.inner);
+  const bodyAt = BLOCK_BYTES + inner.write(text, BLOCK_BYTES, 'latin1');
+  inner.set(bytes, bodyAt);
+  outer.set(pads.outer);
+  outer.write(hash('sha256', inner.subarray(0, bodyAt + bytes.length), 'latin1'), BLOCK_BYTES, 'latin1');
+  return hash('sha256', outer, encoding);
+}
+
+function padsOf(key: string): Pads {
+  const known = prepared.get(key);
+  if (known !== undefined) return known;
+  let bytes = Buffer.from(key);
+  if (bytes.length > BLOCK_BYTES) bytes = hash('sha256', bytes, 'buffer');
+  const pad = (constant: number) => Uint8Array.from({ length: BLOCK_BYTES }, (_, at) => (bytes[at] ?? 0) ^ constant);
+  const pads = { inner: pad(0x36), outer: pad(0x5c) };
+  if (prepared.size >= KEYS_MAX) prepared.clear();
+  prepared.set(key, pads);
+  return pads;
+}
