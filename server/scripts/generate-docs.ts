@@ -9,6 +9,7 @@ import { BUDGETS } from '../src/domain/budgets.ts';
 import { PROBLEMS } from '../src/domain/problem.ts';
 import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/setting-table.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
+import { cliPage } from './cli-page.ts';
 import { messageRowCode, postgresMessageCode, sqliteMessageCode } from './message-code.ts';
 import { sdkTypes } from './sdk-shapes.ts';
 
@@ -18,6 +19,7 @@ const root = join(import.meta.dirname, '..', '..');
 
 const PAGES: readonly { readonly path: string; readonly render: () => string }[] = [
   { path: 'docs/configuration.md', render: configurationPage },
+  { path: 'docs/cli.md', render: () => cliPage(generatedFrom('server/src/cli/table/'), table) },
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/limits.md', render: limitsPage },
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },

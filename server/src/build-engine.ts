@@ -10,7 +10,6 @@ import { whyNothingIsMade } from './domain/acceptance.ts';
 import { nodeMax } from './domain/budgets.ts';
 import { NO_DESCENT } from './domain/descent.ts';
 import type { Ground } from './node-ground.ts';
-import { VERSION } from './node-ground.ts';
 import { logEngine } from './telemetry/log.ts';
 import { countEngine } from './telemetry/metrics.ts';
 import { jobRunner } from './upkeep/jobs.ts';
@@ -18,6 +17,7 @@ import { heartbeat, orphans, strays } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
 import { scheduleTimes } from './upkeep/schedule-times.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
+import { VERSION } from './version.ts';
 
 const LOOPBACK = '127.0.0.0/8,::1/128';
 

@@ -36,11 +36,11 @@ import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
 import type { Ground } from './node-ground.ts';
-import { VERSION } from './node-ground.ts';
 import { shippedFiles } from './shipped-files.ts';
 import type { Store } from './store/store.ts';
 import { logMisspelt } from './telemetry/log.ts';
 import { showClock } from './telemetry/metrics.ts';
+import { VERSION } from './version.ts';
 import { systemWorld } from './world.ts';
 
 const ROUTES = [

@@ -291,6 +291,11 @@ export type Config = { readonly command: Command } & {
   readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
 };
 
+/** For the commands that call the API, which have variables of their own beside the settings. */
+export function environment(): Environment {
+  return process.env;
+}
+
 export function environmentName(flag: string): string {
   return `POSTRIDER_${flag.toUpperCase().replaceAll('-', '_')}`;
 }

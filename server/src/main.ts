@@ -17,10 +17,11 @@ import { storeLocation } from './open-store.ts';
 import type { Store } from './store/store.ts';
 import { systemWorld, withinMs } from './world.ts';
 
-export { type StartOptions, VERSION } from './node-ground.ts';
+export type { StartOptions } from './node-ground.ts';
 export { checkStore, moveIntoDatabase, openStoreBeside, startBackup, storeLocation } from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 export type { CheckReport } from './store/sqlite/check.ts';
+export { VERSION } from './version.ts';
 
 /** How long a stopping node waits for callers that are still sending their request. */
 const SENDING_MS_MAX = 5000;

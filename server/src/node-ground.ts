@@ -10,16 +10,14 @@ import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size
 import type { CallerTimes } from './http/caller-connections.ts';
 import { openStore, storeFiles } from './open-store.ts';
 import { Publications } from './publish/publications.ts';
-import { shippedVersion } from './shipped-files.ts';
 import { Inbox } from './store/inbox.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
 import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
+import { VERSION } from './version.ts';
 import { systemWorld, type World } from './world.ts';
-
-export const VERSION = shippedVersion();
 
 export interface StartOptions {
   readonly world?: World;

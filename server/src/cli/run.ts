@@ -3,18 +3,15 @@
 import type { Config } from '../config.ts';
 import { type Farewell, type Postrider, type StartOptions, startPostrider, storeLocation, VERSION } from '../main.ts';
 import { systemWorld } from '../world.ts';
+import { EXIT } from './frame/exit-codes.ts';
 import { greeting } from './greeting.ts';
 
 /** How many ports after a busy one are tried in dev. */
 const PORTS_TRIED = 20;
 const PORT_MAX = 65_535;
 
-/** The exit code of a node that could not write the results of its attempts to the store, or that it has left. */
-const STORE_AWAY = 3;
 /** If a stop comes during the start, how long the start may still take. */
 const STARTING_MS_MAX = 1000;
-/** The exit code of a node that a newer program has replaced. */
-const OUTDATED = 4;
 
 export async function run(config: Config): Promise<number> {
   const world = systemWorld();
@@ -66,10 +63,10 @@ export async function run(config: Config): Promise<number> {
       `\nFinishing the attempts in flight. Press Ctrl+C again (or send a second signal) to stop at once.\n`,
     );
   const farewell = await postrider.close();
-  if (farewell.left === 0 && farewell.isStoreClosed) return why === undefined ? 0 : OUTDATED;
+  if (farewell.left === 0 && farewell.isStoreClosed) return why === undefined ? 0 : EXIT.outdated;
   process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
   // Pending store calls would keep the process alive.
-  process.exit(STORE_AWAY);
+  process.exit(EXIT.storeAway);
 }
 
 function leftWords({ left }: Farewell): string {

@@ -207,10 +207,10 @@ suite('the command', () => {
     for (const flag of ['--data', '--store', '--json']) assert.match(help.stdout, new RegExp(`^ {2}${flag}`, 'm'));
     assert.doesNotMatch(help.stdout, /--port/);
     const mistyped = new Process(['migratestore'], {});
-    assert.equal(await mistyped.exit, 1);
+    assert.equal(await mistyped.exit, 2);
     assert.match(mistyped.stderr, /did you mean "migrate-store"/);
     const without = new Process(['migrate-store', '--port', '1'], {});
-    assert.equal(await without.exit, 1);
+    assert.equal(await without.exit, 2);
     assert.match(without.stderr, /unknown flag --port.*\n.*--store is needed/);
   });
 });

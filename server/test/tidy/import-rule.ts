@@ -73,6 +73,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'setting-kind.ts': 'config',
   'help-page.ts': 'config',
   'near-misses.ts': 'config',
+  'version.ts': 'config',
   'store/store.ts': 'store port',
   'store/delivery-store.ts': 'store port',
   'store/message-store.ts': 'store port',

@@ -139,8 +139,12 @@ const SAMPLES: Record<RuleName, Samples> = {
     ],
   },
   network: {
-    bad: [engine('await fetch(url)'), engine('globalThis.fetch (url)')],
-    good: [engine('await prefetch(url)'), engine('// fetch(url) would follow redirects')],
+    bad: [engine('await fetch(url)'), engine('globalThis.fetch (url)'), at('server/src/cli/main.ts', 'fetch(url)')],
+    good: [
+      engine('await prefetch(url)'),
+      engine('// fetch(url) would follow redirects'),
+      at('server/src/cli/frame/connection.ts', 'await fetch(url)'),
+    ],
   },
   environment: {
     bad: [engine('process.env.HOME'), at('server/src/cli/serve.ts', 'process . env')],

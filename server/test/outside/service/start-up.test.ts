@@ -131,7 +131,7 @@ test('an address that is not there is named', async (t) => {
 test('bad settings are all listed at once, from flags and environment', async (t) => {
   const args = ['serve', '--port', '99999', '--drain', 'soon', '--prot', '1', '--header-prefix', 'no hyphen'];
   const rider = startProcess(t, args, { POSTRIDER_CONCURRENCY: 'many' });
-  assert.equal(await rider.exit, 1);
+  assert.equal(await rider.exit, 2);
   assert.equal(rider.stdout, '');
   const [head, ...problems] = rider.stderr.trimEnd().split('\n');
   assert.equal(head, 'postrider serve cannot start:');
@@ -152,10 +152,10 @@ test('bad settings are all listed at once, from flags and environment', async (t
 
 test('an unknown command is named, with the one that may be meant; none at all shows how to use it', async (t) => {
   const mistyped = startProcess(t, ['serv']);
-  assert.equal(await mistyped.exit, 1);
-  assert.match(mistyped.stderr, /^postrider: there is no command "serv"; did you mean "serve"\?\n\n/);
+  assert.equal(await mistyped.exit, 2);
+  assert.match(mistyped.stderr, /^postrider: there is no command "serv"; did you mean "serve"\?\n/);
   const none = startProcess(t, []);
-  assert.equal(await none.exit, 1);
+  assert.equal(await none.exit, 2);
   assert.match(none.stdout, /postrider dev .*\n.*postrider serve /);
 });
 

@@ -1,0 +1,145 @@
+// Reads the arguments of a command by its table. Reports all problems at once, each with what was probably meant.
+
+import { parseDurationMs } from '../../domain/duration.ts';
+import { unknownFlag } from '../../near-misses.ts';
+import type { ArgumentSpec, FlagSpec } from './command.ts';
+import { printable } from './printable.ts';
+import { readTime } from './time-text.ts';
+
+/** The arguments and flags of a call. Their names are those of the table; the parser has checked their values. */
+export interface Given {
+  /** The arguments in order, without flags. */
+  readonly words: readonly string[];
+  has(flag: string): boolean;
+  text(flag: string): string | undefined;
+  list(flag: string): readonly string[];
+  number(flag: string): number | undefined;
+  /** In milliseconds. */
+  duration(flag: string): number | undefined;
+  /** In milliseconds since 1970. */
+  time(flag: string): number | undefined;
+}
+
+export interface Shape {
+  readonly arguments: readonly ArgumentSpec[];
+  readonly flags: readonly FlagSpec[];
+}
+
+export type Parsed = { readonly given: Given } | { readonly problems: readonly string[] } | { readonly help: true };
+
+const NUMBER = /^\d{1,15}$/;
+
+export function parseArguments(shape: Shape, argv: readonly string[], now: number): Parsed {
+  const { values, words, problems, isHelp } = read(shape.flags, argv);
+  if (isHelp) return { help: true };
+  const flagProblems = shape.flags.flatMap((flag) =>
+    (values.get(flag.name) ?? []).flatMap((value) => wrongValue(flag, value, now) ?? []),
+  );
+  // A word after an unknown flag was most likely its value: one mistake, one problem.
+  const hasUnknown = problems.some((problem) => problem.startsWith('unknown flag'));
+  const all = [...problems, ...flagProblems, ...(hasUnknown ? [] : wrongWords(shape.arguments, words))];
+  return all.length > 0 ? { problems: all } : { given: givenOf(values, words, now) };
+}
+
+function read(flags: readonly FlagSpec[], argv: readonly string[]) {
+  const byLong: ReadonlyMap<string, FlagSpec> = new Map(flags.map((flag) => [`--${flag.name}`, flag]));
+  const byShort: ReadonlyMap<string, FlagSpec> = new Map(
+    flags.flatMap((flag) => (flag.short ? [[`-${flag.short}`, flag] as const] : [])),
+  );
+  const values = new Map<string, string[]>();
+  const words: string[] = [];
+  const problems: string[] = [];
+  let isHelp = false;
+  const isFlag = (text: string) => text.startsWith('--') || byShort.has(text) || text === '-h';
+  const add = (flag: FlagSpec, shownName: string, value: string | undefined) => {
+    const before = values.get(flag.name);
+    if (value === undefined) problems.push(`${shownName} needs a value: ${shownName} ${flag.placeholder}`);
+    else if (before && !flag.isList) problems.push(`${shownName} is given more than once`);
+    else values.set(flag.name, [...(before ?? []), value]);
+  };
+  for (let at = 0; at < argv.length; at += 1) {
+    const argument = argv[at]!;
+    if (argument === '--') {
+      words.push(...argv.slice(at + 1));
+      break;
+    }
+    if (argument === '--help' || argument === '-h') {
+      isHelp = true;
+      continue;
+    }
+    if (!argument.startsWith('-') || argument === '-' || /^-\d/.test(argument)) {
+      words.push(argument);
+      continue;
+    }
+    const [, name, inline] = /^(--[^=]*|-[^-])=?(.*)$/s.exec(argument) ?? [];
+    const flag = byLong.get(name ?? '') ?? byShort.get(name ?? '');
+    if (name === undefined || flag === undefined) {
+      problems.push(
+        argument.startsWith('--')
+          ? unknownFlag(
+              printable((name ?? argument).slice(2)),
+              [...byLong.keys()].map((each) => each.slice(2)),
+            )
+          : `unknown flag ${printable(argument)}; --help lists all`,
+      );
+      continue;
+    }
+    const rest = argument.length > name.length ? inline : undefined;
+    if (flag.placeholder === undefined) {
+      if (rest === undefined || rest === 'true') add(flag, name, 'true');
+      else if (rest !== 'false') problems.push(`${name} is a switch and takes no value`);
+      continue;
+    }
+    const next = argv[at + 1];
+    const takesNext = rest === undefined && next !== undefined && !isFlag(next);
+    if (takesNext) at += 1;
+    add(flag, name, rest ?? (takesNext ? next : undefined));
+  }
+  return { values, words, problems, isHelp };
+}
+
+function wrongValue(flag: FlagSpec, value: string, now: number): string | null {
+  const not = `, not ${quoted(value)}`;
+  const name = `--${flag.name}`;
+  if (flag.values && !flag.values.includes(value)) return `${name} must be one of ${flag.values.join(', ')}${not}`;
+  if (flag.kind === 'number' && !NUMBER.test(value)) return `${name} must be a whole number${not}`;
+  if (flag.kind === 'duration' && parseDurationMs(value) === null) {
+    return `${name} must be a duration such as 30s, 1h30m or 250ms${not}`;
+  }
+  if (flag.kind === 'time' && readTime(value, now) === null) {
+    return `${name} must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 1h${not}`;
+  }
+  return null;
+}
+
+function wrongWords(wanted: readonly ArgumentSpec[], words: readonly string[]): string[] {
+  const missing = wanted
+    .filter((each, index) => !each.isOptional && words[index] === undefined)
+    .map(({ name, about }) => `<${name}> is missing: ${about}`);
+  const takesAll = wanted.at(-1)?.isRepeated ?? false;
+  const extra = takesAll ? [] : words.slice(wanted.length).map((word) => `unexpected argument ${quoted(word)}`);
+  const empty = words.some((word) => word === '') ? ['an argument is empty: is a variable of the shell not set?'] : [];
+  const notListed = wanted.flatMap(({ name, values }, index) => {
+    const word = words[index];
+    if (!values || word === undefined || values.includes(word)) return [];
+    return [`<${name}> must be one of ${values.join(', ')}, not ${quoted(word)}`];
+  });
+  return [...missing, ...extra, ...empty, ...notListed];
+}
+
+function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly string[], now: number): Given {
+  const text = (flag: string) => values.get(flag)?.[0];
+  return {
+    words,
+    has: (flag) => values.has(flag),
+    text,
+    list: (flag) => values.get(flag) ?? [],
+    number: (flag) => (values.has(flag) ? Number(text(flag)) : undefined),
+    duration: (flag) => (values.has(flag) ? parseDurationMs(text(flag)!)! : undefined),
+    time: (flag) => (values.has(flag) ? readTime(text(flag)!, now)! : undefined),
+  };
+}
+
+export function quoted(given: string): string {
+  return printable(JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given));
+}

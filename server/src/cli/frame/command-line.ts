@@ -1,0 +1,111 @@
+// One call of the command: finds it in the table, reads its arguments, runs it, and turns whatever happens into words
+// and an exit code. Tests call it in their own process.
+
+import { nearestName } from '../../domain/nearest-name.ts';
+import { VERSION } from '../../version.ts';
+import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../table/flags.ts';
+import { COMMAND_TABLE, SECTIONS, SETTINGS_COMMANDS } from '../table/table.ts';
+import { type Given, parseArguments } from './arguments.ts';
+import type { CommandSpec, FlagSpec } from './command.ts';
+import { type Connection, connectTo } from './connection.ts';
+import { EXIT } from './exit-codes.ts';
+import { Failure, failureOf, usageFailure } from './failure.ts';
+import { commandHelp, overview } from './help.ts';
+import { Output } from './output.ts';
+import { printable } from './printable.ts';
+import type { Io } from './terminal.ts';
+
+/** The flags that a command has beside its own. */
+export function sharedFlags({ scope }: CommandSpec): readonly FlagSpec[] {
+  return scope === undefined ? OUTPUT_FLAGS : [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
+}
+
+export async function runCommand(argv: readonly string[], io: Io): Promise<number> {
+  const [first, second] = argv;
+  if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
+    if (second !== undefined && first === 'help') return runCommand([...argv.slice(1), '--help'], io);
+    io.stdout.write(overview(VERSION, SECTIONS));
+    return first === undefined ? EXIT.usage : EXIT.done;
+  }
+  if (first === '--version' || first === '-V') return runCommand(['version', ...argv.slice(1)], io);
+  const found = findCommand(argv);
+  if (!found) return unknownCommand(argv, io);
+  const { spec, rest } = found;
+  const shared = sharedFlags(spec);
+  const flags = [...(spec.flags ?? []), ...shared];
+  const parsed = parseArguments({ arguments: spec.arguments ?? [], flags }, rest, io.world.clock.now());
+  if ('help' in parsed) {
+    io.stdout.write(commandHelp(spec, shared));
+    return EXIT.done;
+  }
+  const isAskedForJson = 'problems' in parsed ? rest.includes('--json') : parsed.given.has('json');
+  const isJson = isAskedForJson || /^(?:1|true)$/.test(io.env.POSTRIDER_JSON ?? '');
+  const isPlain = rest.includes('--no-color');
+  const out = new Output(io, { isJson, isPlain, isQuiet: 'given' in parsed && parsed.given.has('quiet') });
+  if ('problems' in parsed) {
+    const failure = usageFailure(parsed.problems, spec.name);
+    out.fail(spec.name, failure);
+    return failure.exit;
+  }
+  return run(spec, parsed.given, io, out);
+}
+
+async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promise<number> {
+  let connection: Connection | null = null;
+  const connect = () => {
+    connection ??= connectTo(given, io, out);
+    return connection;
+  };
+  try {
+    const command = await spec.load();
+    return await command({ given, out, io, connect });
+  } catch (error) {
+    if (io.interrupted.aborted) return interruptedExit(io.interrupted);
+    const where = connection as Connection | null;
+    const failure = failureOf(error, { url: where?.url ?? '', hasToken: where?.hasToken ?? false });
+    if (failure === null) throw error;
+    out.fail(spec.name, failure);
+    return failure.exit;
+  }
+}
+
+export function interruptedExit(signal: AbortSignal): number {
+  return signal.reason === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
+}
+
+/** A command is one word or two. A group alone means its default verb, if it has one. */
+function findCommand(argv: readonly string[]): { readonly spec: CommandSpec; readonly rest: readonly string[] } | null {
+  const [first, second] = argv;
+  const named = (name: string) => COMMAND_TABLE.find((spec) => spec.name === name);
+  const pair = second === undefined ? undefined : named(`${first} ${second}`);
+  if (pair) return { spec: pair, rest: argv.slice(2) };
+  const alone = named(first!);
+  if (alone) return { spec: alone, rest: argv.slice(1) };
+  const isGroupAlone = second === undefined || (second.startsWith('-') && second !== '--help' && second !== '-h');
+  const byDefault = COMMAND_TABLE.find((spec) => spec.isDefault && spec.name.startsWith(`${first} `));
+  return isGroupAlone && byDefault ? { spec: byDefault, rest: argv.slice(1) } : null;
+}
+
+function unknownCommand(argv: readonly string[], io: Io): number {
+  const [first, second] = argv;
+  const names = [...COMMAND_TABLE, ...SETTINGS_COMMANDS].map(({ name }) => name);
+  const isGroup = names.some((name) => name.startsWith(`${first} `));
+  if (isGroup && (second === undefined || second === '--help' || second === '-h')) {
+    const page = overview(VERSION, SECTIONS, first!);
+    (second === undefined ? io.stderr : io.stdout).write(page);
+    return second === undefined ? EXIT.usage : EXIT.done;
+  }
+  const name = isGroup ? `${first} ${second}` : first!;
+  const guess = nearestName(name, names) ?? nearestName(name, [...new Set(names.map((each) => each.split(' ')[0]!))]);
+  const out = new Output(io, { isJson: argv.includes('--json'), isPlain: true, isQuiet: false });
+  const meant = guess ? `; did you mean "${guess}"?` : '';
+  const list = isGroup ? `postrider ${first} --help` : 'postrider help';
+  out.fail(
+    '',
+    new Failure(`there is no command "${printable(name)}"${meant}`, {
+      exit: EXIT.usage,
+      hint: `${list} lists all commands.`,
+    }),
+  );
+  return EXIT.usage;
+}

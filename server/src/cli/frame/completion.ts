@@ -1,0 +1,141 @@
+// The scripts that let a shell complete commands and flags. They are made from the table of commands, and complete
+// names only: no call is made while somebody types.
+
+import type { FlagSpec } from './command.ts';
+
+/** A command as completion sees it: its words, its flags, and the words it can be followed by. */
+export interface Completable {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: readonly FlagSpec[];
+  readonly values: readonly string[];
+}
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+export function completionScript(shell: Shell, commands: readonly Completable[]): string {
+  if (shell === 'bash') return bash(commands);
+  return shell === 'zsh' ? zsh(commands) : fish(commands);
+}
+
+const flagWords = (flags: readonly FlagSpec[]) =>
+  flags.flatMap(({ name, short }) => [`--${name}`, ...(short ? [`-${short}`] : [])]);
+
+const firstWords = (commands: readonly Completable[]) => [...new Set(commands.map(({ name }) => name.split(' ')[0]!))];
+
+const verbsOf = (commands: readonly Completable[], group: string) =>
+  commands.filter(({ name }) => name.startsWith(`${group} `)).map(({ name }) => name.slice(group.length + 1));
+
+/** What may follow each beginning of a command line: the first word, or the first two. */
+function cases(commands: readonly Completable[]): readonly (readonly [beginning: string, words: readonly string[]])[] {
+  const groups = firstWords(commands).filter((word) => verbsOf(commands, word).length > 0);
+  const ofCommands = commands.map(({ name, flags, values }) => [name, [...values, ...flagWords(flags)]] as const);
+  const ofGroups = groups
+    .filter((group) => !commands.some(({ name }) => name === group))
+    .map((group) => [group, verbsOf(commands, group)] as const);
+  const withVerbs = ofCommands.map(([name, words]) => [name, [...verbsOf(commands, name), ...words]] as const);
+  return [...withVerbs, ...ofGroups];
+}
+
+function bash(commands: readonly Completable[]): string {
+  const branches = cases(commands).map(([beginning, words]) => `    '${beginning}') words='${words.join(' ')}' ;;`);
+  return `# Completion of postrider for bash. Use it with: source <(postrider completion bash)
+_postrider() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" first="\${COMP_WORDS[1]}" second="\${COMP_WORDS[2]}" words=''
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '${firstWords(commands).join(' ')}' -- "$current"))
+    return
+  fi
+  local key="$first"
+  if [ "$COMP_CWORD" -gt 2 ]; then
+    case "$first $second" in
+${commands
+  .filter(({ name }) => name.includes(' '))
+  .map(({ name }) => `      '${name}') key='${name}' ;;`)
+  .join('\n')}
+    esac
+  fi
+  case "$key" in
+${branches.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _postrider postrider
+`;
+}
+
+const quotedForZsh = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+function zsh(commands: readonly Completable[]): string {
+  const branches = cases(commands).map(
+    ([beginning, words]) => `    '${beginning}') choices=(${words.map(quotedForZsh).join(' ')}) ;;`,
+  );
+  const first = firstWords(commands).map((word) => {
+    const own = commands.find(({ name }) => name === word) ?? commands.find(({ name }) => name.startsWith(`${word} `))!;
+    return quotedForZsh(`${word}:${own.summary.replaceAll(':', ' ')}`);
+  });
+  return `#compdef postrider
+# Completion of postrider for zsh. Put it into a directory of $fpath as _postrider, or use it with:
+# source <(postrider completion zsh)
+_postrider() {
+  local -a first choices
+  if (( CURRENT == 2 )); then
+    first=(${first.join(' ')})
+    _describe 'command' first
+    return
+  fi
+  local key="\${words[2]}" pair="\${words[2]} \${words[3]}"
+  if (( CURRENT > 3 )); then
+    case "$pair" in
+${commands
+  .filter(({ name }) => name.includes(' '))
+  .map(({ name }) => `      '${name}') key='${name}' ;;`)
+  .join('\n')}
+    esac
+  fi
+  case "$key" in
+${branches.join('\n')}
+  esac
+  compadd -- "\${choices[@]}" || _files
+}
+compdef _postrider postrider
+`;
+}
+
+const quotedForFish = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+function fish(commands: readonly Completable[]): string {
+  const lines = firstWords(commands).map((word) => {
+    const own = commands.find(({ name }) => name === word) ?? commands.find(({ name }) => name.startsWith(`${word} `))!;
+    return `complete -c postrider -n __fish_use_subcommand -f -a ${word} -d ${quotedForFish(own.summary)}`;
+  });
+  for (const { name, summary, flags, values } of commands) {
+    const [first, second] = name.split(' ');
+    if (second !== undefined) {
+      lines.push(`complete -c postrider -n '__postrider_at ${first}' -f -a ${second} -d ${quotedForFish(summary)}`);
+    }
+    const seen = `-n '__postrider_in ${name}'`;
+    if (values.length > 0) lines.push(`complete -c postrider ${seen} -f -a ${quotedForFish(values.join(' '))}`);
+    for (const flag of flags) {
+      const short = flag.short ? ` -s ${flag.short}` : '';
+      const value = flag.placeholder ? ' -r' : '';
+      lines.push(`complete -c postrider ${seen} -l ${flag.name}${short}${value} -d ${quotedForFish(flag.about)}`);
+    }
+  }
+  return `# Completion of postrider for fish. Use it with: postrider completion fish | source
+function __postrider_at
+    set -l line (commandline -opc)
+    test (count $line) -eq 2; and test "$line[2]" = "$argv[1]"
+end
+function __postrider_in
+    set -l line (commandline -opc)
+    set -l wanted (count $argv)
+    test (count $line) -gt $wanted; or return 1
+    for at in (seq $wanted)
+        test "$line[(math $at + 1)]" = "$argv[$at]"; or return 1
+    end
+end
+${lines.join('\n')}
+`;
+}

@@ -1,0 +1,211 @@
+// The service that a command talks to: its address and token from flags, the environment and the config file, and a
+// client of the SDK for it. The one file of the server that calls fetch: the command is a caller of the API.
+
+import { readFileSync } from 'node:fs';
+import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
+import { DEV_TOKEN } from '../../accounts/well-known.ts';
+import { VERSION } from '../../version.ts';
+import type { Clock } from '../../world.ts';
+import type { Given } from './arguments.ts';
+import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
+import { EXIT } from './exit-codes.ts';
+import { Failure, ForeignAnswer } from './failure.ts';
+import type { Output } from './output.ts';
+import { printable } from './printable.ts';
+import type { Io } from './terminal.ts';
+
+export const DEFAULT_URL = 'http://127.0.0.1:8411';
+const REQUEST_MS_MAX = 60_000;
+
+export interface Connection {
+  readonly url: string;
+  readonly hasToken: boolean;
+  readonly headerPrefix: string;
+  readonly client: Client;
+}
+
+/** A value, and where it came from, for `config show`. */
+export interface Sourced {
+  readonly value: string | null;
+  readonly source: string;
+}
+
+export interface Address {
+  readonly url: Sourced;
+  readonly token: Sourced;
+  readonly headerPrefix: Sourced;
+}
+
+/** The first of flag, environment, config file and default. */
+export function findAddress(given: Given, io: Io): Address {
+  const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
+  const file = readClientFile(path, given.has('config') || Boolean(io.env.POSTRIDER_CONFIG));
+  const profile = profileOf(file, given.text('profile') ?? (io.env.POSTRIDER_PROFILE || undefined), path);
+  const pick = (flag: string, variable: string, key: 'url' | 'headerPrefix', byDefault: string): Sourced => {
+    const fromFlag = given.text(flag);
+    if (fromFlag !== undefined) return { value: fromFlag, source: `--${flag}` };
+    if (io.env[variable]) return { value: io.env[variable], source: variable };
+    if (profile?.[key] !== undefined) return { value: profile[key], source: path };
+    return { value: byDefault, source: 'default' };
+  };
+  const url = pick('url', 'POSTRIDER_URL', 'url', DEFAULT_URL);
+  const headerPrefix = pick('header-prefix', 'POSTRIDER_HEADER_PREFIX', 'headerPrefix', DEFAULT_PREFIX);
+  return { url, headerPrefix, token: findToken(given, io, profile, path, url) };
+}
+
+type Profile = Omit<ClientFile, 'profiles'>;
+
+function profileOf(file: ClientFile | null, name: string | undefined, path: string): Profile | null {
+  if (name === undefined) return file;
+  const profiles = new Map(Object.entries(file?.profiles ?? {}));
+  const found = profiles.get(name);
+  if (found) return found;
+  const known = [...profiles.keys()].map(printable).join(', ');
+  throw new Failure(`there is no profile "${printable(name)}" in ${path}`, {
+    exit: EXIT.usage,
+    hint: known === '' ? 'Make it with postrider config set --profile <name> --url <url>.' : `There are: ${known}.`,
+  });
+}
+
+function findToken(given: Given, io: Io, profile: Profile | null, path: string, url: Sourced): Sourced {
+  const fromFlag = given.text('token');
+  if (fromFlag !== undefined) return { value: fromFlag, source: '--token' };
+  const file = given.text('token-file');
+  if (file !== undefined) return { value: readTokenFile(file), source: `--token-file ${file}` };
+  if (io.env.POSTRIDER_TOKEN) return { value: io.env.POSTRIDER_TOKEN, source: 'POSTRIDER_TOKEN' };
+  if (io.env.POSTRIDER_TOKEN_FILE) {
+    return { value: readTokenFile(io.env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
+  }
+  // The token of the file belongs to the address of the file: to no other is it sent.
+  const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
+  if (isItsAddress && profile?.token !== undefined) return { value: profile.token, source: path };
+  if (isItsAddress && profile?.tokenFile !== undefined) {
+    return { value: readTokenFile(profile.tokenFile), source: `${path}, ${profile.tokenFile}` };
+  }
+  // Everybody knows it, and it opens nothing but a service that dev has started on this machine.
+  if (isLoopback(url.value!)) return { value: DEV_TOKEN, source: 'the token of postrider dev' };
+  return { value: null, source: 'none' };
+}
+
+function readTokenFile(path: string): string {
+  let text: string;
+  try {
+    // Standard input when it is "-".
+    text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Failure(
+      `cannot read the token from ${printable(path)}: ${code === 'ENOENT' ? 'there is no such file' : message}`,
+      {
+        exit: EXIT.usage,
+      },
+    );
+  }
+  if (text !== '') return text;
+  throw new Failure(`${path === '-' ? 'standard input' : printable(path)} holds no token: it is empty`, {
+    exit: EXIT.usage,
+  });
+}
+
+export function isLoopback(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** What is wrong with an address, or null. */
+export function wrongUrl(url: string): string | null {
+  if (!URL.canParse(url)) return `${JSON.stringify(url)} is not a URL such as https://postrider.example.com`;
+  const { protocol, username, password, search, hash } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') return `"${url}" must start with http:// or https://`;
+  if (username !== '' || password !== '') return 'it must not hold a password: give the token by POSTRIDER_TOKEN';
+  return search !== '' || hash !== '' ? `"${url}" must not have a query or a fragment` : null;
+}
+
+export function connectTo(given: Given, io: Io, out: Output): Connection {
+  const { url: from, token, headerPrefix } = findAddress(given, io);
+  const problem = wrongUrl(from.value!);
+  if (problem !== null)
+    throw new Failure(`the address from ${from.source} cannot be used: ${problem}`, { exit: EXIT.usage });
+  const url = from.value!.replace(/\/+$/, '');
+  // A header cannot hold it, and the error of the runtime would show it.
+  if (token.value !== null && !/^[\x21-\x7e]+$/.test(token.value)) {
+    throw new Failure(`the token from ${token.source} has a character that no token has`, {
+      exit: EXIT.usage,
+      hint: 'Was it copied with a space, a quote or a line break?',
+    });
+  }
+  return {
+    url,
+    hasToken: token.value !== null,
+    headerPrefix: headerPrefix.value!,
+    client: createClient({
+      baseUrl: url,
+      ...(token.value !== null && { token: token.value }),
+      headerPrefix: headerPrefix.value!,
+      headers: { 'User-Agent': `postrider-cli/${VERSION}` },
+      fetch: callerOf(io, given.duration('request-timeout') ?? REQUEST_MS_MAX, (warning) => out.warn(warning)),
+    }),
+  };
+}
+
+/** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
+function callerOf(io: Io, timeoutMs: number, onWarning: (text: string) => void): typeof fetch {
+  return async (input, init) => {
+    const url = String(input);
+    const isStream = new Headers(init?.headers).get('Accept') === 'text/event-stream';
+    const deadline = deadlineOf(io.world.clock, timeoutMs);
+    const signals = [io.interrupted, deadline.signal, ...(init?.signal ? [init.signal] : [])];
+    try {
+      const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any(signals) });
+      requireOurs(response, url, isStream);
+      for (const [name, value] of response.headers) if (name.endsWith('-warning')) onWarning(value);
+      if (isStream) return response;
+      const body = await response.arrayBuffer();
+      requireJson(response, body, url);
+      return new Response(body, { status: response.status, headers: response.headers });
+    } catch (error) {
+      if (!deadline.signal.aborted) throw error;
+      throw new ForeignAnswer(
+        `${new URL(url).origin} did not answer within ${timeoutMs / 1000} s`,
+        'It may still have done what was asked. Look before you repeat it, or wait longer with --request-timeout.',
+      );
+    } finally {
+      deadline.cancel();
+    }
+  };
+}
+
+function deadlineOf(clock: Clock, ms: number) {
+  const controller = new AbortController();
+  const cancel = clock.after(ms, () => controller.abort());
+  return { signal: controller.signal, cancel };
+}
+
+function requireOurs(response: Response, url: string, isStream: boolean): void {
+  const { origin } = new URL(url);
+  const to = response.headers.get('Location');
+  if (response.status >= 300 && response.status < 400) {
+    throw new ForeignAnswer(
+      `${origin} redirects to ${to === null ? 'another place' : printable(to)}`,
+      'The command follows no redirect, because the token would go along: give the right address with --url.',
+    );
+  }
+  const kind = response.headers.get('Content-Type') ?? 'nothing';
+  const isRight = isStream && response.ok ? kind.startsWith('text/event-stream') : /[/+]json\b/.test(kind);
+  if (isRight) return;
+  throw new ForeignAnswer(
+    `${origin} answered ${response.status} with ${printable(kind)}, where Postrider answers with JSON`,
+    'Something else listens at this address, or a proxy in between has answered. Check --url and its path.',
+  );
+}
+
+function requireJson(response: Response, body: ArrayBuffer, url: string): void {
+  try {
+    JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch {
+    throw new ForeignAnswer(
+      `${new URL(url).origin} answered ${response.status} with text that is not JSON`,
+      'The answer may be cut off. Look at the log of a proxy in between.',
+    );
+  }
+}

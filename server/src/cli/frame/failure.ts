@@ -1,0 +1,135 @@
+// A command that did not work: what happened, why, and what to do about it. Errors of the client become such failures,
+// with the exit code that belongs to them.
+
+import { PostriderError, UnreachableError } from 'postrider-sdk';
+import { EXIT } from './exit-codes.ts';
+
+export interface FailureParts {
+  readonly exit?: number;
+  /** What to do about it. */
+  readonly hint?: string;
+  /** The code of the service's error, and its status. */
+  readonly code?: string;
+  readonly status?: number;
+}
+
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly exit: number;
+  readonly hint: string | null;
+  readonly code: string | null;
+  readonly status: number | null;
+
+  constructor(message: string, parts: FailureParts = {}) {
+    super(message);
+    this.exit = parts.exit ?? EXIT.failed;
+    this.hint = parts.hint ?? null;
+    this.code = parts.code ?? null;
+    this.status = parts.status ?? null;
+  }
+}
+
+/** The command was called in a way that it cannot follow. */
+export function usageFailure(problems: readonly string[], command: string): Failure {
+  const message = problems.length === 1 ? problems[0]! : problems.map((each) => `\n  - ${each}`).join('');
+  return new Failure(message, { exit: EXIT.usage, hint: `postrider ${command} --help shows how it is used.` });
+}
+
+/** Something that is not the service answered, or it answered what no service of ours would. */
+export class ForeignAnswer extends Error {
+  override readonly name = 'ForeignAnswer';
+  readonly hint: string;
+
+  constructor(message: string, hint: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
+
+/** Null when it is a bug of ours: then its stack is what helps. */
+export function failureOf(error: unknown, where: { readonly url: string; readonly hasToken: boolean }): Failure | null {
+  if (error instanceof Failure) return error;
+  if (error instanceof UnreachableError) return unreachable(error.cause, where.url);
+  if (error instanceof PostriderError) return refused(error, where);
+  return null;
+}
+
+function refused(error: PostriderError, { url, hasToken }: { url: string; hasToken: boolean }): Failure {
+  const { status, code, message } = error;
+  const known = { status, ...(code !== '' && { code }) };
+  if (status === 401) {
+    return new Failure(hasToken ? `${url} does not accept the token: ${message}` : `${url} wants a token: ${message}`, {
+      ...known,
+      exit: EXIT.denied,
+      hint: hasToken
+        ? 'Look for a typing error or a revoked token. On the machine of the service, "postrider token create --admin --data <directory>" makes a new one.'
+        : `Give one by ${TOKEN_WAYS}.`,
+    });
+  }
+  if (status === 403) {
+    return new Failure(`the token may not do this: ${message}`, {
+      ...known,
+      exit: EXIT.denied,
+      hint: '"postrider account" shows the scopes of the token. Use another token, or make one with "postrider token create".',
+    });
+  }
+  if (status === 404) return new Failure(message, { ...known, exit: EXIT.notFound });
+  if (status === 429 || status === 503) {
+    const wait = error.retryAfterSeconds === null ? 'Try again later.' : `Try again in ${error.retryAfterSeconds} s.`;
+    return new Failure(message, { ...known, hint: wait });
+  }
+  if (code === '') {
+    return new Failure(`${url} answered ${status}, but not as Postrider does`, {
+      ...known,
+      exit: EXIT.unreachable,
+      hint: 'A proxy in between may have answered. Check --url, and what the proxy logs.',
+    });
+  }
+  return new Failure(message, known);
+}
+
+const REASONS: ReadonlyMap<string, readonly [why: string, hint: string]> = new Map([
+  ['ECONNREFUSED', ['nothing listens there', 'Is the service running? Check the address: --url or POSTRIDER_URL.']],
+  ['ENOTFOUND', ['the name is not known', 'Check the host name in --url or POSTRIDER_URL.']],
+  ['EAI_AGAIN', ['the name servers do not answer', 'Check the network and DNS of this machine.']],
+  ['ECONNRESET', ['the connection was cut', 'Look at the log of the service and of a proxy in between.']],
+  ['EHOSTUNREACH', ['there is no route to it', 'Check the network of this machine.']],
+  ['ENETUNREACH', ['there is no route to it', 'Check the network of this machine.']],
+  ['ETIMEDOUT', ['it does not answer', 'A firewall may drop the packets. Check the address and the port.']],
+  [
+    'UND_ERR_CONNECT_TIMEOUT',
+    ['it does not answer', 'A firewall may drop the packets. Check the address and the port.'],
+  ],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', ['it does not speak TLS', 'Use http:// in place of https://.']],
+]);
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
+
+function unreachable(cause: unknown, url: string): Failure {
+  if (cause instanceof ForeignAnswer) {
+    return new Failure(cause.message, { exit: EXIT.unreachable, hint: cause.hint });
+  }
+  const inner = innermost(cause);
+  const code = inner?.code ?? '';
+  const [why, hint] = REASONS.get(code) ?? [
+    inner?.message ?? 'there was no answer',
+    CERTIFICATE.test(code)
+      ? 'If the service has a certificate of your own authority, name it in NODE_EXTRA_CA_CERTS.'
+      : 'Check the address: --url or POSTRIDER_URL.',
+  ];
+  return new Failure(`cannot reach the service at ${url}: ${why}`, {
+    exit: EXIT.unreachable,
+    hint,
+    ...(code !== '' && { code }),
+  });
+}
+
+function innermost(error: unknown): { readonly code?: string; readonly message: string } | null {
+  let found: Error | null = null;
+  for (let each = error; each instanceof Error; each = each.cause) {
+    found = each instanceof AggregateError && each.errors[0] instanceof Error ? each.errors[0] : each;
+  }
+  return found;
+}

@@ -1,0 +1,115 @@
+// Writes what a command has to say: tables and sentences for people, JSON for programs. Answers go to standard output,
+// everything else to standard error.
+
+import type { Failure } from './failure.ts';
+import { printable, printableLines, safeJson } from './printable.ts';
+import { type Column, factsText, tableText } from './table-text.ts';
+import type { Io } from './terminal.ts';
+
+type Colour = 'red' | 'green' | 'yellow' | 'dim' | 'bold';
+
+const CODES: Readonly<Record<Colour, readonly [on: number, off: number]>> = {
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  dim: [2, 22],
+  bold: [1, 22],
+};
+
+const COLUMNS_ASSUMED = 100;
+
+export interface OutputOptions {
+  readonly isJson: boolean;
+  readonly isPlain: boolean;
+  readonly isQuiet: boolean;
+}
+
+export class Output {
+  readonly isJson: boolean;
+  /** Whether a person sees standard output. */
+  readonly isTerminal: boolean;
+  readonly #io: Io;
+  readonly #isQuiet: boolean;
+  readonly #isColoured: boolean;
+
+  constructor(io: Io, { isJson, isPlain, isQuiet }: OutputOptions) {
+    this.#io = io;
+    this.isJson = isJson;
+    this.#isQuiet = isQuiet;
+    this.isTerminal = io.stdout.isTTY === true;
+    // NO_COLOR counts when it is set to anything but an empty text (no-color.org).
+    this.#isColoured = this.isTerminal && !isPlain && !io.env.NO_COLOR && io.env.TERM !== 'dumb';
+  }
+
+  /** One JSON document, or one line of a stream of them. Indented where a person reads a document. */
+  json(value: unknown): void {
+    this.#io.stdout.write(`${safeJson(value, this.isTerminal ? 2 : undefined)}\n`);
+  }
+
+  /** One line of NDJSON. Waits while the reader is behind. */
+  async record(value: unknown): Promise<void> {
+    if (!this.#io.stdout.write(`${safeJson(value)}\n`)) await this.#io.stdout.drained();
+  }
+
+  /** A line of our own words. What others wrote must have passed `printable`. */
+  line(text = ''): void {
+    this.#io.stdout.write(`${text}\n`);
+  }
+
+  /** A line of a stream. Waits while the reader is behind. */
+  async streamed(text: string): Promise<void> {
+    if (!this.#io.stdout.write(`${text}\n`)) await this.#io.stdout.drained();
+  }
+
+  /** Bytes as they are. */
+  async raw(data: Uint8Array): Promise<void> {
+    if (!this.#io.stdout.write(data)) await this.#io.stdout.drained();
+  }
+
+  table(columns: readonly Column[], rows: readonly (readonly string[])[]): void {
+    const width = this.isTerminal ? this.#io.stdout.columns || COLUMNS_ASSUMED : null;
+    const [head, ...lines] = tableText(columns, rows, width);
+    this.line(this.paint('bold', head!));
+    for (const line of lines) this.line(line);
+  }
+
+  facts(facts: readonly (readonly [name: string, value: string | null | undefined])[]): void {
+    for (const line of factsText(facts)) this.line(line);
+  }
+
+  /** For people beside the answer: what was done, what comes next. Not in JSON, not with --quiet. */
+  note(text: string): void {
+    if (!this.isJson && !this.#isQuiet) this.#io.stderr.write(`${printableLines(text)}\n`);
+  }
+
+  /** What a person must see even when a program reads the answer. */
+  warn(text: string): void {
+    this.#io.stderr.write(`postrider: ${printableLines(text)}\n`);
+  }
+
+  fail(command: string, failure: Failure): void {
+    const { message, hint, code, status, exit } = failure;
+    if (this.isJson) {
+      const error = { message, ...(hint && { hint }), ...(code && { code }), ...(status && { status }), exit };
+      this.#io.stderr.write(`${safeJson({ error })}\n`);
+      return;
+    }
+    const name = command === '' ? 'postrider' : `postrider ${command}`;
+    this.#io.stderr.write(`${name}: ${printableLines(message)}\n`);
+    if (hint) this.#io.stderr.write(`  ${printableLines(hint)}\n`);
+  }
+
+  /** A state in its colour. */
+  state(state: string): string {
+    const text = printable(state);
+    if (/^(?:DELIVERED|SUCCESS|ok)$/.test(state)) return this.paint('green', text);
+    if (/^(?:FAILED|ERROR|FAIL|HELD|wrong)$/.test(state)) return this.paint('red', text);
+    return /^(?:RETRY|CANCEL|warning)/.test(state) ? this.paint('yellow', text) : text;
+  }
+
+  paint(colour: Colour, text: string): string {
+    if (!this.#isColoured) return text;
+    const [on, off] = CODES[colour];
+    return `\u001b[${on}m${text}\u001b[${off}m`;
+  }
+}

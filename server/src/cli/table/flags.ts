@@ -1,0 +1,88 @@
+// Flags that several commands have.
+
+import type { FlagSpec } from '../frame/command.ts';
+
+/** Of every command that does not start a service or work on a store. */
+export const OUTPUT_FLAGS: readonly FlagSpec[] = [
+  { name: 'json', about: 'Print JSON: one document, or one line for each record of a stream. Errors are JSON too.' },
+  { name: 'no-color', about: 'No colours, as with NO_COLOR.' },
+  { name: 'quiet', short: 'q', about: 'Print the answer and errors only.' },
+];
+
+/** Of every command that calls the API. */
+export const CONNECTION_FLAGS: readonly FlagSpec[] = [
+  {
+    name: 'url',
+    placeholder: '<url>',
+    about: 'Address of the service. Else POSTRIDER_URL, the config file, http://127.0.0.1:8411.',
+  },
+  {
+    name: 'token-file',
+    placeholder: '<file>',
+    about:
+      'File that holds the token; - reads standard input. Else POSTRIDER_TOKEN, POSTRIDER_TOKEN_FILE, the config file, and on this machine the token of postrider dev.',
+  },
+  {
+    name: 'token',
+    placeholder: '<token>',
+    about: 'The token itself. The history of a shell keeps it: a file or POSTRIDER_TOKEN is better.',
+  },
+  { name: 'profile', placeholder: '<name>', about: 'Profile of the config file. Else POSTRIDER_PROFILE.' },
+  {
+    name: 'config',
+    placeholder: '<file>',
+    about: 'Config file. Else POSTRIDER_CONFIG, or postrider/config.json in XDG_CONFIG_HOME or ~/.config.',
+  },
+  {
+    name: 'header-prefix',
+    placeholder: '<prefix>',
+    about: 'What the headers of the service start with. Else POSTRIDER_HEADER_PREFIX, the config file, Service-.',
+  },
+  {
+    name: 'request-timeout',
+    placeholder: '<duration>',
+    kind: 'duration',
+    about: 'How long a call of the API may take. Default: 60s.',
+  },
+];
+
+export const YES: FlagSpec = { name: 'yes', short: 'y', about: 'Do not ask. Needed where nobody can be asked.' };
+
+/** Which messages: the filters of the API. */
+export const FILTER_FLAGS: readonly FlagSpec[] = [
+  { name: 'state', placeholder: '<state>', isList: true, about: 'Such as DELIVERED, FAILED, RETRY, IN_PROGRESS.' },
+  { name: 'queue', placeholder: '<name>', isList: true, about: 'Of this queue.' },
+  { name: 'topic', placeholder: '<name>', isList: true, about: 'Of this topic.' },
+  { name: 'schedule', placeholder: '<id>', isList: true, about: 'Made by this schedule.' },
+  { name: 'label', placeholder: '<label>', isList: true, about: 'With this label.' },
+  { name: 'flow-key', placeholder: '<key>', isList: true, about: 'With this flow key.' },
+  { name: 'to', placeholder: '<url>', isList: true, about: 'To exactly this URL.' },
+  { name: 'host', placeholder: '<host>', isList: true, about: 'To this host, with or without the port.' },
+];
+
+/** Filters that lists have and the live stream has not. */
+export const MORE_FILTER_FLAGS: readonly FlagSpec[] = [
+  {
+    name: 'status',
+    placeholder: '<number>',
+    isList: true,
+    kind: 'number',
+    about: 'Last answered with this status; 0 for no answer.',
+  },
+  { name: 'failure', placeholder: '<text>', isList: true, about: 'Failed for exactly this reason.' },
+  {
+    name: 'from',
+    placeholder: '<time>',
+    kind: 'time',
+    about: 'Accepted at this time or later: a date, or how long ago, such as 1h.',
+  },
+  { name: 'until', placeholder: '<time>', kind: 'time', about: 'Accepted at this time or earlier.' },
+];
+
+export const LIMIT: FlagSpec = {
+  name: 'limit',
+  short: 'n',
+  placeholder: '<number>',
+  kind: 'number',
+  about: 'Most entries to print. Default: 50; 0 for all.',
+};

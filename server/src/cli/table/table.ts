@@ -1,0 +1,31 @@
+// The table of all commands, in the sections in which help shows them. Nothing but data: the code of a command is loaded
+// when it is called.
+
+import type { CommandSpec, SettingsCommandSpec } from '../frame/command.ts';
+import type { Section } from '../frame/help.ts';
+import { PROGRAM_COMMANDS } from './program-commands.ts';
+
+/** Commands whose flags are the settings of config.ts. */
+export const SETTINGS_COMMANDS: readonly SettingsCommandSpec[] = [
+  { name: 'dev', summary: 'on this machine, to try it out and to develop against' },
+  { name: 'serve', summary: 'in production' },
+  { name: 'backup', summary: "a copy of the data directory's store, while the service runs" },
+  { name: 'check', summary: 'looks for damage in the whole store' },
+  { name: 'migrate-store', summary: 'moves everything from a data directory into PostgreSQL' },
+  { name: 'token create', summary: 'makes a token, straight in the store: the way back in' },
+];
+
+const settingsCommands = (...names: readonly string[]) => SETTINGS_COMMANDS.filter(({ name }) => names.includes(name));
+
+export const SECTIONS: readonly Section[] = [
+  { title: 'The service', commands: settingsCommands('dev', 'serve') },
+  { title: 'The store', commands: settingsCommands('backup', 'check', 'migrate-store', 'token create') },
+  { title: 'This program', commands: PROGRAM_COMMANDS },
+];
+
+const isSettingsCommand = (spec: CommandSpec | SettingsCommandSpec): spec is SettingsCommandSpec =>
+  (SETTINGS_COMMANDS as readonly unknown[]).includes(spec);
+
+export const COMMAND_TABLE: readonly CommandSpec[] = SECTIONS.flatMap(({ commands }) =>
+  commands.flatMap((spec) => (isSettingsCommand(spec) ? [] : [spec])),
+);

@@ -1,0 +1,228 @@
+// The frame of the command: how arguments are read, what help, completion and errors say, and how text of others is
+// shown.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { parseArguments } from '../../src/cli/frame/arguments.ts';
+import { readClientFile, writeClientFile } from '../../src/cli/frame/client-file.ts';
+import type { FlagSpec } from '../../src/cli/frame/command.ts';
+import { EXIT, EXIT_MEANINGS } from '../../src/cli/frame/exit-codes.ts';
+import { cutTo, printable, safeJson, widthOf } from '../../src/cli/frame/printable.ts';
+import { tableText } from '../../src/cli/frame/table-text.ts';
+import { readTime, spanText, timeText } from '../../src/cli/frame/time-text.ts';
+import { COMMAND_TABLE, SECTIONS } from '../../src/cli/table/table.ts';
+import { VERSION } from '../../src/version.ts';
+import { runCli } from '../support/command.ts';
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+const FLAGS: readonly FlagSpec[] = [
+  { name: 'data', short: 'd', placeholder: '<body>', about: '' },
+  { name: 'header', short: 'H', placeholder: '<header>', isList: true, about: '' },
+  { name: 'delay', placeholder: '<duration>', kind: 'duration', about: '' },
+  { name: 'limit', short: 'n', placeholder: '<number>', kind: 'number', about: '' },
+  { name: 'from', placeholder: '<time>', kind: 'time', about: '' },
+  { name: 'wait', about: '' },
+];
+const SHAPE = { arguments: [{ name: 'destination', about: 'where to' }], flags: FLAGS };
+
+function given(...argv: string[]) {
+  const parsed = parseArguments(SHAPE, argv, NOW);
+  assert.ok('given' in parsed, JSON.stringify(parsed));
+  return parsed.given;
+}
+
+function problems(...argv: string[]): readonly string[] {
+  const parsed = parseArguments(SHAPE, argv, NOW);
+  assert.ok('problems' in parsed, JSON.stringify(parsed));
+  return parsed.problems;
+}
+
+suite('arguments', () => {
+  test('flags are read in every form, before and after the words', () => {
+    const all = given('-d', '{"a":1}', 'x', '-H', 'A: 1', '-HB: 2', '--header=C: 3', '--delay=1m30s', '-n5', '--wait');
+    assert.deepEqual(all.words, ['x']);
+    assert.equal(all.text('data'), '{"a":1}');
+    assert.deepEqual(all.list('header'), ['A: 1', 'B: 2', 'C: 3']);
+    assert.deepEqual([all.duration('delay'), all.number('limit'), all.has('wait')], [90_000, 5, true]);
+    assert.equal(given('x', '--from', '1h').time('from'), NOW - 3_600_000);
+    assert.equal(given('x').text('data'), undefined);
+  });
+
+  test('a body may start with a dash, and "--" ends the flags', () => {
+    assert.equal(given('x', '-d', '-').text('data'), '-');
+    assert.equal(given('x', '-d', '-5').text('data'), '-5');
+    assert.equal(given('x', '--data=--wait').text('data'), '--wait');
+    assert.deepEqual(given('--', '--x').words, ['--x']);
+  });
+
+  test('all problems are listed at once, each with what was probably meant', () => {
+    assert.deepEqual(problems('a', 'b', '--delay', 'soon', '-n', 'x', '-d', '1', '-d', '2', '--from', 'then'), [
+      '-d is given more than once',
+      '--delay must be a duration such as 30s, 1h30m or 250ms, not "soon"',
+      '--limit must be a whole number, not "x"',
+      '--from must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 1h, not "then"',
+      'unexpected argument "b"',
+    ]);
+    assert.deepEqual(problems('a', '--wiat', 'b'), ['unknown flag --wiat; did you mean --wait?']);
+    assert.deepEqual(problems('a', '-z'), ['unknown flag -z; --help lists all']);
+    assert.deepEqual(problems('a', '--wait=maybe'), ['--wait is a switch and takes no value']);
+    assert.deepEqual(problems(), ['<destination> is missing: where to']);
+    assert.deepEqual(problems('a', '--data', '--wait'), ['--data needs a value: --data <body>']);
+    assert.deepEqual(problems(''), ['an argument is empty: is a variable of the shell not set?']);
+    assert.deepEqual(problems('a', '--\u001b[31m'), ['unknown flag --\\u001b[31m; --help lists all']);
+  });
+});
+
+suite('text for people', () => {
+  test('control characters are shown and not obeyed', () => {
+    assert.equal(printable('a\u001b[2Jb\r\n\u009b\u202e\ud800'), 'a\\u001b[2Jb\\r\\n\\u009b\\u202e\\ud800');
+    assert.equal(printable('Grüße 👋'), 'Grüße 👋');
+    const nasty = { id: '\u001b]0;x\u0007\u009c\u007f\u202e' };
+    const text = safeJson(nasty);
+    assert.match(text, /^[\x20-\x7e]*$/);
+    assert.deepEqual(JSON.parse(text), nasty, 'the value is the same');
+  });
+
+  test('a table is aligned, drops empty columns, and is cut only where a width is given', () => {
+    const columns = [{ title: 'NAME' }, { title: 'LAG', isNumber: true }, { title: 'GONE' }, { title: 'URL' }];
+    const rows = [
+      ['a', '7', '', 'https://example.com/a/long/path'],
+      ['日本', '1200', '', 'x\ty'],
+    ];
+    assert.deepEqual(tableText(columns, rows), [
+      'NAME   LAG  URL',
+      'a        7  https://example.com/a/long/path',
+      '日本  1200  x\\ty',
+    ]);
+    assert.equal(tableText(columns, rows, 30)[1], 'a        7  https://example.c…');
+    assert.equal(widthOf('日本'), 4);
+    assert.equal(cutTo('日本語', 5), '日本…');
+  });
+
+  test('times and spans are exact and short', () => {
+    assert.equal(timeText(NOW + 5123), '2026-01-01 00:00:05Z');
+    assert.deepEqual([12, 999, 40_000, 125_000, 3_600_000, 7_260_000, 273_600_000].map(spanText), [
+      '12ms',
+      '999ms',
+      '40s',
+      '2m 5s',
+      '1h',
+      '2h 1m',
+      '3d 4h',
+    ]);
+    assert.equal(readTime('1767225600', 0), NOW);
+    assert.equal(readTime('2026-01-01', 0), NOW);
+    assert.equal(readTime('yesterday', 0), null);
+  });
+});
+
+suite('help, version and completion', () => {
+  test('every command has help that lists its flags, within the width of a terminal', async () => {
+    for (const { name, flags = [] } of COMMAND_TABLE) {
+      const { code, stdout } = await runCli([...name.split(' '), '--help']);
+      assert.equal(code, 0);
+      assert.ok(stdout.startsWith(`Usage: postrider ${name}`), stdout);
+      for (const flag of flags) assert.ok(stdout.includes(`--${flag.name}`), `${name}: ${flag.name}`);
+      for (const line of stdout.split('\n')) assert.ok(line.length <= 120, `${name}: ${line}`);
+    }
+    const all = await runCli(['help']);
+    for (const { commands } of SECTIONS) for (const { name } of commands) assert.ok(all.stdout.includes(` ${name} `));
+    assert.deepEqual([all.code, (await runCli([])).code], [0, 2]);
+  });
+
+  test('the table has no name twice, and no flag that hides a shared one', () => {
+    const names = SECTIONS.flatMap(({ commands }) => commands.map(({ name }) => name));
+    assert.equal(new Set(names).size, names.length);
+    const codes = EXIT_MEANINGS.map(([code]) => code);
+    assert.deepEqual(codes, Object.values(EXIT));
+    for (const { flags = [] } of COMMAND_TABLE) {
+      const own = flags.map(({ name }) => name);
+      assert.equal(new Set(own).size, own.length);
+      for (const name of own) assert.ok(!['json', 'url', 'token', 'config', 'profile', 'quiet'].includes(name), name);
+    }
+  });
+
+  test('an unknown command is named with the one that may be meant, and errors are JSON with --json', async () => {
+    const wrong = await runCli(['versoin']);
+    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+    assert.equal(
+      wrong.stderr,
+      'postrider: there is no command "versoin"; did you mean "version"?\n  postrider help lists all commands.\n',
+    );
+    const json = await runCli(['version', '--jso', '--json']);
+    assert.equal(json.code, 2);
+    assert.equal((JSON.parse(json.stderr) as { error: { exit: number } }).error.exit, 2);
+    assert.equal((await runCli(['version'])).stdout, `${VERSION}\n`);
+    assert.equal((await runCli(['version', '--json'])).json<{ version: string }>().version, VERSION);
+    assert.match((await runCli(['\u001b[2J'])).stderr, /"\\u001b\[2J"/);
+  });
+
+  test('bash completes commands, verbs and flags', async () => {
+    const { stdout: script } = await runCli(['completion', 'bash']);
+    const ask = (words: string) =>
+      `COMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _postrider; echo "\${COMPREPLY[*]}"`;
+    const lines = [
+      'postrider comp',
+      'postrider completion z',
+      'postrider token cr',
+      'postrider serve --take',
+      'postrider version --js',
+    ];
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', `${script}\n${lines.map(ask).join('\n')}`], {
+      encoding: 'utf8',
+    });
+    assert.equal(stderr, '');
+    assert.deepEqual(stdout.trim().split('\n'), ['completion', 'zsh', 'create', '--take-over-dev', '--json']);
+    for (const shell of ['zsh', 'fish']) {
+      const other = await runCli(['completion', shell]);
+      assert.ok(other.stdout.includes('take-over-dev') && other.stdout.includes('migrate-store'), shell);
+    }
+  });
+});
+
+suite('the config file of the command', () => {
+  test('it is written for its owner alone, and refused with a token that others can read', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'postrider-cli-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'deep', 'config.json');
+    writeClientFile(path, { url: 'https://a.example', token: 'pr_secret' });
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    assert.deepEqual(readClientFile(path, true), { url: 'https://a.example', token: 'pr_secret' });
+    chmodSync(path, 0o644);
+    assert.throws(() => readClientFile(path, true), /holds a token, and others on this machine can read it/);
+    writeFileSync(path, '{"url":1,"tokn":"x","profiles":{"a":[]}}');
+    assert.throws(() => readClientFile(path, true), /url must be a text\n.*tokn is not known.*\n.*profiles\.a must be/);
+    writeFileSync(path, 'url: x');
+    assert.throws(() => readClientFile(path, true), /is not JSON/);
+    assert.equal(readClientFile(join(path, 'none'), false), null);
+    assert.throws(() => readClientFile(join(path, 'none'), true), /cannot read the config file/);
+  });
+});
+
+/** Which files of ours a process loads, by their paths below server/src. */
+function loadedBy(...argv: string[]): string[] {
+  const hook =
+    'import{registerHooks}from"node:module";' +
+    'registerHooks({resolve(s,c,n){const r=n(s,c);process.stderr.write("loads "+r.url+"\\n");return r}})';
+  const { stderr } = spawnSync(process.execPath, ['--import', `data:text/javascript,${hook}`, BIN, ...argv], {
+    encoding: 'utf8',
+  });
+  const paths = [...stderr.matchAll(/^loads file:.*\/server\/src\/(.*)$/gm)].map(([, path]) => path!);
+  assert.ok(paths.includes('cli/main.ts'), stderr);
+  return paths;
+}
+
+test('a call of the command loads nothing of the service, and the service nothing of the commands', () => {
+  const isOfService = (path: string) => /^(?:main|build-|http\/|delivery\/|store\/sqlite|store\/postgres)/.test(path);
+  assert.deepEqual(loadedBy('version').filter(isOfService), []);
+  const service = loadedBy('serve', '--data', BIN);
+  assert.ok(service.some(isOfService));
+  const commands = service.filter((path) => /^cli\/(?:frame|table|commands)\//.test(path));
+  assert.deepEqual(commands, ['cli/frame/exit-codes.ts', 'cli/frame/exit-codes.ts']);
+});
