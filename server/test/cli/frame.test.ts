@@ -10,6 +10,7 @@ import { suite, test } from 'node:test';
 import { parseArguments } from '../../src/cli/frame/arguments.ts';
 import { readClientFile, writeClientFile } from '../../src/cli/frame/client-file.ts';
 import type { FlagSpec } from '../../src/cli/frame/command.ts';
+import { sharedFlags } from '../../src/cli/frame/command-line.ts';
 import { EXIT, EXIT_MEANINGS } from '../../src/cli/frame/exit-codes.ts';
 import { cutTo, printable, safeJson, widthOf } from '../../src/cli/frame/printable.ts';
 import { tableText } from '../../src/cli/frame/table-text.ts';
@@ -141,10 +142,34 @@ suite('help, version and completion', () => {
     assert.equal(new Set(names).size, names.length);
     const codes = EXIT_MEANINGS.map(([code]) => code);
     assert.deepEqual(codes, Object.values(EXIT));
-    for (const { flags = [] } of COMMAND_TABLE) {
-      const own = flags.map(({ name }) => name);
-      assert.equal(new Set(own).size, own.length);
-      for (const name of own) assert.ok(!['json', 'url', 'token', 'config', 'profile', 'quiet'].includes(name), name);
+    for (const spec of COMMAND_TABLE) {
+      const own = [...(spec.flags ?? []), ...sharedFlags(spec)];
+      const flags = own.flatMap(({ name, short }) => [name, ...(short ? [short] : [])]);
+      assert.deepEqual(
+        flags.filter((flag, index) => flags.indexOf(flag) !== index),
+        [],
+        spec.name,
+      );
+    }
+  });
+
+  test('every command refuses an unknown flag, a missing argument and one too many, and does nothing', async () => {
+    for (const { name, arguments: words = [] } of COMMAND_TABLE) {
+      const needed = words.filter(({ isOptional }) => !isOptional).map(({ values }) => values?.[0] ?? 'x');
+      const unknown = await runCli([...name.split(' '), ...needed, '--nonsense']);
+      assert.equal(unknown.code, EXIT.usage, name);
+      assert.match(
+        unknown.stderr,
+        new RegExp(`^postrider ${name}: unknown flag --nonsense; --help lists all\n {2}postrider`),
+      );
+      if (needed.length > 0) {
+        const missing = await runCli([...name.split(' ')]);
+        assert.equal(missing.code, EXIT.usage, name);
+        assert.match(missing.stderr, / is missing: /);
+      }
+      if (words.at(-1)?.isRepeated) continue;
+      const more = await runCli([...name.split(' '), ...words.map(({ values }) => values?.[0] ?? 'x'), 'more']);
+      assert.match(more.stderr, /unexpected argument "more"/, name);
     }
   });
 

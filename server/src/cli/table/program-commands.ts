@@ -1,8 +1,21 @@
 // The commands about the program itself.
 
 import type { CommandSpec } from '../frame/command.ts';
+import { CONNECTION_FLAGS } from './flags.ts';
 
 export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'config set',
+    summary: 'keeps an address and a token in the config file',
+    about:
+      'Keeps an address and a token in the config file, for all later calls. The file is for its owner alone. With --profile they are kept under that name.',
+    flags: CONNECTION_FLAGS.filter(({ name }) => name !== 'request-timeout'),
+    examples: [
+      'postrider config set --url https://postrider.example.com --token-file -',
+      'postrider config set --profile staging --url https://staging.example.com --token-file token.txt',
+    ],
+    load: async () => (await import('../commands/config.ts')).setConfig,
+  },
   {
     name: 'completion',
     summary: 'the script that lets a shell complete commands and flags',

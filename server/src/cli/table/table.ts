@@ -3,6 +3,7 @@
 
 import type { CommandSpec, SettingsCommandSpec } from '../frame/command.ts';
 import type { Section } from '../frame/help.ts';
+import { MESSAGE_COMMANDS } from './message-commands.ts';
 import { PROGRAM_COMMANDS } from './program-commands.ts';
 
 /** Commands whose flags are the settings of config.ts. */
@@ -19,6 +20,7 @@ const settingsCommands = (...names: readonly string[]) => SETTINGS_COMMANDS.filt
 
 export const SECTIONS: readonly Section[] = [
   { title: 'The service', commands: settingsCommands('dev', 'serve') },
+  { title: 'Messages', commands: MESSAGE_COMMANDS },
   { title: 'The store', commands: settingsCommands('backup', 'check', 'migrate-store', 'token create') },
   { title: 'This program', commands: PROGRAM_COMMANDS },
 ];

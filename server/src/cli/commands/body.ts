@@ -1,0 +1,89 @@
+// The body and the headers of a publish, as a person gives them on a command line.
+
+import { createReadStream, statSync } from 'node:fs';
+import { quoted } from '../frame/arguments.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import { printable } from '../frame/printable.ts';
+import type { Io } from '../frame/terminal.ts';
+
+/** More than any service takes. Guards against a device or a wrong file. */
+const BODY_BYTES_MAX = 1024 ** 3;
+
+/** The text itself, the content of a file after "@", or standard input for "-". */
+export async function readBody(given: string | undefined, io: Io): Promise<Uint8Array | undefined> {
+  if (given === undefined) return undefined;
+  if (given === '-') {
+    if (io.stdin.isTTY) io.stderr.write('Reads the body from the terminal. End it with Ctrl-D on a line of its own.\n');
+    return collect(io.stdin, 'standard input');
+  }
+  if (!given.startsWith('@')) return Buffer.from(given);
+  const path = given.slice(1);
+  try {
+    if (statSync(path).isDirectory())
+      throw new Failure(`cannot read the body: ${printable(path)} is a directory`, { exit: EXIT.usage });
+    return await collect(createReadStream(path) as AsyncIterable<Uint8Array>, path);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? `there is no file ${quoted(path)}` : message;
+    throw new Failure(`cannot read the body: ${why}`, {
+      exit: EXIT.usage,
+      hint: 'A body that starts with "@" names a file. To send the "@" itself, pipe the body in: -d -',
+    });
+  }
+}
+
+async function collect(source: AsyncIterable<Uint8Array>, name: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of source) {
+    bytes += piece.length;
+    if (bytes > BODY_BYTES_MAX)
+      throw new Failure(`the body from ${printable(name)} is over 1 GiB`, { exit: EXIT.usage });
+    pieces.push(Buffer.from(piece));
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Headers that the service itself reads, whatever its prefix is. All others are forwarded. */
+const OWN_HEADERS = ['content-type', 'idempotency-key', 'traceparent', 'tracestate'];
+const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/s;
+
+/**
+ * Headers as `curl -H` takes them. A header of the service and Content-Type are sent as they are; any other is for the
+ * destination, and becomes `<prefix>Forward-<name>`.
+ */
+export function readHeaders(given: readonly string[], prefix: string): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>();
+  const problems: string[] = [];
+  for (const text of given) {
+    const [, name, value] = HEADER.exec(text) ?? [];
+    if (name === undefined || value === undefined) {
+      problems.push(`-H must be "Name: value", not ${quoted(text)}`);
+      continue;
+    }
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
+      problems.push(`the header ${name} has a character that no header can hold`);
+    const lower = name.toLowerCase();
+    const isOwn = OWN_HEADERS.includes(lower) || lower.startsWith(prefix.toLowerCase());
+    const sent = isOwn ? name : `${prefix}Forward-${name}`;
+    if ([...headers.keys()].some((each) => each.toLowerCase() === sent.toLowerCase())) {
+      problems.push(`the header ${name} is given more than once`);
+    }
+    headers.set(sent, value);
+  }
+  if (problems.length > 0) throw new Failure(problems.join('; '), { exit: EXIT.usage });
+  return Object.fromEntries(headers);
+}
+
+/** What the body says of itself: JSON is told as JSON, all else is left unsaid. */
+export function guessedType(body: Uint8Array | undefined): string | undefined {
+  if (body === undefined || (body[0] !== 0x7b && body[0] !== 0x5b)) return undefined;
+  try {
+    JSON.parse(Buffer.from(body).toString('utf8'));
+    return 'application/json';
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,223 @@
+// `postrider messages …` and `postrider why`: looks at messages, and cancels, hurries and releases them.
+
+import { writeFileSync } from 'node:fs';
+import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
+import type { Invocation } from '../frame/command.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import type { Output } from '../frame/output.ts';
+import { printable, printableLines } from '../frame/printable.ts';
+import { spanText, timeText } from '../frame/time-text.ts';
+import { runBulk } from './bulk.ts';
+import { eventText } from './event-text.ts';
+import { filterOf } from './filter.ts';
+import { upTo } from './pages.ts';
+
+const COLUMNS = [
+  { title: 'MESSAGE' },
+  { title: 'STATE' },
+  { title: 'RETRIED', isNumber: true },
+  { title: 'STATUS', isNumber: true },
+  { title: 'ACCEPTED' },
+  { title: 'QUEUE' },
+  { title: 'TOPIC' },
+  { title: 'URL' },
+];
+
+export async function listMessages({ given, out, connect }: Invocation): Promise<number> {
+  const { client } = connect();
+  const filter = filterOf(given);
+  const { entries, isCut } = await upTo(given.number('limit'), async (page) => {
+    const answer = await client.listMessages({ ...filter, ...page });
+    return { entries: answer.messages, cursor: answer.cursor };
+  });
+  if (out.isJson) out.json(entries);
+  else if (entries.length === 0) out.note('No message matches.');
+  else out.table(COLUMNS, entries.map(messageRow));
+  if (isCut) out.note(`There are more: --limit 0 shows all of them.`);
+  return EXIT.done;
+}
+
+function messageRow(message: Message): string[] {
+  const { messageId, state, retried, responseStatus, createdAt, queueName = '', topicName = '', url } = message;
+  const status = responseStatus === undefined ? '' : responseStatus === 0 ? 'none' : String(responseStatus);
+  return [messageId, state, String(retried), status, timeText(createdAt), queueName, topicName, url];
+}
+
+export async function countMessages({ given, out, connect }: Invocation): Promise<number> {
+  const { state: _state, ...filter } = filterOf(given);
+  const counts = await connect().client.countMessages(filter);
+  if (out.isJson) out.json(counts);
+  else {
+    out.table(
+      [{ title: 'STATE' }, { title: 'MESSAGES', isNumber: true }],
+      Object.entries(counts.states).map(([state, count]) => [state, `${count}${counts.isCut ? '+' : ''}`]),
+    );
+  }
+  return EXIT.done;
+}
+
+export async function getMessage({ given, out, connect }: Invocation): Promise<number> {
+  const message = await connect().client.getMessage(given.words[0]!);
+  if (out.isJson) {
+    out.json(message);
+    return EXIT.done;
+  }
+  out.facts(messageFacts(message));
+  for (const [name, values] of Object.entries(message.header)) {
+    for (const value of values) out.line(`  ${printable(name)}: ${printable(value)}`);
+  }
+  const body = bodyOf(message);
+  if (body !== null) out.line(`body     ${bodyText(body)}`);
+  if (message.attempts.length > 0) out.line();
+  for (const attempt of message.attempts) for (const line of attemptLines(attempt, out)) out.line(line);
+  return EXIT.done;
+}
+
+function messageFacts(message: MessageWithAttempts): [string, string | null | undefined][] {
+  const at = (time: number | undefined) => (time === undefined ? null : timeText(time));
+  const hasEnded = message.endedAt !== undefined;
+  return [
+    ['message', message.messageId],
+    ['state', message.state],
+    ['to', `${message.method} ${message.url}`],
+    ['queue', message.queueName],
+    ['topic', message.topicName],
+    ['schedule', message.scheduleId],
+    ['labels', message.labels?.join(', ')],
+    ['flow key', message.flowControlKey],
+    ['accepted', timeText(message.createdAt)],
+    ['ended', at(message.endedAt)],
+    ['next', hasEnded ? null : at(message.nextDeliveryTime ?? (message.retried === 0 ? message.notBefore : undefined))],
+    ['retries', `${message.retried} of ${message.maxRetries}`],
+    ['held', message.heldReason],
+    ['failure', message.failure],
+    ['retried as', message.retriedAs],
+    ['caused by', message.sourceMessageId],
+    ['callback', message.callback],
+    ['on failure', message.failureCallback],
+  ];
+}
+
+function attemptLines(attempt: Attempt, out: Output): string[] {
+  const took = spanText(attempt.endedAt - attempt.startedAt);
+  const result = attempt.responseStatus === undefined ? attempt.outcome : `status ${attempt.responseStatus}`;
+  const isGood = attempt.responseStatus !== undefined && attempt.responseStatus >= 200 && attempt.responseStatus < 300;
+  const head = `attempt ${attempt.number}  ${timeText(attempt.startedAt)}  ${out.paint(isGood ? 'green' : 'red', result)}  took ${took}`;
+  const body = bodyOf({ body: attempt.responseBody, bodyBase64: attempt.responseBodyBase64 });
+  return [
+    head,
+    ...(attempt.error === undefined ? [] : [`  ${printable(attempt.error)}`]),
+    ...(body === null || body.length === 0 ? [] : [`  answered ${bodyText(body)}`]),
+  ];
+}
+
+const SHOWN_MAX = 2000;
+
+function bodyOf(message: {
+  readonly body?: string | undefined;
+  readonly bodyBase64?: string | undefined;
+}): Buffer | null {
+  if (message.body !== undefined) return Buffer.from(message.body);
+  return message.bodyBase64 === undefined ? null : Buffer.from(message.bodyBase64, 'base64');
+}
+
+/** Text as text, bytes as their number. */
+export function bodyText(body: Buffer): string {
+  const text = body.toString('utf8');
+  if (text.includes('\ufffd') || text.includes('\0')) return `${body.length} bytes that are not text`;
+  return text.length > SHOWN_MAX
+    ? `${printableLines(text.slice(0, SHOWN_MAX))}… (${body.length} bytes)`
+    : printableLines(text);
+}
+
+/** The body as it is, for files and pipes. */
+export async function messageBody({ given, out, connect }: Invocation): Promise<number> {
+  const message = await connect().client.getMessage(given.words[0]!);
+  const body = bodyOf(message) ?? Buffer.alloc(0);
+  const file = given.text('output');
+  if (out.isJson) out.json({ messageId: message.messageId, bytes: body.length, bodyBase64: body.toString('base64') });
+  else if (file !== undefined) {
+    try {
+      writeFileSync(file, body, { flag: 'wx' });
+    } catch (error) {
+      const { code, message: why } = error as NodeJS.ErrnoException;
+      const said = code === 'EEXIST' ? 'it is there already, and is not overwritten' : why;
+      throw new Failure(`cannot write ${printable(file)}: ${said}`);
+    }
+    out.note(`${file}: ${body.length} bytes.`);
+  } else if (out.isTerminal) out.line(bodyText(body));
+  else await out.raw(body);
+  return EXIT.done;
+}
+
+export async function cancelMessages(invocation: Invocation): Promise<number> {
+  const { given, out, connect } = invocation;
+  if (given.words.length === 0) return runBulk(invocation, 'cancel');
+  const { client } = connect();
+  let missing = 0;
+  for (const id of given.words) {
+    try {
+      const answer = await client.cancelMessage(id);
+      if (out.isJson) await out.record({ messageId: id, ...answer });
+      else out.line(`${printable(id)}  ${answer.detail ? printable(answer.detail) : 'cancelled'}`);
+    } catch (error) {
+      // One of several that has ended meanwhile does not keep the others.
+      if (given.words.length === 1 || (error as { status?: number }).status !== 404) throw error;
+      missing += 1;
+      out.warn(`${id}: ${(error as Error).message}`);
+    }
+  }
+  return missing === 0 ? EXIT.done : EXIT.notFound;
+}
+
+export async function hurryMessage({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.deliverNow(given.words[0]!);
+  if (out.isJson) out.json(answer);
+  else out.line(`${printable(answer.messageId)}  is due now`);
+  return EXIT.done;
+}
+
+export async function releaseMessage({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.releaseMessage(given.words[0]!);
+  if (out.isJson) out.json(answer);
+  else out.line(`${printable(given.words[0]!)}  goes on`);
+  return EXIT.done;
+}
+
+export async function messageEvents({ given, out, connect }: Invocation): Promise<number> {
+  const { client } = connect();
+  const { entries } = await upTo(given.number('limit') ?? 0, async (page) => {
+    const answer = await client.listEvents({ messageIds: given.words, order: 'oldestFirst', ...page });
+    return { entries: answer.events, cursor: answer.cursor };
+  });
+  for (const event of entries) {
+    if (out.isJson) await out.record(event);
+    else await out.streamed(eventText(event, out));
+  }
+  if (entries.length === 0) await client.getMessage(given.words[0]!);
+  return EXIT.done;
+}
+
+export async function why({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.whyNotDelivered(given.words[0]!);
+  if (out.isJson) {
+    out.json(answer);
+    return EXIT.done;
+  }
+  const count =
+    answer.aheadCount === undefined ? null : `${answer.aheadCount}${answer.isAheadCountCut ? ' or more' : ''}`;
+  out.line(printable(answer.text));
+  out.facts([
+    ['reason', answer.reason],
+    [
+      'next attempt',
+      answer.nextAttemptAt === undefined
+        ? null
+        : `${timeText(answer.nextAttemptAt)}${answer.isEarliest ? ' or later' : ''}`,
+    ],
+    ['behind', answer.behindMessageId],
+    ['ahead', count],
+  ]);
+  return EXIT.done;
+}

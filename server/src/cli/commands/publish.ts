@@ -1,0 +1,125 @@
+// `postrider publish` and `postrider enqueue`: sends a message, and with --wait follows it to its end.
+
+import { type Call, calls, type Published, type PublishSettings } from 'postrider-sdk';
+import type { Given } from '../frame/arguments.ts';
+import type { Invocation } from '../frame/command.ts';
+import type { Connection } from '../frame/connection.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import type { Output } from '../frame/output.ts';
+import { printable } from '../frame/printable.ts';
+import type { Io } from '../frame/terminal.ts';
+import { guessedType, readBody, readHeaders } from './body.ts';
+import { waitForEnd } from './wait-for-end.ts';
+
+type Answer = Published | readonly Published[];
+
+export async function publish(invocation: Invocation): Promise<number> {
+  const [destination] = invocation.given.words;
+  return send(invocation, (request) => calls.publish({ destination: destination!, ...request }));
+}
+
+export async function enqueue(invocation: Invocation): Promise<number> {
+  const [queue, destination] = invocation.given.words;
+  return send(invocation, (request) => calls.enqueue(queue!, { destination: destination!, ...request }));
+}
+
+interface Request {
+  readonly body?: Uint8Array;
+  readonly settings: PublishSettings;
+}
+
+async function send(
+  { given, out, io, connect }: Invocation,
+  callOf: (request: Request) => Call<Answer>,
+): Promise<number> {
+  const connection = connect();
+  const { request, headers } = await readRequest(given, io, connection.headerPrefix);
+  const startedAt = io.world.clock.now();
+  const answer = await connection.client.send({ ...callOf(request), headers });
+  const published = Array.isArray(answer) ? (answer as readonly Published[]) : [answer as Published];
+  if (!given.has('wait')) {
+    if (out.isJson) out.json(answer);
+    else for (const each of published) out.line(acceptedText(each));
+    return EXIT.done;
+  }
+  for (const each of published) {
+    if (out.isJson) await out.record(each);
+    else out.line(acceptedText(each));
+  }
+  return wait(connection, published, { given, out, io, startedAt });
+}
+
+async function wait(
+  { client }: Connection,
+  published: readonly Published[],
+  { given, out, io, startedAt }: { given: Given; out: Output; io: Io; startedAt: number },
+): Promise<number> {
+  const ids = published.map(({ messageId }) => messageId);
+  try {
+    return await waitForEnd(client, ids, { out, io, startedAt, maxMs: given.duration('wait-max') ?? null });
+  } catch (error) {
+    const { status } = error as { status?: number };
+    if (status !== 403) throw error;
+    throw new Failure('the message is accepted, but the token may not read, so it cannot be followed', {
+      exit: EXIT.denied,
+      hint: '--wait needs a token with the scope read.',
+    });
+  }
+}
+
+function acceptedText({ messageId, url, deduplicated }: Published): string {
+  return `${printable(messageId)}  ${printable(url)}${deduplicated ? '  (a duplicate: nothing new was accepted)' : ''}`;
+}
+
+/** Also for schedules, whose messages have the same settings. */
+export async function readRequest(
+  given: Given,
+  io: Io,
+  prefix: string,
+): Promise<{ readonly request: Request; readonly headers: Readonly<Record<string, string>> }> {
+  const headers = new Map(Object.entries(readHeaders(given.list('header'), prefix)));
+  const body = await readBody(given.text('data'), io);
+  const hasType = [...headers.keys()].some((name) => name.toLowerCase() === 'content-type');
+  const type = hasType ? undefined : guessedType(body);
+  if (type !== undefined) headers.set('Content-Type', type);
+  return {
+    request: { ...(body !== undefined && { body }), settings: settingsOf(given) },
+    headers: Object.fromEntries(headers),
+  };
+}
+
+function settingsOf(given: Given): PublishSettings {
+  const texts = [
+    ['Method', given.text('method')?.toUpperCase()],
+    ['Delay', given.text('delay')],
+    ['Not-Before', notBefore(given.text('at'))],
+    ['Retries', given.text('retries')],
+    ['Retry-Delay', given.text('retry-delay')],
+    ['Timeout', given.text('timeout')],
+    ['Callback', given.text('callback')],
+    ['Failure-Callback', given.text('failure-callback')],
+    ['Label', given.list('label').join(',') || undefined],
+    ['Deduplication-Id', given.text('deduplication-id')],
+    ['Content-Based-Deduplication', given.has('content-deduplication') ? 'true' : undefined],
+    ['Flow-Control-Key', given.text('flow-key')],
+    ['Flow-Control-Value', given.text('flow-limit')],
+    ['Order-Key', given.text('order-key')],
+    ['Redact-Fields', given.list('redact').join(',') || undefined],
+  ] as const;
+  return Object.fromEntries(texts.filter(([, value]) => value !== undefined)) as PublishSettings;
+}
+
+/** Seconds since 1970, as the API wants them. */
+function notBefore(text: string | undefined): string | undefined {
+  if (text === undefined || /^\d+$/.test(text)) return text;
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(at)) return String(Math.ceil(at / 1000));
+  throw new Failure(
+    `--at must be a time such as 2026-01-31T12:00:00Z or seconds since 1970, not ${JSON.stringify(text)}`,
+    {
+      exit: EXIT.usage,
+      hint: 'For a time from now on there is --delay.',
+    },
+  );
+}

@@ -1,0 +1,29 @@
+// `postrider tail`: events as they happen, until Ctrl-C.
+
+import type { Invocation } from '../frame/command.ts';
+import { interruptedExit } from '../frame/command-line.ts';
+import { eventText } from './event-text.ts';
+import { filterOf } from './filter.ts';
+import { follow } from './follow.ts';
+
+export async function tail({ given, out, io, connect }: Invocation): Promise<number> {
+  const { client, url } = connect();
+  const from = given.time('since');
+  const { state, ...filter } = filterOf(given);
+  const events = follow(
+    client,
+    { ...filter, ...(state && { state }), ...(given.has('message') && { messageIds: given.list('message') }) },
+    {
+      signal: io.interrupted,
+      clock: io.world.clock,
+      ...(from !== undefined && { from }),
+      onOpen: () => out.note(`Events of ${url}, as they happen. Ctrl-C ends it.`),
+      onLost: (why) => out.note(`The connection is lost (${why}). Trying again, from the last event on.`),
+    },
+  );
+  for await (const event of events) {
+    if (out.isJson) await out.record(event);
+    else await out.streamed(eventText(event, out));
+  }
+  return interruptedExit(io.interrupted);
+}

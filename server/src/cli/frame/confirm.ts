@@ -1,0 +1,29 @@
+// Asks before something that cannot be taken back. Where nobody can be asked, only --yes lets it pass.
+
+import { createInterface } from 'node:readline/promises';
+import type { Invocation } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+import { Failure } from './failure.ts';
+import { printable } from './printable.ts';
+
+export async function confirm({ given, io, out }: Invocation, question: string): Promise<void> {
+  if (given.has('yes')) return;
+  if (!io.stdin.isTTY || out.isJson) {
+    throw new Failure(`this needs a yes: ${question}`, {
+      exit: EXIT.usage,
+      hint: 'Nothing was changed. Nobody can be asked here: give --yes if it is meant.',
+    });
+  }
+  const asking = createInterface({ input: process.stdin, output: process.stderr });
+  // While a line is read, the terminal sends Ctrl-C as a character.
+  asking.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  const closed = new Promise<string>((resolve) => asking.once('close', () => resolve('')));
+  try {
+    const answered = asking.question(`${printable(question)} [y/N] `, { signal: io.interrupted });
+    const answer = await Promise.race([answered, closed]);
+    if (/^y(?:es)?$/i.test(answer.trim())) return;
+  } finally {
+    asking.close();
+  }
+  throw new Failure('nothing was changed', { exit: EXIT.failed });
+}

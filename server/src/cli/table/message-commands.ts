@@ -1,0 +1,269 @@
+// The commands about messages: sending them, following them, and what has become of them.
+
+import type { ArgumentSpec, CommandSpec, FlagSpec } from '../frame/command.ts';
+import { FILTER_FLAGS, LIMIT, MORE_FILTER_FLAGS, YES } from './flags.ts';
+
+const DESTINATION: ArgumentSpec = { name: 'destination', about: 'a URL, or the name of a topic' };
+const ID: ArgumentSpec = { name: 'id', about: 'the id of a message' };
+const IDS: ArgumentSpec = {
+  ...ID,
+  about: 'ids of messages; without any, filters choose',
+  isOptional: true,
+  isRepeated: true,
+};
+const DLQ_IDS: ArgumentSpec = { ...IDS, about: 'ids of dead letters; without any, filters choose' };
+
+const DATA: FlagSpec = {
+  name: 'data',
+  short: 'd',
+  placeholder: '<body>',
+  about:
+    'The body: a text, @file for the content of a file, or - for standard input. JSON gets its Content-Type by itself.',
+};
+const HEADER: FlagSpec = {
+  name: 'header',
+  short: 'H',
+  placeholder: '<name: value>',
+  isList: true,
+  about: 'A header for the destination. Content-Type and headers of the service (Service-…) are used as they are.',
+};
+
+/** Settings of a message. Schedules have them too. */
+export const MESSAGE_FLAGS: readonly FlagSpec[] = [
+  DATA,
+  HEADER,
+  { name: 'method', placeholder: '<method>', about: 'Method of the delivery. Default: POST.' },
+  {
+    name: 'delay',
+    placeholder: '<duration>',
+    kind: 'duration',
+    about: 'Wait before the first delivery, such as 90s or 1d12h.',
+  },
+  { name: 'retries', placeholder: '<number>', kind: 'number', about: 'Retries after a failed delivery.' },
+  {
+    name: 'retry-delay',
+    placeholder: '<expression>',
+    about: 'Wait before a retry in milliseconds, such as "1000 * (1 + retried)".',
+  },
+  { name: 'timeout', placeholder: '<duration>', kind: 'duration', about: 'Deadline of one attempt.' },
+  { name: 'callback', placeholder: '<url>', about: 'Called after each attempt.' },
+  { name: 'failure-callback', placeholder: '<url>', about: 'Called when all retries are used up.' },
+  { name: 'label', placeholder: '<label>', isList: true, about: 'A label to find it by.' },
+  { name: 'flow-key', placeholder: '<key>', about: 'Key of a limit across URLs.' },
+  {
+    name: 'flow-limit',
+    placeholder: '<limit>',
+    about: 'Limit of that key, such as "rate=10, period=1m, parallelism=3".',
+  },
+  { name: 'redact', placeholder: '<field>', isList: true, about: 'What no read shows: body, headers or header[Name].' },
+];
+
+const PUBLISH_FLAGS: readonly FlagSpec[] = [
+  ...MESSAGE_FLAGS,
+  { name: 'at', placeholder: '<time>', about: 'Time of the first delivery, such as 2026-01-31T12:00:00Z.' },
+  {
+    name: 'deduplication-id',
+    placeholder: '<id>',
+    about: 'While a message with this id stands, no other is accepted.',
+  },
+  { name: 'content-deduplication', about: 'Make that id from the destination, the body and the headers.' },
+  { name: 'wait', about: 'Follow the attempts until it has ended. Exits with 8 when it is not delivered.' },
+  {
+    name: 'wait-max',
+    placeholder: '<duration>',
+    kind: 'duration',
+    about: 'With --wait: give up waiting after this time. The message goes on.',
+  },
+];
+
+const BULK_FLAGS: readonly FlagSpec[] = [
+  ...FILTER_FLAGS,
+  ...MORE_FILTER_FLAGS,
+  { name: 'all', about: 'Every one, in place of filters.' },
+  { name: 'dry-run', about: 'Only count what matches.' },
+  { name: 'per-second', placeholder: '<number>', kind: 'number', about: 'How many in a second. Default: 100.' },
+  YES,
+];
+
+const SENDING: readonly CommandSpec[] = [
+  {
+    name: 'publish',
+    summary: 'sends a message to a URL or a topic',
+    about: 'Sends a message to a URL, or to every endpoint of a topic. Prints its id when the service has stored it.',
+    arguments: [DESTINATION],
+    flags: PUBLISH_FLAGS,
+    scope: 'publish',
+    examples: [
+      'postrider publish https://example.com/hook -d \'{"order":1}\' --retries 5 --wait',
+      'postrider publish news -d @news.json --delay 1h',
+    ],
+    load: async () => (await import('../commands/publish.ts')).publish,
+  },
+  {
+    name: 'enqueue',
+    summary: 'sends a message through a queue, in order',
+    arguments: [{ name: 'queue', about: 'the name of a queue, which is made on first use' }, DESTINATION],
+    flags: [
+      ...PUBLISH_FLAGS,
+      {
+        name: 'order-key',
+        placeholder: '<key>',
+        about: 'Messages with the same key go one after the other, others beside them.',
+      },
+    ],
+    scope: 'publish',
+    examples: ['echo hello | postrider enqueue orders https://example.com/hook -d -'],
+    load: async () => (await import('../commands/publish.ts')).enqueue,
+  },
+  {
+    name: 'tail',
+    summary: 'events as they happen',
+    about:
+      'Prints the events of messages as they happen, until Ctrl-C. After a broken connection it goes on with the event after the last.',
+    flags: [
+      ...FILTER_FLAGS,
+      { name: 'message', placeholder: '<id>', isList: true, about: 'Of this message.' },
+      {
+        name: 'since',
+        placeholder: '<time>',
+        kind: 'time',
+        about: 'First what happened since then: a date, or how long ago, such as 10m.',
+      },
+    ],
+    scope: 'read',
+    examples: ['postrider tail --queue orders', 'postrider tail --state FAILED --json | jq .url'],
+    load: async () => (await import('../commands/tail.ts')).tail,
+  },
+  {
+    name: 'why',
+    summary: 'why a message is not delivered yet',
+    arguments: [ID],
+    scope: 'read',
+    load: async () => (await import('../commands/messages.ts')).why,
+  },
+];
+
+const MESSAGES: readonly CommandSpec[] = [
+  {
+    name: 'messages list',
+    summary: 'messages that match filters, newest first',
+    isDefault: true,
+    flags: [
+      ...FILTER_FLAGS,
+      ...MORE_FILTER_FLAGS,
+      { name: 'text', placeholder: '<text>', about: 'In id, URL, queue, topic, labels or body.' },
+      LIMIT,
+    ],
+    scope: 'read',
+    examples: [
+      'postrider messages --state RETRY --host example.com',
+      'postrider messages list --from 1h --limit 0 --json',
+    ],
+    load: async () => (await import('../commands/messages.ts')).listMessages,
+  },
+  {
+    name: 'messages get',
+    summary: 'one message with its attempts and their answers',
+    arguments: [ID],
+    scope: 'read',
+    load: async () => (await import('../commands/messages.ts')).getMessage,
+  },
+  {
+    name: 'messages body',
+    summary: 'the body of a message, byte for byte',
+    arguments: [ID],
+    flags: [{ name: 'output', short: 'o', placeholder: '<file>', about: 'File to make. None is overwritten.' }],
+    scope: 'read',
+    examples: ['postrider messages body msg_… | sha256sum'],
+    load: async () => (await import('../commands/messages.ts')).messageBody,
+  },
+  {
+    name: 'messages events',
+    summary: 'what has happened to messages, in order',
+    arguments: [{ ...ID, isRepeated: true }],
+    flags: [LIMIT],
+    scope: 'read',
+    load: async () => (await import('../commands/messages.ts')).messageEvents,
+  },
+  {
+    name: 'messages count',
+    summary: 'how many messages match, by state',
+    flags: [...FILTER_FLAGS.filter(({ name }) => name !== 'state'), ...MORE_FILTER_FLAGS],
+    scope: 'read',
+    load: async () => (await import('../commands/messages.ts')).countMessages,
+  },
+  {
+    name: 'messages cancel',
+    summary: 'cancels messages by id or by filter',
+    about: 'Cancels messages: no attempt of them starts any more. By filter it counts them and asks first.',
+    arguments: [IDS],
+    flags: BULK_FLAGS,
+    scope: 'manage',
+    examples: ['postrider messages cancel msg_…', 'postrider messages cancel --queue orders --yes'],
+    load: async () => (await import('../commands/messages.ts')).cancelMessages,
+  },
+  {
+    name: 'messages retry',
+    summary: 'makes a waiting message due now',
+    arguments: [ID],
+    scope: 'manage',
+    load: async () => (await import('../commands/messages.ts')).hurryMessage,
+  },
+  {
+    name: 'messages release',
+    summary: 'lets a held message go on',
+    arguments: [ID],
+    scope: 'manage',
+    load: async () => (await import('../commands/messages.ts')).releaseMessage,
+  },
+];
+
+const DEAD_LETTERS: readonly CommandSpec[] = [
+  {
+    name: 'dlq list',
+    summary: 'dead letters: messages whose retries are used up',
+    isDefault: true,
+    flags: [...FILTER_FLAGS.filter(({ name }) => name !== 'state'), ...MORE_FILTER_FLAGS, LIMIT],
+    scope: 'read',
+    load: async () => (await import('../commands/dlq.ts')).listDeadLetters,
+  },
+  {
+    name: 'dlq groups',
+    summary: 'dead letters by host and reason, the largest group first',
+    scope: 'read',
+    load: async () => (await import('../commands/dlq.ts')).groupDeadLetters,
+  },
+  {
+    name: 'dlq get',
+    summary: 'one dead letter with the last answer',
+    arguments: [{ ...ID, about: 'the id of a dead letter' }],
+    scope: 'read',
+    load: async () => (await import('../commands/dlq.ts')).getDeadLetter,
+  },
+  {
+    name: 'dlq retry',
+    summary: 'sends dead letters again, by id or by filter',
+    about:
+      'Sends dead letters again as new messages. By id, parts of the message can be changed. By filter it counts them and asks first.',
+    arguments: [DLQ_IDS],
+    flags: [
+      { ...DATA, about: 'By id: a new body.' },
+      { ...HEADER, about: 'By id: a new header or setting.' },
+      { name: 'new-url', placeholder: '<url>', about: 'By id: another destination.' },
+      ...BULK_FLAGS.filter(({ name }) => name !== 'state'),
+    ],
+    scope: 'manage',
+    examples: ['postrider dlq retry --host example.com --per-second 10'],
+    load: async () => (await import('../commands/dlq.ts')).retryDeadLetters,
+  },
+  {
+    name: 'dlq delete',
+    summary: 'deletes dead letters, by id or by filter',
+    arguments: [DLQ_IDS],
+    flags: BULK_FLAGS.filter(({ name }) => name !== 'state'),
+    scope: 'manage',
+    load: async () => (await import('../commands/dlq.ts')).deleteDeadLetters,
+  },
+];
+
+export const MESSAGE_COMMANDS: readonly CommandSpec[] = [...SENDING, ...MESSAGES, ...DEAD_LETTERS];
