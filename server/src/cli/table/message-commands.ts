@@ -88,7 +88,7 @@ const BULK_FLAGS: readonly FlagSpec[] = [
 const SENDING: readonly CommandSpec[] = [
   {
     name: 'publish',
-    summary: 'sends a message to a URL or a topic',
+    summary: 'send a message to a URL or a topic',
     about: 'Sends a message to a URL, or to every endpoint of a topic. Prints its id when the service has stored it.',
     arguments: [DESTINATION],
     flags: PUBLISH_FLAGS,
@@ -101,7 +101,7 @@ const SENDING: readonly CommandSpec[] = [
   },
   {
     name: 'enqueue',
-    summary: 'sends a message through a queue, in order',
+    summary: 'send a message through a queue, in order',
     arguments: [{ name: 'queue', about: 'the name of a queue, which is made on first use' }, DESTINATION],
     flags: [
       ...PUBLISH_FLAGS,
@@ -117,7 +117,7 @@ const SENDING: readonly CommandSpec[] = [
   },
   {
     name: 'tail',
-    summary: 'events as they happen',
+    summary: 'show events as they happen',
     about:
       'Prints the events of messages as they happen, until Ctrl-C. After a broken connection it goes on with the event after the last.',
     flags: [
@@ -136,7 +136,7 @@ const SENDING: readonly CommandSpec[] = [
   },
   {
     name: 'why',
-    summary: 'why a message is not delivered yet',
+    summary: 'say why a message is not delivered yet',
     arguments: [ID],
     scope: 'read',
     load: async () => (await import('../commands/messages.ts')).why,
@@ -146,7 +146,7 @@ const SENDING: readonly CommandSpec[] = [
 const MESSAGES: readonly CommandSpec[] = [
   {
     name: 'messages list',
-    summary: 'messages that match filters, newest first',
+    summary: 'list messages that match filters, newest first',
     isDefault: true,
     flags: [
       ...FILTER_FLAGS,
@@ -163,14 +163,14 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages get',
-    summary: 'one message with its attempts and their answers',
+    summary: 'show a message with its attempts and their answers',
     arguments: [ID],
     scope: 'read',
     load: async () => (await import('../commands/messages.ts')).getMessage,
   },
   {
     name: 'messages body',
-    summary: 'the body of a message, byte for byte',
+    summary: 'print the body of a message, byte for byte',
     arguments: [ID],
     flags: [{ name: 'output', short: 'o', placeholder: '<file>', about: 'File to make. None is overwritten.' }],
     scope: 'read',
@@ -179,7 +179,7 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages events',
-    summary: 'what has happened to messages, in order',
+    summary: 'list what has happened to messages, in order',
     arguments: [{ ...ID, isRepeated: true }],
     flags: [LIMIT],
     scope: 'read',
@@ -187,14 +187,14 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages count',
-    summary: 'how many messages match, by state',
+    summary: 'count messages by state',
     flags: [...FILTER_FLAGS.filter(({ name }) => name !== 'state'), ...MORE_FILTER_FLAGS],
     scope: 'read',
     load: async () => (await import('../commands/messages.ts')).countMessages,
   },
   {
     name: 'messages cancel',
-    summary: 'cancels messages by id or by filter',
+    summary: 'cancel messages by id or by filter',
     about: 'Cancels messages: no attempt of them starts any more. By filter it counts them and asks first.',
     arguments: [IDS],
     flags: BULK_FLAGS,
@@ -204,14 +204,14 @@ const MESSAGES: readonly CommandSpec[] = [
   },
   {
     name: 'messages retry',
-    summary: 'makes a waiting message due now',
+    summary: 'make a waiting message due now',
     arguments: [ID],
     scope: 'manage',
     load: async () => (await import('../commands/messages.ts')).hurryMessage,
   },
   {
     name: 'messages release',
-    summary: 'lets a held message go on',
+    summary: 'let a held message go on',
     arguments: [ID],
     scope: 'manage',
     load: async () => (await import('../commands/messages.ts')).releaseMessage,
@@ -221,7 +221,7 @@ const MESSAGES: readonly CommandSpec[] = [
 const DEAD_LETTERS: readonly CommandSpec[] = [
   {
     name: 'dlq list',
-    summary: 'dead letters: messages whose retries are used up',
+    summary: 'list dead letters: messages whose retries are used up',
     isDefault: true,
     flags: [...FILTER_FLAGS.filter(({ name }) => name !== 'state'), ...MORE_FILTER_FLAGS, LIMIT],
     scope: 'read',
@@ -229,20 +229,20 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
   },
   {
     name: 'dlq groups',
-    summary: 'dead letters by host and reason, the largest group first',
+    summary: 'count dead letters by host and reason',
     scope: 'read',
     load: async () => (await import('../commands/dlq.ts')).groupDeadLetters,
   },
   {
     name: 'dlq get',
-    summary: 'one dead letter with the last answer',
+    summary: 'show a dead letter with the last answer',
     arguments: [{ ...ID, about: 'the id of a dead letter' }],
     scope: 'read',
     load: async () => (await import('../commands/dlq.ts')).getDeadLetter,
   },
   {
     name: 'dlq retry',
-    summary: 'sends dead letters again, by id or by filter',
+    summary: 'send dead letters again, by id or by filter',
     about:
       'Sends dead letters again as new messages. By id, parts of the message can be changed. By filter it counts them and asks first.',
     arguments: [DLQ_IDS],
@@ -258,7 +258,7 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
   },
   {
     name: 'dlq delete',
-    summary: 'deletes dead letters, by id or by filter',
+    summary: 'delete dead letters, by id or by filter',
     arguments: [DLQ_IDS],
     flags: BULK_FLAGS.filter(({ name }) => name !== 'state'),
     scope: 'manage',

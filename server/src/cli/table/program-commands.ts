@@ -6,7 +6,7 @@ import { CONNECTION_FLAGS } from './flags.ts';
 export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'config set',
-    summary: 'keeps an address and a token in the config file',
+    summary: 'keep an address and a token in the config file',
     about:
       'Keeps an address and a token in the config file, for all later calls. The file is for its owner alone. With --profile they are kept under that name.',
     flags: CONNECTION_FLAGS.filter(({ name }) => name !== 'request-timeout'),
@@ -18,7 +18,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'completion',
-    summary: 'the script that lets a shell complete commands and flags',
+    summary: 'print the script that lets a shell complete commands and flags',
     arguments: [{ name: 'shell', about: 'bash, zsh or fish', values: ['bash', 'zsh', 'fish'] }],
     examples: [
       'source <(postrider completion bash)',
@@ -29,7 +29,7 @@ export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'version',
-    summary: 'the version of this program',
+    summary: 'print the version of this program',
     load: async () => (await import('../commands/version.ts')).version,
   },
 ];

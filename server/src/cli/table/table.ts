@@ -8,12 +8,12 @@ import { PROGRAM_COMMANDS } from './program-commands.ts';
 
 /** Commands whose flags are the settings of config.ts. */
 export const SETTINGS_COMMANDS: readonly SettingsCommandSpec[] = [
-  { name: 'dev', summary: 'on this machine, to try it out and to develop against' },
-  { name: 'serve', summary: 'in production' },
-  { name: 'backup', summary: "a copy of the data directory's store, while the service runs" },
-  { name: 'check', summary: 'looks for damage in the whole store' },
-  { name: 'migrate-store', summary: 'moves everything from a data directory into PostgreSQL' },
-  { name: 'token create', summary: 'makes a token, straight in the store: the way back in' },
+  { name: 'dev', summary: 'run on this machine, to try it out and to develop' },
+  { name: 'serve', summary: 'run in production' },
+  { name: 'backup', summary: 'copy the store of a data directory, also while the service runs' },
+  { name: 'check', summary: 'check the whole store for damage' },
+  { name: 'migrate-store', summary: 'move everything from a data directory into PostgreSQL' },
+  { name: 'token create', summary: 'create a token directly in the store, when no token is left' },
 ];
 
 const settingsCommands = (...names: readonly string[]) => SETTINGS_COMMANDS.filter(({ name }) => names.includes(name));
