@@ -10,15 +10,16 @@ import { licencesOf } from './licences.ts';
 const ROOT = join(import.meta.dirname, '..');
 const SRC = join(ROOT, 'server', 'src');
 
+export const THREADS = ['store/sqlite/thread', 'store/sqlite/backup-thread'];
 /** Files that are started by name: the command, the threads, and what programs import. */
-const ENTRIES = ['cli/main', 'index', 'store/sqlite/thread', 'store/sqlite/backup-thread'];
+const ENTRIES = ['cli/main', 'index', ...THREADS];
 /** What the server reads while it runs. */
 const READ = ['store/sqlite/migrations', 'store/postgres/migrations'];
 const DEPENDENCIES = 'dependencies';
 /** Parts of a manifest. What the server depends on is inside it. */
 const OF_THE_CHECKOUT = ['private', 'scripts', 'dependencies', 'devDependencies'];
 /** Not installed, and asked for only where they are: a client in C, and a runtime that is not Node.js. */
-const ABSENT = ['pg-native', 'pg-cloudflare'];
+export const ABSENT = ['pg-native', 'pg-cloudflare'];
 
 /** Writes the folders `postrider` and `postrider-sdk` anew. */
 export async function buildPackages(into: string): Promise<void> {

@@ -22,31 +22,33 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
   );
   process.exitCode = 1;
 } else {
-  beginAnew();
+  const isSingleFile = process.getBuiltinModule('node:sea').isSea();
+  beginAnew(isSingleFile);
   // Look-ups of names run on this pool, on half of its threads: as many as the table of budgets lets run at once, so
   // that none ever waits for a thread. Fewer would let one account's dead name servers hold up all others.
   const threads = Number(process.env.UV_THREADPOOL_SIZE);
   process.env.UV_THREADPOOL_SIZE = String(threads > 128 ? threads : 128);
-  // A third of the work to start. Inside the package, because what lies in a folder that others can write to is run.
-  const { fileURLToPath } = process.getBuiltinModule('node:url');
-  const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
-  process.getBuiltinModule('node:module').enableCompileCache(folder);
+  if (!isSingleFile) {
+    // A third of the work to start. Inside the package, because what lies in a folder that others can write to is run.
+    const { fileURLToPath } = process.getBuiltinModule('node:url');
+    const folder = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
+    process.getBuiltinModule('node:module').enableCompileCache(folder);
+  }
   import('../src/cli/main.ts');
 }
 
 /** The same process with these settings, once, and only for what goes on running. Settings of the user are left as they are. */
-function beginAnew() {
+function beginAnew(isSingleFile) {
   const isService = process.argv[2] === 'serve' || process.argv[2] === 'dev';
   const isSet = Object.keys(ALLOCATOR).some((name) => process.env[name] !== undefined);
   const isDebugged = process.execArgv.some((flag) => flag.startsWith('--inspect'));
   if (process.platform !== 'linux' || !isService || isSet || isDebugged || !process.execve) return;
   const hasSpace = `${process.execArgv} ${process.env.NODE_OPTIONS}`.includes('semi-space');
   const flags = hasSpace ? process.execArgv : [NEW_SPACE, ...process.execArgv];
+  // A single file has its flags inside, and takes all arguments for those of the command.
+  const args = isSingleFile ? process.argv.slice(2) : [...flags, ...process.argv.slice(1)];
   try {
-    process.execve(process.execPath, [process.execPath, ...flags, ...process.argv.slice(1)], {
-      ...process.env,
-      ...ALLOCATOR,
-    });
+    process.execve(process.execPath, [process.execPath, ...args], { ...process.env, ...ALLOCATOR });
   } catch {
     // Where that is not allowed the service runs all the same, with more memory.
   }

@@ -1,15 +1,26 @@
 // The packages as a user gets them: built, packed, and installed into an empty folder without a network. Then the command
-// runs by its name, and programs in JavaScript and TypeScript use what they import. POSTRIDER_TEST_NODE names the folder
-// of another Node.js to run the installed package on.
+// runs by its name and as a single file, and programs in JavaScript and TypeScript use what they import.
+// POSTRIDER_TEST_NODE names the folder of another Node.js to run the installed package on.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { after, before, suite, test } from 'node:test';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { after, before, suite, type TestContext, test } from 'node:test';
 import { buildPackages } from '../../packaging/build.ts';
+import { buildSingleFile } from '../../packaging/single-file.ts';
 import { waitFor } from './support/wait.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -146,8 +157,10 @@ suite('the packages, installed', () => {
     assert.ok(onDisk <= 12);
   });
 
-  test('npx postrider dev accepts a message, delivers it, shows the console, and can be backed up', async (t) => {
-    const child = spawn('npx', ['postrider', 'dev', '--port', '0', '--json'], {
+  /** Starts `postrider dev` as this command, and uses what only an installation can lack: threads, migrations, the console. */
+  async function useDev(t: TestContext, command: string, ...args: string[]): Promise<void> {
+    const data = mkdtempSync(join(folder, 'data-'));
+    const child = spawn(command, [...args, 'dev', '--port', '0', '--json', '--data', data], {
       cwd: app,
       env: environment(),
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -172,12 +185,22 @@ suite('the packages, installed', () => {
     assert.equal((await ask(`/console/${script}`)).headers.get('Content-Type'), 'text/javascript; charset=utf-8');
     assert.equal((await ask('/openapi.json')).status, 200);
 
-    const command = join(installed('postrider'), 'bin', 'postrider.js');
-    node(command, 'backup', '--data', '.postrider', '--to', 'copy.db');
-    assert.ok(statSync(join(app, 'copy.db')).size > 0);
+    const copy = join(data, '..', `${basename(data)}-copy.db`);
+    execFileSync(command, [...args, 'backup', '--data', data, '--to', copy], { cwd: app, env: environment() });
+    assert.ok(statSync(copy).size > 0);
 
     end('SIGTERM');
     await once(child, 'exit');
+  }
+
+  test('npx postrider dev accepts a message, delivers it, shows the console, and can be backed up', (t) =>
+    useDev(t, 'npx', 'postrider'));
+
+  test('the single file does the same, where there is nothing beside it', async (t) => {
+    const file = join(mkdtempSync(join(folder, 'alone-')), 'postrider');
+    renameSync(await buildSingleFile(folder), file);
+    await useDev(t, file);
+    assert.deepEqual(readdirSync(dirname(file)), ['postrider']);
   });
 
   test('a program in JavaScript starts a service and calls it', () => {
