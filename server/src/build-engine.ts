@@ -26,7 +26,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
   const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts } = ground;
   const { headerPrefix, tiers } = config;
   const policy = egressPolicy(config);
-  const observers = [logEngine(log), countEngine(metrics, messages)];
+  const observers = [logEngine(log, () => clock.machineNow()), countEngine(metrics, messages)];
   const observe = (event: EngineEvent) => {
     for (const each of observers) each(event);
   };

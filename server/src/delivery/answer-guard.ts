@@ -1,7 +1,7 @@
-// Stands between a socket and undici, and bounds the memory and work that a receiver can cause before its answer has
-// ended: interim answers, the head, chunks, their extensions, trailers. A head is passed on only when it is complete,
-// so a head that comes byte by byte costs only what it holds. Interim answers and trailers are dropped: nothing here
-// uses them.
+// Stands between a socket and the parser of answers, and bounds the memory and work that a receiver can cause before
+// its answer has ended: interim answers, the head, chunks, their extensions, trailers. A head is passed on only when it
+// is complete, so a head that comes byte by byte costs only what it holds. Interim answers and trailers are dropped:
+// nothing here uses them.
 
 import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
@@ -26,7 +26,7 @@ const SWITCHING_PROTOCOLS = 101;
 /** Call the result for every request on the socket: the next byte read is then the start of its answer. */
 export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
   const read = socket.read;
-  let answer: Answer | null = null;
+  let answer: GuardedAnswer | null = null;
 
   const cutOff = (error: Error) => {
     answer = null;
@@ -48,14 +48,18 @@ export function guardAnswer(socket: Socket): (takeBytes: TakeBytes) => void {
   };
 
   return (takeBytes) => {
-    answer = new Answer(takeBytes);
+    answer = new GuardedAnswer(takeBytes);
   };
 }
 
 /** One answer, from its first byte. */
-class Answer {
+export class GuardedAnswer {
   /** Why no bytes are read after those already passed on. */
   failure: AnswerTooLargeError | null = null;
+  /** Once the final head was passed on, and only if it looked like one: all of it without the empty line at its end. */
+  head: string | null = null;
+  /** Whether a chunked body follows the head. */
+  isChunked = false;
   readonly #takeBytes: TakeBytes;
   /** The bytes of a head that did not arrive in one piece. */
   #held: HeldBytes | null = null;
@@ -68,7 +72,7 @@ class Answer {
     this.#takeBytes = takeBytes;
   }
 
-  /** Returns the bytes that undici shall read now. Throws an AnswerTooLargeError. */
+  /** Returns the bytes that the parser shall read now. Throws an AnswerTooLargeError. */
   pass(chunk: Buffer): Buffer {
     if (this.#rest !== null) return this.#rest(chunk);
     this.#headBytes += chunk.length;
@@ -108,8 +112,10 @@ class Answer {
       throw new AnswerTooLargeError(`answer has more than ${eachMax('answerHeaders')} headers`);
     }
     this.#held = null;
+    this.head = head;
+    this.isChunked = isChunked(head);
     const bodyAt = headEnd + HEAD_END.length;
-    if (!isChunked(head)) {
+    if (!this.isChunked) {
       this.#rest = PASS_ON;
       return bytes;
     }
@@ -130,8 +136,8 @@ class Answer {
   }
 
   /**
-   * This is probably not HTTP. undici will find that out by itself, so it gets the bytes, but no more than a head may
-   * have.
+   * This is probably not HTTP. The parser will find that out by itself, so it gets the bytes, but no more than a head
+   * may have.
    */
   #giveUp(bytes: Buffer): Buffer {
     let leftBytes = eachMax('answerHeadBytes');
@@ -192,7 +198,7 @@ class HeldBytes {
   }
 }
 
-/** Skips line breaks before an answer, as undici's parser does. */
+/** Skips line breaks before an answer, as parsers do. */
 function firstNonBreak(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length && (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED)) at += 1;
@@ -223,7 +229,7 @@ function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= ZERO + 9;
 }
 
-/** Then it is not HTTP: undici's parser refuses it at once, while the end of such a head may never come. */
+/** Then it is not HTTP: the parser refuses it at once, while the end of such a head may never come. */
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
     if (at === 0 || bytes[at - 1] !== CARRIAGE_RETURN) return true;

@@ -2,7 +2,6 @@
 // no redirect, decompresses nothing and retries nothing. It does not decide whether the outcome is a success or what
 // comes next.
 
-import type { Dispatcher } from 'undici';
 import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
 import type { TargetUrl } from '../domain/destination.ts';
 import type { HeaderList, Method, Outcome } from '../domain/message.ts';
@@ -11,18 +10,22 @@ import type { Clock } from '../world.ts';
 import { AnswerTooLargeError } from './answer-guard.ts';
 import type { Connection, Connections } from './connections.ts';
 import { RefusedError } from './dial.ts';
+import { NotHttpError } from './exchange-errors.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
+import type { Exchange } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 import { NoLookupError, UnreachableError } from './lookups.ts';
 import type { WireWindow } from './wire-window.ts';
 
-export interface Exchange {
+export interface AttemptRequest {
   readonly accountId: string;
   readonly target: TargetUrl;
   readonly method: Method;
-  /** All but Content-Length: a name, its value, the next name, … */
-  readonly headers: readonly string[];
+  /** All but Host, Content-Length and the signatures. They were checked. */
+  readonly headers: HeaderList;
+  /** The headers of the signatures: a name, its value, the next name, … */
+  readonly signature: readonly string[];
   readonly body: Uint8Array;
   readonly timeoutMs: number;
 }
@@ -47,7 +50,7 @@ export interface AttemptWorld {
   readonly answers: Pool;
 }
 
-export class Attempt implements Dispatcher.DispatchHandler {
+export class Attempt implements Exchange {
   readonly #clock: Clock;
   readonly #connections: Connections;
   readonly #wire: WireWindow;
@@ -80,27 +83,25 @@ export class Attempt implements Dispatcher.DispatchHandler {
    * Call this once. `onEnd` is then called exactly once, possibly before this returns. `onWritten` is called before it,
    * when a large body is written and nothing here holds it any more.
    */
-  start(exchange: Exchange): void {
-    const { accountId, timeoutMs } = exchange;
+  start(request: AttemptRequest): void {
+    const { accountId, timeoutMs } = request;
     this.#accountId = accountId;
     // Waiting for a connection counts: the engine computes the lease from here.
     this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
-    this.#connect(exchange);
+    this.#connect(request);
   }
 
   /**
    * A function of its own: closures of one function share all variables that any of them uses, and the deadline's
    * closure must not keep the body alive.
    */
-  #connect({ accountId, target, method, headers, body }: Exchange): void {
-    const request = { path: target.path, method, headers: headers as string[], body: body as Uint8Array | LargeBody };
-    if (body.length > UNCOUNTED_BODY_BYTES_MAX) {
-      request.body = new LargeBody(body, this.#onWritten);
-      request.headers = [...headers, 'Content-Length', String(body.length)];
-    }
+  #connect({ accountId, target, method, headers, signature, body }: AttemptRequest): void {
+    const isLarge = body.length > UNCOUNTED_BODY_BYTES_MAX;
+    const sent = isLarge ? new LargeBody(body, this.#onWritten) : body;
+    const request = { method, path: target.path, host: target.hostHeader, headers, signature, body: sent };
     this.#cancelWaiting = this.#connections.acquire(target, accountId, (connection) => {
       this.#connection = connection;
-      connection.client.dispatch(request as Dispatcher.DispatchOptions, this);
+      connection.client.send(request, this);
     });
   }
 
@@ -116,36 +117,32 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return true;
   }
 
-  /** Called just before the first byte is written. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onStart(): boolean {
+    if (this.#isOver) return false;
     if (!this.#wire.isOpen) {
       this.#end('unsent');
-      controller.abort(new Error('the attempt could not start in time'));
-      return;
+      return false;
     }
     this.#isSent = true;
-    this.#connection?.requestStarts((bytes) => this.#takeBytes(bytes));
+    return true;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return;
+  onHead(status: number, headers: HeaderList): void {
     this.#status = status;
-    this.#headers = readHeaders(controller.rawHeaders as readonly Buffer[]);
-    // undici would keep them, two objects for each header, until the body has ended.
-    controller.rawHeaders = null;
+    this.#headers = headers;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onBody(bytes: Buffer): void {
     if (this.#isOver) return;
-    const kept = chunk.subarray(0, BODY_BYTES_MAX - this.#bodyBytes);
-    if (!this.#append(kept) || kept.length < chunk.length) this.#endAnswered(true);
+    const kept = bytes.subarray(0, BODY_BYTES_MAX - this.#bodyBytes);
+    if (!this.#append(kept) || kept.length < bytes.length) this.#endAnswered(true);
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     this.#endAnswered(false);
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error & { code?: string }): void {
+  onError(error: Error & { readonly code?: string }): void {
     if (error instanceof AnswerTooLargeError && this.#status !== null) {
       this.#endAnswered(true);
     } else if (error instanceof TooLateError || error instanceof NoLookupError) {
@@ -161,10 +158,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   #reasonOf(error: Error & { code?: string }): string {
     if (error instanceof UnreachableError || error instanceof AnswerTooLargeError) return error.message;
+    if (error instanceof NotHttpError) return `answer is not HTTP: ${error.message}`;
     return exchangeWords(error, this.#status !== null);
   }
 
-  #takeBytes(bytes: number): boolean {
+  takeBytes(bytes: number): boolean {
     if (this.#isOver || this.#answers.take(this.#accountId, bytes) !== null) return false;
     this.#takenBytes += bytes;
     return true;
@@ -178,7 +176,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const needed = this.#bodyBytes + bytes.length;
     if (needed > this.#body.length) {
       const size = Math.min(Math.max(needed, 2 * this.#body.length), BODY_BYTES_MAX);
-      if (!this.#takeBytes(size - this.#body.length)) return false;
+      if (!this.takeBytes(size - this.#body.length)) return false;
       const grown = Buffer.alloc(size);
       this.#body.copy(grown, 0, 0, this.#bodyBytes);
       this.#body = grown;
@@ -193,7 +191,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'answered', status: this.#status ?? 0, headers: this.#headers, body, isBodyCut });
   }
 
-  /** A connection is reused only after a complete answer. Dropping it also cancels what undici still does. */
+  /** A connection is reused only after a complete answer. Dropping it also cancels what is still done on it. */
   #end(outcome: Outcome | 'unsent'): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -206,21 +204,4 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
     this.#onEnd(outcome);
   }
-}
-
-/** Returns the headers that fit into the limit, in their order. */
-function readHeaders(raw: readonly Buffer[]): HeaderList {
-  const headers: [string, string][] = [];
-  let leftBytes = eachMax('answerHeaderBytes');
-  for (let i = 0; i + 1 < raw.length && headers.length < eachMax('keptHeaders'); i += 2) {
-    const name = raw[i]!;
-    const value = raw[i + 1]!;
-    // undici removes the blanks before a value, but not those after it.
-    let end = value.length;
-    while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x09)) end -= 1;
-    if (name.length + end > leftBytes) continue;
-    leftBytes -= name.length + end;
-    headers.push([name.toString('latin1'), value.toString('latin1', 0, end)]);
-  }
-  return headers;
 }

@@ -2,17 +2,13 @@
 // nothing itself. undici's own Agent is not used, because an attempt that is still connecting or queued there cannot be
 // cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
-import type { Socket } from 'node:net';
-import { Client } from 'undici';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { nodeMax } from '../domain/budgets.ts';
 import type { Clock } from '../world.ts';
-import { guardAnswer, type TakeBytes } from './answer-guard.ts';
 import type { Dial, DialTarget } from './dial.ts';
-import { guardFirstWrite } from './first-write.ts';
+import { type HttpClient, IDLE_MS_MAX } from './http-client.ts';
+import { PlainClient } from './plain-client.ts';
+import { UndiciClient } from './undici-client.ts';
 import type { WireWindow } from './wire-window.ts';
-
-/** Less than the usual 5 s of servers, or we would write into connections they are just closing. */
-const IDLE_MS_MAX = 4_000;
 
 /** So that a busy connection does not outlive a change of DNS for ever. */
 const AGE_MS_MAX = 60_000;
@@ -33,13 +29,13 @@ interface Waiting {
 }
 
 export interface Connection {
-  readonly client: Client;
+  readonly client: HttpClient;
   readonly origin: Origin;
   readonly openedAtMs: number;
+  /** While it is idle: when it must not be used any more. */
+  idleUntilMs: number;
   /** The account of the attempt that uses it. Look-ups for the connection count for this account. */
   accountId: string;
-  /** Called for each request as it starts, with the source of memory for its answer. */
-  requestStarts: (takeBytes: TakeBytes) => void;
   readonly dialling: AbortController;
 }
 
@@ -61,6 +57,7 @@ export class Connections {
   readonly #open = new Set<Connection>();
   /** All idle ones, longest idle first. */
   readonly #idle = new Set<Connection>();
+  #cancelLook: (() => void) | null = null;
 
   constructor(options: ConnectionsOptions) {
     this.#clock = options.clock;
@@ -80,23 +77,23 @@ export class Connections {
 
   /** Whether a connection is ready for use now. */
   hasIdle(target: DialTarget): boolean {
-    return (this.#origins.get(originOf(target))?.idle.length ?? 0) > 0;
+    const idle = this.#origins.get(originOf(target))?.idle.at(-1);
+    return idle !== undefined && idle.idleUntilMs > this.#clock.monotonicMs();
   }
 
   /** Calls `ready` at once, or when the host has a free connection. Returns a function that cancels the wait. */
   acquire(target: DialTarget, accountId: string, ready: (connection: Connection) => void): () => void {
     const key = originOf(target);
-    let origin = this.#origins.get(key);
-    if (origin === undefined) {
-      origin = { key, idle: [], waiting: [], openCount: 0 };
-      this.#origins.set(key, origin);
-    }
-    const connection = origin.idle.pop();
-    if (connection !== undefined) {
-      this.#idle.delete(connection);
+    const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0 };
+    const connection = this.#takeIdle(origin);
+    if (connection !== null) {
       connection.accountId = accountId;
       ready(connection);
-    } else if (origin.openCount < this.#hostConnectionsMax) {
+      return NOTHING_TO_TAKE_BACK;
+    }
+    // It may have been removed with the last connection that was idle too long.
+    this.#origins.set(key, origin);
+    if (origin.openCount < this.#hostConnectionsMax) {
       ready(this.#create(origin, target, accountId));
     } else {
       const waiting = { target, accountId, ready };
@@ -112,8 +109,9 @@ export class Connections {
 
   /** A connection can be reused only if its exchange ended properly. */
   release(connection: Connection, isReusable: boolean): void {
-    const { origin } = connection;
-    if (!isReusable || this.#clock.monotonicMs() - connection.openedAtMs > AGE_MS_MAX) {
+    const { origin, client } = connection;
+    const nowMs = this.#clock.monotonicMs();
+    if (!isReusable || client.reusableMs === 0 || nowMs - connection.openedAtMs > AGE_MS_MAX) {
       this.#discard(connection);
       return;
     }
@@ -123,8 +121,10 @@ export class Connections {
       next.ready(connection);
       return;
     }
+    connection.idleUntilMs = nowMs + client.reusableMs;
     origin.idle.push(connection);
     this.#idle.add(connection);
+    this.#cancelLook ??= this.#clock.after(IDLE_MS_MAX, () => this.#look());
     if (this.#idle.size > this.#idleConnectionsMax) {
       const [longestIdle] = this.#idle;
       this.#discard(longestIdle!);
@@ -132,51 +132,59 @@ export class Connections {
   }
 
   async close(): Promise<void> {
+    this.#cancelLook?.();
+    this.#cancelLook = null;
     for (const origin of this.#origins.values()) origin.waiting.length = 0;
     const closing = [...this.#open].map((connection) => this.#discard(connection));
     await Promise.all(closing);
   }
 
+  /** One that is idle too long may just be closed by its receiver: what is written to it would be lost. */
+  #takeIdle(origin: Origin): Connection | null {
+    for (;;) {
+      const connection = origin.idle.at(-1);
+      if (connection === undefined) return null;
+      if (connection.idleUntilMs <= this.#clock.monotonicMs()) {
+        this.#discard(connection);
+        continue;
+      }
+      origin.idle.pop();
+      this.#idle.delete(connection);
+      return connection;
+    }
+  }
+
+  /** One timer for all of them: most are used again long before. */
+  #look(): void {
+    this.#cancelLook = null;
+    const nowMs = this.#clock.monotonicMs();
+    for (const connection of [...this.#idle]) if (connection.idleUntilMs <= nowMs) this.#discard(connection);
+    if (this.#idle.size > 0) this.#cancelLook = this.#clock.after(IDLE_MS_MAX / 4, () => this.#look());
+  }
+
   #create(origin: Origin, target: DialTarget, accountId: string): Connection {
     const dialling = new AbortController();
-    const client = new Client(origin.key, {
-      connect: (_options, done) => {
-        this.#dial(target, connection.accountId, dialling.signal).then(
-          (socket: Socket) => {
-            const expectAnswer = guardAnswer(socket);
-            const expectWrite = guardFirstWrite(socket, this.#wire);
-            connection.requestStarts = (takeBytes) => {
-              expectAnswer(takeBytes);
-              expectWrite();
-            };
-            done(null, socket);
-          },
-          (error: Error) => done(error, null),
-        );
-      },
-      pipelining: 1,
-      allowH2: false,
-      keepAliveTimeout: IDLE_MS_MAX,
-      keepAliveMaxTimeout: IDLE_MS_MAX,
-      maxHeaderSize: eachMax('answerHeadBytes'),
-      // Both are idle timers. We use one deadline for the whole attempt instead.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
-    const connection: Connection = {
-      client,
-      origin,
-      openedAtMs: this.#clock.monotonicMs(),
-      accountId,
-      requestStarts: () => {},
-      dialling,
+    // A connection in use is left alone: its attempt hears of its end.
+    const onLost = () => {
+      if (this.#idle.has(connection)) this.#discard(connection);
     };
+    const client =
+      target.protocol === 'http:'
+        ? new PlainClient(
+            this.#wire,
+            (onread) => this.#dial(target, connection.accountId, dialling.signal, onread),
+            onLost,
+          )
+        : new UndiciClient(
+            origin.key,
+            this.#wire,
+            () => this.#dial(target, connection.accountId, dialling.signal),
+            onLost,
+          );
+    const openedAtMs = this.#clock.monotonicMs();
+    const connection: Connection = { client, origin, openedAtMs, idleUntilMs: 0, accountId, dialling };
     origin.openCount += 1;
     this.#open.add(connection);
-    // A connection in use is left alone: if the server closed it before the request went out, undici connects again.
-    client.on('disconnect', () => {
-      if (this.#idle.has(connection)) this.#discard(connection);
-    });
     return connection;
   }
 

@@ -2,7 +2,7 @@
 // before connecting, and the socket's remote address after. It knows nothing of HTTP and keeps no connection.
 
 import { lookup } from 'node:dns/promises';
-import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { connect, isIP, type LookupFunction, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TargetUrl } from '../domain/destination.ts';
 import { type EgressPolicy, judgeAddress } from './egress.ts';
@@ -35,9 +35,9 @@ export type DialTarget = Pick<TargetUrl, 'protocol' | 'hostname' | 'port'>;
 
 /**
  * Rejects with a RefusedError, an UnreachableError or a NoLookupError. An abort stops the look-up or the connection
- * attempt.
+ * attempt. With `onread`, for plain HTTP only, what is read goes there and not through the socket's stream.
  */
-export type Dial = (target: DialTarget, accountId: string, signal: AbortSignal) => Promise<Socket>;
+export type Dial = (target: DialTarget, accountId: string, signal: AbortSignal, onread?: OnReadOpts) => Promise<Socket>;
 
 export function createDial(world: {
   readonly policy: EgressPolicy;
@@ -53,7 +53,7 @@ export function createDial(world: {
     throw new RefusedError(`refused by the egress guard: ${name}${objection}`);
   }
 
-  return async (target, accountId, signal) => {
+  return async (target, accountId, signal, onread) => {
     const { hostname, port } = target;
     const addresses = await lookups.find(accountId, hostname);
     for (const address of addresses) refuseUnlessAllowed(address, target);
@@ -65,6 +65,7 @@ export function createDial(world: {
       lookup: answerWith(addresses),
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
       noDelay: true,
+      ...(onread && { onread }),
     });
     signal.addEventListener('abort', () => socket.destroy(), { once: true });
     await opened(socket, 'connect', (error) => connectWords(error, `${hostname}:${port}`));

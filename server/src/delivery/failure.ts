@@ -2,6 +2,7 @@
 // means for the message.
 
 import { errors } from 'undici';
+import { ClosedError } from './exchange-errors.ts';
 
 interface SystemError extends Error {
   readonly code?: string;
@@ -61,6 +62,7 @@ export function tlsWords(error: SystemError): string {
 /** For an established connection: what happened to the exchange on it. */
 export function exchangeWords(error: SystemError, isAnswerBegun: boolean): string {
   const until = isAnswerBegun ? 'before the answer was complete' : 'before an answer';
+  if (error instanceof ClosedError) return `connection closed ${until}`;
   switch (error.code) {
     case 'ECONNRESET':
       return `connection reset ${until}`;

@@ -3,9 +3,10 @@
 
 import { nodeMax } from '../domain/budgets.ts';
 import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
+import { unsendableProblem } from '../domain/headers.ts';
 import { Pool } from '../domain/pool.ts';
 import type { World } from '../world.ts';
-import { Attempt } from './attempt.ts';
+import { Attempt, type AttemptWorld } from './attempt.ts';
 import { Connections } from './connections.ts';
 import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
@@ -39,7 +40,7 @@ class SenderHere implements UndiciSender {
   readonly #lookups: Lookups;
   readonly #wire: WireWindow;
   readonly #connections: Connections;
-  readonly #answers = new Pool(nodeMax('answers'));
+  readonly #means: AttemptWorld;
   readonly pools: UndiciSender['pools'];
   readonly #running = new Map<string, Attempt>();
   /** Attempts that have not begun. The function takes one back. */
@@ -60,7 +61,9 @@ class SenderHere implements UndiciSender {
     this.#wire = new WireWindow(clock);
     const dial = createDial({ policy, network, lookups: this.#lookups });
     this.#connections = new Connections({ clock, dial, wire: this.#wire, hostConnectionsMax });
-    this.pools = { lookups: this.#lookups.pool, answers: this.#answers };
+    const answers = new Pool(nodeMax('answers'));
+    this.#means = { clock, connections: this.#connections, wire: this.#wire, answers };
+    this.pools = { lookups: this.#lookups.pool, answers };
   }
 
   send(deliveries: readonly Delivery[]): void {
@@ -103,6 +106,12 @@ class SenderHere implements UndiciSender {
       this.#report(delivery.lease, this.#world.clock.now(), { kind: 'refusedByPolicy', reason: target.problem });
       return;
     }
+    const wrong = unsendableProblem(delivery.headers);
+    if (wrong !== null) {
+      const reason = `the request cannot be sent: ${wrong}`;
+      this.#report(delivery.lease, this.#world.clock.now(), { kind: 'refusedByPolicy', reason });
+      return;
+    }
     if (this.#connections.hasIdle(target)) this.#begin(delivery, target);
     else this.#beginWithLookup(delivery, target);
   }
@@ -119,19 +128,17 @@ class SenderHere implements UndiciSender {
   }
 
   #begin(delivery: Delivery, target: TargetUrl): void {
-    const { clock } = this.#world;
-    const startedAt = clock.now();
-    const { lease, accountId, method, body, timeoutMs } = delivery;
-    const headers = this.#signer.allHeaders(delivery, target);
+    const startedAt = this.#world.clock.now();
+    const { lease, accountId, method, headers, body, timeoutMs } = delivery;
+    const signature = this.#signer.signatureOf(delivery);
     // These closures live until the end of the attempt. They must not refer to the delivery, or its body would live as long.
     const onEnd = (outcome: SendReport['outcome']) => {
       this.#running.delete(lease);
       if (lease !== this.#dropping) this.#report(lease, startedAt, outcome);
     };
-    const means = { clock, connections: this.#connections, wire: this.#wire, answers: this.#answers };
-    const attempt = new Attempt(means, onEnd, () => this.#onWritten([lease]));
+    const attempt = new Attempt(this.#means, onEnd, () => this.#onWritten([lease]));
     this.#running.set(lease, attempt);
-    attempt.start({ accountId, target, method, headers, body, timeoutMs });
+    attempt.start({ accountId, target, method, headers, signature, body, timeoutMs });
   }
 
   #giveBackWaiting(): void {
@@ -169,7 +176,7 @@ class SenderHere implements UndiciSender {
   }
 }
 
-/** The headers of a request as it goes out, with its signatures. */
+/** The signatures of a request as it goes out. */
 class Signer {
   readonly #world: World;
   readonly #issuer: string;
@@ -181,14 +188,12 @@ class Signer {
     this.#signatureName = `${headerPrefix}Signature`;
   }
 
-  /** Builds one list and no copies: this runs for every attempt. */
-  allHeaders({ signingKey: key, messageId, url, body, headers }: Delivery, target: TargetUrl): string[] {
-    const all = ['Host', target.hostHeader];
-    for (const header of headers) all.push(header[0], header[1]);
+  /** A name, its value, the next name, … */
+  signatureOf({ signingKey: key, messageId, url, body }: Delivery): string[] {
     const nowMs = this.#world.clock.machineNow();
     const jti = `jwt_${Buffer.from(this.#world.random.bytes(16)).toString('base64url')}`;
-    all.push(this.#signatureName, signJwt({ key, issuer: this.#issuer, url, body, nowMs, jti }));
-    putStandardWebhookHeaders(all, { key, messageId, body, nowMs });
-    return all;
+    const headers = [this.#signatureName, signJwt({ key, issuer: this.#issuer, url, body, nowMs, jti })];
+    putStandardWebhookHeaders(headers, { key, messageId, body, nowMs });
+    return headers;
   }
 }

@@ -59,6 +59,28 @@ export function forwardHeaderProblem(name: string, value: string, ownPrefix: str
   return null;
 }
 
+/** Header names that were found sound. Most messages have the same few. */
+const SOUND_NAMES_MAX = 1000;
+const soundNames = new Set<string>();
+
+/**
+ * Why a request with these headers must not be sent, or null: a last check before the wire, whichever way they came. What
+ * frames a request is never among them.
+ */
+export function unsendableProblem(headers: HeaderList): string | null {
+  for (const header of headers) {
+    const name = header[0];
+    if (!soundNames.has(name)) {
+      if (!TOKEN.test(name)) return `${shown(name)} is not a valid header name`;
+      if (isOfConnection(name.toLowerCase())) return `"${name}" is set by the service or belongs to a connection`;
+      if (soundNames.size >= SOUND_NAMES_MAX) soundNames.clear();
+      soundNames.add(name);
+    }
+    if (NOT_IN_A_VALUE.test(header[1])) return `the value of "${name}" has a character that no header can carry`;
+  }
+  return null;
+}
+
 /** Whether users may not set this header: it is ours, or belongs to a single connection. */
 export function isOwned(name: string, ownPrefix: string): boolean {
   const lowerName = name.toLowerCase();

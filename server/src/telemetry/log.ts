@@ -5,7 +5,9 @@ import pino, { type Logger } from 'pino';
 import type { EngineEvent } from '../delivery/engine.ts';
 import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../domain/clock.ts';
 import { formatDurationMs } from '../domain/duration.ts';
+import type { Settlement } from '../domain/message.ts';
 import { heldReason } from '../domain/recovery.ts';
+import { attemptLine, timeText } from './attempt-line.ts';
 
 export type Log = Logger;
 
@@ -76,7 +78,10 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
 }
 
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
-export function logEngine(log: Log): (event: EngineEvent) => void {
+export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
+  const time = timeText(now);
+  const stream = (log as unknown as Record<symbol, { write(line: string): void }>)[pino.symbols.streamSym]!;
+  const write = (line: string) => stream.write(line);
   return (event) => {
     if (event.kind === 'trouble') {
       log.error({ err: event.error, during: event.during }, 'the delivery engine failed and will try again');
@@ -89,11 +94,10 @@ export function logEngine(log: Log): (event: EngineEvent) => void {
       );
       return;
     }
-    const { claim, outcome, settlement, result } = event;
+    const { claim, settlement, result } = event;
     const { message } = claim;
     const { attempt, next } = settlement;
-    const isReported = settlement.followUps.some(({ kind }) => kind === 'callback');
-    if (message.callback && attempt.outcome !== 'interrupted' && !isReported) {
+    if (message.callback && attempt.outcome !== 'interrupted' && !isReported(settlement)) {
       log.warn(
         { account: message.accountId, message: message.id },
         'a callback was not created: one message has caused too many others',
@@ -103,24 +107,10 @@ export function logEngine(log: Log): (event: EngineEvent) => void {
       const why = heldReason(settlement);
       log.warn({ account: message.accountId, message: message.id, host: message.host, why }, 'a message is held');
     }
-    log.info(
-      {
-        account: message.accountId,
-        message: message.id,
-        kind: message.kind,
-        host: message.host,
-        queue: message.queueName ?? undefined,
-        attempt: attempt.number,
-        retried: message.retried,
-        outcome: outcome.kind,
-        status: attempt.status ?? undefined,
-        error: attempt.error ?? undefined,
-        ms: attempt.endedAt - attempt.startedAt,
-        next: next.state,
-        dueAt: next.state === 'pending' ? next.dueAt : undefined,
-        settle: result,
-      },
-      'attempt',
-    );
+    if (log.isLevelEnabled('info')) write(attemptLine(event, time()));
   };
+}
+
+function isReported({ followUps }: Settlement): boolean {
+  return followUps.some(({ kind }) => kind === 'callback');
 }

@@ -29,7 +29,14 @@ function startAttempts(bytes: number) {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new Error(target.problem);
     return new Promise((done) => {
-      const request = { accountId, target, method: 'POST', headers: [], body: Buffer.from('x') } as const;
+      const request = {
+        accountId,
+        target,
+        method: 'POST',
+        headers: [],
+        signature: [],
+        body: Buffer.from('x'),
+      } as const;
       new Attempt({ clock, connections, wire, answers }, done, () => {}).start({ ...request, timeoutMs: 30_000 });
     });
   };

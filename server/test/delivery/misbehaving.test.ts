@@ -215,6 +215,17 @@ for (const [what, answer] of [
   ['an impossible chunk length', `${HEAD}Transfer-Encoding: chunked\r\n\r\nnonsense\r\n`],
   ['two lengths', `${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`],
   ['both length and chunks', `${HEAD}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\nxx`],
+  ['two equal lengths', `${HEAD}Content-Length: 2\r\nContent-Length: 2\r\n\r\nxx`],
+  ['a length with a sign', `${HEAD}Content-Length: +2\r\n\r\nxx`],
+  ['a list of lengths', `${HEAD}Content-Length: 2, 2\r\n\r\nxx`],
+  ['a folded header', `${HEAD}X-A: a\r\n b\r\nContent-Length: 2\r\n\r\nxx`],
+  ['a blank before the colon', `${HEAD}Transfer-Encoding : chunked\r\n\r\n2\r\nxx\r\n0\r\n\r\n`],
+  ['a header without a colon', `${HEAD}X-A\r\nContent-Length: 2\r\n\r\nxx`],
+  ['a NUL in a header', `${HEAD}X-A: a\0b\r\nContent-Length: 2\r\n\r\nxx`],
+  ['half a line break in a header', `${HEAD}X-A: a\rContent-Length: 9\r\nContent-Length: 2\r\n\r\nxx`],
+  ['a chunk that is longer than it says', `${HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\nxxx\r\n0\r\n\r\n`],
+  ['a chunk without a length', `${HEAD}Transfer-Encoding: chunked\r\n\r\n\r\nxx\r\n0\r\n\r\n`],
+  ['half a line break in a chunk', `${HEAD}Transfer-Encoding: chunked\r\n\r\n2;a\nxx\r\n0\r\n\r\n`],
 ] as const) {
   test(`is not HTTP but ${what}`, async (t) => {
     const receiver = await startReceiver(t, answerWith(answer));
@@ -329,4 +340,82 @@ test('headers of an answer are kept as sent: case, order, repeats and Latin-1', 
     ['Set-Cookie', 'a=b'],
     ['Content-Length', '0'],
   ]);
+});
+
+const REUSE: readonly (readonly [what: string, answer: string, connections: number])[] = [
+  ['that says nothing of the connection', OK, 1],
+  ['that keeps it for long', OK.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=60\r\n\r\n'), 1],
+  ['that keeps it for a moment', OK.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=2\r\n\r\n'), 2],
+  ['that closes it', OK.replace('\r\n\r\n', '\r\nConnection: x, Close\r\n\r\n'), 2],
+  ['of an old receiver', OK.replace('1.1', '1.0'), 2],
+  ['of an old receiver that keeps it', OK.replace('1.1 200 OK', '1.0 200 OK\r\nConnection: keep-alive'), 1],
+  ['with another answer behind it', `${OK}HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n`, 2],
+  ['with a byte behind it', `${OK}x`, 2],
+  ['204 with a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello', 2],
+];
+for (const [what, bytes, connections] of REUSE) {
+  test(`an answer ${what} leaves ${connections === 1 ? 'its connection' : 'no connection'} to the next request`, async (t) => {
+    const receiver = await startReceiver(t, answerWith(bytes));
+    const { outcome } = startSender(t);
+    for (const _ of [1, 2]) {
+      const answer = await outcome({ url: receiver.url });
+      assert.ok(answer.kind === 'answered');
+      assert.ok(answer.status < 300);
+    }
+    assert.equal(receiver.connectionCount, connections);
+  });
+}
+
+test('bytes on an idle connection are no answer to the next request', async (t) => {
+  const sockets: Socket[] = [];
+  const receiver = await startReceiver(t, (socket) => {
+    sockets.push(socket);
+    answerWith(OK)(socket);
+  });
+  const { outcome } = startSender(t);
+  assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  sockets[0]!.write('HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n');
+  await until(() => sockets[0]!.destroyed);
+  const answer = await outcome({ url: receiver.url });
+  assert.equal(answer.kind === 'answered' && answer.status, 200);
+  assert.equal(receiver.connectionCount, 2);
+});
+
+test('a connection that was idle for long is not written to', async (t) => {
+  const receiver = await startReceiver(t, answerWith(OK));
+  const { outcome, clock } = startSender(t);
+  for (const [idleMs, connections] of [
+    [0, 1],
+    [3_999, 1],
+    [4_000, 2],
+  ] as const) {
+    clock.advance(idleMs);
+    assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+    assert.equal(receiver.connectionCount, connections);
+  }
+});
+
+test('a chunked body is put together however it is cut, and its connection is used again', async (t) => {
+  const head = `${HEAD}Transfer-Encoding: gzip, Chunked\r\n\r\n`;
+  const body = '5;a="b"\r\nhello\r\n00001\r\n \r\nA\r\n0123456789\r\n0\r\nX-Trailer: 1\r\n\r\n';
+  const receiver = await startReceiver(t, (socket) => {
+    socket.setNoDelay(true);
+    let count = 0;
+    readRequests(socket, async () => {
+      count += 1;
+      const pieces = count === 1 ? [head + body] : [head, ...(count === 2 ? body : body.match(/.{1,7}/gs)!)];
+      for (const piece of pieces) {
+        socket.write(piece);
+        await new Promise((turn) => setImmediate(turn));
+      }
+    });
+  });
+  const { outcome } = startSender(t);
+  for (const _ of [1, 2, 3]) {
+    const answer = await outcome({ url: receiver.url });
+    assert.ok(answer.kind === 'answered');
+    assert.equal(Buffer.from(answer.body).toString(), 'hello 0123456789');
+    assert.equal(answer.isBodyCut, false);
+  }
+  assert.equal(receiver.connectionCount, 1);
 });

@@ -203,6 +203,7 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
         target,
         method: 'POST',
         headers: [],
+        signature: [],
         body: Buffer.from('x'),
         timeoutMs: 30_000,
       } as const;
@@ -292,17 +293,17 @@ test('nor when the time passes while it is being made ready, on a connection use
     }),
   );
   let freezeMs = 0;
-  // undici corks the socket, then writes head and body: a process stopped there wakes with its next write.
-  const stopsAtCork = (options: TcpNetConnectOpts): Socket => {
+  // The request is made, and then written: a process stopped there wakes with its next step.
+  const stopsAtWrite = (options: TcpNetConnectOpts): Socket => {
     const socket = connect(options);
-    const cork = socket.cork.bind(socket);
-    socket.cork = () => {
+    const write = socket.write.bind(socket);
+    socket.write = (bytes: Uint8Array | string) => {
       clock.advance(freezeMs);
-      cork();
+      return write(bytes);
     };
     return socket;
   };
-  const { sender, clock, send, outcome } = startSender(t, { network: { ...anyName, connect: stopsAtCork } });
+  const { sender, clock, send, outcome } = startSender(t, { network: { ...anyName, connect: stopsAtWrite } });
   sender.mayStartUntil(clock.monotonicMs() + 2000);
   assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
   freezeMs = 3000;

@@ -1,0 +1,7 @@
+// How an exchange on an established connection can fail, apart from errors of the system.
+
+/** The answer cannot be read as HTTP. The message continues "answer is not HTTP:" and is for people. */
+export class NotHttpError extends Error {}
+
+/** The receiver closed the connection. */
+export class ClosedError extends Error {}

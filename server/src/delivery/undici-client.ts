@@ -1,0 +1,112 @@
+// A connection for HTTPS, by undici. Two guards stand between it and its socket: one bounds what an answer can cost, one
+// checks the time before the first byte goes out.
+
+import type { Socket } from 'node:net';
+import { Client, type Dispatcher } from 'undici';
+import { eachMax } from '../domain/budgets.ts';
+import type { HeaderList } from '../domain/message.ts';
+import { guardAnswer, type TakeBytes } from './answer-guard.ts';
+import { guardFirstWrite } from './first-write.ts';
+import { type Exchange, type HttpClient, type HttpRequest, IDLE_MS_MAX } from './http-client.ts';
+import { LargeBody } from './large-body.ts';
+import type { WireWindow } from './wire-window.ts';
+
+export class UndiciClient implements HttpClient {
+  readonly reusableMs = IDLE_MS_MAX;
+  readonly #client: Client;
+  /** Called for each request as it starts. */
+  #requestStarts: (takeBytes: TakeBytes) => void = () => {};
+
+  /** `onLost` is called when the connection is gone. */
+  constructor(origin: string, wire: WireWindow, dial: () => Promise<Socket>, onLost: () => void) {
+    this.#client = new Client(origin, {
+      connect: (_options, done) => {
+        dial().then(
+          (socket) => {
+            const expectAnswer = guardAnswer(socket);
+            const expectWrite = guardFirstWrite(socket, wire);
+            this.#requestStarts = (takeBytes) => {
+              expectAnswer(takeBytes);
+              expectWrite();
+            };
+            done(null, socket);
+          },
+          (error: Error) => done(error, null),
+        );
+      },
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: IDLE_MS_MAX,
+      keepAliveMaxTimeout: IDLE_MS_MAX,
+      maxHeaderSize: eachMax('answerHeadBytes'),
+      // Both are idle timers. We use one deadline for the whole attempt instead.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    this.#client.on('disconnect', onLost);
+  }
+
+  send({ method, path, host, headers, signature, body }: HttpRequest, exchange: Exchange): void {
+    const all = ['Host', host, ...headers.flat(), ...signature];
+    if (body instanceof LargeBody) all.push('Content-Length', String(body.length));
+    const request = { path, method, headers: all, body };
+    const handler = new Handler(exchange, () => this.#requestStarts((bytes) => exchange.takeBytes(bytes)));
+    this.#client.dispatch(request as Dispatcher.DispatchOptions, handler);
+  }
+
+  destroy(): Promise<void> {
+    return this.#client.destroy();
+  }
+}
+
+/** Passes on what undici says of one request. */
+class Handler implements Dispatcher.DispatchHandler {
+  readonly #exchange: Exchange;
+  readonly #starts: () => void;
+
+  constructor(exchange: Exchange, starts: () => void) {
+    this.#exchange = exchange;
+    this.#starts = starts;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#exchange.onStart()) this.#starts();
+    else controller.abort(new Error('the attempt could not start in time'));
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return;
+    this.#exchange.onHead(status, readHeaders(controller.rawHeaders as readonly Buffer[]));
+    // undici would keep them, two objects for each header, until the body has ended.
+    controller.rawHeaders = null;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#exchange.onBody(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#exchange.onEnd();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#exchange.onError(error);
+  }
+}
+
+/** Returns the headers that fit into the limit, in their order. */
+function readHeaders(raw: readonly Buffer[]): HeaderList {
+  const headers: [string, string][] = [];
+  let leftBytes = eachMax('answerHeaderBytes');
+  for (let i = 0; i + 1 < raw.length && headers.length < eachMax('keptHeaders'); i += 2) {
+    const name = raw[i]!;
+    const value = raw[i + 1]!;
+    // undici removes the blanks before a value, but not those after it.
+    let end = value.length;
+    while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x09)) end -= 1;
+    if (name.length + end > leftBytes) continue;
+    leftBytes -= name.length + end;
+    headers.push([name.toString('latin1'), value.toString('latin1', 0, end)]);
+  }
+  return headers;
+}

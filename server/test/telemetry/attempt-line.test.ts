@@ -1,0 +1,76 @@
+// The line of an attempt is what the logger would write, for every outcome.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pino from 'pino';
+import type { Outcome } from '../../src/domain/message.ts';
+import { decideSettlement } from '../../src/domain/settle.ts';
+import { logEngine } from '../../src/telemetry/log.ts';
+import { answered, claimOf, countingIds, NOW, PREFIX } from '../domain/given.ts';
+
+const OUTCOMES: readonly Outcome[] = [
+  answered(204),
+  answered(503),
+  { kind: 'unreachable', reason: 'a "quoted"\nword' },
+  { kind: 'interrupted', reason: 'cut off', cause: 'drain' },
+];
+
+function startLog(level: string) {
+  const lines: string[] = [];
+  const log = pino(
+    { level, base: null, timestamp: () => `,"time":"${new Date(NOW).toISOString()}"` },
+    {
+      write: (line: string) => void lines.push(line),
+    },
+  );
+  return { lines, log, observe: logEngine(log, () => NOW) };
+}
+
+test('an attempt is logged as the logger itself would write it', () => {
+  for (const outcome of OUTCOMES) {
+    for (const queueName of [null, 'a-queue']) {
+      const { lines, log, observe } = startLog('info');
+      const claim = claimOf({ queueName });
+      const end = { outcome, startedAt: NOW - 12, endedAt: NOW };
+      const settlement = decideSettlement(claim, end, {
+        headerPrefix: PREFIX,
+        retentionMs: 1000,
+        newId: countingIds(),
+      });
+      observe({ kind: 'attempt', claim, outcome, settlement, result: 'settled' });
+      const { attempt, next } = settlement;
+      const { message } = claim;
+      log.info(
+        {
+          account: message.accountId,
+          message: message.id,
+          kind: message.kind,
+          host: message.host,
+          queue: queueName ?? undefined,
+          attempt: attempt.number,
+          retried: message.retried,
+          outcome: outcome.kind,
+          status: attempt.status ?? undefined,
+          error: attempt.error ?? undefined,
+          ms: 12,
+          next: next.state,
+          dueAt: next.state === 'pending' ? next.dueAt : undefined,
+          settle: 'settled',
+        },
+        'attempt',
+      );
+      assert.equal(lines.length, 2);
+      assert.equal(lines[0], lines[1]);
+    }
+  }
+});
+
+test('above the level of attempts no line is made', () => {
+  const { lines, observe } = startLog('warn');
+  const claim = claimOf({});
+  const outcome = answered(200);
+  const end = { outcome, startedAt: NOW, endedAt: NOW };
+  const settlement = decideSettlement(claim, end, { headerPrefix: PREFIX, retentionMs: 1000, newId: countingIds() });
+  observe({ kind: 'attempt', claim, outcome, settlement, result: 'settled' });
+  assert.deepEqual(lines, []);
+});
