@@ -31,7 +31,7 @@ const MB = 1_000_000;
 /** What may be in a package; everything else is a mistake. */
 const OF_SERVER = [
   /^(?:package\.json|README\.md|LICENSE|THIRD-PARTY-LICENSES\.md|bin\/postrider\.js|dist\/index\.d\.ts)$/,
-  /^dist\/(?:[a-z-]+|cli\/main|store\/sqlite\/(?:backup-)?thread)\.js(?:\.map)?$/,
+  /^dist\/(?:[\w-]+|cli\/main|store\/sqlite\/(?:backup-)?thread)\.js(?:\.map)?$/,
   /^dist\/store\/(?:sqlite|postgres)\/migrations\/\d{4}-[a-z-]+\.sql$/,
   /^dist\/console\/(?:index\.html|icon\.svg|theme\.js|licenses\.md|assets\/[\w-]+\.(?:js|css))$/,
 ];
@@ -169,7 +169,9 @@ suite('the packages, installed', () => {
     // The group: npx starts the command as a child of its own.
     const end = (signal: NodeJS.Signals) => process.kill(-child.pid!, signal);
     t.after(() => child.exitCode === null && end('SIGKILL'));
-    const [line] = (await once(child.stdout!.setEncoding('utf8'), 'data')) as [string];
+    const said = once(child.stdout!.setEncoding('utf8'), 'data') as Promise<[string]>;
+    const [line = ''] = (await Promise.race([said, once(child, 'exit').then((): [string?] => [])])) as [string?];
+    assert.match(line, /^\{/, 'it has started');
     const { api, token } = JSON.parse(line) as { api: string; token: string };
     const headers = { Authorization: `Bearer ${token}` };
     const ask = (path: string, init: RequestInit = {}) => fetch(`${api}${path}`, { headers, ...init });
