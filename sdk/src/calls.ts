@@ -153,8 +153,20 @@ export const calls = {
   stopBulk: (id: string) => call<shapes.Job>('POST', `/v2/bulk/${part(id)}/stop`),
 
   listFlowKeys: () => listCall<readonly shapes.FlowKey[]>('/v2/flowControl'),
+  getFlowKey: (key: string) => call<shapes.FlowKey>('GET', `/v2/flowControl/${part(key)}`),
   pauseFlowKey: (key: string) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/pause`),
   resumeFlowKey: (key: string) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/resume`),
+  /** Fixes the limits that are given: messages no longer change them. */
+  pinFlowKey: (
+    key: string,
+    limits: {
+      readonly parallelism?: string | undefined;
+      readonly rate?: string | undefined;
+      readonly period?: string | undefined;
+    },
+  ) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/pin${query(limits)}`),
+  unpinFlowKey: (key: string) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/unpin`),
+  resetFlowRate: (key: string) => call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/resetRate`),
   parallelism: () => call<shapes.Parallelism>('GET', '/v2/globalParallelism'),
 
   listEvents: (filter: Filter & Page = {}) => call<shapes.EventPage>('GET', `/v2/events${query(filter)}`),

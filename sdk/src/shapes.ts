@@ -237,6 +237,8 @@ export interface Schedule {
   readonly bodyBase64?: string;
   /** The body is too long for a list. The schedule itself has it. */
   readonly isBodyLeftOut?: boolean;
+  /** The settings that it was made with, by their names without the prefix, except for forwarded headers. */
+  readonly settings?: Readonly<Record<string, string>>;
   readonly retries: number;
   readonly delay?: number;
   readonly retryDelayExpression?: string;

@@ -18,7 +18,14 @@ import type { Store } from './store/store.ts';
 import { systemWorld, withinMs } from './world.ts';
 
 export type { StartOptions } from './node-ground.ts';
-export { checkStore, moveIntoDatabase, openStoreBeside, startBackup, storeLocation } from './open-store.ts';
+export {
+  checkStore,
+  moveIntoDatabase,
+  openStoreBeside,
+  restoreStore,
+  startBackup,
+  storeLocation,
+} from './open-store.ts';
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 export type { CheckReport } from './store/sqlite/check.ts';
 export { VERSION } from './version.ts';

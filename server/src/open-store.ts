@@ -18,12 +18,15 @@ import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { LiveHeader } from './store/sqlite/live-header.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { readerExecutor } from './store/sqlite/reader.ts';
+import { restoreStore } from './store/sqlite/restore.ts';
 import type { StartCheck } from './store/sqlite/start-check.ts';
 import { createSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Log } from './telemetry/log.ts';
 import type { WatchedFiles } from './upkeep/files.ts';
 import { systemWorld, type World } from './world.ts';
+
+export { restoreStore };
 
 export interface OpenStoreOptions {
   readonly node: string;

@@ -1,7 +1,7 @@
 // The command line. A command that runs the service or works on a store reads its settings by config.ts; all others are
 // in the table of commands. Each loads only the code that it needs.
 
-import { COMMANDS, type Command, type Config, parseConfig } from '../config.ts';
+import { COMMANDS, type Command, type Config, environment, parseConfig } from '../config.ts';
 import { EXIT } from './frame/exit-codes.ts';
 
 type RunSettings = (config: Config) => Promise<number>;
@@ -16,7 +16,9 @@ const LOAD: Readonly<Record<Command, () => Promise<RunSettings>>> = {
 };
 
 async function main(argv: readonly string[]): Promise<number> {
-  const command = COMMANDS.find((each) => each === argv[0] || each === `${argv[0]} ${argv[1]}`);
+  const named = COMMANDS.find((each) => each === argv[0] || each === `${argv[0]} ${argv[1]}`);
+  const isOverApi = named === 'token create' && (await isTokenOverApi(argv));
+  const command = isOverApi ? undefined : named;
   if (command === undefined) {
     // Others on this machine can read the arguments of a process. The title takes their place.
     if (argv.some((each) => each.startsWith('--token'))) process.title = 'postrider';
@@ -39,6 +41,11 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const run = await LOAD[command]();
   return run(parsed.config);
+}
+
+async function isTokenOverApi(argv: readonly string[]): Promise<boolean> {
+  const { isTokenForStore } = await import('./frame/store-or-service.ts');
+  return !isTokenForStore(argv, environment());
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -21,3 +21,19 @@ export interface Schedule {
   readonly lastMessageIds: readonly string[];
   readonly createdAt: number;
 }
+
+/** Shown by fields of their own, or of no use to who makes the schedule again. */
+const SHOWN_ELSEWHERE = /^(?:cron|schedule-id|queue-name|method|header-forward|hops|descendants-left)$|(?:^|-)forward-/;
+
+/** The settings of its messages as they were given, by their names without the prefix. Forwarded headers are not among them. */
+export function givenSettings(headers: HeaderList, headerPrefix: string): Readonly<Record<string, string>> {
+  const prefix = headerPrefix.toLowerCase();
+  const settings = headers.flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    const rest = lower.slice(prefix.length);
+    if (!lower.startsWith(prefix) || value === '' || SHOWN_ELSEWHERE.test(rest)) return [];
+    // Clients send names in lower case.
+    return [[rest.replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase()), value] as const];
+  });
+  return Object.fromEntries(settings);
+}

@@ -211,6 +211,12 @@ export const ScheduleAnswer = open({
   isBodyLeftOut: optional(
     Type.Boolean({ description: 'The body is too long for a list. The schedule itself has it.' }),
   ),
+  settings: optional(
+    Type.Record(Type.String(), Type.String(), {
+      description:
+        'The settings that it was made with, by their names without the prefix, except for forwarded headers.',
+    }),
+  ),
   retries: Type.Integer(),
   delay: optional(Type.Number()),
   retryDelayExpression: optional(Type.String()),

@@ -20,7 +20,15 @@ import { waitFor } from '../support/wait.ts';
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
 const rider = sharedRider();
 /** They want something else before they call. */
-const NEEDS_MORE: readonly string[] = ['messages cancel', 'dlq retry', 'dlq delete'];
+const NEEDS_MORE: readonly string[] = [
+  'messages cancel',
+  'dlq retry',
+  'dlq delete',
+  'flow pin',
+  'token create',
+  'apply',
+  'batch',
+];
 
 /** The service gathers events for a moment before it sends them, and its clock is in the hands of the test. */
 const TICK_MS = 200;
@@ -254,18 +262,16 @@ suite('messages, dead letters and tail', () => {
 
 suite('a service that is away, is another one, or refuses', () => {
   const CALLS = COMMAND_TABLE.filter(({ scope, name }) => scope !== undefined && !NEEDS_MORE.includes(name));
-  const argvOf = ({ name, arguments: words = [] }: (typeof CALLS)[number]) => [
+  const argvOf = ({ name, arguments: words = [], flags = [] }: (typeof CALLS)[number]) => [
     ...name.split(' '),
     ...words.map(({ values }) => values?.[0] ?? 'x'),
+    ...(flags.some((flag) => flag.name === 'yes') ? ['--yes'] : []),
   ];
 
   test('every command says that nothing listens, and exits with 5', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     for (const spec of CALLS) {
-      const { code, stdout, stderr } = await runCli(
-        [...argvOf(spec), '--yes'].slice(0, spec.flags?.some(({ name }) => name === 'yes') ? undefined : -1),
-        { env: { POSTRIDER_URL: url } },
-      );
+      const { code, stdout, stderr } = await runCli(argvOf(spec), { env: { POSTRIDER_URL: url } });
       assert.deepEqual([code, stdout], [EXIT.unreachable, ''], `${spec.name}: ${stderr}`);
       assert.match(stderr, /cannot reach the service at http:.*: nothing listens there\n {2}Is the service running\?/);
     }

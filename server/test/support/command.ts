@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../src/cli/frame/command-line.ts';
 import type { Io, Sink } from '../../src/cli/frame/terminal.ts';
-import { systemWorld } from '../../src/world.ts';
+import { systemWorld, type World } from '../../src/world.ts';
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -13,6 +13,8 @@ export interface RunOptions {
   /** Both standard output and standard input are a terminal this wide. */
   readonly columns?: number;
   readonly interrupted?: AbortSignal;
+  /** Pauses before another try take no time. */
+  readonly isHurried?: boolean;
   /** Called with each piece of standard output. */
   readonly onOutput?: (all: string) => void;
 }
@@ -41,7 +43,7 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
     },
     env: options.env ?? {},
     home: join(tmpdir(), 'nobody-lives-here'),
-    world: systemWorld(),
+    world: options.isHurried ? hurriedWorld() : systemWorld(),
     interrupted: options.interrupted ?? new AbortController().signal,
   };
   const code = await runCommand(argv, io);
@@ -57,6 +59,13 @@ export async function runCli(argv: readonly string[], options: RunOptions = {}):
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line) as T),
   };
+}
+
+const PAUSE_MS_MAX = 20_000;
+
+function hurriedWorld(): World {
+  const { clock, random } = systemWorld();
+  return { random, clock: { ...clock, after: (ms, fire) => clock.after(ms < PAUSE_MS_MAX ? 0 : ms, fire) } };
 }
 
 function collect(columns: number | undefined, onOutput?: (all: string) => void): Sink & { text(): string } {

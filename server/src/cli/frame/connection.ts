@@ -162,7 +162,9 @@ function callerOf(io: Io, timeoutMs: number, onWarning: (text: string) => void):
       if (isStream) return response;
       const body = await response.arrayBuffer();
       requireJson(response, body, url);
-      return new Response(body, { status: response.status, headers: response.headers });
+      // A batch without any good element is refused, but its answer is the list: that is what the caller wants to see.
+      const isRefusedBatch = response.status === 400 && Buffer.from(body.slice(0, 1)).toString() === '[';
+      return new Response(body, { status: isRefusedBatch ? 200 : response.status, headers: response.headers });
     } catch (error) {
       if (!deadline.signal.aborted) throw error;
       throw new ForeignAnswer(

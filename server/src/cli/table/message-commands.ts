@@ -116,6 +116,32 @@ const SENDING: readonly CommandSpec[] = [
     load: async () => (await import('../commands/publish.ts')).enqueue,
   },
   {
+    name: 'batch',
+    summary: 'send a file of messages, and go on where a stopped run ended',
+    about:
+      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. How far it is stands in a file beside it: after a stop, a crash or an error, the same command goes on. Each message gets a deduplication id, so that none is accepted twice.',
+    arguments: [{ name: 'file', about: 'the file, or - for standard input (which cannot be resumed)' }],
+    flags: [
+      { name: 'chunk', placeholder: '<number>', kind: 'number', about: 'Messages in one call. Default: 500.' },
+      {
+        name: 'progress-file',
+        placeholder: '<file>',
+        about: 'Where it is kept how far the sending is. Default: <file>.progress.',
+      },
+      { name: 'restart', about: 'Send all lines from the first one on, whatever an earlier run has sent.' },
+      {
+        name: 'doubtful',
+        placeholder: '<choice>',
+        values: ['send', 'skip'],
+        about:
+          'What to do with lines that an earlier run has sent without getting an answer, when the service no longer recognises them.',
+      },
+    ],
+    scope: 'publish',
+    examples: ['postrider batch orders.ndjson', 'jq -c ".[]" orders.json | postrider batch - --json'],
+    load: async () => (await import('../commands/batch.ts')).batch,
+  },
+  {
     name: 'tail',
     summary: 'show events as they happen',
     about:

@@ -3,6 +3,23 @@
 import type { CommandSpec } from '../frame/command.ts';
 import { CONNECTION_FLAGS } from './flags.ts';
 
+export const RESTORE: CommandSpec = {
+  name: 'restore',
+  summary: 'put a backup into an empty data directory',
+  about:
+    'Puts a backup into a directory that has no store, reads all of it again, and only then gives it its name. A directory with a store is refused, whether a service runs on it or not.',
+  arguments: [{ name: 'backup', about: 'the file that postrider backup has made' }],
+  flags: [
+    {
+      name: 'data',
+      placeholder: '<directory>',
+      about: 'Directory to make the store in. Else POSTRIDER_DATA. Default: postrider-data.',
+    },
+  ],
+  examples: ['postrider restore postrider-backup.db --data /var/lib/postrider'],
+  load: async () => (await import('../commands/restore.ts')).restore,
+};
+
 export const PROGRAM_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'config set',

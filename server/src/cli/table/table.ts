@@ -3,8 +3,10 @@
 
 import type { CommandSpec, SettingsCommandSpec } from '../frame/command.ts';
 import type { Section } from '../frame/help.ts';
+import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { MESSAGE_COMMANDS } from './message-commands.ts';
-import { PROGRAM_COMMANDS } from './program-commands.ts';
+import { PROGRAM_COMMANDS, RESTORE } from './program-commands.ts';
+import { RESOURCE_COMMANDS } from './resource-commands.ts';
 
 /** Commands whose flags are the settings of config.ts. */
 export const SETTINGS_COMMANDS: readonly SettingsCommandSpec[] = [
@@ -13,7 +15,6 @@ export const SETTINGS_COMMANDS: readonly SettingsCommandSpec[] = [
   { name: 'backup', summary: 'copy the store of a data directory, also while the service runs' },
   { name: 'check', summary: 'check the whole store for damage' },
   { name: 'migrate-store', summary: 'move everything from a data directory into PostgreSQL' },
-  { name: 'token create', summary: 'create a token directly in the store, when no token is left' },
 ];
 
 const settingsCommands = (...names: readonly string[]) => SETTINGS_COMMANDS.filter(({ name }) => names.includes(name));
@@ -21,7 +22,9 @@ const settingsCommands = (...names: readonly string[]) => SETTINGS_COMMANDS.filt
 export const SECTIONS: readonly Section[] = [
   { title: 'The service', commands: settingsCommands('dev', 'serve') },
   { title: 'Messages', commands: MESSAGE_COMMANDS },
-  { title: 'The store', commands: settingsCommands('backup', 'check', 'migrate-store', 'token create') },
+  { title: 'Queues, topics, schedules, flow control', commands: RESOURCE_COMMANDS },
+  { title: 'Accounts', commands: ACCOUNT_COMMANDS },
+  { title: 'The store', commands: [...settingsCommands('backup', 'check', 'migrate-store'), RESTORE] },
   { title: 'This program', commands: PROGRAM_COMMANDS },
 ];
 

@@ -6,7 +6,7 @@ import { parseDestination } from '../../domain/destination.ts';
 import { deliveredHeaders } from '../../domain/headers.ts';
 import type { Message } from '../../domain/message.ts';
 import { parsePublishSettings } from '../../domain/publish-settings.ts';
-import type { Schedule } from '../../domain/schedule.ts';
+import { givenSettings, type Schedule } from '../../domain/schedule.ts';
 import type { Tier } from '../../domain/tier.ts';
 import type { Principal } from '../../store/account-store.ts';
 import type { DeliveryStore } from '../../store/delivery-store.ts';
@@ -210,6 +210,7 @@ function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], st
     header: headerMap(header),
     ...shownBody('body', body),
     ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
+    settings: givenSettings(schedule.headers, context.rules.headerPrefix),
     retries: retries ?? tiers[tier].retriesDefault,
     ...(delayMs !== null && { delay: delayMs / 1000 }),
     ...(retryDelay !== null && { retryDelayExpression: retryDelay }),

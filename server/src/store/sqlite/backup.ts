@@ -153,7 +153,7 @@ function requireComplete(before: State, copy: State, after: State): void {
   if (!isComplete) throw new Error('the copy differs from the store at the start of the backup');
 }
 
-function flushFile(path: string): void {
+export function flushFile(path: string): void {
   const file = openSync(path, 'r+');
   try {
     fsyncSync(file);
@@ -163,7 +163,7 @@ function flushFile(path: string): void {
 }
 
 /** In one step, and never over a file that was created meanwhile. */
-function giveName(part: string, target: string): void {
+export function giveName(part: string, target: string): void {
   try {
     linkSync(part, target);
   } catch (error) {

@@ -180,7 +180,7 @@ function rewriteLog(database: Database): void {
  * Holds a second file in an exclusive transaction for the life of the process. The operating system releases it however
  * the process ends, so no stale lock can remain.
  */
-function lockDirectory(directory: string): Database {
+export function lockDirectory(directory: string): Database {
   const path = join(directory, LOCK_FILE);
   makeOwnFile(path);
   const lock = new Database(path);

@@ -1,0 +1,272 @@
+// `postrider apply` and `postrider export`: queues, topics and schedules as a file.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
+import type { Invocation } from '../frame/command.ts';
+import { confirm } from '../frame/confirm.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import type { Output } from '../frame/output.ts';
+import { printable, printableLines } from '../frame/printable.ts';
+import type { Io } from '../frame/terminal.ts';
+import { type Change, diffStates, readState, type ScheduleState, type State } from './desired-state.ts';
+
+const FILE_BYTES_MAX = 10 * 1024 ** 2;
+const ALIASES_MAX = 100;
+
+export async function apply(invocation: Invocation): Promise<number> {
+  const { given, out, io, connect } = invocation;
+  const desired = await readFileState(given.text('file'), io);
+  const { client, headerPrefix } = connect();
+  const { state: actual } = await readService(client, desired);
+  const changes = diffStates(desired, actual, given.has('prune'));
+  if (out.isJson && given.has('dry-run')) out.json({ changes });
+  if (!out.isJson) for (const change of changes) showChange(change, out);
+  if (changes.length === 0) {
+    if (out.isJson && !given.has('dry-run')) out.json({ changes, failed: [] });
+    out.note('The service is as the file says.');
+    return EXIT.done;
+  }
+  if (given.has('dry-run')) {
+    out.note(`${summary(changes)} would be made. Nothing was changed.`);
+    return given.has('exit-code') ? EXIT.different : EXIT.done;
+  }
+  const deletes = changes.filter(({ action }) => action === 'delete');
+  if (deletes.length > 0) await confirm(invocation, `Delete ${deletes.length} of them?`);
+  const failed = await makeChanges({ client, prefix: headerPrefix, desired, actual }, changes);
+  if (out.isJson) out.json({ changes, failed });
+  for (const { kind, name, error } of failed) out.warn(`${kind} ${name}: ${error}`);
+  out.note(
+    `${summary(changes.filter((change) => !failed.some((each) => each.name === change.name && each.kind === change.kind)))}.`,
+  );
+  return failed.length === 0 ? EXIT.done : EXIT.failed;
+}
+
+async function readFileState(path: string | undefined, io: Io): Promise<State> {
+  if (path === undefined)
+    throw new Failure('which file? Give it with -f; - reads standard input', { exit: EXIT.usage });
+  const text = await readText(path, io);
+  const { parseDocument } = await import('yaml');
+  const document = parseDocument(text, { schema: 'core', uniqueKeys: true, prettyErrors: true });
+  const name = path === '-' ? 'standard input' : printable(path);
+  if (document.errors.length > 0) {
+    const lines = document.errors.map(({ message }) => `\n  - ${message.split('\n')[0]}`);
+    throw new Failure(`${name} is not YAML:${lines.join('')}`, { exit: EXIT.usage });
+  }
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: ALIASES_MAX });
+  } catch (error) {
+    throw new Failure(`${name} cannot be read: ${(error as Error).message}`, { exit: EXIT.usage });
+  }
+  const read = readState(value);
+  if ('state' in read) return read.state;
+  throw new Failure(
+    `${name} cannot be applied, and nothing was changed:${read.problems.map((each) => `\n  - ${each}`).join('')}`,
+    {
+      exit: EXIT.usage,
+    },
+  );
+}
+
+async function readText(path: string, io: Io): Promise<string> {
+  try {
+    const bytes = path === '-' ? await collect(io) : readFileSync(path);
+    if (bytes.length > FILE_BYTES_MAX) throw new Error('it is larger than 10 MiB');
+    return bytes.toString('utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Failure(`cannot read ${printable(path)}: ${code === 'ENOENT' ? 'there is no such file' : message}`, {
+      exit: EXIT.usage,
+    });
+  }
+}
+
+async function collect(io: Io): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of io.stdin) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** What the service has, in the words of the file. Schedules that a file cannot hold are named. */
+async function readService(client: Client, wanted: State | null): Promise<{ state: State; leftOut: string[] }> {
+  const isWanted = (section: keyof State) => wanted === null || wanted[section] !== undefined;
+  const queues = isWanted('queues') ? await client.listQueues() : [];
+  const topics = isWanted('topics') ? await client.listTopics() : [];
+  const listed = isWanted('schedules') ? await client.listSchedules() : [];
+  const schedules: Schedule[] = [];
+  for (const each of listed) schedules.push(each.isBodyLeftOut ? await client.getSchedule(each.scheduleId) : each);
+  const leftOut = schedules.filter(isUnwritable).map(({ scheduleId }) => scheduleId);
+  return {
+    leftOut,
+    state: {
+      queues: queues.map(({ name, parallelism, paused }) => ({ name, parallelism, ...(paused && { paused }) })),
+      topics: topics.map(({ name, endpoints, headers }) => ({
+        name,
+        endpoints: endpoints.map(({ url, name: called }) => ({ url, ...(called !== undefined && { name: called }) })),
+        ...(headers && Object.keys(headers).length > 0 && { headers }),
+      })),
+      schedules: schedules.map(scheduleState),
+    },
+  };
+}
+
+function scheduleState(schedule: Schedule): ScheduleState {
+  const { method, queueName, isPaused, body, bodyBase64, settings = {} } = schedule;
+  const headers = Object.entries(schedule.header).map(([name, values]) => [name, values.join(', ')]);
+  return {
+    id: schedule.scheduleId,
+    cron: schedule.cron,
+    destination: schedule.destination,
+    ...(queueName !== undefined && { queue: queueName }),
+    ...(isPaused && { paused: true }),
+    ...(method !== 'POST' && { method }),
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers) as Record<string, string> }),
+    ...(body !== undefined && body !== '' && { body }),
+    ...(bodyBase64 !== undefined && { bodyBase64 }),
+    ...(Object.keys(settings).length > 0 && { settings }),
+  };
+}
+
+/** Its content is hidden from every read, or a header of it stands more than once. */
+function isUnwritable({ header, body }: Schedule): boolean {
+  const values = [...Object.values(header), body === undefined ? [] : [body]];
+  return values.some((each) => each.length > 1 || each.some((value) => value.startsWith('REDACTED:')));
+}
+
+export async function exportState({ given, out, connect }: Invocation): Promise<number> {
+  const { client, url } = connect();
+  const { state, leftOut } = await readService(client, null);
+  const kept: State = { ...state, schedules: (state.schedules ?? []).filter(({ id }) => !leftOut.includes(id)) };
+  if (leftOut.length > 0) {
+    out.warn(`left out, because their content is redacted or has a header twice: schedules ${leftOut.join(', ')}`);
+  }
+  if (out.isJson) {
+    out.json(kept);
+    return EXIT.done;
+  }
+  const { stringify } = await import('yaml');
+  const text = `# Queues, topics and schedules of ${url}. "postrider apply -f" brings a service to this state.\n${stringify(kept, { lineWidth: 0 })}`;
+  const file = given.text('output');
+  if (file === undefined) out.line((out.isTerminal ? printableLines(text) : text).trimEnd());
+  else {
+    try {
+      writeFileSync(file, text, { flag: given.has('force') ? 'w' : 'wx', mode: 0o600 });
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new Failure(
+        `cannot write ${printable(file)}: ${code === 'EEXIST' ? 'it is there already; --force overwrites it' : message}`,
+      );
+    }
+    out.note(
+      `${file}: ${kept.queues!.length} queues, ${kept.topics!.length} topics, ${kept.schedules!.length} schedules.`,
+    );
+  }
+  return EXIT.done;
+}
+
+const SIGNS = { create: '+', update: '~', delete: '-' } as const;
+const COLOURS = { create: 'green', update: 'yellow', delete: 'red' } as const;
+
+function showChange({ action, kind, name, fields }: Change, out: Output): void {
+  out.line(out.paint(COLOURS[action], `${SIGNS[action]} ${kind} ${printable(name)}`));
+  for (const { field, before, after } of fields) {
+    const [from, to] = [before, after].map((value) => (value === null ? 'none' : printable(value)));
+    out.line(`    ${field}: ${action === 'create' ? to : `${from} → ${to}`}`);
+  }
+}
+
+function summary(changes: readonly Change[]): string {
+  const count = (action: Change['action']) => changes.filter((change) => change.action === action).length;
+  const parts = [`${count('create')} created`, `${count('update')} changed`, `${count('delete')} deleted`];
+  return `${changes.length} change${changes.length === 1 ? '' : 's'} (${parts.join(', ')})`;
+}
+
+interface Failed {
+  readonly kind: string;
+  readonly name: string;
+  readonly error: string;
+}
+
+interface Work {
+  readonly client: Client;
+  readonly prefix: string;
+  readonly desired: State;
+  readonly actual: State;
+}
+
+/** One that fails does not keep the others. */
+async function makeChanges(work: Work, changes: readonly Change[]): Promise<Failed[]> {
+  const failed: Failed[] = [];
+  // Schedules last, because they may need the queues and topics, and deletes in the other direction.
+  const [deletes, others] = [
+    changes.filter(({ action }) => action === 'delete'),
+    changes.filter(({ action }) => action !== 'delete'),
+  ];
+  for (const change of [...others, ...deletes.toReversed()]) {
+    try {
+      await makeChange(work, change);
+    } catch (error) {
+      const { status, message } = error as { status?: number; message: string };
+      // Without an answer, or without the right, the others would fail as well.
+      if (status === undefined || status === 401 || status === 403) throw error;
+      failed.push({ kind: change.kind, name: change.name, error: message });
+    }
+  }
+  return failed;
+}
+
+async function makeChange(
+  { client, prefix, desired, actual }: Work,
+  { action, kind, name, fields }: Change,
+): Promise<void> {
+  if (action === 'delete') {
+    if (kind === 'queue') await client.deleteQueue(name);
+    else await (kind === 'topic' ? client.deleteTopic(name) : client.deleteSchedule(name));
+    return;
+  }
+  if (kind === 'queue') {
+    const { parallelism, paused } = desired.queues!.find((each) => each.name === name)!;
+    await client.saveQueue({
+      queueName: name,
+      ...(parallelism !== undefined && { parallelism }),
+      ...(paused !== undefined && { paused }),
+    });
+    return;
+  }
+  if (kind === 'topic') {
+    const { endpoints, headers } = desired.topics!.find((each) => each.name === name)!;
+    if (action === 'create') await client.addEndpoints(name, endpoints);
+    if (action === 'update' || headers !== undefined)
+      await client.changeTopic(name, { endpoints, ...(headers && { headers }) });
+    return;
+  }
+  const schedule = desired.schedules!.find((each) => each.id === name)!;
+  const isPauseAlone = action === 'update' && fields.every(({ field }) => field === 'paused');
+  if (!isPauseAlone) await client.send(scheduleCall(schedule, prefix));
+  // A schedule that is replaced runs again: one that was paused stays so, unless the file says otherwise.
+  const isPaused = schedule.paused ?? actual.schedules?.find(({ id }) => id === name)?.paused ?? false;
+  if (isPaused) await client.pauseSchedule(name);
+  else if (isPauseAlone) await client.resumeSchedule(name);
+}
+
+function scheduleCall(schedule: ScheduleState, prefix: string) {
+  const { id, cron, destination, queue, method, headers = {}, body, bodyBase64, settings = {} } = schedule;
+  const bytes = bodyBase64 === undefined ? body : Buffer.from(bodyBase64, 'base64');
+  const call = calls.createSchedule({
+    destination,
+    ...(bytes !== undefined && { body: Buffer.from(bytes) }),
+    settings: {
+      ...(settings as PublishSettings),
+      Cron: cron,
+      'Schedule-Id': id,
+      ...(queue !== undefined && { 'Queue-Name': queue }),
+      ...(method !== undefined && { Method: method }),
+    },
+  });
+  const sent = Object.entries(headers).map(([name, value]) => [
+    /^content-type$/i.test(name) ? name : `${prefix}Forward-${name}`,
+    value,
+  ]);
+  return { ...call, headers: Object.fromEntries(sent) as Record<string, string> };
+}

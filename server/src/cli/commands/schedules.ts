@@ -1,0 +1,121 @@
+// `postrider schedules …`.
+
+import { calls, type Schedule } from 'postrider-sdk';
+import type { Invocation } from '../frame/command.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { printable } from '../frame/printable.ts';
+import { timeText } from '../frame/time-text.ts';
+import { readRequest } from './publish.ts';
+
+const nextOf = ({ isPaused, nextScheduleTime }: Schedule) =>
+  isPaused ? 'paused' : nextScheduleTime === undefined ? 'never' : timeText(nextScheduleTime);
+
+export async function listSchedules({ out, connect }: Invocation): Promise<number> {
+  const schedules = await connect().client.listSchedules();
+  if (out.isJson) out.json(schedules);
+  else if (schedules.length === 0)
+    out.note('There are no schedules. Make one: postrider schedules create <url> --cron "0 9 * * *"');
+  else {
+    out.table(
+      [
+        { title: 'SCHEDULE' },
+        { title: 'CRON' },
+        { title: 'NEXT' },
+        { title: 'LAST' },
+        { title: 'QUEUE' },
+        { title: 'DESTINATION' },
+      ],
+      schedules.map((schedule) => [
+        schedule.scheduleId,
+        schedule.cron,
+        nextOf(schedule),
+        schedule.lastScheduleTime === undefined ? '' : timeText(schedule.lastScheduleTime),
+        schedule.queueName ?? '',
+        schedule.destination,
+      ]),
+    );
+  }
+  return EXIT.done;
+}
+
+export async function getSchedule({ given, out, connect }: Invocation): Promise<number> {
+  const schedule = await connect().client.getSchedule(given.words[0]!);
+  if (out.isJson) {
+    out.json(schedule);
+    return EXIT.done;
+  }
+  const states = Object.entries(schedule.lastScheduleStates ?? {});
+  out.facts([
+    ['schedule', schedule.scheduleId],
+    ['cron', schedule.cron],
+    ['to', `${schedule.method} ${schedule.destination}`],
+    ['queue', schedule.queueName],
+    ['next', nextOf(schedule)],
+    ['last', schedule.lastScheduleTime === undefined ? null : timeText(schedule.lastScheduleTime)],
+    ['last messages', states.length === 0 ? null : states.map(([id, state]) => `${id} ${state}`).join(', ')],
+    ['retries', String(schedule.retries)],
+    ['labels', schedule.labels?.join(', ')],
+    ['flow key', schedule.flowControlKey],
+    ['callback', schedule.callback],
+    ['on failure', schedule.failureCallback],
+    ['created', timeText(schedule.createdAt)],
+  ]);
+  for (const [name, values] of Object.entries(schedule.header)) {
+    for (const value of values) out.line(`  ${printable(name)}: ${printable(value)}`);
+  }
+  if (schedule.body !== undefined) out.line(`body     ${printable(schedule.body)}`);
+  return EXIT.done;
+}
+
+export async function createSchedule({ given, out, io, connect }: Invocation): Promise<number> {
+  const { client, headerPrefix } = connect();
+  const { request, headers } = await readRequest(given, io, headerPrefix);
+  const [id, queue] = [given.text('id'), given.text('queue')];
+  const settings = {
+    ...request.settings,
+    Cron: given.text('cron') ?? '',
+    ...(id !== undefined && { 'Schedule-Id': id }),
+    ...(queue !== undefined && { 'Queue-Name': queue }),
+  };
+  const call = calls.createSchedule({ destination: given.words[0]!, ...request, settings });
+  const answer = await client.send({ ...call, headers });
+  if (out.isJson) out.json(answer);
+  else out.line(printable(answer.scheduleId));
+  return EXIT.done;
+}
+
+export async function pauseSchedule({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.pauseSchedule(given.words[0]!);
+  if (out.isJson) out.json(answer);
+  else out.line(`${printable(given.words[0]!)}  paused: its ticks are not made later`);
+  return EXIT.done;
+}
+
+export async function resumeSchedule({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.resumeSchedule(given.words[0]!);
+  if (out.isJson) out.json(answer);
+  else out.line(`${printable(given.words[0]!)}  goes on`);
+  return EXIT.done;
+}
+
+export async function runSchedule({ given, out, connect }: Invocation): Promise<number> {
+  const published = await connect().client.runSchedule(given.words[0]!);
+  if (out.isJson) out.json(published);
+  else for (const { messageId, url } of published) out.line(`${printable(messageId)}  ${printable(url)}`);
+  return EXIT.done;
+}
+
+export async function deleteSchedule({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.deleteSchedule(given.words[0]!);
+  if (out.isJson) out.json(answer);
+  else out.line(`${printable(given.words[0]!)}  deleted`);
+  return EXIT.done;
+}
+
+export async function cronTimes({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.cronTimes(given.words.join(' '));
+  if (out.isJson) out.json(answer);
+  else if (answer.times.length === 0) out.line('It never comes.');
+  else for (const at of answer.times) out.line(timeText(at));
+  return EXIT.done;
+}

@@ -1,0 +1,76 @@
+// Accounts and tokens directly in a store, beside a service that may run on it.
+
+import { Accounts } from '../../accounts/accounts.ts';
+import type { Config } from '../../config.ts';
+import type { Account, Token } from '../../domain/account.ts';
+import { idMaker } from '../../domain/id.ts';
+import type { TierName } from '../../domain/tier.ts';
+import { openStoreBeside, storeLocation } from '../../main.ts';
+import { everyEntry, type ListPart } from '../../store/list-piece.ts';
+import { systemWorld } from '../../world.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import type { AccountAccess } from './account-access.ts';
+
+export async function storeAccess(config: Config): Promise<AccountAccess> {
+  const store = await openStoreBeside(config);
+  const world = systemWorld();
+  const newId = idMaker(
+    () => world.clock.now(),
+    (length) => world.random.bytes(length),
+  );
+  const accounts = new Accounts(store, world, newId);
+  const everyAccount = async () => {
+    const all: Account[] = [];
+    for await (const account of everyEntry(store.listAccounts, ({ id }) => id)) all.push(account);
+    return all;
+  };
+  return {
+    location: storeLocation(config),
+    ownAccountId: async () => null,
+    accounts: everyAccount,
+    async createAccount(name, tier) {
+      const made = await accounts.createAccount(name, (tier ?? 'free') as TierName);
+      if (made === 'nameTaken') throw new Failure(`there is an account "${name}" already`);
+      return made;
+    },
+    async setTier(accountId, tier) {
+      const isKnown = await accounts.setTier(accountId, tier as TierName);
+      const account = await store.getAccount(accountId);
+      if (!isKnown || account === null) throw new Failure('there is no such account', { exit: EXIT.notFound });
+      return account;
+    },
+    async tokens(accountId) {
+      const all: Token[] = [];
+      const list = (part?: ListPart) => store.listTokens(accountId, part);
+      for await (const token of everyEntry(list, ({ id }) => id)) all.push(token);
+      return all.map(shown);
+    },
+    async createToken(accountId, name, scopes) {
+      const { token, text } = await accounts.createToken(accountId, name, scopes);
+      return { ...shown(token), token: text };
+    },
+    async revokeToken(accountId, tokenId) {
+      const result = await accounts.revokeToken(accountId, tokenId);
+      if (result === 'revoked') return;
+      throw result === 'lastAdmin'
+        ? new Failure('it is the last token that may administer, and cannot be revoked', {
+            hint: 'Make another one first: postrider token create --admin',
+          })
+        : new Failure(`there is no token ${tokenId} of this account`, { exit: EXIT.notFound });
+    },
+    close: () => store.close(),
+  };
+}
+
+function shown({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
+  return {
+    tokenId: id,
+    accountId,
+    name,
+    scopes,
+    createdAt,
+    ...(revokedAt !== null && { revokedAt }),
+    ...(lastUsedAt !== null && { lastUsedAt }),
+  };
+}

@@ -1,0 +1,83 @@
+// `postrider topics …`.
+
+import type { Endpoint, Topic } from 'postrider-sdk';
+import type { Invocation } from '../frame/command.ts';
+import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
+import { printable } from '../frame/printable.ts';
+import { timeText } from '../frame/time-text.ts';
+
+export async function listTopics({ out, connect }: Invocation): Promise<number> {
+  const topics = await connect().client.listTopics();
+  if (out.isJson) out.json(topics);
+  else if (topics.length === 0) out.note('There are no topics. Make one: postrider topics add <topic> <url>');
+  else {
+    out.table(
+      [{ title: 'TOPIC' }, { title: 'ENDPOINTS', isNumber: true }, { title: 'CHANGED' }, { title: 'URLS' }],
+      topics.map(({ name, endpoints, updatedAt }) => [
+        name,
+        String(endpoints.length),
+        timeText(updatedAt),
+        endpoints.map(({ url }) => url).join(' '),
+      ]),
+    );
+  }
+  return EXIT.done;
+}
+
+export async function getTopic({ given, out, connect }: Invocation): Promise<number> {
+  show(out, await connect().client.getTopic(given.words[0]!));
+  return EXIT.done;
+}
+
+function show(out: Invocation['out'], topic: Topic): void {
+  if (out.isJson) {
+    out.json(topic);
+    return;
+  }
+  out.facts([
+    ['topic', topic.name],
+    ['id', topic.id],
+    ['changed', timeText(topic.updatedAt)],
+  ]);
+  for (const [name, values] of Object.entries(topic.headers ?? {})) {
+    for (const value of [values].flat()) out.line(`  ${printable(name)}: ${printable(value)}`);
+  }
+  out.table(
+    [{ title: 'NAME' }, { title: 'URL' }],
+    topic.endpoints.map(({ name = '', url }) => [name, url]),
+  );
+}
+
+/** `url`, or `name=url`. */
+function endpointOf(text: string): Endpoint {
+  const [, name, url] = /^([^=/:?]+)=(https?:.*)$/s.exec(text) ?? [];
+  return name === undefined || url === undefined ? { url: text } : { name, url };
+}
+
+export async function addEndpoints({ given, out, connect }: Invocation): Promise<number> {
+  const [topic, ...urls] = given.words;
+  if (urls.length === 0) throw new Failure('which endpoints? Give one or more URLs', { exit: EXIT.usage });
+  show(out, await connect().client.addEndpoints(topic!, urls.map(endpointOf)));
+  return EXIT.done;
+}
+
+export async function removeEndpoints({ given, out, connect }: Invocation): Promise<number> {
+  const [topic, ...names] = given.words;
+  if (names.length === 0) throw new Failure('which endpoints? Give one or more URLs or names', { exit: EXIT.usage });
+  const answer = await connect().client.removeEndpoints(
+    topic!,
+    names.map((each) => (/^https?:/.test(each) ? { url: each } : { name: each })),
+  );
+  if ('endpoints' in answer) show(out, answer);
+  else if (out.isJson) out.json(answer);
+  else out.line(`${printable(topic!)}  deleted with its last endpoint`);
+  return EXIT.done;
+}
+
+export async function deleteTopic({ given, out, connect }: Invocation): Promise<number> {
+  const answer = await connect().client.deleteTopic(given.words[0]!);
+  if (out.isJson) out.json(answer);
+  else out.line(`${printable(given.words[0]!)}  deleted`);
+  return EXIT.done;
+}

@@ -1,0 +1,128 @@
+// The commands about accounts: who may do what, signing keys, and what was used.
+
+import type { CommandSpec, FlagSpec } from '../frame/command.ts';
+import { YES } from './flags.ts';
+
+const STORE_FLAGS: readonly FlagSpec[] = [
+  {
+    name: 'data',
+    placeholder: '<directory>',
+    about:
+      'Directly in the store of this data directory, in place of the API. No token is needed. Else POSTRIDER_DATA.',
+  },
+  { name: 'store', placeholder: '<url>', about: 'Directly in this PostgreSQL database. Else POSTRIDER_STORE.' },
+];
+const ACCOUNT: FlagSpec = {
+  name: 'account',
+  placeholder: '<name>',
+  about: "Name or id of the account. Default: the token's own; in a store the only one, or the one called default.",
+};
+const TIER = { name: 'tier', about: 'free or paid', values: ['free', 'paid'] };
+
+const TOKENS: readonly CommandSpec[] = [
+  {
+    name: 'token list',
+    summary: 'list the tokens of an account',
+    isDefault: true,
+    flags: [ACCOUNT, { name: 'all', about: 'Revoked ones too.' }, ...STORE_FLAGS],
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).listTokens,
+  },
+  {
+    name: 'token create',
+    summary: 'create a token: over the API, or directly in the store when no token is left',
+    about:
+      'Creates a token and prints it. Over the API when a service is named (--url, --token-file, --profile, or a variable of these), else directly in the store: that of --data or --store, or in the directory postrider-data. Directly in the store it needs no token, but must be able to read and write it; the service may run meanwhile.',
+    flags: [
+      { name: 'admin', about: 'A token that may do everything.' },
+      {
+        name: 'scope',
+        placeholder: '<scope,…>',
+        isList: true,
+        about: 'What it may do, in place of --admin: publish, read, manage, admin.',
+      },
+      ACCOUNT,
+      { name: 'name', placeholder: '<name>', about: 'Name by which lists show it. Default: command-line.' },
+      ...STORE_FLAGS,
+    ],
+    scope: 'admin',
+    examples: [
+      'postrider token create --admin --data /var/lib/postrider',
+      'postrider token create --account shop --scope publish --url https://postrider.example.com',
+    ],
+    load: async () => (await import('../commands/token.ts')).createToken,
+  },
+  {
+    name: 'token revoke',
+    summary: 'revoke a token',
+    arguments: [{ name: 'id', about: 'the id of a token, as token list shows it' }],
+    flags: [ACCOUNT, ...STORE_FLAGS, YES],
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).revokeToken,
+  },
+];
+
+const ACCOUNTS: readonly CommandSpec[] = [
+  {
+    name: 'account show',
+    summary: "show the token's own account, its scopes and its limits",
+    isDefault: true,
+    scope: 'read',
+    load: async () => (await import('../commands/token.ts')).showAccount,
+  },
+  {
+    name: 'account list',
+    summary: 'list accounts',
+    flags: STORE_FLAGS,
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).listAccounts,
+  },
+  {
+    name: 'account create',
+    summary: 'create an account',
+    arguments: [{ name: 'name', about: 'its name' }],
+    flags: [
+      { name: 'tier', placeholder: '<tier>', values: TIER.values, about: 'free or paid. Default: free.' },
+      ...STORE_FLAGS,
+    ],
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).createAccount,
+  },
+  {
+    name: 'account set-tier',
+    summary: 'change the tier of an account',
+    arguments: [{ name: 'account', about: 'its name or id' }, TIER],
+    flags: STORE_FLAGS,
+    scope: 'admin',
+    load: async () => (await import('../commands/token.ts')).setTier,
+  },
+];
+
+export const ACCOUNT_COMMANDS: readonly CommandSpec[] = [
+  ...TOKENS,
+  ...ACCOUNTS,
+  {
+    name: 'keys show',
+    summary: 'show the signing keys of the account',
+    isDefault: true,
+    scope: 'manage',
+    load: async () => (await import('../commands/keys.ts')).showKeys,
+  },
+  {
+    name: 'keys rotate',
+    summary: 'make the next signing key the current one',
+    flags: [YES],
+    scope: 'manage',
+    load: async () => (await import('../commands/keys.ts')).rotateKeys,
+  },
+  {
+    name: 'usage',
+    summary: 'show the messages of each day',
+    flags: [
+      { name: 'from-day', placeholder: '<day>', about: 'First day, such as 2026-01-31. Default: 30 days back.' },
+      { name: 'to-day', placeholder: '<day>', about: 'Last day.' },
+    ],
+    scope: 'read',
+    load: async () => (await import('../commands/keys.ts')).usage,
+  },
+];

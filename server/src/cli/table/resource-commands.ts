@@ -1,0 +1,259 @@
+// The commands about what people set up: queues, topics, schedules and flow keys.
+
+import type { ArgumentSpec, CommandSpec } from '../frame/command.ts';
+import { YES } from './flags.ts';
+import { MESSAGE_FLAGS } from './message-commands.ts';
+
+const QUEUE: ArgumentSpec = { name: 'queue', about: 'the name of a queue' };
+const TOPIC: ArgumentSpec = { name: 'topic', about: 'the name of a topic' };
+const SCHEDULE: ArgumentSpec = { name: 'id', about: 'the id of a schedule' };
+const KEY: ArgumentSpec = { name: 'key', about: 'a flow key' };
+
+const QUEUES: readonly CommandSpec[] = [
+  {
+    name: 'queues list',
+    summary: 'list queues with how many of their messages are open',
+    isDefault: true,
+    scope: 'read',
+    load: async () => (await import('../commands/queues.ts')).listQueues,
+  },
+  {
+    name: 'queues get',
+    summary: 'show a queue',
+    arguments: [QUEUE],
+    scope: 'read',
+    load: async () => (await import('../commands/queues.ts')).getQueue,
+  },
+  {
+    name: 'queues set',
+    summary: 'make a queue, or change it',
+    arguments: [QUEUE],
+    flags: [
+      { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'How many of its messages go at once.' },
+    ],
+    scope: 'manage',
+    load: async () => (await import('../commands/queues.ts')).setQueue,
+  },
+  {
+    name: 'queues pause',
+    summary: 'accept messages of a queue, but start none',
+    arguments: [QUEUE],
+    scope: 'manage',
+    load: async () => (await import('../commands/queues.ts')).pauseQueue,
+  },
+  {
+    name: 'queues resume',
+    summary: 'let a queue go on',
+    arguments: [QUEUE],
+    scope: 'manage',
+    load: async () => (await import('../commands/queues.ts')).resumeQueue,
+  },
+  {
+    name: 'queues delete',
+    summary: 'delete a queue',
+    arguments: [QUEUE],
+    flags: [{ name: 'force', about: 'Also with open messages, which are cancelled. Asks first.' }, YES],
+    scope: 'manage',
+    load: async () => (await import('../commands/queues.ts')).deleteQueue,
+  },
+];
+
+const TOPICS: readonly CommandSpec[] = [
+  {
+    name: 'topics list',
+    summary: 'list topics with their endpoints',
+    isDefault: true,
+    scope: 'read',
+    load: async () => (await import('../commands/topics.ts')).listTopics,
+  },
+  {
+    name: 'topics get',
+    summary: 'show a topic',
+    arguments: [{ ...TOPIC, about: 'the name or id of a topic' }],
+    scope: 'read',
+    load: async () => (await import('../commands/topics.ts')).getTopic,
+  },
+  {
+    name: 'topics add',
+    summary: 'add endpoints to a topic, or make it with them',
+    arguments: [TOPIC, { name: 'endpoint', about: 'a URL, or name=URL', isRepeated: true }],
+    scope: 'manage',
+    examples: ['postrider topics add news https://a.example/hook shop=https://b.example/hook'],
+    load: async () => (await import('../commands/topics.ts')).addEndpoints,
+  },
+  {
+    name: 'topics remove',
+    summary: 'remove endpoints from a topic',
+    about: 'Removes endpoints from a topic. With its last endpoint the topic is deleted.',
+    arguments: [TOPIC, { name: 'endpoint', about: 'a URL, or the name of an endpoint', isRepeated: true }],
+    scope: 'manage',
+    load: async () => (await import('../commands/topics.ts')).removeEndpoints,
+  },
+  {
+    name: 'topics delete',
+    summary: 'delete a topic',
+    arguments: [TOPIC],
+    scope: 'manage',
+    load: async () => (await import('../commands/topics.ts')).deleteTopic,
+  },
+];
+
+const SCHEDULES: readonly CommandSpec[] = [
+  {
+    name: 'schedules list',
+    summary: 'list schedules with their next time',
+    isDefault: true,
+    scope: 'read',
+    load: async () => (await import('../commands/schedules.ts')).listSchedules,
+  },
+  {
+    name: 'schedules get',
+    summary: 'show a schedule',
+    arguments: [SCHEDULE],
+    scope: 'read',
+    load: async () => (await import('../commands/schedules.ts')).getSchedule,
+  },
+  {
+    name: 'schedules create',
+    summary: 'make a schedule, or replace the one with the same id',
+    arguments: [{ name: 'destination', about: 'a URL, or the name of a topic' }],
+    flags: [
+      {
+        name: 'cron',
+        placeholder: '<cron>',
+        about: 'Required. Such as "0 9 * * 1-5", "@daily", or "CRON_TZ=Europe/Berlin 0 9 * * *".',
+      },
+      { name: 'id', placeholder: '<id>', about: 'Its id. A schedule with this id is replaced.' },
+      { name: 'queue', placeholder: '<name>', about: 'Queue of its messages.' },
+      ...MESSAGE_FLAGS,
+    ],
+    scope: 'manage',
+    examples: ['postrider schedules create https://example.com/report --cron "0 6 * * *" --id report'],
+    load: async () => (await import('../commands/schedules.ts')).createSchedule,
+  },
+  {
+    name: 'schedules pause',
+    summary: 'skip the ticks of a schedule',
+    arguments: [SCHEDULE],
+    scope: 'manage',
+    load: async () => (await import('../commands/schedules.ts')).pauseSchedule,
+  },
+  {
+    name: 'schedules resume',
+    summary: 'let a schedule go on',
+    arguments: [SCHEDULE],
+    scope: 'manage',
+    load: async () => (await import('../commands/schedules.ts')).resumeSchedule,
+  },
+  {
+    name: 'schedules run',
+    summary: 'make the messages of a schedule now, beside its ticks',
+    arguments: [SCHEDULE],
+    scope: 'manage',
+    load: async () => (await import('../commands/schedules.ts')).runSchedule,
+  },
+  {
+    name: 'schedules delete',
+    summary: 'delete a schedule',
+    arguments: [SCHEDULE],
+    scope: 'manage',
+    load: async () => (await import('../commands/schedules.ts')).deleteSchedule,
+  },
+  {
+    name: 'schedules next',
+    summary: 'show the next times that a cron expression names',
+    arguments: [{ name: 'cron', about: 'a cron expression', isRepeated: true }],
+    scope: 'read',
+    examples: ['postrider schedules next "0 9 * * 1-5"'],
+    load: async () => (await import('../commands/schedules.ts')).cronTimes,
+  },
+];
+
+const FLOW: readonly CommandSpec[] = [
+  {
+    name: 'flow list',
+    summary: 'list flow keys with their limits and what waits',
+    isDefault: true,
+    scope: 'read',
+    load: async () => (await import('../commands/flow.ts')).listFlowKeys,
+  },
+  {
+    name: 'flow get',
+    summary: 'show a flow key',
+    arguments: [KEY],
+    scope: 'read',
+    load: async () => (await import('../commands/flow.ts')).getFlowKey,
+  },
+  {
+    name: 'flow pause',
+    summary: 'start no message of a flow key',
+    arguments: [KEY],
+    scope: 'manage',
+    load: async () => (await import('../commands/flow.ts')).pauseFlowKey,
+  },
+  {
+    name: 'flow resume',
+    summary: 'let a flow key go on',
+    arguments: [KEY],
+    scope: 'manage',
+    load: async () => (await import('../commands/flow.ts')).resumeFlowKey,
+  },
+  {
+    name: 'flow pin',
+    summary: 'fix the limits of a flow key: messages no longer change them',
+    arguments: [KEY],
+    flags: [
+      { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'Most messages in flight.' },
+      { name: 'rate', placeholder: '<number>', kind: 'number', about: 'Most messages that start in a period.' },
+      { name: 'period', placeholder: '<duration>', kind: 'duration', about: 'The period of the rate. Default: 1s.' },
+    ],
+    scope: 'manage',
+    load: async () => (await import('../commands/flow.ts')).pinFlowKey,
+  },
+  {
+    name: 'flow unpin',
+    summary: 'let messages change the limits of a flow key again',
+    arguments: [KEY],
+    scope: 'manage',
+    load: async () => (await import('../commands/flow.ts')).unpinFlowKey,
+  },
+  {
+    name: 'flow reset-rate',
+    summary: 'start a new period of a flow key now',
+    arguments: [KEY],
+    scope: 'manage',
+    load: async () => (await import('../commands/flow.ts')).resetFlowRate,
+  },
+];
+
+const AS_A_FILE: readonly CommandSpec[] = [
+  {
+    name: 'apply',
+    summary: 'bring queues, topics and schedules to the state of a file',
+    about:
+      'Brings queues, topics and schedules to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule is replaced whole; what the file does not say of a queue or a topic stays.',
+    flags: [
+      { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
+      { name: 'dry-run', about: 'Only show what would change.' },
+      { name: 'exit-code', about: 'With --dry-run: exit with 9 when something would change.' },
+      { name: 'prune', about: 'Delete what the sections of the file do not name. Asks first.' },
+      YES,
+    ],
+    scope: 'manage',
+    examples: ['postrider apply -f postrider.yaml --dry-run', 'postrider apply -f postrider.yaml --prune --yes'],
+    load: async () => (await import('../commands/apply.ts')).apply,
+  },
+  {
+    name: 'export',
+    summary: 'print queues, topics and schedules as a file for apply',
+    flags: [
+      { name: 'output', short: 'o', placeholder: '<file>', about: 'File to make, for its owner alone.' },
+      { name: 'force', about: 'Overwrite the file.' },
+    ],
+    scope: 'read',
+    examples: ['postrider export > postrider.yaml'],
+    load: async () => (await import('../commands/apply.ts')).exportState,
+  },
+];
+
+export const RESOURCE_COMMANDS: readonly CommandSpec[] = [...QUEUES, ...TOPICS, ...SCHEDULES, ...FLOW, ...AS_A_FILE];

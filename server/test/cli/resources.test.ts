@@ -1,0 +1,285 @@
+// The commands about queues, topics, schedules, flow keys, keys, usage, accounts and tokens, and apply and export,
+// against a real service.
+
+import assert from 'node:assert/strict';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { diffStates, readState } from '../../src/cli/commands/desired-state.ts';
+import { EXIT } from '../../src/cli/frame/exit-codes.ts';
+import { isTokenForStore } from '../../src/cli/frame/store-or-service.ts';
+import { type Ran, type RunOptions, runCli } from '../support/command.ts';
+import { sharedRider, startRider, temporaryFolder } from '../support/harness.ts';
+
+const rider = sharedRider();
+
+function cli(argv: readonly string[], { env = {}, ...rest }: RunOptions = {}): Promise<Ran> {
+  return runCli(argv, { ...rest, env: { POSTRIDER_URL: rider().url, POSTRIDER_TOKEN: rider().token!, ...env } });
+}
+
+async function ok(...argv: string[]): Promise<Ran> {
+  const ran = await cli(argv);
+  assert.equal(ran.code, EXIT.done, ran.stderr);
+  return ran;
+}
+
+const TIME = '2026-01-01 00:00:00Z';
+
+test('queues are made, shown, paused and deleted', async () => {
+  assert.match((await ok('queues')).stderr, /There are no queues\. The first message makes one/);
+  assert.equal(
+    (await ok('queues', 'set', 'orders', '--parallelism', '3')).stdout,
+    `queue          orders\nstate          running\nparallelism    3\nopen messages  0\ncreated        ${TIME}\nchanged        ${TIME}\n`,
+  );
+  assert.match((await ok('queues', 'pause', 'orders')).stdout, /state +paused/);
+  await ok('enqueue', 'orders', 'http://127.0.0.1:1');
+  assert.equal(
+    (await ok('queues', 'list')).stdout,
+    `QUEUE   STATE   PARALLELISM  OPEN  CREATED\norders  paused            3     1  ${TIME}\n`,
+  );
+  const refused = await cli(['queues', 'delete', 'orders']);
+  assert.deepEqual(
+    [refused.code, /To cancel its open messages as well: --force/.test(refused.stderr)],
+    [EXIT.failed, true],
+  );
+  const unsaid = await cli(['queues', 'delete', 'orders', '--force']);
+  assert.deepEqual([unsaid.code, /this needs a yes: Delete the queue orders/.test(unsaid.stderr)], [EXIT.usage, true]);
+  await ok('queues', 'resume', 'orders');
+  await ok('queues', 'pause', 'orders');
+  assert.equal((await ok('queues', 'delete', 'orders', '--force', '--yes')).stdout, 'orders  deleted\n');
+  assert.equal((await cli(['queues', 'get', 'orders'])).code, EXIT.notFound);
+});
+
+test('topics get and lose endpoints', async () => {
+  const made = await ok('topics', 'add', 'news', 'https://a.example/x', 'shop=https://b.example/y=z');
+  assert.match(
+    made.stdout,
+    /topic +news\n[\s\S]*NAME +URL\n +https:\/\/a\.example\/x\nshop +https:\/\/b\.example\/y=z\n$/,
+  );
+  assert.match((await ok('topics')).stdout, /news +2 .*https:\/\/a\.example\/x https/);
+  assert.equal((await cli(['topics', 'add', 'news'])).code, EXIT.usage);
+  await ok('topics', 'remove', 'news', 'shop');
+  assert.match((await ok('topics', 'remove', 'news', 'https://a.example/x')).stdout, /deleted with its last endpoint/);
+  assert.equal((await cli(['topics', 'get', 'news'])).code, EXIT.notFound);
+  await ok('topics', 'delete', 'news');
+});
+
+test('schedules are made, shown, paused, run and deleted', async () => {
+  const made = await ok(
+    'schedules',
+    'create',
+    'http://127.0.0.1:1/tick',
+    '--cron',
+    '0 9 * * *',
+    '--id',
+    'daily',
+    '-d',
+    '{}',
+    '--retries',
+    '0',
+  );
+  assert.equal(made.stdout, 'daily\n');
+  assert.match((await ok('schedules')).stdout, /^SCHEDULE .*\ndaily +0 9 \* \* \* +2026-01-01 09:00:00Z +http:/);
+  assert.match(
+    (await ok('schedules', 'get', 'daily')).stdout,
+    /retries +0\n[\s\S]*Content-Type: application\/json\nbody +\{\}\n$/,
+  );
+  assert.match((await ok('schedules', 'pause', 'daily')).stdout, /paused/);
+  assert.match((await ok('schedules')).stdout, / paused /);
+  await ok('schedules', 'resume', 'daily');
+  assert.match((await ok('schedules', 'run', 'daily')).stdout, /^msg_/);
+  assert.equal((await ok('schedules', 'next', '0', '9', '*', '*', '1')).stdout.split('\n')[0], '2026-01-05 09:00:00Z');
+  const wrong = await cli(['schedules', 'create', 'http://127.0.0.1:1', '--cron', 'often']);
+  assert.deepEqual([wrong.code, /ron/.test(wrong.stderr)], [EXIT.failed, true]);
+  await ok('schedules', 'delete', 'daily');
+});
+
+test('flow keys are pinned, paused and unpinned', async () => {
+  const pinned = await ok('flow', 'pin', 'shop', '--rate', '10', '--period', '1m', '--parallelism', '2');
+  assert.match(pinned.stdout, /in flight +0 \(2, pinned\)\nrate +0 of 10 in 60 s \(pinned\)/);
+  assert.match(
+    (await ok('flow')).stdout,
+    /^KEY +STATE +WAITING +IN FLIGHT +PARALLELISM +RATE\nshop +running +0 +0 +2 \(pinned\)/,
+  );
+  assert.match((await ok('flow', 'pause', 'shop')).stdout, /state +paused/);
+  await ok('flow', 'resume', 'shop');
+  await ok('flow', 'reset-rate', 'shop');
+  assert.doesNotMatch((await ok('flow', 'unpin', 'shop')).stdout, /pinned/);
+  assert.equal((await cli(['flow', 'pin', 'shop'])).code, EXIT.usage);
+  assert.equal((await cli(['flow', 'get', 'none'])).code, EXIT.notFound);
+});
+
+test('keys are shown, and rotated only when that is meant', async () => {
+  const before = (await ok('keys', '--json')).json<{ current: string; next: string }>();
+  assert.equal((await cli(['keys', 'rotate'])).code, EXIT.usage);
+  const after = (await ok('keys', 'rotate', '--yes', '--json')).json<{ current: string; next: string }>();
+  assert.equal(after.current, before.next);
+  const usage = await ok('usage', '--from-day', '2026-01-01', '--to-day', '2026-01-01');
+  assert.match(usage.stdout, /^DAY \(UTC\) +[A-Z]+.*\n2026-01-01 .*\nall /);
+});
+
+suite('accounts and tokens', () => {
+  test('over the API', async () => {
+    assert.match((await ok('account')).stdout, /scopes +publish, read, manage, admin\n[\s\S]*retriesMax +100/);
+    const id = (await ok('account', 'create', 'shop', '--tier', 'paid')).stdout.trim();
+    assert.match((await ok('account', 'list')).stdout, new RegExp(`${id} +shop +paid `));
+    assert.equal((await ok('account', 'set-tier', 'shop', 'free')).stdout, 'shop  free\n');
+    assert.equal((await cli(['account', 'set-tier', 'nobody', 'free'])).code, EXIT.notFound);
+    const made = await ok('token', 'create', '--account', 'shop', '--scope', 'publish,read', '--name', 'laptop');
+    assert.match(made.stdout, /^pr_[\w-]{32}\n$/);
+    assert.ok(!made.stderr.includes(made.stdout.trim()));
+    const tokens = (await ok('token', 'list', '--account', 'shop', '--json')).json<
+      { tokenId: string; name: string }[]
+    >();
+    assert.deepEqual(
+      tokens.map(({ name }) => name),
+      ['laptop'],
+    );
+    const unsaid = await cli(['token', 'revoke', tokens[0]!.tokenId, '--account', 'shop']);
+    assert.equal(unsaid.code, EXIT.usage);
+    await ok('token', 'revoke', tokens[0]!.tokenId, '--account', 'shop', '--yes');
+    assert.equal((await ok('token', '--account', 'shop')).stdout, '');
+    assert.match((await ok('token', 'list', '--account', 'shop', '--all')).stdout, /laptop/);
+    assert.equal((await cli(['token', 'create', '--scope', 'own'])).code, EXIT.usage);
+    assert.equal((await cli(['token', 'create'])).code, EXIT.usage);
+  });
+
+  test('directly in the store of a stopped service: the way back in', async (t) => {
+    const data = temporaryFolder(t);
+    const first = await startRider({ after: () => {} }, { data, command: 'serve' });
+    await first.close();
+    const inStore = (...argv: string[]) => runCli([...argv, '--data', data]);
+    const created = await inStore('account', 'create', 'shop');
+    assert.equal(created.code, EXIT.done, created.stderr);
+    assert.match((await inStore('account', 'list')).stdout, /default +free[\s\S]*shop +free/);
+    assert.equal((await inStore('account', 'create', 'shop')).code, EXIT.failed);
+    const made = await inStore('token', 'create', '--admin', '--json');
+    const { token, tokenId } = made.json<{ token: string; tokenId: string }>();
+    assert.match((await inStore('token', 'list')).stdout, new RegExp(tokenId));
+    const again = await startRider({ after: () => {} }, { data, command: 'serve' });
+    const admitted = await runCli(['account', '--url', again.url], { env: { POSTRIDER_TOKEN: token } });
+    await again.close();
+    assert.equal(admitted.code, EXIT.done, admitted.stderr);
+    const missing = await runCli(['token', 'list', '--data', join(data, 'none')]);
+    assert.deepEqual([missing.code, /there is no store in/.test(missing.stderr)], [EXIT.failed, true]);
+  });
+
+  test('token create is for the store unless a service is named, and flags decide before variables', () => {
+    assert.equal(isTokenForStore(['--admin'], {}), true);
+    assert.equal(isTokenForStore(['--admin'], { POSTRIDER_TOKEN: 'x' }), false);
+    assert.equal(isTokenForStore(['--admin', '--data', 'x'], { POSTRIDER_TOKEN: 'x' }), true);
+    assert.equal(isTokenForStore(['--admin', '--url=x'], { POSTRIDER_DATA: 'x' }), false);
+    assert.equal(isTokenForStore(['--admin'], { POSTRIDER_DATA: 'x', POSTRIDER_TOKEN: 'x' }), true);
+  });
+});
+
+suite('apply and export', () => {
+  const FILE = `
+queues:
+  - name: mail
+    parallelism: 2
+topics:
+  - name: greetings
+    endpoints:
+      - url: https://a.example/x
+schedules:
+  - id: hourly
+    cron: "0 * * * *"
+    destination: greetings
+    headers: { Content-Type: text/plain, X-Tenant: acme }
+    body: "tick"
+    settings: { Retries: 1, Timeout: 20s, Label: "a,b" }
+`;
+
+  test('a file is applied, shows what differs, and is the same after an export', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'state.yaml');
+    writeFileSync(file, FILE);
+    const dry = await ok('apply', '-f', file, '--dry-run');
+    assert.match(dry.stdout, /^\+ queue mail\n {4}parallelism: 2\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n/);
+    assert.match(dry.stderr, /3 changes \(3 created, 0 changed, 0 deleted\) would be made\. Nothing was changed\.\n$/);
+    assert.equal((await cli(['apply', '-f', file, '--dry-run', '--exit-code'])).code, EXIT.different);
+    assert.equal((await ok('queues', '--json')).json<unknown[]>().length, 0, 'a dry run changes nothing');
+    await ok('apply', '-f', file);
+    const again = await ok('apply', '-f', file, '--json');
+    assert.deepEqual(again.json(), { changes: [], failed: [] });
+
+    const exported = join(folder, 'exported.yaml');
+    await ok('export', '-o', exported);
+    assert.equal(statSync(exported).mode & 0o777, 0o600);
+    assert.equal((await cli(['export', '-o', exported])).code, EXIT.failed, 'none is overwritten');
+    assert.match((await ok('apply', '-f', exported)).stderr, /The service is as the file says/);
+    assert.match(readFileSync(exported, 'utf8'), /settings:\n {6}[\s\S]*Timeout: 20s/);
+
+    await ok('schedules', 'pause', 'hourly');
+    const changed = FILE.replace('parallelism: 2', 'parallelism: 5').replace('"tick"', '"tock\\e"');
+    const piped = await cli(['apply', '-f', '-'], { stdin: changed });
+    assert.equal(piped.code, EXIT.done, piped.stderr);
+    assert.match(
+      piped.stdout,
+      /^~ queue mail\n {4}parallelism: 2 → 5\n~ schedule hourly\n {4}body: tick → tock\\u001b\n$/,
+    );
+    const hourly = (await ok('schedules', 'get', 'hourly', '--json')).json<{ isPaused: boolean; body: string }>();
+    assert.deepEqual([hourly.isPaused, hourly.body], [true, 'tock\u001b'], 'it is still paused');
+  });
+
+  test('only --prune deletes what the file does not name, and only when that is meant', async () => {
+    const few = 'queues: []\nschedules: []\n';
+    assert.match((await cli(['apply', '-f', '-'], { stdin: few })).stderr, /The service is as the file says/);
+    const unsaid = await cli(['apply', '-f', '-', '--prune'], { stdin: few });
+    assert.deepEqual([unsaid.code, /this needs a yes: Delete 2 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
+    const pruned = await cli(['apply', '-f', '-', '--prune', '--yes'], { stdin: few });
+    assert.equal(pruned.code, EXIT.done, pruned.stderr);
+    assert.equal(
+      (await ok('topics', '--json')).json<unknown[]>().length,
+      1,
+      'a section that is not there is left alone',
+    );
+    await ok('topics', 'delete', 'greetings');
+  });
+
+  test('everything that is wrong with a file is said at once, and nothing is changed', async () => {
+    const bad = `
+queus: []
+alerts: []
+queues:
+  - parallelism: many
+  - { name: a, paralellism: 1 }
+  - { name: a }
+topics:
+  - { name: t, endpoints: [] }
+schedules:
+  - { id: s, cron: 5, destination: x, body: a, bodyBase64: b }
+`;
+    const { code, stderr } = await cli(['apply', '-f', '-'], { stdin: bad });
+    assert.equal(code, EXIT.usage);
+    for (const said of [
+      'unknown section "queus"; did you mean "queues"?',
+      'alerts: this version of the service has no alerts',
+      'queues[0]: name is missing',
+      'queues[0].parallelism must be a whole number from 1',
+      'queues[1]: unknown field "paralellism"; did you mean "parallelism"?',
+      'queues has "a" more than once',
+      'topics[0].endpoints must be a list with at least one endpoint',
+      'schedules[0].cron must be a text: put it in quotes',
+      'schedules[0]: give body or bodyBase64, not both',
+    ]) {
+      assert.ok(stderr.includes(`\n  - ${said}`), `${said}\n${stderr}`);
+    }
+    const broken = await cli(['apply', '-f', '-'], { stdin: 'queues:\n  - name: "a\n' });
+    assert.deepEqual([broken.code, /is not YAML:\n.*line \d/.test(broken.stderr)], [EXIT.usage, true], broken.stderr);
+    assert.equal((await cli(['apply', '-f', 'none.yaml'])).code, EXIT.usage);
+    assert.equal((await cli(['apply'])).code, EXIT.usage);
+    assert.equal((await cli(['apply', '-f', '-'], { stdin: 'just text' })).code, EXIT.usage);
+  });
+
+  test('what no read shows is compared by its hash', () => {
+    const schedule = { id: 's', cron: '0 0 * * *', destination: 'https://a.example' };
+    const hidden = 'REDACTED:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+    const actual = { schedules: [{ ...schedule, body: hidden }] };
+    assert.deepEqual(diffStates({ schedules: [{ ...schedule, body: 'hello' }] }, actual, false), []);
+    assert.equal(diffStates({ schedules: [{ ...schedule, body: 'other' }] }, actual, false).length, 1);
+    assert.deepEqual(readState(null), { state: {} });
+    assert.ok('problems' in readState([]));
+  });
+});
