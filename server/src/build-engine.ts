@@ -3,7 +3,7 @@
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { EgressPolicy } from './delivery/egress.ts';
-import { parseAllowList } from './delivery/egress.ts';
+import { judgeAddress, parseAllowList } from './delivery/egress.ts';
 import { Engine, type EngineEvent } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { whyNothingIsMade } from './domain/acceptance.ts';
@@ -91,4 +91,9 @@ function egressPolicy(config: Config): EgressPolicy {
   const allowed = parseAllowList([...config.allowCidr, ...(config.command === 'dev' ? [LOOPBACK] : [])].join(','));
   if ('problem' in allowed) throw new Error(allowed.problem);
   return { allowed, own: [] };
+}
+
+/** Why a node with these settings sends nothing to an address, as text. Null when it does. */
+export function judgeEgress(config: Config, ip: string, port: number): string | null {
+  return judgeAddress(ip, port, egressPolicy(config));
 }

@@ -17,6 +17,7 @@ import { storeLocation } from './open-store.ts';
 import type { Store } from './store/store.ts';
 import { systemWorld, withinMs } from './world.ts';
 
+export { judgeEgress } from './build-engine.ts';
 export type { StartOptions } from './node-ground.ts';
 export {
   checkStore,

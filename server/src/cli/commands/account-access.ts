@@ -2,7 +2,6 @@
 
 import type { Account, Client, NewToken, Scope, Token } from 'postrider-sdk';
 import { parseConfig } from '../../config.ts';
-import type { Tier } from '../../domain/tier.ts';
 import type { Given } from '../frame/arguments.ts';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
@@ -85,5 +84,3 @@ export async function findAccount(access: AccountAccess, wanted: string | undefi
         : `There are: ${names.join(', ')}${more}.`,
   });
 }
-
-export const TIERS: readonly Tier['name'][] = ['free', 'paid'];

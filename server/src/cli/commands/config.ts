@@ -1,11 +1,21 @@
-// `postrider config …`: the address and the token that the command uses.
+// `postrider config …`: the address and the token that the command uses, and the settings of the service, with where
+// each of them comes from. No secret is shown.
 
 import { readFileSync } from 'node:fs';
+import {
+  defaultOf,
+  environmentName,
+  parseConfig,
+  SETTING_KEYS,
+  SETTINGS,
+  type ServiceCommand,
+  type Setting,
+} from '../../config.ts';
 import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../frame/client-file.ts';
 import type { Invocation } from '../frame/command.ts';
-import { wrongUrl } from '../frame/connection.ts';
+import { findAddress, type Sourced, wrongUrl } from '../frame/connection.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
+import { Failure, usageFailure } from '../frame/failure.ts';
 import { printable } from '../frame/printable.ts';
 
 export async function setConfig({ given, out, io }: Invocation): Promise<number> {
@@ -59,4 +69,56 @@ async function tokenToKeep({ given, io }: Pick<Invocation, 'given' | 'io'>): Pro
   }
   if (text !== '') return text;
   throw new Failure('the token is empty', { exit: EXIT.usage });
+}
+
+interface Shown {
+  readonly name: string;
+  readonly value: string;
+  readonly source: string;
+}
+
+/** In place of a secret. */
+const SECRET = 'set, not shown';
+
+export async function showConfig(invocation: Invocation): Promise<number> {
+  const { given, out, io } = invocation;
+  const command: ServiceCommand = given.text('for') === 'dev' ? 'dev' : 'serve';
+  const service = serviceSettings(command, io.env);
+  const { url, token, headerPrefix } = findAddress(given, io);
+  const shown = (name: string, { value, source }: Sourced): Shown => ({ name, value: value ?? 'none', source });
+  const client = [
+    shown('url', url),
+    { name: 'token', value: token.value === null ? 'none' : SECRET, source: token.source },
+    shown('header-prefix', headerPrefix),
+  ];
+  if (out.isJson) {
+    const values = (all: readonly Shown[]) =>
+      Object.fromEntries(
+        all.map(({ name, value, source }) => [name, given.has('sources') ? { value, source } : value]),
+      );
+    out.json({ client: values(client), [command]: values(service) });
+    return EXIT.done;
+  }
+  const columns = [{ title: 'SETTING' }, { title: 'VALUE' }, ...(given.has('sources') ? [{ title: 'FROM' }] : [])];
+  const rowOf = ({ name, value, source }: Shown) => (given.has('sources') ? [name, value, source] : [name, value]);
+  out.line('The commands that call the API:');
+  out.table(columns, client.map(rowOf));
+  out.line();
+  out.line(`postrider ${command}, if it is started here without flags:`);
+  out.table(columns, service.map(rowOf));
+  return EXIT.done;
+}
+
+function serviceSettings(command: ServiceCommand, env: Invocation['io']['env']): Shown[] {
+  const parsed = parseConfig(command, [], env);
+  if (!('config' in parsed)) throw usageFailure('problems' in parsed ? parsed.problems : [], command);
+  const { config } = parsed;
+  return SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command)).map((key) => {
+    const setting: Setting<unknown> = SETTINGS[key];
+    const { flag, kind, isSecret } = setting;
+    const variable = environmentName(flag);
+    const isSet = Boolean(env[variable]);
+    const value = isSet && isSecret ? SECRET : kind.show(isSet ? config[key] : defaultOf(setting, command));
+    return { name: flag, value, source: isSet ? variable : 'default' };
+  });
 }
