@@ -147,6 +147,8 @@ export interface Claim {
    * absent.
    */
   readonly isPlain?: boolean;
+  /** The number of its row, if the store wants to be told it again when the attempt is settled. */
+  readonly row?: number;
 }
 
 /** The result of one attempt: a value, never an exception. */
@@ -198,6 +200,7 @@ export interface Settlement {
   readonly attempt: Attempt;
   /** Copied from the claim. */
   readonly isPlain: boolean;
+  readonly row: number | null;
   /** How late the delivery was, if the attempt delivered. */
   readonly lagMs: number;
   readonly retried: number;

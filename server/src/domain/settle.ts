@@ -51,6 +51,7 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
     messageId: message.id,
     attempt,
     isPlain: claim.isPlain === true,
+    row: claim.row ?? null,
     lagMs: lagMs(message, end.endedAt),
     retried: message.retried + (verdict.kind === 'retry' ? 1 : 0),
     ...verdict.counts,
@@ -81,11 +82,11 @@ export function decideSafely(
     onFault(error);
     const failure = `internal error: the server could not process the result of attempt ${message.attempts + 1}`;
     const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
-    const { lease } = claim;
+    const { lease, row = null } = claim;
     const { accountId, id: messageId, retried } = message;
     const attempt = attemptRecord(message, end, null);
     const late = lagMs(message, end.endedAt);
-    const ended = { lease, accountId, messageId, attempt, isPlain: claim.isPlain === true, lagMs: late };
+    const ended = { lease, accountId, messageId, attempt, isPlain: claim.isPlain === true, row, lagMs: late };
     return { ...ended, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
   }
 }

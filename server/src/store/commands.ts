@@ -26,6 +26,8 @@ export interface AcceptReply {
   readonly dueAt: number | null;
   /** What the claims need to know about the accounts of the leased messages. */
   readonly accounts: ReadonlyMap<string, AccountAtClaim>;
+  /** Parallel to `messages`: the numbers of the rows that were leased. Empty if the store does not need them again. */
+  readonly rows: readonly (number | null)[];
 }
 
 export interface SettleReply {

@@ -25,6 +25,7 @@ import type { Claim, NewMessage } from '../domain/message.ts';
 import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
+import type { AcceptReply } from './commands.ts';
 import type { NextWork } from './delivery-store.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
 
@@ -188,14 +189,14 @@ export class StandingOffer {
   confirm(
     messages: readonly NewMessage[],
     leases: readonly (string | null)[],
-    accounts: ReadonlyMap<string, AccountAtClaim>,
+    { accounts, rows }: Pick<AcceptReply, 'accounts' | 'rows'>,
     now: number,
   ): void {
     const claims: Claim[] = [];
     leases.forEach((lease, index) => {
       if (lease === null || !this.#promised.delete(lease)) return;
       const message = messages[index]!;
-      claims.push(newClaim(lease, message, accounts.get(message.accountId)!, now));
+      claims.push(newClaim({ lease, row: rows[index] ?? null }, message, accounts.get(message.accountId)!, now));
     });
     if (claims.length > 0) this.#handOut?.(claims);
   }
@@ -287,7 +288,12 @@ function use(budget: SlotBudget, { accountId, host, body }: NewMessage): void {
   budget.use(accountId, host, body.length);
 }
 
-function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, now: number): Claim {
+function newClaim(
+  { lease, row }: { readonly lease: string; readonly row: number | null },
+  message: NewMessage,
+  account: AccountAtClaim,
+  now: number,
+): Claim {
   return {
     lease,
     message: {
@@ -308,5 +314,6 @@ function newClaim(lease: string, message: NewMessage, account: AccountAtClaim, n
     signingKey: account.signingKey,
     // Only plain messages are leased at accept.
     isPlain: true,
+    ...(row !== null && { row }),
   };
 }

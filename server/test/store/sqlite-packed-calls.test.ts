@@ -72,6 +72,7 @@ const settlement: fc.Arbitrary<Settlement> = fc.record({
   messageId: text,
   attempt,
   isPlain: fc.boolean(),
+  row: fc.option(whole),
   lagMs: whole,
   retried: whole,
   interrupted: whole,
@@ -102,6 +103,7 @@ const acceptReply: fc.Arbitrary<AcceptReply> = fc.record({
       maxLength: 3,
     })
     .map((pairs) => new Map(pairs)),
+  rows: fc.array(fc.option(whole), { maxLength: 3 }),
 });
 
 const settleReply: fc.Arbitrary<SettleReply> = fc.record({

@@ -71,7 +71,7 @@ export class Groups {
       );
       throw error;
     }
-    offer.confirm(messages, leases, reply.accounts, now);
+    offer.confirm(messages, leases, reply, now);
     calls.noteDue({ dueAt: reply.dueAt, now });
     calls.noteJournal();
     return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };

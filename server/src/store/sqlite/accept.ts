@@ -23,7 +23,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   const { messages, now } = command;
   const { journal, usage, activity, accountsAtClaim, saidLimits } = books;
   if (isDayOver(database, usage, command)) {
-    return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map() };
+    return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map(), rows: [] };
   }
   const accounts = new Map<string, AccountAtClaim>();
   const queues = new Map<string, Pair>();
@@ -40,6 +40,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     return id;
   };
   let dueAt: number | null = null;
+  const rows = messages.map((): number | null => null);
   const duplicates = messages.map((message, index) => {
     const standing = standingMessage(database, message, now);
     if (standing !== null) return standing;
@@ -51,7 +52,10 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     activity.add(accountId, COUNTED.accepted, message.createdAt);
-    if (lease !== null) accounts.set(accountId, accountsAtClaim.get(accountId));
+    if (lease !== null) {
+      accounts.set(accountId, accountsAtClaim.get(accountId));
+      rows[index] = seq;
+    }
     if (message.queueName !== null) {
       if (message.orderKey !== null) {
         database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
@@ -72,7 +76,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   for (const { accountId, flow } of flows.values()) {
     dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, ofKeyMax));
   }
-  return { duplicates, isOverQuota: false, dueAt, accounts };
+  return { duplicates, isOverQuota: false, dueAt, accounts, rows };
 }
 
 /** The id of the message that holds the same deduplication key. If there is none, this message takes the key. */

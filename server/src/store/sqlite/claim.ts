@@ -195,7 +195,9 @@ export class Claimer {
       const lease = `${command.leasePrefix}.${claims.length}`;
       const row = writeClaim(this.#database, this.#books, seq, { lease, node: command.node }, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
-      claims.push({ lease, message: toMessage(bodies.fill(row)), ...this.#books.accountsAtClaim.get(accountId) });
+      const message = toMessage(bodies.fill(row));
+      const account = this.#books.accountsAtClaim.get(accountId);
+      claims.push({ lease, message, ...account, isPlain: isPlain(row), row: seq });
       taken += 1;
     }
     if (taken > 0 && !cut.has(ALL_ACCOUNTS)) this.#lastAccount = accountId;
@@ -214,7 +216,7 @@ export function writeClaim(
   seq: number,
   { lease, node }: { readonly lease: string; readonly node: string },
   now: number,
-): MessageRow {
+): ClaimedRow {
   // Two statements, because RETURNING would copy the body into a temporary table.
   database.run(
     "UPDATE messages SET state = 'claimed', lease = ?, node = ?, claimed_at = ? WHERE seq = ?",
@@ -223,9 +225,15 @@ export function writeClaim(
     now,
     seq,
   );
-  const row = database.get<MessageRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
+  const row = database.get<ClaimedRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
   journal.add(row.account_id, seq, startStep(row.attempts + 1), now);
   return row;
+}
+
+type ClaimedRow = MessageRow & { readonly deduplication_key: string | null };
+
+function isPlain(row: ClaimedRow): boolean {
+  return row.queue_name === null && row.flow_key === null && row.deduplication_key === null;
 }
 
 /** Claims the next message of a queue in place of the one that has just ended, if it may take over its slot. */

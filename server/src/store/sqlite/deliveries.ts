@@ -88,7 +88,7 @@ function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliverySt
     } finally {
       inbox.give(messages, bytes);
     }
-    offer.confirm(messages, leases, reply.accounts, now);
+    offer.confirm(messages, leases, reply, now);
     calls.tell('accept', reply, command);
     return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
   };

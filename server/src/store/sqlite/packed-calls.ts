@@ -144,6 +144,7 @@ function putSettlement(to: Packing, settlement: Settlement): void {
   to.put(settlement.messageId);
   putAttempt(to, settlement.attempt);
   to.put(settlement.isPlain);
+  to.put(settlement.row);
   to.put(settlement.lagMs);
   to.put(settlement.retried);
   to.put(settlement.interrupted);
@@ -159,6 +160,7 @@ function takeSettlement(from: Unpacking): Settlement {
     messageId: from.take(),
     attempt: takeAttempt(from),
     isPlain: from.take(),
+    row: from.take(),
     lagMs: from.take(),
     retried: from.take(),
     interrupted: from.take(),
@@ -206,6 +208,7 @@ function putAcceptReply(to: Packing, reply: AcceptReply): void {
     // An object that is in many replies of a batch is transferred once.
     to.put(account);
   }
+  putEach(to, reply.rows, putValue);
 }
 
 function takeAcceptReply(from: Unpacking): AcceptReply {
@@ -214,6 +217,7 @@ function takeAcceptReply(from: Unpacking): AcceptReply {
     isOverQuota: from.take(),
     dueAt: from.take(),
     accounts: new Map(takeEach(from, takeAccount)),
+    rows: takeEach(from, takeValue<number | null>),
   };
 }
 

@@ -4,7 +4,7 @@
 import { countedEnd } from '../../domain/activity.ts';
 import { earlier } from '../../domain/instant.ts';
 import { afterAttempt, type Hurried, type HurryAnswer, planDeliverNow } from '../../domain/line.ts';
-import type { Claim, Settlement, SettleResult } from '../../domain/message.ts';
+import type { Claim, NewMessage, Settlement, SettleResult } from '../../domain/message.ts';
 import { afterCancel } from '../../domain/settle.ts';
 import type { SettleReply } from '../commands.ts';
 import type { SuccessorLeases } from '../succession.ts';
@@ -29,16 +29,17 @@ export function settle(
   let dueAt: number | null = null;
   const claims: Claim[] = [];
   const results = settlements.map((settlement): SettleResult => {
+    if (endPlain(database, books, settlement)) {
+      dueAt = earlier(dueAt, acceptFollowUps(database, books, settlement.followUps, now));
+      return 'settled';
+    }
     const held = database.get<Held>(FIND_CLAIMED, settlement.messageId, settlement.accountId, settlement.lease);
     if (!held) return 'lost';
     if (held.cancel_requested_at !== null) {
       dueAt = earlier(dueAt, endCancelled(database, books, held, afterCancel(settlement), now));
       return 'cancelled';
     }
-    insertAttempt(database, held.seq, settlement.attempt);
-    books.journal.add(held.account_id, held.seq, settlement.attempt.number, settlement.attempt.endedAt);
-    const counted = countedEnd(settlement.attempt, settlement.lagMs);
-    if (counted !== null) books.activity.add(held.account_id, counted, settlement.attempt.endedAt);
+    record(database, books, held.seq, settlement);
     const nextAt = writeNext(database, held, settlement, now);
     const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
     const holder = isPlaceFree && successors?.accounts.includes(held.account_id) ? successors : null;
@@ -46,13 +47,57 @@ export function settle(
     const claim = lease && claimNext(database, books, held, lease, now);
     if (claim) claims.push(claim);
     dueAt = earlier(dueAt, claim ? nextStartAt(database, held.account_id, held.queue_name!) : nextAt);
-    if (settlement.followUps.length > 0) {
-      const followUps = { messages: settlement.followUps, leases: [], node: '', now, dayMax: null };
-      dueAt = earlier(dueAt, accept(database, books, followUps).dueAt);
-    }
+    dueAt = earlier(dueAt, acceptFollowUps(database, books, settlement.followUps, now));
     return 'settled';
   });
   return { results, dueAt, claims };
+}
+
+/**
+ * The common case in one statement: the row is known, nothing but the message changes, and this was its last attempt.
+ * Changes nothing and returns false if the lease is gone, or if there is more to do.
+ */
+function endPlain(database: Database, books: Books, settlement: Settlement): boolean {
+  const { row, messageId, lease, isPlain, retried, interrupted, attempt } = settlement;
+  if (row === null || !isPlain || interrupted > 0) return false;
+  const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
+  if (endedAt === null) return false;
+  const changes = database.run(
+    `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
+       last_status = ?, ended_at = ?, expires_at = ?, failure = ?
+       WHERE seq = ? AND id = ? AND lease = ? AND cancel_requested_at IS NULL AND interrupted = 0`,
+    state,
+    retried,
+    attempt.number,
+    attempt.status,
+    endedAt,
+    expiresAt,
+    failure,
+    row,
+    messageId,
+    lease,
+  );
+  if (changes === 0) return false;
+  record(database, books, row, settlement);
+  return true;
+}
+
+/** What is kept of the attempt, whatever follows from it. */
+function record(database: Database, books: Books, seq: number, { accountId, attempt, lagMs }: Settlement): void {
+  insertAttempt(database, seq, attempt);
+  books.journal.add(accountId, seq, attempt.number, attempt.endedAt);
+  const counted = countedEnd(attempt, lagMs);
+  if (counted !== null) books.activity.add(accountId, counted, attempt.endedAt);
+}
+
+function acceptFollowUps(
+  database: Database,
+  books: Books,
+  messages: readonly NewMessage[],
+  now: number,
+): number | null {
+  if (messages.length === 0) return null;
+  return accept(database, books, { messages, leases: [], node: '', now, dayMax: null }).dueAt;
 }
 
 /** A message whose cancel was requested during its attempt ends as cancelled, whatever the outcome of the attempt. */
@@ -75,9 +120,7 @@ function endCancelled(
   );
   leaveCancelled(database, books, held, attempt.endedAt);
   const startAt = letOthersStart(database, held, now);
-  if (followUps.length === 0) return startAt;
-  const command = { messages: followUps, leases: [], node: '', now, dayMax: null };
-  return earlier(startAt, accept(database, books, command).dueAt);
+  return earlier(startAt, acceptFollowUps(database, books, followUps, now));
 }
 
 function isEnd({ next }: Settlement): boolean {
