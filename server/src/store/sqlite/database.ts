@@ -65,11 +65,11 @@ export class Database {
 
   /** Commits what `work` did, or rolls all of it back and rethrows the error. */
   transaction<T>(work: () => T): T {
-    this.#connection.exec(this.#begin);
+    this.#prepared(this.#begin).run();
     try {
       const result = work();
       for (const watcher of this.#watchers) watcher.beforeCommit();
-      this.#connection.exec('COMMIT');
+      this.#prepared('COMMIT').run();
       return result;
     } catch (error) {
       for (const watcher of this.#watchers) watcher.onRollback();
