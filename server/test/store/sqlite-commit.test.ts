@@ -12,6 +12,7 @@ import { ACCOUNT, KEYS, limits, message, messages, NOW, OK, settlementOf } from 
 import { claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { damage } from './damage.ts';
+import { RecordingDatabase } from './recording-database.ts';
 import { scratchDirectory } from './scratch-directory.ts';
 import { WatchedExecutor } from './watched-executor.ts';
 
@@ -133,6 +134,21 @@ test('what is due at once is leased with its acceptance: no claim, no second wri
   const { claims } = await claim(store, 10);
   await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
   assert.deepEqual(executor.batches, [['accept'], ['getMessage'], ['settle']]);
+});
+
+test('the end of a message that nothing else depends on searches no row', async (t) => {
+  const path = join(scratchDirectory(t), 'postrider.db');
+  openDatabase(path).close();
+  const database = new RecordingDatabase(path);
+  const { store } = await openWatched(t, database);
+  await store.accept([message()], NOW);
+  const { claims } = await claim(store, 10);
+  database.statements.clear();
+  await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
+  assert.deepEqual(
+    [...database.statements].filter((sql) => /^SELECT .* FROM messages/.test(sql)),
+    [],
+  );
 });
 
 /** A store that has handed out one message and has nothing else to do. */

@@ -384,14 +384,16 @@ export function orphanedClaims(database: Database, node: string, aliveAt: number
     at = next.node;
     const isAlive = database.get('SELECT 1 FROM nodes WHERE id = ? AND alive_until > ?', at, aliveAt) !== undefined;
     if (isAlive || at === node) continue;
-    const rows = database.all<MessageRow>(
-      `SELECT ${ALL_BUT_BODY} FROM messages m WHERE m.state = 'claimed' AND m.node = ?`,
+    const rows = database.all<ClaimedRow>(
+      `SELECT ${ALL_BUT_BODY}, m.deduplication_key FROM messages m WHERE m.state = 'claimed' AND m.node = ?`,
       at,
     );
     return rows.map((row) => ({
       lease: row.lease!,
       message: toMessage(row),
       ...accountAtClaim(database, row.account_id),
+      isPlain: isPlain(row),
+      row: row.seq,
     }));
   }
 }

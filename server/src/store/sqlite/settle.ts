@@ -58,14 +58,14 @@ export function settle(
  * Changes nothing and returns false if the lease is gone, or if there is more to do.
  */
 function endPlain(database: Database, books: Books, settlement: Settlement): boolean {
-  const { row, messageId, lease, isPlain, retried, interrupted, attempt } = settlement;
+  const { row, messageId, accountId, lease, isPlain, retried, interrupted, attempt } = settlement;
   if (row === null || !isPlain || interrupted > 0) return false;
   const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
   if (endedAt === null) return false;
   const changes = database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
        last_status = ?, ended_at = ?, expires_at = ?, failure = ?
-       WHERE seq = ? AND id = ? AND lease = ? AND cancel_requested_at IS NULL AND interrupted = 0`,
+       WHERE seq = ? AND id = ? AND account_id = ? AND lease = ? AND cancel_requested_at IS NULL AND interrupted = 0`,
     state,
     retried,
     attempt.number,
@@ -75,6 +75,7 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
     failure,
     row,
     messageId,
+    accountId,
     lease,
   );
   if (changes === 0) return false;
