@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 
 const PARTS: Readonly<Record<string, () => Promise<unknown>>> = {
   'side-by-side': () => import('./side-by-side.ts'),
+  lanes: () => import('./lanes.ts'),
   nodes: () => import('./nodes.ts'),
   growth: () => import('./growth.ts'),
   delayed: async () => (await import('./behind.ts')).measureBehind('delayed'),

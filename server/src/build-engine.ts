@@ -7,8 +7,8 @@ import { judgeAddress, parseAllowList } from './delivery/egress.ts';
 import { Engine, type EngineEvent } from './delivery/engine.ts';
 import { createUndiciSender } from './delivery/undici-sender.ts';
 import { whyNothingIsMade } from './domain/acceptance.ts';
-import { nodeMax } from './domain/budgets.ts';
 import { NO_DESCENT } from './domain/descent.ts';
+import { laneMax } from './domain/lanes.ts';
 import type { Ground } from './node-ground.ts';
 import { logEngine } from './telemetry/log.ts';
 import { countEngine } from './telemetry/metrics.ts';
@@ -23,7 +23,7 @@ const LOOPBACK = '127.0.0.0/8,::1/128';
 
 /** The engine, and its egress policy, which learns our own addresses later. */
 export function buildEngine(ground: Ground, network: Network | undefined): { engine: Engine; policy: EgressPolicy } {
-  const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts } = ground;
+  const { config, log, clock, world, newId, node, metrics, messages, store, disk, files, facts, isFirstLane } = ground;
   const { headerPrefix, tiers } = config;
   const policy = egressPolicy(config);
   const observers = [logEngine(log, () => clock.machineNow()), countEngine(metrics, messages)];
@@ -52,19 +52,23 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
       concurrency: slots,
       accountConcurrency: config.accountConcurrency,
       hostConcurrency: config.hostConcurrency,
-      bodyBytes: nodeMax('inFlightBytes'),
+      bodyBytes: laneMax('inFlightBytes'),
     },
     heartbeat: heartbeat(store, node, clock),
     upkeep: (recovery, isUnderWay) => [
       orphans(store, node, recovery),
       strays({ store, slots, isUnderWay, onGivenBack: (count) => observe({ kind: 'strays', count }) }),
-      retention(store, tiers, () => clock.isProven),
-      scheduleTimes(store, clock),
-      jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
+      ...(isFirstLane
+        ? [
+            retention(store, tiers, () => clock.isProven),
+            scheduleTimes(store, clock),
+            jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
+          ]
+        : []),
       disk,
       files,
     ],
-    fireSchedules: runSchedules(ground),
+    fireSchedules: isFirstLane ? runSchedules(ground) : async () => null,
     observe,
   });
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);

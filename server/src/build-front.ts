@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { Engine } from './delivery/engine.ts';
 import { whyNothingIsAccepted, whyNotReady } from './domain/acceptance.ts';
-import { nodeMax } from './domain/budgets.ts';
+import { laneMax } from './domain/lanes.ts';
 import { Pool } from './domain/pool.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import { AccessWatch } from './http/access-watch.ts';
@@ -35,11 +35,12 @@ import { statisticsRoutes } from './http/routes/statistics.ts';
 import { topicRoutes } from './http/routes/topics.ts';
 import { ScheduleMaker } from './http/schedule-maker.ts';
 import { Sink } from './http/sink.ts';
+import type { LaneFacts } from './lanes.ts';
 import type { Ground } from './node-ground.ts';
 import { shippedFiles } from './shipped-files.ts';
 import type { Store } from './store/store.ts';
 import { logMisspelt } from './telemetry/log.ts';
-import { showClock } from './telemetry/metrics.ts';
+import { metricsText, showClock } from './telemetry/metrics.ts';
 import { VERSION } from './version.ts';
 import { systemWorld } from './world.ts';
 
@@ -57,15 +58,21 @@ const ROUTES = [
   adminRoutes,
 ];
 
-export async function buildFront(ground: Ground, engine: Engine, callerTimes: Partial<CallerTimes> = {}) {
+export interface FrontOptions {
+  /** The numbers of all lanes of this process. */
+  readonly allFacts: () => Promise<readonly LaneFacts[]>;
+  readonly callerTimes?: Partial<CallerTimes> | undefined;
+}
+
+export async function buildFront(ground: Ground, engine: Engine, { allFacts, callerTimes }: FrontOptions) {
   const { config, world, metrics, accounts, onFault } = ground;
   const { headerPrefix } = config;
   const isDev = config.command === 'dev';
-  const context = createContext(ground, engine);
+  const context = createContext(ground, allFacts);
   const api = new Api(context);
   const streams = addRoutes(api, context, ground);
   showNode(ground, engine);
-  metricsRoutes(api, () => metrics.text());
+  metricsRoutes(api, async () => metricsText((await allFacts()).map((lane) => lane.metrics)));
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);
   const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
@@ -89,10 +96,13 @@ export async function buildFront(ground: Ground, engine: Engine, callerTimes: Pa
 
 export type Front = Awaited<ReturnType<typeof buildFront>>;
 
-function createContext(ground: Ground, engine: Engine): RouteContext<Store> & { readonly bodies: BodyReader } {
+function createContext(
+  ground: Ground,
+  allFacts: FrontOptions['allFacts'],
+): RouteContext<Store> & { readonly bodies: BodyReader } {
   const { config, world, newId, metrics, store, accounts, publications, facts, service, onFault } = ground;
   const { headerPrefix, tiers } = config;
-  const uploads = new Pool(Math.max(nodeMax('uploads'), 2 * config.requestBytesMax));
+  const uploads = new Pool(Math.max(laneMax('uploads'), 2 * config.requestBytesMax));
   metrics.pool('uploads', uploads);
   const bodies = new BodyReader(uploads, world.clock);
   const gate = new ReadGate(systemWorld().clock);
@@ -112,7 +122,10 @@ function createContext(ground: Ground, engine: Engine): RouteContext<Store> & { 
     rules: config,
     isForQstashClients: isForQstashClients(headerPrefix),
     service: { version: VERSION, headerPrefix, isDev: config.command === 'dev' },
-    concurrency: { max: config.concurrency, inFlight: () => engine.attemptsInFlight },
+    concurrency: {
+      max: ground.whole.concurrency,
+      inFlight: async () => (await allFacts()).reduce((sum, { attemptsInFlight }) => sum + attemptsInFlight, 0),
+    },
     facts,
     refusal: () => {
       const why = whyNothingIsAccepted(facts());
@@ -157,10 +170,15 @@ function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
     'postrider_messages_held',
     'Messages of all accounts that are held, because they may have crashed the server. A person must release or cancel them. Counted every 5 seconds.',
     () => engine.messagesHeld,
+    'ofProcess',
   );
   showClock(metrics, clock);
-  metrics.gauge('postrider_ready', '1 while the node accepts published messages, as far as it knows; else 0.', () =>
-    whyNotReady(facts(), true) ? 0 : 1,
+  metrics.gauge(
+    'postrider_ready',
+    '1 while the node accepts published messages, as far as it knows; else 0.',
+    () => (whyNotReady(facts(), true) ? 0 : 1),
+    'ofProcess',
   );
-  metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
+  const residentBytes = () => process.memoryUsage.rss();
+  metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', residentBytes, 'ofProcess');
 }

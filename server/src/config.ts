@@ -3,10 +3,12 @@
 
 import { SCOPES, type Scope } from './domain/account.ts';
 import { FORWARD_HEADER_BYTES_MAX, FORWARD_HEADERS_MAX } from './domain/headers.ts';
+import { LANES_MAX } from './domain/lanes.ts';
 import { NODE_ROLES, type NodeRole } from './domain/node.ts';
 import { DEFAULT_TIERS } from './domain/tier.ts';
 import { helpPage } from './help-page.ts';
-import { misspeltVariables, unknownFlag } from './near-misses.ts';
+import { misspeltVariables } from './near-misses.ts';
+import { quote, readFlags } from './read-flags.ts';
 import {
   bytes,
   cidrs,
@@ -194,6 +196,15 @@ export const SETTINGS = {
     both<number | null>(null),
     'Attempts in flight for one account. In any case an account can use only as many slots of --concurrency and of --host-concurrency as it leaves free: half of them when it is alone.',
   ),
+  lanes: onlyIn(
+    'serve',
+    setting(
+      'lanes',
+      nullable(integer(1, LANES_MAX), 'one less than the cores, at least 1 and at most 4'),
+      both<number | null>(null),
+      'Threads that listen and deliver, over a data directory. They share the limits of this node. With --store there is one: start more nodes.',
+    ),
+  ),
   drainMs: setting(
     'drain',
     duration,
@@ -308,7 +319,7 @@ export function parseConfig(
 ): { readonly config: Config } | { readonly problems: string[] } | { readonly help: string } {
   if (argv.includes('--help') || argv.includes('-h')) return { help: helpText(command) };
   const keys = SETTING_KEYS.filter((key) => SETTINGS[key].commands.includes(command));
-  const { given, problems } = readArgv(keys, argv);
+  const { given, problems } = readFlags(new Map(keys.map((key) => [SETTINGS[key].flag, SETTINGS[key].kind])), argv);
   const variables = SETTING_KEYS.map((key) => environmentName(SETTINGS[key].flag));
   problems.push(...misspeltVariables(Object.keys(env), variables, environmentName('')));
 
@@ -316,7 +327,7 @@ export function parseConfig(
   for (const key of SETTING_KEYS) {
     const setting: Setting<unknown> = SETTINGS[key];
     const { flag, kind, isSecret } = setting;
-    const fromFlag = given.get(key);
+    const fromFlag = given.get(flag);
     const fromEnv = keys.includes(key) ? env[environmentName(flag)] : undefined;
     const source = fromFlag ?? fromEnv;
     // An empty variable counts as absent: compose files and shells set unset variables to an empty text.
@@ -335,6 +346,9 @@ export function parseConfig(
       '--role api and --role deliver need --store: a data directory has only one node, which does everything',
     );
   }
+  if (typeof values.lanes === 'number' && values.lanes > 1 && values.store !== null) {
+    problems.push('--lanes is for a data directory: over a database, start more nodes instead');
+  }
   // A value that could not be read has its own problem already.
   const { admin, scope } = values as { readonly admin?: boolean; readonly scope?: readonly Scope[] };
   if (command === 'token create' && scope && admin === scope.length > 0) {
@@ -344,40 +358,6 @@ export function parseConfig(
     problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');
   }
   return problems.length > 0 ? { problems } : { config: values as Config };
-}
-
-/** Not parseArgs, which stops at the first error. */
-function readArgv(keys: readonly SettingKey[], argv: readonly string[]) {
-  const keyOfFlag = new Map(keys.map((key) => [SETTINGS[key].flag, key]));
-  const given = new Map<SettingKey, string>();
-  const problems: string[] = [];
-  for (let i = 0; i < argv.length; i += 1) {
-    const argument = argv[i]!;
-    const [, flag, inline] = /^--([^=]+)(?:=(.*))?$/s.exec(argument) ?? [];
-    const next = argv[i + 1];
-    const hasNext = inline === undefined && next !== undefined && !next.startsWith('--');
-    const key = flag === undefined ? undefined : keyOfFlag.get(flag);
-    if (flag === undefined || key === undefined) {
-      problems.push(
-        flag === undefined ? `unexpected argument ${quote(argument)}` : unknownFlag(flag, [...keyOfFlag.keys()]),
-      );
-      if (flag !== undefined && hasNext) i += 1; // most likely the value of the unknown flag: one mistake, one problem
-      continue;
-    }
-    const { kind } = SETTINGS[key];
-    const isSwitch = kind.placeholder === null;
-    const value = inline ?? (isSwitch ? 'true' : hasNext ? next : '');
-    if (!isSwitch && hasNext) i += 1;
-    const before = given.get(key);
-    if (value === '') problems.push(`--${flag} needs a value${isSwitch ? '' : `: --${flag} ${kind.placeholder}`}`);
-    else if (before !== undefined && !kind.isList) problems.push(`--${flag} is given more than once`);
-    else given.set(key, before === undefined ? value : `${before},${value}`);
-  }
-  return { given, problems };
-}
-
-function quote(given: string): string {
-  return JSON.stringify(given.length > 60 ? `${given.slice(0, 60)}…` : given);
 }
 
 function helpText(command: Command): string {

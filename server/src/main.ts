@@ -6,18 +6,21 @@ import { networkInterfaces } from 'node:os';
 import { admitDev, shutOutDev } from './accounts/well-known.ts';
 import { buildEngine } from './build-engine.ts';
 import { buildFront, type Front } from './build-front.ts';
+import { closeStore, drain, type Farewell } from './close-node.ts';
 import type { Config } from './config.ts';
 import { listenAddresses } from './delivery/egress.ts';
 import type { Engine } from './delivery/engine.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import type { RouteEntry } from './http/api.ts';
 import { isLoopback } from './http/own-hosts.ts';
+import { Lanes } from './lanes.ts';
 import { type Ground, layGround, type StartOptions } from './node-ground.ts';
 import { storeLocation } from './open-store.ts';
 import type { Store } from './store/store.ts';
-import { systemWorld, withinMs } from './world.ts';
+import { systemWorld } from './world.ts';
 
 export { judgeEgress } from './build-engine.ts';
+export type { Farewell } from './close-node.ts';
 export type { StartOptions } from './node-ground.ts';
 export {
   checkStore,
@@ -30,11 +33,6 @@ export {
 export { type MoveProgress, type MoveReport, MoveStopped } from './store/move.ts';
 export type { CheckReport } from './store/sqlite/check.ts';
 export { VERSION } from './version.ts';
-
-/** How long a stopping node waits for callers that are still sending their request. */
-const SENDING_MS_MAX = 5000;
-/** A store that does not answer is abandoned after this time: nothing that was acknowledged depends on closing it. */
-const STORE_CLOSING_MS_MAX = 3000;
 
 export interface Postrider {
   readonly url: string;
@@ -53,21 +51,18 @@ export interface Postrider {
   close(): Promise<Farewell>;
 }
 
-/** How a node ended. */
-export interface Farewell {
-  /** Attempts that ended or were cut off, but whose end could not be written to the store. */
-  readonly left: number;
-  readonly isStoreClosed: boolean;
-}
-
 export async function startPostrider(config: Config, options: StartOptions = {}): Promise<Postrider> {
   const ground = await layGround(config, options);
   const { engine, policy } = buildEngine(ground, options.network);
-  const front = await buildFront(ground, engine, options.callerTimes);
+  let lanes: Lanes | null = null;
+  const allFacts = async () =>
+    lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() }];
+  const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes });
   const { bound, token } = await openToCallers(ground, front);
   // Before the first heartbeat, which tells it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
+  lanes = await openLanes(ground, engine, front, bound);
   engine.start();
 
   let closing: Promise<Farewell> | null = null;
@@ -80,17 +75,16 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     onFault: ground.onFault,
     isAsleep: () => engine.isAsleep,
     close: () => {
-      closing ??= close(ground, engine, front);
+      closing ??= close(ground, engine, front, lanes);
       return closing;
     },
   };
 }
 
-/** Handles the tokens of dev, listens, and makes the first token. A failed start leaves nothing open. */
-async function openToCallers(
-  { config, world, store, accounts, openFiles }: Ground,
-  { listener, bodies, ownHosts }: Front,
-): Promise<{ bound: AddressInfo; token: string | null }> {
+/** Handles the tokens of dev, listens, and makes the first token. */
+async function openToCallers(ground: Ground, front: Front): Promise<{ bound: AddressInfo; token: string | null }> {
+  const { config, world, store, accounts } = ground;
+  const { listener, ownHosts } = front;
   const isDev = config.command === 'dev';
   try {
     const location = storeLocation(config);
@@ -103,35 +97,59 @@ async function openToCallers(
     // Only now: if a start failed after the first token was made, nobody would ever see that token.
     return { bound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
-    await listener.close();
-    bodies.close();
-    await store.close();
-    openFiles.close();
+    await abandon(ground, front);
     throw error;
   }
 }
 
-async function close(
-  { config, world, store, openFiles, service }: Ground,
-  engine: Engine,
-  { listener, streams, bodies }: Front,
-): Promise<Farewell> {
-  service.isServing = false;
-  const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
-  streams.close();
-  // Runs while the last callers finish: nothing starts meanwhile.
-  const accepted = listener.close();
-  const [left] = await Promise.all([engine.stop(config.drainMs, accepted), accepted]);
+/** A failed start leaves nothing open. */
+async function abandon({ store, openFiles }: Ground, { listener, bodies }: Front): Promise<void> {
+  await listener.close();
   bodies.close();
-  cancelCutOff();
-  // In real time, because a database outage lasts in real time.
-  let isClosed = false;
-  const onLeft = () => {
-    isClosed = true;
+  await store.close();
+  openFiles.close();
+}
+
+/** The first lane runs on this thread, so there is nothing to start for a single one. */
+async function openLanes(ground: Ground, engine: Engine, front: Front, bound: AddressInfo): Promise<Lanes | null> {
+  const { whole, world, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = ground;
+  if (count === 1 || !connectLane) return null;
+  if (!front.listener.isShared) {
+    log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
+    return null;
+  }
+  const lanes = new Lanes({
+    config: whole,
+    count,
+    address: { host: whole.host, port: bound.port },
+    shownAs: { id: node, startedAt: world.clock.now() },
+    channel,
+    time,
+    timers: systemWorld().clock,
+    newNode: () => newId('nod'),
+    connect: connectLane,
+    noteDead: async (dead) => void (await store.heartbeat(dead, 0)),
+    ownFacts: () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: metrics.values() }),
+    log: (level, fields, text) => log[level](fields, text),
+  });
+  try {
+    await lanes.start();
+  } catch (error) {
+    await lanes.close();
+    await abandon(ground, front);
+    throw error;
+  }
+  return lanes;
+}
+
+async function close(ground: Ground, engine: Engine, front: Front, lanes: Lanes | null): Promise<Farewell> {
+  const [left, others] = await Promise.all([drain(ground, engine, front), lanes?.close() ?? []]);
+  // Last, because the lanes write through it.
+  const isStoreClosed = await closeStore(ground);
+  return {
+    left: others.reduce((sum, other) => sum + other.left, left),
+    isStoreClosed: isStoreClosed && others.every((other) => other.isStoreClosed),
   };
-  const storeClosed = store.close(onLeft).then(() => openFiles.close());
-  await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
-  return { left, isStoreClosed: isClosed };
 }
 
 /** An address that callers can use, for the address we listen on. */

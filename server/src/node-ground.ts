@@ -1,13 +1,15 @@
 // The base of a node: its clock, its metrics, its store, and whether it may accept anything.
 
+import { availableParallelism } from 'node:os';
 import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
 import type { NodeFacts } from './domain/acceptance.ts';
-import { nodeMax } from './domain/budgets.ts';
 import { idMaker, type NewId } from './domain/id.ts';
+import { laneCount, laneMax, shareAmongLanes } from './domain/lanes.ts';
 import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size.ts';
 import type { CallerTimes } from './http/caller-connections.ts';
+import { type LaneData, laneConfig } from './lanes.ts';
 import { openStore, storeFiles } from './open-store.ts';
 import { Publications } from './publish/publications.ts';
 import { Inbox } from './store/inbox.ts';
@@ -16,6 +18,7 @@ import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts'
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
+import { type SharedTime, sharedTime } from './upkeep/shared-time.ts';
 import { VERSION } from './version.ts';
 import { systemWorld, type World } from './world.ts';
 
@@ -28,26 +31,27 @@ export interface StartOptions {
   readonly log?: Log;
   /** The store is gone for good. Only ending the process is left. */
   readonly onBroken?: (error: Error) => void;
+  /** Set on the thread of a further lane. */
+  readonly lane?: LaneData;
   /** Another program is about to change the store so that this one cannot serve it any more: close the node. */
   readonly onOutdated?: (why: string) => void;
 }
 
-export async function layGround(config: Config, options: StartOptions) {
-  const { onBroken, onOutdated } = options;
-  const machine = options.world ?? systemWorld();
-  const log = options.log ?? createLog(config.logLevel);
-  const clock = new ServiceClock({
-    machine: machine.clock,
-    usesStoreClock: options.world === undefined,
-    onChange: logClock(log),
-    onOff: logClockOff(log),
-  });
-  const world: World = { clock, random: machine.random };
+export async function layGround(whole: Config, options: StartOptions) {
+  const { onBroken, onOutdated, lane = null } = options;
+  const log = options.log ?? createLog(whole.logLevel);
+  const lanes = lane?.lanes ?? lanesOf(whole);
+  if (!lane) shareAmongLanes(lanes);
+  const time = lane?.time ?? new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
+  const clock = createClock(options, log, lanes === 1 ? undefined : sharedTime(time));
+  const world: World = { clock, random: (options.world ?? systemWorld()).random };
   const newId = idMaker(
     () => world.clock.now(),
     (length) => world.random.bytes(length),
   );
-  const node = newId('nod');
+  const node = lane?.node ?? newId('nod');
+  const config = lanes === 1 ? whole : laneConfig(whole, lanes, lane?.lane ?? 0);
+  const channel = lane?.channel ?? node;
 
   const metrics = new Metrics();
   const messages = messageCounters(metrics);
@@ -55,14 +59,12 @@ export async function layGround(config: Config, options: StartOptions) {
   const inbox = createInbox(sizeLimits, metrics);
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const disk = diskWatch(config.store === null ? config.data : null, config.minFreeDiskBytes);
-  const store = countingStore(
-    await openStore(config, { node, about, world, log, inbox, onBroken, onOutdated }),
-    messages,
-    disk.noteWrite,
-  );
+  const nodes = { node, about, channel: lanes === 1 ? null : channel, lane };
+  const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated });
+  const store = countingStore(opened.store, messages, disk.noteWrite);
   await clock.begin(store);
   const openFiles = storeFiles(config);
-  const files = filesWatch(openFiles, (gone) => logGone(log, gone));
+  const files = filesWatch(openFiles, lane ? () => {} : (gone) => logGone(log, gone));
   const service = { isServing: true };
   const facts = (): NodeFacts => ({
     isServing: service.isServing,
@@ -89,6 +91,13 @@ export async function layGround(config: Config, options: StartOptions) {
     world,
     newId,
     node,
+    lanes,
+    channel,
+    time,
+    isFirstLane: lane === null,
+    connectLane: opened.connectLane,
+    /** The settings of all lanes together. `config` is the part of this lane. */
+    whole,
     metrics,
     messages,
     about,
@@ -104,14 +113,31 @@ export async function layGround(config: Config, options: StartOptions) {
   };
 }
 
+/** The lanes of a process have one clock. The first of them logs. */
+function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime | undefined): ServiceClock {
+  return new ServiceClock({
+    machine: (world ?? systemWorld()).clock,
+    shared,
+    usesStoreClock: world === undefined,
+    onChange: lane ? () => {} : logClock(log),
+    onOff: lane ? () => {} : logClockOff(log),
+  });
+}
+
+/** Over a database there is one lane: more nodes do what more lanes would. In dev the sink is on the main thread. */
+function lanesOf({ command, lanes, store, concurrency, hostConcurrency, accountConcurrency }: Config): number {
+  if (command === 'dev' || store !== null) return 1;
+  return laneCount(lanes, availableParallelism(), [concurrency, hostConcurrency, accountConcurrency]);
+}
+
 /** The base of the engine and the front. */
 export type Ground = Awaited<ReturnType<typeof layGround>>;
 
 function createInbox(sizeLimits: RequestSizeLimits, metrics: Metrics): Inbox {
   // One account alone gets half. The most that one request may make always fits into that.
   const inbox = new Inbox(
-    Math.max(nodeMax('inboxMessages'), 2 * sizeLimits.messagesMax),
-    Math.max(nodeMax('inboxBytes'), 2 * sizeLimits.bytesMax),
+    Math.max(laneMax('inboxMessages'), 2 * sizeLimits.messagesMax),
+    Math.max(laneMax('inboxBytes'), 2 * sizeLimits.bytesMax),
   );
   metrics.pool('inboxMessages', inbox.messages);
   metrics.pool('inboxBytes', inbox.bytes);

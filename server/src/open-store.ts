@@ -2,8 +2,10 @@
 // the store adapters.
 
 import { join } from 'node:path';
+import { BroadcastChannel } from 'node:worker_threads';
 import type { Config } from './config.ts';
 import type { NodeAbout } from './domain/node.ts';
+import { type LaneData, portPair } from './lanes.ts';
 import { changingInTurn } from './store/changes-in-turn.ts';
 import { type AtOnce, inTurn } from './store/in-turn.ts';
 import type { Inbox } from './store/inbox.ts';
@@ -17,10 +19,11 @@ import { DATABASE_FILE, OPEN_FILES, prepareDirectory } from './store/sqlite/dire
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { LiveHeader } from './store/sqlite/live-header.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
+import { portExecutor, servePort } from './store/sqlite/port-executor.ts';
 import { readerExecutor } from './store/sqlite/reader.ts';
 import { restoreStore } from './store/sqlite/restore.ts';
 import type { StartCheck } from './store/sqlite/start-check.ts';
-import { createSqliteStore } from './store/sqlite/store.ts';
+import { createSqliteStore, type NodeChannel } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Log } from './telemetry/log.ts';
 import type { WatchedFiles } from './upkeep/files.ts';
@@ -34,6 +37,10 @@ export interface OpenStoreOptions {
   readonly world: World;
   readonly log: Log;
   readonly inbox: Inbox;
+  /** The name under which the lanes of this process talk to each other; null if there is one lane. */
+  readonly channel: string | null;
+  /** Set on the thread of a further lane, which writes and reads through ports. */
+  readonly lane: LaneData | null;
   /** The store is gone for good. Only ending the process is left. */
   readonly onBroken?: ((error: Error) => void) | undefined;
   /** A newer program is about to change the store. This program cannot serve it after that. */
@@ -43,39 +50,67 @@ export interface OpenStoreOptions {
 /** A file has one reader thread. The writer lets accounts take turns by itself. */
 const FILE_AT_ONCE: AtOnce = { lists: 1, lookUps: null, changes: null };
 
-export async function openStore(config: Config, options: OpenStoreOptions): Promise<Store> {
-  const store = await openAdapter(config, options);
-  if (config.store === null) return inTurn(store, FILE_AT_ONCE);
-  // A change that waits for another change of its own account does not hold a place in the shared line.
-  return changingInTurn(inTurn(store, DATABASE_AT_ONCE));
+export interface OpenedStore {
+  readonly store: Store;
+  /** Makes the ports through which a further lane writes and reads; null if there can be none. */
+  readonly connectLane: (() => Pick<LaneData, 'writer' | 'reader'>) | null;
 }
 
-async function openAdapter(config: Config, options: OpenStoreOptions): Promise<Store> {
-  const { node, about, world, log, inbox, onBroken, onOutdated } = options;
-  // A disk or a database uses real time, even in a test with a clock of its own.
-  const timers = systemWorld().clock;
-  if (config.store !== null) {
-    return openPostgresStore({
-      url: config.store,
-      node,
-      timers,
-      log: (level, fields, text) => log[level](fields, text),
-      inbox,
-      about,
-      onOutdated,
-    });
+export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
+  if (config.store === null) {
+    const { store, connectLane } = options.lane ? openLane(options.lane, options) : await openFile(config, options);
+    return { store: inTurn(store, FILE_AT_ONCE), connectLane };
   }
+  const { node, about, log, inbox, onOutdated } = options;
+  const store = await openPostgresStore({
+    url: config.store,
+    node,
+    // A database uses real time, even in a test with a clock of its own.
+    timers: systemWorld().clock,
+    log: (level, fields, text) => log[level](fields, text),
+    inbox,
+    about,
+    onOutdated,
+  });
+  // A change that waits for another change of its own account does not hold a place in the shared line.
+  return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE)), connectLane: null };
+}
+
+/** The main thread closes the process if the store breaks. */
+function openLane({ writer, reader, shownAs }: LaneData, options: OpenStoreOptions): OpenedStore {
+  const { node, about, world, inbox, channel } = options;
+  const store = createSqliteStore({
+    executor: portExecutor(writer),
+    reader: portExecutor(reader),
+    clock: world.clock,
+    timers: systemWorld().clock,
+    node,
+    shownAs,
+    inbox,
+    about,
+    channel: channel === null ? null : laneChannel(channel),
+    onBroken: () => {},
+  });
+  return { store, connectLane: null };
+}
+
+async function openFile(config: Config, options: OpenStoreOptions): Promise<OpenedStore> {
+  const { node, about, world, log, inbox, channel, onBroken } = options;
+  // A disk uses real time, even in a test with a clock of its own.
+  const timers = systemWorld().clock;
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
   const onFound = (found: StartCheck) => logFound(log, found, config.data);
   const executor = await threadExecutor(config.data, 'writer', undefined, onFound);
-  return createSqliteStore({
+  const reader = await readerExecutor({
+    directory: config.data,
+    emptyLog: executor.emptyLog!,
+    timers,
+    log: (level, fields, text) => log[level](fields, text),
+  });
+  const store = createSqliteStore({
     executor,
-    reader: await readerExecutor({
-      directory: config.data,
-      emptyLog: executor.emptyLog!,
-      timers,
-      log: (level, fields, text) => log[level](fields, text),
-    }),
+    reader,
+    channel: channel === null ? null : laneChannel(channel),
     clock: world.clock,
     timers,
     node,
@@ -90,6 +125,25 @@ async function openAdapter(config: Config, options: OpenStoreOptions): Promise<S
       }
     },
   });
+  const connectLane = () => {
+    const { here, there } = portPair();
+    // The reader's thread may end and be replaced, so lanes reach it through this thread.
+    servePort(here, reader, node);
+    return { writer: executor.connect!(), reader: there };
+  };
+  return { store, connectLane };
+}
+
+/** Reaches all lanes of the process that use the same name. */
+function laneChannel(name: string): NodeChannel {
+  const channel = new BroadcastChannel(`postrider ${name}`);
+  return {
+    say: (payload) => channel.postMessage(payload),
+    onHeard: (listener) => {
+      channel.onmessage = (event) => listener(String((event as MessageEvent).data));
+    },
+    close: () => channel.close(),
+  };
 }
 
 function logFound(log: Log, { problems, unchecked }: StartCheck, directory: string): void {

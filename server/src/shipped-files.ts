@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 // Not by name: not every Node.js that we run on has all of them.
 import sea from 'node:sea';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /** By their path inside the folder, with forward slashes. */
 export type Files = ReadonlyMap<string, Buffer>;
@@ -51,8 +51,10 @@ function entriesOf(root: string) {
   }
 }
 
+type ThreadFile = 'lane' | 'store/sqlite/backup-thread' | 'store/sqlite/thread';
+
 /** Runs a file of ours, named without its extension, on a thread of its own. */
-export function startThread(file: 'store/sqlite/backup-thread' | 'store/sqlite/thread', workerData: unknown): Worker {
-  if (sea.isSea()) return new Worker(sea.getAsset(`${file}.js`, 'utf8'), { eval: true, workerData });
-  return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), { workerData });
+export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {
+  if (sea.isSea()) return new Worker(sea.getAsset(`${file}.js`, 'utf8'), { ...options, eval: true });
+  return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), options);
 }

@@ -15,7 +15,7 @@ export interface Clock {
   wallNow(): number;
   /** The machine's clock, right or wrong: for code that compares it with a clock of its own. */
   machineNow(): number;
-  /** Never goes back and never jumps. Only differences mean anything. */
+  /** Never goes back and never jumps. Only differences mean anything, also between threads of one process. */
   monotonicMs(): number;
   /** How long the machine has slept, which `monotonicMs` does not count. Only differences mean anything. */
   asleepMs(): number;
@@ -40,12 +40,15 @@ export interface World {
  */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
+/** `performance.now()` counts from the start of its thread. This makes all threads of the process agree. */
+const THREAD_STARTED_MS = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();
+
 const systemClock: Clock = {
   now: () => Date.now(),
   wallNow: () => Date.now(),
   machineNow: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  asleepMs: () => uptime() * 1000 - performance.now(),
+  monotonicMs: () => THREAD_STARTED_MS + performance.now(),
+  asleepMs: () => uptime() * 1000 - (THREAD_STARTED_MS + performance.now()),
   after(ms, fire) {
     const timer = setTimeout(fire, Math.min(Math.max(0, Math.ceil(ms)), TIMER_MS_MAX));
     return () => clearTimeout(timer);

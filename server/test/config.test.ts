@@ -45,6 +45,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   concurrency: { text: '7', value: 7, bad: '0' },
   hostConcurrency: { text: '8', value: 8, bad: '1.5' },
   accountConcurrency: { text: '9', value: 9, bad: '-1' },
+  lanes: { text: '3', value: 3, bad: '0' },
   drainMs: { text: '1m30s', value: 90_000, bad: 'soon' },
   requestBytesMax: { text: '10MB', value: 10_000_000, bad: '10 parsecs' },
   batchMax: { text: '50', value: 50, bad: '1e3' },

@@ -19,7 +19,8 @@ const SESSION_MS = 7 * 24 * 60 * 60 * 1000;
 /** How often the last use of a token is written. */
 const TOUCH_EVERY_MS = 60_000;
 
-export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string };
+/** `unknown`: another node has ended something. */
+export type EndedAccess = { readonly tokenId: string } | { readonly sessionId: string } | 'unknown';
 
 export class Accounts {
   readonly #store: AccountStore;
@@ -35,6 +36,10 @@ export class Accounts {
     this.#store = store;
     this.#world = world;
     this.#newId = newId;
+    store.onAccess(() => {
+      this.#forget();
+      this.#tellOfEnd('unknown');
+    });
   }
 
   /** Returns at once for a cached caller, which is the usual case, and a promise when the store must be asked. */
@@ -148,7 +153,7 @@ export class Accounts {
     return this.#store.areAdmitted(credentials, this.#world.clock.now());
   }
 
-  /** Calls `listener` when this process has ended a token or a session. */
+  /** Calls `listener` when a token or a session has been ended here, or when another node says so. */
   onEnd(listener: (ended: EndedAccess) => void): void {
     this.#endListeners.push(listener);
   }

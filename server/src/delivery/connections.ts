@@ -2,7 +2,7 @@
 // nothing itself. undici's own Agent is not used, because an attempt that is still connecting or queued there cannot be
 // cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
-import { nodeMax } from '../domain/budgets.ts';
+import { laneMax } from '../domain/lanes.ts';
 import type { Clock } from '../world.ts';
 import type { Dial, DialTarget } from './dial.ts';
 import { type HttpClient, IDLE_MS_MAX } from './http-client.ts';
@@ -64,7 +64,7 @@ export class Connections {
     this.#dial = options.dial;
     this.#wire = options.wire;
     this.#hostConnectionsMax = options.hostConnectionsMax;
-    this.#idleConnectionsMax = options.idleConnectionsMax ?? nodeMax('idleConnections');
+    this.#idleConnectionsMax = options.idleConnectionsMax ?? laneMax('idleConnections');
   }
 
   get openCount(): number {

@@ -3,7 +3,8 @@
 // that wait is not part of an attempt.
 
 import { isIP } from 'node:net';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { eachMax } from '../domain/budgets.ts';
+import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
 import { lookupWords } from './failure.ts';
@@ -41,7 +42,7 @@ interface Waiting {
 }
 
 export class Lookups {
-  readonly pool = new Pool(nodeMax('lookups'));
+  readonly pool = new Pool(laneMax('lookups'));
   readonly #clock: Clock;
   readonly #lookUp: LookUp;
   readonly #running = new Map<string, Running>();
@@ -133,7 +134,7 @@ export class Lookups {
   #keep(hostname: string, answer: Answer): void {
     this.#kept.delete(hostname);
     this.#kept.set(hostname, { answer, untilMs: this.#clock.monotonicMs() + KEPT_MS });
-    if (this.#kept.size > nodeMax('lookupNames')) this.#kept.delete(this.#kept.keys().next().value!);
+    if (this.#kept.size > laneMax('lookupNames')) this.#kept.delete(this.#kept.keys().next().value!);
   }
 
   /** Starts waiting look-ups that now have room, one for each account in turn. */

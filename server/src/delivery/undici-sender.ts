@@ -1,9 +1,9 @@
 // The Sender that uses the real network, in the thread that creates it. It signs each delivery, makes the attempt, and
 // reports results in batches. It decides nothing about retries.
 
-import { nodeMax } from '../domain/budgets.ts';
 import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
 import { unsendableProblem } from '../domain/headers.ts';
+import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
 import type { World } from '../world.ts';
 import { Attempt, type AttemptWorld } from './attempt.ts';
@@ -61,7 +61,7 @@ class SenderHere implements UndiciSender {
     this.#wire = new WireWindow(clock);
     const dial = createDial({ policy, network, lookups: this.#lookups });
     this.#connections = new Connections({ clock, dial, wire: this.#wire, hostConnectionsMax });
-    const answers = new Pool(nodeMax('answers'));
+    const answers = new Pool(laneMax('answers'));
     this.#means = { clock, connections: this.#connections, wire: this.#wire, answers };
     this.pools = { lookups: this.#lookups.pool, answers };
   }

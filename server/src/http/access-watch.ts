@@ -23,7 +23,10 @@ export class AccessWatch {
   constructor(accounts: Accounts, clock: Clock) {
     this.#accounts = accounts;
     this.#clock = clock;
-    accounts.onEnd((ended) => this.#endAll((watched) => isMeant(watched, ended)));
+    accounts.onEnd((ended) => {
+      if (ended !== 'unknown') this.#endAll((watched) => isMeant(watched, ended));
+      else if (this.#watched.size > 0) void this.#ask();
+    });
   }
 
   /** Calls `end`, at most once, when `principal` loses access. Returns a function that stops watching. */
@@ -69,6 +72,6 @@ function keyOf({ token, sessionId }: Principal): string {
   return `${token.id} ${sessionId ?? ''}`;
 }
 
-function isMeant({ principal }: Watched, ended: EndedAccess): boolean {
+function isMeant({ principal }: Watched, ended: Exclude<EndedAccess, 'unknown'>): boolean {
   return 'tokenId' in ended ? principal.token.id === ended.tokenId : principal.sessionId === ended.sessionId;
 }

@@ -38,7 +38,7 @@ export interface ApiContext {
   readonly isForQstashClients: boolean;
   /** What a client may want to know about the service. */
   readonly service: { readonly version: string; readonly headerPrefix: string; readonly isDev: boolean };
-  readonly concurrency: { readonly max: number; readonly inFlight: () => number };
+  readonly concurrency: { readonly max: number; readonly inFlight: () => Promise<number> };
   /** The facts that decide whether messages are accepted now. */
   readonly facts: () => NodeFacts;
   /** Why no messages are accepted now (`whyNothingIsAccepted`), or null. */

@@ -3,7 +3,8 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { eachMax } from '../domain/budgets.ts';
+import { laneMax } from '../domain/lanes.ts';
 import type { Clock } from '../world.ts';
 
 /** How long a caller may take. Tests use shorter times. */
@@ -76,8 +77,8 @@ export class CallerConnections {
   ) {
     this.#clock = clock;
     this.#times = times;
-    this.max = limits.connections ?? nodeMax('connections');
-    this.#unreadBytesMax = limits.unreadBytes ?? nodeMax('unreadAnswers');
+    this.max = limits.connections ?? laneMax('connections');
+    this.#unreadBytesMax = limits.unreadBytes ?? laneMax('unreadAnswers');
   }
 
   get used(): number {

@@ -2,8 +2,9 @@
 // in memory for it. A reader that does not keep up is disconnected, and may come back with the last event's id.
 
 import type { ServerResponse } from 'node:http';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { eachMax } from '../domain/budgets.ts';
 import type { EventFilter } from '../domain/event.ts';
+import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
 import type { EventPage, MessageStore } from '../store/message-store.ts';
 import type { Clock } from '../world.ts';
@@ -57,11 +58,11 @@ export interface StreamRequest {
 }
 
 export class EventStreams {
-  readonly pool = new Pool(nodeMax('streams'));
+  readonly pool = new Pool(laneMax('streams'));
   readonly #store: MessageStore;
   readonly #clock: Clock;
   readonly #audiences = new Map<string, Audience>();
-  readonly #turns = new Turns(nodeMax('streamReads'), (accountId) => this.#feed(accountId));
+  readonly #turns = new Turns(laneMax('streamReads'), (accountId) => this.#feed(accountId));
   #isClosed = false;
   #cancelGather: (() => void) | null = null;
   #cancelPing: (() => void) | null = null;

@@ -31,8 +31,10 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  /** Resolves with the actual address. */
-  listen(host: string, port: number): Promise<AddressInfo>;
+  /** Resolves with the actual address. `shared`: other threads of this process listen on this address already. */
+  listen(host: string, port: number, use?: 'shared'): Promise<AddressInfo>;
+  /** Whether other threads of this process can listen on the same address. */
+  readonly isShared: boolean;
   /** Answers the requests it has, keeps no connection open for more, takes no new ones. */
   close(): Promise<void>;
   /** Drops every connection that is still open. */
@@ -60,9 +62,14 @@ class OneListener implements Listener {
     this.#server = this.#createServer();
   }
 
-  async listen(host: string, port: number): Promise<AddressInfo> {
+  get isShared(): boolean {
+    return this.#listening?.isShared === true;
+  }
+
+  async listen(host: string, port: number, use: 'shared' | null = null): Promise<AddressInfo> {
     const { times, onFault } = this.#options;
-    const sockets = { host, port, ...SOCKETS, keepAliveInitialDelay: times.idleMs };
+    const isShared = use === 'shared';
+    const sockets = { host, port, isShared, ...SOCKETS, keepAliveInitialDelay: times.idleMs };
     this.#listening = await listenWide(this.#server, sockets, onFault);
     return this.#listening.bound;
   }

@@ -3,7 +3,8 @@
 // does not read its response is disconnected.
 
 import type { ServerResponse } from 'node:http';
-import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { eachMax } from '../domain/budgets.ts';
+import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
 import { ApiError, poolError } from './errors.ts';
@@ -14,8 +15,8 @@ const PATIENCE_MS = 30_000;
 const RESERVED = eachMax('pageBytes');
 
 export class ReadGate {
-  readonly reads = new Pool(nodeMax('reads'));
-  readonly answers = new Pool(nodeMax('answerBytes'));
+  readonly reads = new Pool(laneMax('reads'));
+  readonly answers = new Pool(laneMax('answerBytes'));
   readonly #clock: Clock;
   /** Reads that wait for memory, by account. The account whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<() => void>>();

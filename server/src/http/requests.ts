@@ -2,12 +2,12 @@
 // responses.
 
 import type { ServerResponse } from 'node:http';
-import { nodeMax } from '../domain/budgets.ts';
+import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
 import { poolError } from './errors.ts';
 
 export class Requests {
-  readonly pool = new Pool(nodeMax('requests'));
+  readonly pool = new Pool(laneMax('requests'));
 
   /** Counts the request until its response has ended in any way. Refuses one too many. */
   begin(accountId: string, response: ServerResponse): void {

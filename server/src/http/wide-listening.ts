@@ -10,20 +10,32 @@ import { eachMax } from '../domain/budgets.ts';
 export interface WideListening {
   readonly bound: AddressInfo;
   readonly sockets: number;
+  /** Other sockets of this process can listen on the same address. */
+  readonly isShared: boolean;
   /** Takes no more connections. Resolves when all open connections have ended. */
   close(): Promise<void>;
+}
+
+interface WideAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Another thread of this process listens there already. */
+  readonly isShared?: boolean;
 }
 
 /** Connections from the additional sockets are handed to `server` as if it had taken them itself. */
 export async function listenWide(
   server: HttpServer,
-  { host, port, ...options }: { readonly host: string; readonly port: number } & ServerOpts,
+  { host, port, isShared, ...options }: WideAddress & ServerOpts,
   onFault: (error: unknown) => void,
 ): Promise<WideListening> {
-  await requireFree(host, port);
+  if (!isShared) await requireFree(host, port);
   const canShare = await listen(server, host, port, true).then(
     () => true,
-    () => false,
+    (error: unknown) => {
+      if (isShared) throw error;
+      return false;
+    },
   );
   if (!canShare) await listen(server, host, port, false);
   const bound = server.address() as AddressInfo;
@@ -42,6 +54,7 @@ export async function listenWide(
   return {
     bound,
     sockets: 1 + others.length,
+    isShared: canShare,
     async close() {
       const closed = [server, ...others].map((each) => new Promise<void>((resolve) => each.close(() => resolve())));
       server.closeIdleConnections();

@@ -93,4 +93,10 @@ export interface AccountStore {
 
   /** Parallel to `credentials`: whether the token, and the session if there is one, are still valid. */
   areAdmitted(credentials: readonly Credential[], now: number): Promise<readonly boolean[]>;
+
+  /**
+   * Calls `listener` when another node has changed a token, a session or an account. It is only a hint, and may be
+   * missed.
+   */
+  onAccess(listener: () => void): void;
 }

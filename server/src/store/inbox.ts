@@ -1,8 +1,8 @@
 // Messages that wait for the transaction that accepts them. Each account has a share of this space. A publish beyond
 // the share, or beyond the whole, is refused: so memory is bounded, and one account cannot fill it.
 
-import { nodeMax } from '../domain/budgets.ts';
 import { headerBytes } from '../domain/headers.ts';
+import { laneMax } from '../domain/lanes.ts';
 import type { NewMessage } from '../domain/message.ts';
 import { Pool, type PoolRefusal } from '../domain/pool.ts';
 import { bodyBytes } from './shared-bodies.ts';
@@ -12,7 +12,7 @@ export class Inbox {
   readonly messages: Pool;
   readonly bytes: Pool;
 
-  constructor(messagesMax = nodeMax('inboxMessages'), bytesMax = nodeMax('inboxBytes')) {
+  constructor(messagesMax = laneMax('inboxMessages'), bytesMax = laneMax('inboxBytes')) {
     this.messages = new Pool(messagesMax);
     this.bytes = new Pool(bytesMax);
   }

@@ -11,9 +11,16 @@ interface Family {
   readonly type: 'counter' | 'gauge';
   readonly help: string;
   /** Key: the label set, as it is written between the braces. */
-  readonly values: Map<string, number>;
-  readonly read: (() => number) | null;
+  readonly values: ReadonlyMap<string, number>;
 }
+
+interface Registered extends Family {
+  readonly read: (() => number) | null;
+  readonly isOfProcess: boolean;
+}
+
+/** The metrics of one lane by name, as they can be sent to another thread. */
+export type MetricValues = ReadonlyMap<string, Family & { readonly isOfProcess: boolean }>;
 
 interface SharedPool {
   readonly max: number;
@@ -23,7 +30,7 @@ interface SharedPool {
 }
 
 export class Metrics {
-  readonly #families = new Map<string, Family>();
+  readonly #families = new Map<string, Registered>();
   readonly #pools = new Map<string, SharedPool>();
 
   /**
@@ -32,14 +39,15 @@ export class Metrics {
    */
   counter(name: string, help: string): (labels?: string, by?: number) => void {
     const values = new Map<string, number>();
-    this.#families.set(name, { type: 'counter', help, values, read: null });
+    this.#families.set(name, { type: 'counter', help, values, read: null, isOfProcess: false });
     return (labels = '', by = 1) => {
       values.set(labels, (values.get(labels) ?? 0) + by);
     };
   }
 
-  gauge(name: string, help: string, read: () => number): void {
-    this.#families.set(name, { type: 'gauge', help, values: new Map(), read });
+  /** `ofProcess`: every lane would say the same, so their values are not added up. */
+  gauge(name: string, help: string, read: () => number, ofProcess: 'ofProcess' | null = null): void {
+    this.#families.set(name, { type: 'gauge', help, values: new Map(), read, isOfProcess: ofProcess !== null });
   }
 
   /** A pool that accounts share, under its name in the table of budgets. */
@@ -47,51 +55,56 @@ export class Metrics {
     this.#pools.set(name, pool);
   }
 
-  text(): string {
-    const lines: string[] = [];
-    for (const [name, { type, help, values, read }] of this.#families) {
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
-      if (read) lines.push(`${name} ${read()}`);
-      else if (values.size === 0) lines.push(`${name} 0`);
-      for (const [labels, value] of values)
-        lines.push(labels === '' ? `${name} ${value}` : `${name}{${labels}} ${value}`);
-    }
-    return `${[...lines, ...this.#poolLines()].join('\n')}\n`;
-  }
-
-  #poolLines(): string[] {
-    if (this.#pools.size === 0) return [];
-    const family = (
-      name: string,
-      type: Family['type'],
-      help: string,
-      values: (pool: SharedPool) => [string, number][],
-    ) => [
-      `# HELP ${name} ${help}`,
-      `# TYPE ${name} ${type}`,
-      ...[...this.#pools].flatMap(([key, pool]) =>
-        values(pool).map(([labels, value]) => `${name}{pool="${key}"${labels}} ${value}`),
-      ),
-    ];
-    return [
-      ...family('postrider_pool_used', 'gauge', 'Used part of a pool that all accounts share.', ({ used }) => [
-        ['', used],
-      ]),
-      ...family('postrider_pool_max', 'gauge', 'Size of the pool.', ({ max }) => [['', max]]),
-      ...family(
+  values(): MetricValues {
+    const all = new Map([...this.#families].map(([name, { read, ...family }]) => [name, withValue(family, read)]));
+    if (this.#pools.size === 0) return all;
+    const family = (type: Family['type'], help: string, read: (pool: SharedPool) => readonly [string, number][]) => {
+      const values = [...this.#pools].flatMap(([key, pool]) =>
+        read(pool).map(([labels, value]) => [`pool="${key}"${labels}`, value] as const),
+      );
+      return { type, help, values: new Map(values), isOfProcess: false };
+    };
+    return all
+      .set(
+        'postrider_pool_used',
+        family('gauge', 'Used part of a pool that all accounts share.', ({ used }) => [['', used]]),
+      )
+      .set(
+        'postrider_pool_max',
+        family('gauge', 'Size of the pool.', ({ max }) => [['', max]]),
+      )
+      .set(
         'postrider_pool_refused_total',
-        'counter',
-        'Refusals of a pool: the account had used its share, or the pool was full.',
-        ({ refused }) =>
+        family('counter', 'Refusals of a pool: the account had used its share, or the pool was full.', ({ refused }) =>
           refused
             ? [
                 [',why="account"', refused.account],
                 [',why="node"', refused.node],
               ]
             : [],
-      ),
-    ];
+        ),
+      );
   }
+}
+
+function withValue<F extends Family>(family: F, read: (() => number) | null): F {
+  if (read) return { ...family, values: new Map([['', read()]]) };
+  return family.values.size === 0 ? { ...family, values: new Map([['', 0]]) } : family;
+}
+
+/** The metrics of all lanes of a process as one text. The first lane speaks for what is the same in all of them. */
+export function metricsText([first, ...others]: readonly MetricValues[]): string {
+  const lines: string[] = [];
+  for (const [name, { type, help, values, isOfProcess }] of first!) {
+    const sums = new Map(values);
+    for (const other of isOfProcess ? [] : others) {
+      for (const [labels, value] of other.get(name)?.values ?? []) sums.set(labels, (sums.get(labels) ?? 0) + value);
+    }
+    if (sums.size > 1 && !values.has('')) sums.delete('');
+    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+    for (const [labels, value] of sums) lines.push(labels === '' ? `${name} ${value}` : `${name}{${labels}} ${value}`);
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 /** How a message came in. Each message is counted once, on the node that accepted it. */
@@ -201,16 +214,19 @@ export function showClock(metrics: Metrics, clock: ShownClock): void {
     'postrider_clock_believed',
     '1 while the node trusts the wall clock, 0 after the clock has jumped.',
     () => (clock.isBelieved ? 1 : 0),
+    'ofProcess',
   );
   metrics.gauge(
     'postrider_clock_ahead_seconds',
     'How far the wall clock is ahead of the time that the node uses.',
     () => clock.aheadMs / 1000,
+    'ofProcess',
   );
   metrics.gauge(
     'postrider_clock_off_seconds',
     "How far the time of this node was ahead of the database's clock when it was last corrected.",
     () => clock.offMs / 1000,
+    'ofProcess',
   );
 }
 

@@ -11,6 +11,7 @@ import {
 } from '../domain/clock.ts';
 import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
+import type { SharedTime } from './shared-time.ts';
 
 /** A slower response says too little about the time. */
 const ANSWER_MS_MAX = 2000;
@@ -18,6 +19,8 @@ const ANSWER_MS_MAX = 2000;
 export interface ServiceClockOptions {
   /** The machine's. */
   readonly machine: Clock;
+  /** With other lanes of the process. */
+  readonly shared?: SharedTime | undefined;
   /** False for a test with its own time, which is not the store's. */
   readonly usesStoreClock: boolean;
   readonly onChange: (change: ClockChange) => void;
@@ -33,6 +36,7 @@ export class ServiceClock implements Clock {
   /** How far our time was from the store's clock at the last heartbeat. */
   #offMs = 0;
   readonly #asleepMs = () => this.#machine.asleepMs();
+  #hasBegun = false;
 
   constructor(options: ServiceClockOptions) {
     this.#options = options;
@@ -43,7 +47,9 @@ export class ServiceClock implements Clock {
 
   now(): number {
     this.#read();
-    return this.#keeper.orderAt;
+    const { orderAt } = this.#keeper;
+    // Before `begin` it may be far ahead: it is the wall clock, which nobody has judged yet.
+    return this.#hasBegun ? (this.#options.shared?.atLeast(orderAt) ?? orderAt) : orderAt;
   }
 
   wallNow(): number {
@@ -78,6 +84,7 @@ export class ServiceClock implements Clock {
     this.#hear(wallAt, askedMs);
     const nowMs = this.monotonicMs();
     this.#tell(this.#keeper.resume(kept, newestAt, this.#wallAt(nowMs), nowMs));
+    this.#hasBegun = true;
   }
 
   /**

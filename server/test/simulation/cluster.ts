@@ -80,6 +80,8 @@ export class Cluster {
   #aheadMs = Number.POSITIVE_INFINITY;
   #isBehind = false;
   readonly #nodeWorld: NodeWorld;
+  /** The latest time that a node of the process has used. */
+  #latestAt = Number.NEGATIVE_INFINITY;
   readonly #verbs = new Map<string, Verbs>();
   readonly #names = new Map<string, string>();
   readonly #poisoned = new Map<string, number>();
@@ -114,6 +116,12 @@ export class Cluster {
       chance: new Chance(seed * 4 + 2),
       network: this.network,
       limits,
+      time: {
+        atLeast: (at) => {
+          this.#latestAt = Math.max(this.#latestAt, at);
+          return this.#latestAt;
+        },
+      },
       tiers: TIERS,
       storedTime: () => storedTime(this.database),
       onClockChange: (node, change) => {
@@ -161,7 +169,10 @@ export class Cluster {
   start(): SimulatedNode {
     // As a process does that finds the data directory free: nobody else can be alive.
     const isAlone = this.nodes.size === 0;
-    if (isAlone) this.database.run('DELETE FROM nodes');
+    if (isAlone) {
+      this.database.run('DELETE FROM nodes');
+      this.#latestAt = Number.NEGATIVE_INFINITY;
+    }
     const node = new SimulatedNode(this.#nodeWorld, isAlone);
     this.nodes.add(node);
     this.#names.set(node.id, `n${this.#names.size + 1}`);

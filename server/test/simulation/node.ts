@@ -17,6 +17,7 @@ import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
 import { scheduleRunner } from '../../src/upkeep/schedules.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
+import type { SharedTime } from '../../src/upkeep/shared-time.ts';
 import type { Chance } from './chance.ts';
 import type { SimulatedNetwork, SimulatedSender } from './network.ts';
 import { ProcessClock, type Timeline } from './timeline.ts';
@@ -28,6 +29,8 @@ export interface NodeWorld {
   readonly chance: Chance;
   readonly network: SimulatedNetwork;
   readonly limits: EngineLimits;
+  /** Nodes over one file are lanes of one process, and have one time. */
+  readonly time: SharedTime;
   readonly tiers: Tiers;
   /** Runs a batch on the shared database, as one transaction. */
   readonly runBatch: (node: SimulatedNode, commands: readonly Command[]) => readonly Reply[];
@@ -78,6 +81,7 @@ export class SimulatedNode {
     this.clock = new ProcessClock(timeline);
     this.time = new ServiceClock({
       machine: this.clock,
+      shared: world.time,
       usesStoreClock: false,
       onChange: (change) => world.onClockChange(this, change),
     });

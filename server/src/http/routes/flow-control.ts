@@ -152,7 +152,7 @@ function parallelismRoutes(api: Api, context: Context): void {
     summary: 'Attempts in flight on this node, and their limit',
     answer: ParallelismAnswer,
     isRead: false,
-    handle: async () => ({ parallelismMax: concurrency.max, parallelismCount: concurrency.inFlight() }),
+    handle: async () => ({ parallelismMax: concurrency.max, parallelismCount: await concurrency.inFlight() }),
   });
 }
 

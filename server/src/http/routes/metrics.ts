@@ -2,7 +2,7 @@
 
 import type { Api } from '../api.ts';
 
-export function metricsRoutes(api: Api, read: () => string): void {
+export function metricsRoutes(api: Api, read: () => Promise<string>): void {
   api.addOpen({
     path: '/metrics',
     summary: 'Metrics of this node, in the text format of Prometheus',

@@ -6,11 +6,13 @@ import type { Calls } from './calls.ts';
 import * as lists from './lists.ts';
 import * as sessions from './sessions.ts';
 
+const ACCESS = { changesAccess: true } as const;
+
 export function createAccounts(calls: Calls): AccountStore {
   return {
     createAccount: calls.writing(accounts.createAccount),
     getAccount: calls.reading(accounts.getAccount),
-    setTier: calls.writing(accounts.setTier),
+    setTier: calls.writing(accounts.setTier, ACCESS),
     listAccounts: calls.reading(lists.listAccounts),
     usage: calls.reading(lists.usage),
     accountsKnownBy: calls.reading(accounts.accountsKnownBy),
@@ -22,13 +24,14 @@ export function createAccounts(calls: Calls): AccountStore {
     findToken: calls.reading(accounts.findToken),
     listTokens: calls.reading(lists.listTokens),
     touchToken: calls.writing(accounts.touchToken),
-    revokeToken: calls.writing(accounts.revokeToken),
-    revokeHashes: calls.writing(accounts.revokeHashes),
+    revokeToken: calls.writing(accounts.revokeToken, ACCESS),
+    revokeHashes: calls.writing(accounts.revokeHashes, ACCESS),
     createFirstAdmin: calls.writing(accounts.createFirstAdmin),
 
     createSession: calls.writing(sessions.createSession),
     findSession: calls.reading(sessions.findSession),
-    endSession: calls.writing(sessions.endSession),
+    endSession: calls.writing(sessions.endSession, ACCESS),
     areAdmitted: calls.reading(sessions.areAdmitted),
+    onAccess: (listener) => calls.news.onAccess(listener),
   };
 }

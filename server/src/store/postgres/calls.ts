@@ -1,10 +1,11 @@
 // How the store calls its verbs: each on its own connection, as a read or in a transaction. The marks of a verb say who
 // is told after the commit.
 
+import type { Hints } from '../hints.ts';
+import type { News } from '../news.ts';
 import type { StandingOffer } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 import { toStoreError } from './errors.ts';
-import type { Hints } from './hints.ts';
 import type { Pool } from './pool.ts';
 
 /** Work that is due later than this is found in time by every node without a hint. */
@@ -23,6 +24,8 @@ export interface Marks<A extends readonly unknown[], R> {
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true;
+  /** It changes who may do what. */
+  readonly changesAccess?: true;
 }
 
 type Verb<A extends readonly unknown[], R> = (database: Database, ...args: A) => Promise<R>;
@@ -32,12 +35,13 @@ export class Calls {
   readonly #pool: Pool;
   readonly #offer: StandingOffer;
   readonly #hints: Hints;
-  readonly #journalListeners = new Set<() => void>();
+  readonly news: News;
 
-  constructor(pool: Pool, offer: StandingOffer, hints: Hints) {
+  constructor(pool: Pool, offer: StandingOffer, hints: Hints, news: News) {
     this.#pool = pool;
     this.#offer = offer;
     this.#hints = hints;
+    this.news = news;
   }
 
   reading<A extends unknown[], R>(verb: Verb<A, R>): Asked<A, R> {
@@ -52,33 +56,20 @@ export class Calls {
     };
   }
 
-  #tell<A extends readonly unknown[], R>({ makesWork, schedulesAt, writesJournal }: Marks<A, R>, reply: R, args: A) {
+  #tell<A extends readonly unknown[], R>(marks: Marks<A, R>, reply: R, args: A): void {
+    const { makesWork, schedulesAt, writesJournal, changesAccess } = marks;
     if (makesWork) this.noteDue(makesWork(reply, ...args));
     if (schedulesAt) {
       for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
       this.#hints.work();
     }
-    if (writesJournal) this.noteJournal();
+    if (writesJournal) this.news.noteJournal();
+    if (changesAccess) this.news.noteAccess();
   }
 
   noteDue({ dueAt, now }: MadeWork): void {
     this.#offer.noteDue(dueAt);
     if (dueAt !== null && dueAt <= now + HINT_WITHIN_MS) this.#hints.work();
-  }
-
-  noteJournal(): void {
-    this.tellListeners();
-    this.#hints.news();
-  }
-
-  /** Only the listeners of this node. */
-  tellListeners(): void {
-    for (const listener of this.#journalListeners) listener();
-  }
-
-  onJournal(listener: () => void): () => void {
-    this.#journalListeners.add(listener);
-    return () => this.#journalListeners.delete(listener);
   }
 }
 

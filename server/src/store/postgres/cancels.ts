@@ -1,13 +1,13 @@
 // Cancel and release on this node: writes them, releases promised leases, and asks the other nodes.
 
 import type { Clock } from '../../world.ts';
+import { CancelCalls } from '../cancel-calls.ts';
 import { Cancelling } from '../cancelling.ts';
 import type { DeliveryStore } from '../delivery-store.ts';
 import type { MessageStore } from '../message-store.ts';
 import type { StandingOffer } from '../standing-offer.ts';
 import type { Calls } from './calls.ts';
 import { cancel, cancelHolders, cancelledClaims } from './cancel.ts';
-import { CancelCalls } from './cancel-calls.ts';
 import { release } from './claim.ts';
 
 export interface CancelsOptions {

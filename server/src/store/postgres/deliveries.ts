@@ -4,6 +4,7 @@
 import { timeOfWork } from '../../domain/clock.ts';
 import type { Clock } from '../../world.ts';
 import type { DeliveryStore } from '../delivery-store.ts';
+import type { Hints } from '../hints.ts';
 import type { Inbox } from '../inbox.ts';
 import { claimAlone, recovery } from './alone.ts';
 import type { Cancels } from './cancels.ts';
@@ -11,7 +12,6 @@ import { Claimer, leasesOf, lookAround, orphanedClaims } from './claim.ts';
 import type { Database } from './database.ts';
 import { toStoreError } from './errors.ts';
 import type { Groups, GroupsOptions } from './groups.ts';
-import type { Hints } from './hints.ts';
 import * as jobs from './jobs.ts';
 import { listNodes } from './nodes.ts';
 import * as schedules from './schedules.ts';
@@ -90,7 +90,7 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
       try {
         const reply = await claimer.claim({ node, now, limits, leasePrefix, timeNow }, look, claim, read);
         lookedAtMs = nowMs;
-        if (reply.claims.length > 0) calls.noteJournal();
+        if (reply.claims.length > 0) calls.news.noteJournal();
         // A message whose cancel was requested ends with the release.
         if (reply.gone.length > 0) await cancels.release(reply.gone, now);
         // Other nodes may have room for what this node has not.

@@ -73,14 +73,14 @@ export class Groups {
     }
     offer.confirm(messages, leases, reply, now);
     calls.noteDue({ dueAt: reply.dueAt, now });
-    calls.noteJournal();
+    calls.news.noteJournal();
     return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
   }
 
   readonly settle: DeliveryStore['settle'] = async (settlements, now, { takesOver = [] } = {}) => {
     const { results, dueAt } = await this.#settling.call({ settlements, now, takesOver });
     this.#options.calls.noteDue({ dueAt, now });
-    this.#options.calls.noteJournal();
+    this.#options.calls.news.noteJournal();
     return results;
   };
 

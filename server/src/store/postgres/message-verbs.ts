@@ -46,9 +46,9 @@ export function createMessages(calls: Calls, cancels: Cancels, inbox: Inbox, tim
       return isOverQuota ? 'overQuota' : isRetried;
     },
 
-    listEvents: listingLive(journal, timers, () => calls.tellListeners()),
+    listEvents: listingLive(journal, timers, () => calls.news.hear({ isNews: true, isAccess: false })),
     journalEnd: calls.reading(events.journalEnd),
-    onJournal: (listener) => calls.onJournal(listener),
+    onJournal: (listener) => calls.news.onJournal(listener),
 
     standing: calls.reading(statistics.standing),
     activity: calls.reading(activity),

@@ -4,8 +4,8 @@
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
 import type { DeliveryStore } from '../delivery-store.ts';
+import type { Hints } from '../hints.ts';
 import { told } from './calls.ts';
-import type { Hints } from './hints.ts';
 import { surroundings } from './nodes.ts';
 import type { Pool } from './pool.ts';
 import { whyOutdated } from './schema-upgrade.ts';

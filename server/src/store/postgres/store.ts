@@ -2,7 +2,9 @@
 
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
+import { Hints } from '../hints.ts';
 import { Inbox } from '../inbox.ts';
+import { News } from '../news.ts';
 import { StandingOffer } from '../standing-offer.ts';
 import type { Store } from '../store.ts';
 import { createAccounts } from './account-verbs.ts';
@@ -12,7 +14,6 @@ import type { Database } from './database.ts';
 import { createDeliveries } from './deliveries.ts';
 import { Doubts } from './doubts.ts';
 import { Groups } from './groups.ts';
-import { Hints } from './hints.ts';
 import { createMessages } from './message-verbs.ts';
 import * as messages from './messages.ts';
 import { leave } from './nodes.ts';
@@ -50,7 +51,8 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const offer = new StandingOffer(node);
   const hints = new Hints(node, timers, say);
   const doubts = new Doubts();
-  const calls = new Calls(pool, offer, hints);
+  const news = new News(hints);
+  const calls = new Calls(pool, offer, hints, news);
   const life = new OwnLife({ pool, timers, hints, about, schema });
   const groups = new Groups({ pool, node, offer, doubts, calls, life });
   const cancels = createCancels({ calls, offer, node, timers, say });
@@ -81,12 +83,12 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       if (cancels.hear(payload)) return;
       const heard = hints.hear(payload);
       if (heard?.isWork) offer.lookAgain();
-      if (heard?.isNews) calls.tellListeners();
+      if (heard) news.hear(heard);
     },
     cameBack() {
       cancels.cameBack();
       offer.lookAgain();
-      calls.tellListeners();
+      news.hear({ isNews: true, isAccess: true });
     },
   };
 }

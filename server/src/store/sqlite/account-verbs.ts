@@ -6,13 +6,15 @@ import * as accounts from './accounts.ts';
 import * as sessions from './sessions.ts';
 import { type Desk, on, reading, writing } from './verb.ts';
 
+const ACCESS = { changesAccess: true } as const;
+
 export const ACCOUNT_VERBS = {
   createAccount: on(accounts.createAccount),
   getAccount: on(accounts.getAccount),
   setTier: writing((database, { accountsAtClaim }, accountId: string, tier: TierName) => {
     accountsAtClaim.forget();
     return accounts.setTier(database, accountId, tier);
-  }),
+  }, ACCESS),
   listAccounts: reading(accounts.listAccounts),
   usage: {
     isRead: true as const,
@@ -31,12 +33,12 @@ export const ACCOUNT_VERBS = {
   findToken: on(accounts.findToken),
   listTokens: reading(accounts.listTokens),
   touchToken: on(accounts.touchToken),
-  revokeToken: on(accounts.revokeToken),
-  revokeHashes: on(accounts.revokeHashes),
+  revokeToken: on(accounts.revokeToken, ACCESS),
+  revokeHashes: on(accounts.revokeHashes, ACCESS),
   createFirstAdmin: on(accounts.createFirstAdmin),
 
   createSession: on(sessions.createSession),
   findSession: on(sessions.findSession),
-  endSession: on(sessions.endSession),
+  endSession: on(sessions.endSession, ACCESS),
   areAdmitted: on(sessions.areAdmitted),
 };

@@ -96,7 +96,7 @@ function makePart(part: string): void {
 }
 
 function copyInThread(work: BackupWork): Promise<BackupReport['rows']> {
-  const worker = startThread('store/sqlite/backup-thread', work);
+  const worker = startThread('store/sqlite/backup-thread', { workerData: work });
   return new Promise((resolved, reject) => {
     worker.on('message', (answer: BackupAnswer) => {
       if (answer.kind === 'done') resolved(answer.rows);

@@ -1,6 +1,8 @@
 // How the store calls its verbs: on the thread that the verb's marks name. After the commit, the engine and the live
 // streams are told what the marks say.
 
+import type { Hints } from '../hints.ts';
+import { News } from '../news.ts';
 import type { StandingOffer } from '../standing-offer.ts';
 import type { Committer } from './committer.ts';
 import type { Verb } from './verb.ts';
@@ -15,20 +17,24 @@ export class Calls {
   readonly writer: Committer;
   readonly #reader: Committer;
   readonly #offer: StandingOffer;
-  readonly #journalListeners = new Set<() => void>();
+  readonly #hints: Hints | null;
+  readonly news: News;
 
-  constructor(writer: Committer, reader: Committer, offer: StandingOffer) {
+  /** `hints` are for other nodes that write over executors of their own; null if there is none. */
+  constructor(writer: Committer, reader: Committer, offer: StandingOffer, hints: Hints | null) {
     this.writer = writer;
     this.#reader = reader;
     this.#offer = offer;
+    this.#hints = hints;
+    this.news = new News(hints);
   }
 
   /** Calls a verb, and then tells the listeners. */
   ask<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
-    const { isRead, makesWorkAt, schedulesAt, writesJournal } = marksOf(verb);
+    const { isRead, makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
     if (isRead) return this.#reader.call(verb, ...args);
     const asked = this.writer.call(verb, ...args);
-    if (!makesWorkAt && !schedulesAt && !writesJournal) return asked;
+    if (!makesWorkAt && !schedulesAt && !writesJournal && !changesAccess) return asked;
     return asked.then((reply) => {
       this.tell(verb, reply, ...args);
       return reply;
@@ -37,10 +43,23 @@ export class Calls {
 
   /** Tells the listeners about a verb that was committed. */
   tell<V extends VerbName>(verb: V, reply: ReturnType<Verbs[V]>, ...args: Parameters<Verbs[V]>): void {
-    const { makesWorkAt, schedulesAt, writesJournal } = marksOf(verb);
-    if (makesWorkAt) this.#offer.noteDue(makesWorkAt(reply, ...args));
-    if (schedulesAt) for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
-    if (writesJournal) this.noteJournal();
+    const { makesWorkAt, schedulesAt, writesJournal, changesAccess } = marksOf(verb);
+    if (makesWorkAt) {
+      const dueAt = makesWorkAt(reply, ...args);
+      this.#offer.noteDue(dueAt);
+      if (dueAt !== null) this.#hints?.work();
+    }
+    if (schedulesAt) {
+      for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
+      this.#hints?.work();
+    }
+    if (writesJournal) this.news.noteJournal();
+    if (changesAccess) this.news.noteAccess();
+  }
+
+  /** Messages are left that this node has no room for. Other nodes may have room. */
+  noteLeft(): void {
+    this.#hints?.work();
   }
 
   /** All verbs of a table, without extra code around them. */
@@ -48,15 +67,6 @@ export class Calls {
     const names = Object.keys(table) as VerbName[];
     const asking = names.map((name) => [name, (...args: never[]) => this.ask(name, ...(args as never))]);
     return Object.fromEntries(asking) as Asked<T>;
-  }
-
-  noteJournal(): void {
-    for (const listener of this.#journalListeners) listener();
-  }
-
-  onJournal(listener: () => void): () => void {
-    this.#journalListeners.add(listener);
-    return () => this.#journalListeners.delete(listener);
   }
 
   async close(): Promise<void> {

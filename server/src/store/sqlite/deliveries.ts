@@ -19,6 +19,12 @@ export interface DeliveriesOptions {
   readonly clock: Clock;
   readonly node: string;
   readonly about: NodeAbout;
+  readonly shownAs?: ShownNode | undefined;
+}
+
+export interface ShownNode {
+  readonly id: string;
+  readonly startedAt: number;
 }
 
 export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
@@ -30,7 +36,8 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     claimDue: (now) =>
       offer.claimDue(now, async (limits, leasePrefix) => {
         const reply = await calls.ask('claim', { node, now, limits, leasePrefix });
-        if (reply.claims.length > 0) calls.noteJournal();
+        if (reply.claims.length > 0) calls.news.noteJournal();
+        if (reply.hasMore) calls.noteLeft();
         return reply;
       }),
     settle: settling(options),
@@ -113,16 +120,16 @@ function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] 
   };
 }
 
-/** The file belongs to one process, so there is no other node to list. */
-function lifeOf({ calls, clock, node, about }: DeliveriesOptions): Pick<DeliveryStore, 'heartbeat' | 'listNodes'> {
-  const startedAt = clock.now();
-  let aliveUntil = startedAt;
+/** The file belongs to one process, so there is no other node to list. Its lanes are not listed. */
+function lifeOf({ calls, clock, node, about, shownAs }: DeliveriesOptions) {
+  const shown = shownAs ?? { id: node, startedAt: clock.now() };
+  let aliveUntil = clock.now();
   return {
     async heartbeat(id, ttlMs, time) {
       const kept = await calls.ask('heartbeat', id, clock.monotonicMs() + ttlMs, time ?? null);
-      aliveUntil = clock.now() + ttlMs;
+      if (id === node) aliveUntil = clock.now() + ttlMs;
       return { kept, wallAt: null };
     },
-    listNodes: async () => [{ ...about, id: node, startedAt, aliveUntil, isAlive: aliveUntil > clock.now() }],
-  };
+    listNodes: async () => [{ ...about, ...shown, aliveUntil, isAlive: aliveUntil > clock.now() }],
+  } satisfies Partial<DeliveryStore>;
 }

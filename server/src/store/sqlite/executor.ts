@@ -1,14 +1,13 @@
 // Runs the commands. In the server they run on a thread of their own, so that an fsync never delays a request; for the
 // simulation and small tools they run in the caller's thread. One batch is always one transaction.
 
-import type { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { startThread } from '../../shipped-files.ts';
 import type { Database } from './database.ts';
 import { openBeside } from './open.ts';
-import { notCrossing, packCommands, unpackReplies } from './packed-calls.ts';
-import type { Packed } from './packing.ts';
+import { PortCalls } from './port-executor.ts';
 import type { StartCheck } from './start-check.ts';
-import { type Command, createVerbs, failedReply, marksOf, type Reply, runBatch } from './verbs.ts';
+import { type Command, createVerbs, marksOf, type Reply, runBatch } from './verbs.ts';
 
 export interface Executor {
   /** Rejects only if the store is broken for good. `from` is the node that sends the batch. */
@@ -23,6 +22,8 @@ export interface Executor {
    * beginning.
    */
   emptyLog?(): Promise<void>;
+  /** A port over which another thread can have its own executor. */
+  connect?(): MessagePort;
   close(): Promise<void>;
 }
 
@@ -46,21 +47,14 @@ export function besideExecutor(directory: string): Executor {
   return inlineExecutor(openBeside(directory));
 }
 
-/** Orders to a thread other than batches. */
-export type ThreadOrder = 'close' | 'emptyLog';
-
-/** What a thread replies. */
-export type ThreadMessage =
-  | { readonly kind: 'opened'; readonly found: StartCheck }
-  | { readonly kind: 'replies'; readonly replies: Packed }
-  | { readonly kind: 'closed' | 'emptied' }
-  | { readonly kind: 'broken'; readonly message: string };
-
 /** Before a reader can open a directory, a writer must have opened it. */
 export interface ThreadData {
   readonly directory: string;
   readonly role: 'writer' | 'reader';
 }
+
+/** Orders to a thread other than batches. With `connect`, another thread may send batches over this port. */
+export type ThreadOrder = 'close' | 'emptyLog' | { readonly connect: MessagePort };
 
 /**
  * On a thread of its own; the writer's thread owns the data directory. Rejects with a message for people if the
@@ -74,87 +68,31 @@ export async function threadExecutor(
   onFound: (found: StartCheck) => void = () => {},
 ): Promise<Executor> {
   const workerData: ThreadData = { directory, role };
-  const worker = startThread('store/sqlite/thread', workerData);
+  const worker = startThread('store/sqlite/thread', { workerData, name: role });
   const neighbours = new Neighbours();
-  /** In the order of the requests, which is also the order of the replies. */
-  let waiting: { resolve: (message: ThreadMessage) => void; reject: (error: Error) => void }[] = [];
-  let broken: Error | null = null;
-  const fail = (error: Error) => {
-    if (broken) return;
-    broken = error;
-    for (const each of waiting) each.reject(broken);
-    waiting = [];
-    onEnd(broken);
-  };
-  worker.on('message', (message: ThreadMessage) => {
-    if (message.kind === 'broken') return fail(new Error(message.message));
-    waiting.shift()?.resolve(message);
-  });
-  worker.on('messageerror', fail);
-  worker.on('error', (error) => fail(error instanceof Error ? error : new Error(String(error))));
-  worker.on('exit', () => fail(new Error('The store is closed.')));
-  const next = () =>
-    new Promise<ThreadMessage>((resolve, reject) => {
-      if (broken) reject(broken);
-      else waiting.push({ resolve, reject });
-    });
-  const opened = await next();
+  const calls = new PortCalls(worker, onEnd);
+  worker.on('error', (error) => calls.fail(error instanceof Error ? error : new Error(String(error))));
+  worker.on('exit', () => calls.fail(new Error('The store is closed.')));
+  const opened = await calls.next();
   if (opened.kind === 'opened') onFound(opened.found);
   return {
     async execute(commands, from) {
-      if (broken) throw broken;
-      const { sent, refused } = send(worker, commands);
-      if (refused !== null && sent.length === 0) return refused as readonly Reply[];
-      const message = await next();
-      neighbours.tell(sent, from);
-      const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
-      return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
+      const replies = await calls.execute(commands);
+      neighbours.tell(commands, from);
+      return replies;
     },
     onOthers: (node, listener) => neighbours.add(node, listener),
-    async emptyLog() {
-      if (broken) throw broken;
-      const answer = next();
-      worker.postMessage('emptyLog' satisfies ThreadOrder);
-      await answer;
+    connect() {
+      const { port1, port2 } = new MessageChannel();
+      worker.postMessage({ connect: port1 } satisfies ThreadOrder, [port1]);
+      return port2;
     },
+    emptyLog: () => calls.order('emptyLog'),
     async close() {
-      if (!broken) {
-        const answer = next();
-        worker.postMessage('close' satisfies ThreadOrder);
-        await answer;
-      }
+      if (!calls.isBroken) await calls.order('close');
       await worker.terminate();
     },
   };
-}
-
-/**
- * Sends all commands that can be transferred to the thread. If some cannot, `refused` is parallel to `commands`: the
- * reason, or null.
- */
-function send(
-  worker: Worker,
-  commands: readonly Command[],
-): { readonly sent: readonly Command[]; readonly refused: readonly (Reply | null)[] | null } {
-  const post = (some: readonly Command[]) => {
-    const packed = packCommands(some);
-    worker.postMessage(packed, [packed.bodies.buffer]);
-  };
-  try {
-    post(commands);
-    return { sent: commands, refused: null };
-  } catch {
-    // At least one command cannot be transferred, so none was sent.
-  }
-  const refused = notCrossing(commands, (command) => packCommands([command]));
-  const sent = commands.filter((_, index) => refused[index] === null);
-  try {
-    if (sent.length > 0) post(sent);
-    return { sent, refused };
-  } catch (error) {
-    // Each of them can be transferred alone, but there is not enough memory for all of them together.
-    return { sent: [], refused: commands.map(() => failedReply(error)) };
-  }
 }
 
 /** The stores that share an executor. Each plans with the due times it knows, so it must hear what the others write. */

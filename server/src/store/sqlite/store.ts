@@ -3,7 +3,9 @@
 
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
+import { CancelCalls } from '../cancel-calls.ts';
 import { Cancelling } from '../cancelling.ts';
+import { Hints } from '../hints.ts';
 import { Inbox } from '../inbox.ts';
 import type { MessageStore } from '../message-store.ts';
 import { StandingOffer } from '../standing-offer.ts';
@@ -11,12 +13,21 @@ import type { Store } from '../store.ts';
 import { ACCOUNT_VERBS } from './account-verbs.ts';
 import { Calls } from './calls.ts';
 import { Committer } from './committer.ts';
-import { createDeliveries } from './deliveries.ts';
+import { createDeliveries, type ShownNode } from './deliveries.ts';
 import type { Executor } from './executor.ts';
 import { MESSAGE_VERBS } from './message-verbs.ts';
 import { RESOURCE_VERBS } from './resource-verbs.ts';
 
+/** Carries short texts between nodes that share a store. */
+export interface NodeChannel {
+  say(payload: string): void;
+  onHeard(listener: (payload: string) => void): void;
+  close(): void;
+}
+
 export interface SqliteStoreOptions {
+  /** The way to nodes that write to the same file from other threads of this process; null if there are none. */
+  readonly channel?: NodeChannel | null;
   readonly executor: Executor;
   /** For lists and searches, which may take long; without it, the writer does them. */
   readonly reader?: Executor;
@@ -32,38 +43,57 @@ export interface SqliteStoreOptions {
   readonly inbox?: Inbox;
   /** What people want to know about this node. */
   readonly about?: NodeAbout;
+  /** The node that people see, when this one is a lane of it. */
+  readonly shownAs?: ShownNode;
   /** The file can no longer be written: the process must exit. */
   readonly onBroken: (error: Error) => void;
 }
 
 export function createSqliteStore(options: SqliteStoreOptions): Store {
-  const { executor, reader, clock, node, onBroken, about = { role: 'all', version: '', address: '' } } = options;
+  const { executor, reader, clock, timers = clock, node, onBroken, channel = null } = options;
+  const { about = { role: 'all', version: '', address: '' } } = options;
   const offer = new StandingOffer(node);
   const inbox = options.inbox ?? new Inbox();
   const writing = new Committer(executor, node, onBroken, options.timers);
-  const calls = new Calls(writing, reader ? new Committer(reader, node, onBroken) : writing, offer);
-  const cancelling = createCancelling(options, calls, offer);
+  const hints = channel && new Hints(node, timers, channel.say);
+  const calls = new Calls(writing, reader ? new Committer(reader, node, onBroken) : writing, offer, hints);
+  const others = channel && new CancelCalls({ node, timers, say: channel.say, look: () => cancelling.look() });
+  const cancelling = createCancelling(options, calls, offer, others);
 
   executor.onOthers?.(node, (hasCancelled) => {
     offer.lookAgain();
-    calls.noteJournal();
+    calls.news.hear({ isNews: true, isAccess: false });
     if (hasCancelled) void cancelling.look().catch(() => {});
+  });
+  channel?.onHeard((payload) => {
+    if (others?.hear(payload)) return;
+    const heard = hints?.hear(payload);
+    if (heard?.isWork) offer.lookAgain();
+    if (heard) calls.news.hear(heard);
   });
 
   return {
-    ...createDeliveries({ calls, offer, inbox, cancelling, clock, node, about }),
+    ...createDeliveries({ calls, offer, inbox, cancelling, clock, node, about, shownAs: options.shownAs }),
     ...createMessages(calls, inbox, cancelling),
     ...calls.all(RESOURCE_VERBS),
     ...calls.all(ACCOUNT_VERBS),
     counts: () => calls.ask('counts'),
+    onAccess: (listener) => calls.news.onAccess(listener),
     async close(onLeft = () => {}) {
       await calls.close();
+      hints?.close();
+      channel?.close();
       onLeft();
     },
   };
 }
 
-function createCancelling({ clock, timers = clock, node }: SqliteStoreOptions, calls: Calls, offer: StandingOffer) {
+function createCancelling(
+  { clock, timers = clock, node }: SqliteStoreOptions,
+  calls: Calls,
+  offer: StandingOffer,
+  others: CancelCalls | null,
+) {
   return new Cancelling({
     node,
     timers,
@@ -72,9 +102,9 @@ function createCancelling({ clock, timers = clock, node }: SqliteStoreOptions, c
       await calls.ask('release', leases, node, now);
     },
     holders: (accountId, ids) => calls.ask('cancelHolders', accountId, ids, clock.monotonicMs()),
-    // Other nodes, if any, share the executor and have heard of it. When the time is over, what they released has
-    // ended.
-    askOthers: (_nodes, ms) => new Promise((resolve) => timers.after(ms, () => resolve([]))),
+    // Nodes that share the executor have heard of it. When the time is over, what they released has ended.
+    askOthers: (nodes, ms) =>
+      others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),
   });
 }
 
@@ -93,6 +123,6 @@ function createMessages(calls: Calls, inbox: Inbox, cancelling: Cancelling): Mes
       const { isRetried, isOverQuota } = await inbox.hold(fresh, retrying);
       return isOverQuota ? 'overQuota' : isRetried;
     },
-    onJournal: (listener) => calls.onJournal(listener),
+    onJournal: (listener) => calls.news.onJournal(listener),
   };
 }

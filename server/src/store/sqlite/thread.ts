@@ -1,49 +1,84 @@
-// The thread of the writer or the reader: takes batches of commands, runs each batch as one transaction, replies after
-// the fsync.
+// The thread of the writer or the reader: takes batches of commands, runs them in one transaction, replies after the
+// fsync. Several threads may send batches, each over its own port. The batches that have arrived share a transaction.
 
-import { parentPort, workerData } from 'node:worker_threads';
-import type { ThreadData, ThreadMessage, ThreadOrder } from './executor.ts';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { ThreadData, ThreadOrder } from './executor.ts';
 import { openDirectory, openReader } from './open.ts';
-import { notCrossing, packReplies, unpackCommands } from './packed-calls.ts';
+import { unpackCommands } from './packed-calls.ts';
 import type { Packed } from './packing.ts';
-import { type Command, createVerbs, type Reply, runBatch } from './verbs.ts';
+import { postReplies, type ThreadMessage } from './port-executor.ts';
+import { type Command, createVerbs, runBatch } from './verbs.ts';
 
-const port = parentPort!;
-const say = (message: ThreadMessage) => port.postMessage(message);
+/** One port's batch. */
+interface Batch {
+  readonly port: MessagePort;
+  readonly commands: readonly Command[];
+}
 
-/** A reply that cannot be transferred, for example because it is too large, fails alone. */
-function answer(commands: readonly Command[], replies: readonly Reply[]): void {
-  try {
-    say({ kind: 'replies', replies: packReplies(commands, replies) });
-  } catch {
-    const failed = notCrossing(replies, (reply, index) => packReplies([commands[index]!], [reply]));
-    const crossing = replies.map((reply, index) => failed[index] ?? reply);
-    say({ kind: 'replies', replies: packReplies(commands, crossing) });
-  }
+const owner = parentPort!;
+const ports = new Set<MessagePort>([owner]);
+
+function sayBroken(error: unknown): void {
+  const message: ThreadMessage = { kind: 'broken', message: (error as Error).message };
+  for (const port of ports) port.postMessage(message);
+}
+
+/** The next batch that has arrived at a port, if any. An order that arrived before it is obeyed at once. */
+function received(port: MessagePort, obey: (order: ThreadOrder) => void): Packed | null {
+  const next = receiveMessageOnPort(port) as { readonly message: Packed | ThreadOrder } | undefined;
+  if (!next) return null;
+  if (isBatch(next.message)) return next.message;
+  obey(next.message);
+  return null;
+}
+
+function isBatch(message: Packed | ThreadOrder): message is Packed {
+  return typeof message === 'object' && 'values' in message;
 }
 
 try {
   const { directory, role } = workerData as ThreadData;
   const file = role === 'writer' ? openDirectory(directory) : openReader(directory);
   const verbs = createVerbs(file.database);
-  port.on('message', (packed: Packed | ThreadOrder) => {
-    try {
-      if (packed === 'close') {
-        file.close();
-        say({ kind: 'closed' });
-      } else if (packed === 'emptyLog') {
-        // PASSIVE waits for nobody, and leaves in the log what is still being read.
-        file.database.exec('PRAGMA wal_checkpoint(PASSIVE)');
-        say({ kind: 'emptied' });
-      } else {
-        const commands = unpackCommands(packed);
-        answer(commands, runBatch(file.database, verbs, commands, role));
-      }
-    } catch (error) {
-      say({ kind: 'broken', message: (error as Error).message });
+  const obey = (order: ThreadOrder) => {
+    if (order === 'close') {
+      file.close();
+      owner.postMessage({ kind: 'closed' } satisfies ThreadMessage);
+    } else if (order === 'emptyLog') {
+      // PASSIVE waits for nobody, and leaves in the log what is still being read.
+      file.database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      owner.postMessage({ kind: 'emptied' } satisfies ThreadMessage);
+    } else listen(order.connect);
+  };
+  const run = (first: MessagePort, packed: Packed) => {
+    const batches: Batch[] = [{ port: first, commands: unpackCommands(packed) }];
+    // A port sends its next batch only after the reply to the one before, so none has more than one.
+    for (const port of ports.size === 1 ? [] : ports) {
+      const other = port === first ? null : received(port, obey);
+      if (other) batches.push({ port, commands: unpackCommands(other) });
     }
-  });
-  say({ kind: 'opened', found: file.found });
+    const commands = batches.length === 1 ? batches[0]!.commands : batches.flatMap((batch) => batch.commands);
+    const replies = runBatch(file.database, verbs, commands, role);
+    let at = 0;
+    for (const batch of batches) {
+      postReplies(batch.port, batch.commands, replies.slice(at, at + batch.commands.length));
+      at += batch.commands.length;
+    }
+  };
+  const listen = (port: MessagePort) => {
+    ports.add(port);
+    port.on('close', () => ports.delete(port));
+    port.on('message', (message: Packed | ThreadOrder) => {
+      try {
+        if (isBatch(message)) run(port, message);
+        else obey(message);
+      } catch (error) {
+        sayBroken(error);
+      }
+    });
+  };
+  listen(owner);
+  owner.postMessage({ kind: 'opened', found: file.found } satisfies ThreadMessage);
 } catch (error) {
-  say({ kind: 'broken', message: (error as Error).message });
+  sayBroken(error);
 }

@@ -27,6 +27,8 @@ export interface Marks<A extends readonly unknown[], R> {
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
   readonly writesJournal?: true;
+  /** It changes who may do what. */
+  readonly changesAccess?: true;
   /** It may cancel what another node has claimed. */
   readonly cancels?: true;
   /**

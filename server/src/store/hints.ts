@@ -1,8 +1,16 @@
-// Tells the other nodes that there may be work or new events, and hears it from them. It is only a hint. Hints within a
-// short time are sent as one, because a notification in every transaction would make all commits wait for each other.
+// Tells the other nodes that there may be work or new events, or that somebody lost access, and hears it from them. It
+// is only a hint. Hints within a short time are sent as one: a notification in every transaction would make all commits
+// of a database wait for each other.
 
-import { hintEveryMs } from '../../domain/hint-pace.ts';
-import type { Clock } from '../../world.ts';
+import { hintEveryMs } from '../domain/hint-pace.ts';
+import type { Clock } from '../world.ts';
+
+/** What another node has hinted at. */
+export interface Heard {
+  readonly isWork: boolean;
+  readonly isNews: boolean;
+  readonly isAccess: boolean;
+}
 
 export class Hints {
   readonly #node: string;
@@ -10,6 +18,7 @@ export class Hints {
   readonly #say: (payload: string) => void;
   #isWork = false;
   #isNews = false;
+  #isAccess = false;
   #cancel: (() => void) | null = null;
   #everyMs = hintEveryMs(1);
 
@@ -36,11 +45,17 @@ export class Hints {
     this.#gather();
   }
 
+  /** A token, a session or an account has changed, so what is remembered of them may be wrong. */
+  access(): void {
+    this.#isAccess = true;
+    this.#gather();
+  }
+
   /** What another node sent; null for our own hints. */
-  hear(payload: string): { isWork: boolean; isNews: boolean } | null {
+  hear(payload: string): Heard | null {
     const [node, words = ''] = payload.split(' ');
     if (node === this.#node) return null;
-    return { isWork: words.includes('w'), isNews: words.includes('n') };
+    return { isWork: words.includes('w'), isNews: words.includes('n'), isAccess: words.includes('a') };
   }
 
   close(): void {
@@ -53,16 +68,21 @@ export class Hints {
     if (this.#cancel !== null) return;
     this.#speak();
     const rest = () => {
-      this.#cancel = this.#isWork || this.#isNews ? this.#timers.after(this.#everyMs, rest) : null;
+      this.#cancel = this.#hasHint ? this.#timers.after(this.#everyMs, rest) : null;
       this.#speak();
     };
     this.#cancel = this.#timers.after(this.#everyMs, rest);
   }
 
   #speak(): void {
-    if (!this.#isWork && !this.#isNews) return;
-    this.#say(`${this.#node} ${this.#isWork ? 'w' : ''}${this.#isNews ? 'n' : ''}`);
+    if (!this.#hasHint) return;
+    this.#say(`${this.#node} ${this.#isWork ? 'w' : ''}${this.#isNews ? 'n' : ''}${this.#isAccess ? 'a' : ''}`);
     this.#isWork = false;
     this.#isNews = false;
+    this.#isAccess = false;
+  }
+
+  get #hasHint(): boolean {
+    return this.#isWork || this.#isNews || this.#isAccess;
   }
 }

@@ -1,0 +1,47 @@
+// Closes a node, or one lane of it: first what faces callers and the attempts in flight, then the store.
+
+import type { Front } from './build-front.ts';
+import type { Engine } from './delivery/engine.ts';
+import type { Ground } from './node-ground.ts';
+import { systemWorld, withinMs } from './world.ts';
+
+/** How long a stopping node waits for callers that are still sending their request. */
+const SENDING_MS_MAX = 5000;
+/** A store that does not answer is abandoned after this time: nothing that was acknowledged depends on closing it. */
+const STORE_CLOSING_MS_MAX = 3000;
+
+/** How a node, or a lane, ended. */
+export interface Farewell {
+  /** Attempts that ended or were cut off, but whose end could not be written to the store. */
+  readonly left: number;
+  readonly isStoreClosed: boolean;
+}
+
+/** Accepts nothing more and lets running attempts end. Returns how many attempts could not be settled. */
+export async function drain(
+  { config, world, service }: Ground,
+  engine: Engine,
+  { listener, streams, bodies }: Front,
+): Promise<number> {
+  service.isServing = false;
+  const cancelCutOff = world.clock.after(Math.min(SENDING_MS_MAX, config.drainMs), () => listener.cutOff());
+  streams.close();
+  // Runs while the last callers finish: nothing starts meanwhile.
+  const accepted = listener.close();
+  const [left] = await Promise.all([engine.stop(config.drainMs, accepted), accepted]);
+  bodies.close();
+  cancelCutOff();
+  return left;
+}
+
+/** Returns whether the store has closed in time. */
+export async function closeStore({ store, openFiles }: Ground): Promise<boolean> {
+  let isClosed = false;
+  const onLeft = () => {
+    isClosed = true;
+  };
+  const storeClosed = store.close(onLeft).then(() => openFiles.close());
+  // In real time, because a database outage lasts in real time.
+  await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
+  return isClosed;
+}

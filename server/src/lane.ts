@@ -1,0 +1,49 @@
+// The thread of a lane: the same engine and front as on the main thread, with a part of the limits. It writes and reads
+// through ports to the threads of the store.
+
+import { networkInterfaces } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { buildEngine } from './build-engine.ts';
+import { buildFront } from './build-front.ts';
+import { closeStore, drain } from './close-node.ts';
+import { listenAddresses } from './delivery/egress.ts';
+import { shareAmongLanes } from './domain/lanes.ts';
+import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
+import { layGround } from './node-ground.ts';
+import { Questions } from './questions.ts';
+import { systemWorld } from './world.ts';
+
+/** The main thread asks every lane, and gives each of them a second. */
+const ALL_FACTS_MS_MAX = 2000;
+
+const port = parentPort!;
+const say = (message: FromLane) => port.postMessage(message);
+
+async function run(data: LaneData): Promise<void> {
+  const { config, lanes, address } = data;
+  shareAmongLanes(lanes);
+  const ground = await layGround(config, { lane: data });
+  process.on('uncaughtException', ground.onFault);
+  const { engine, policy } = buildEngine(ground, undefined);
+  const questions = new Questions<readonly LaneFacts[]>(systemWorld().clock, ALL_FACTS_MS_MAX);
+  const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() });
+  const allFacts = async () =>
+    (await questions.ask((id) => say({ kind: 'askAllFacts', id }))) ?? ([ownFacts()] as const);
+  const front = await buildFront(ground, engine, { allFacts });
+  const bound = await front.listener.listen(address.host, address.port, 'shared');
+  ground.about.address = `${bound.address}:${bound.port}`;
+  policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
+  engine.start();
+  port.on('message', (message: ToLane) => {
+    if (message.kind === 'askFacts') say({ kind: 'facts', id: message.id, facts: ownFacts() });
+    else if (message.kind === 'allFacts') questions.answer(message.id, message.all);
+    else {
+      void drain(ground, engine, front).then(async (left) => {
+        say({ kind: 'closed', farewell: { left, isStoreClosed: await closeStore(ground) } });
+      });
+    }
+  });
+  say({ kind: 'ready' });
+}
+
+run(workerData as LaneData).catch((error: Error) => say({ kind: 'cannotStart', problem: error.message }));

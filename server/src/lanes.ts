@@ -1,0 +1,210 @@
+// The lanes of a node: further threads that listen on the same port, deliver over connections of their own and write
+// through the one writer. To the store each lane is a node of its own. A lane that ends is replaced.
+
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import type { Farewell } from './close-node.ts';
+import type { Config } from './config.ts';
+import { laneShare } from './domain/lanes.ts';
+
+import { Questions } from './questions.ts';
+import { startThread } from './shipped-files.ts';
+import type { MetricValues } from './telemetry/metrics.ts';
+import type { Clock } from './world.ts';
+
+/** The current numbers of one lane. */
+export interface LaneFacts {
+  readonly attemptsInFlight: number;
+  readonly metrics: MetricValues;
+}
+
+/** The lane is known to the store by `node`; the process is shown to people as `shownAs`. */
+export interface LaneData {
+  /** Of the node as a whole. */
+  readonly config: Config;
+  readonly lane: number;
+  readonly lanes: number;
+  readonly node: string;
+  readonly shownAs: { readonly id: string; readonly startedAt: number };
+  readonly address: { readonly host: string; readonly port: number };
+  readonly channel: string;
+  /** See upkeep/shared-time.ts. */
+  readonly time: SharedArrayBuffer;
+  readonly writer: MessagePort;
+  readonly reader: MessagePort;
+}
+
+export type ToLane =
+  | { readonly kind: 'close' }
+  | { readonly kind: 'askFacts'; readonly id: number }
+  | { readonly kind: 'allFacts'; readonly id: number; readonly all: readonly LaneFacts[] };
+
+export type FromLane =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'cannotStart'; readonly problem: string }
+  | { readonly kind: 'closed'; readonly farewell: Farewell }
+  | { readonly kind: 'facts'; readonly id: number; readonly facts: LaneFacts }
+  | { readonly kind: 'askAllFacts'; readonly id: number };
+
+export interface LanesOptions {
+  /** Of the node as a whole. */
+  readonly config: Config;
+  readonly count: number;
+  readonly address: LaneData['address'];
+  readonly shownAs: LaneData['shownAs'];
+  /** The name under which the lanes talk to each other. */
+  readonly channel: string;
+  readonly time: LaneData['time'];
+  readonly timers: Clock;
+  readonly newNode: () => string;
+  /** New ports to the threads of the store. */
+  readonly connect: () => Pick<LaneData, 'writer' | 'reader'>;
+  /** The claims of a lane that has ended belong to nobody. */
+  readonly noteDead: (node: string) => Promise<void>;
+  readonly ownFacts: () => LaneFacts;
+  readonly log: (level: 'info' | 'error', fields: Readonly<Record<string, unknown>>, text: string) => void;
+}
+
+/** The pause before a lane is replaced. It doubles for each replacement that follows. */
+const PAUSE_MS = 100;
+const PAUSE_MS_MAX = 5000;
+/** How long a lane may take beyond the time to drain. */
+const CLOSING_MS_MAX = 10_000;
+/** A lane that is busy for so long is left out of the numbers. */
+const FACTS_MS_MAX = 1000;
+
+interface Running {
+  readonly worker: Worker;
+  readonly node: string;
+  readonly ready: Promise<void>;
+  readonly closed: Promise<Farewell>;
+}
+
+/** The settings of one lane: its part of every limit on attempts. */
+export function laneConfig(config: Config, lanes: number, lane: number): Config {
+  const { concurrency, hostConcurrency, accountConcurrency } = config;
+  const share = (whole: number) => laneShare(whole, lanes, lane);
+  return {
+    ...config,
+    concurrency: share(concurrency),
+    hostConcurrency: share(hostConcurrency),
+    accountConcurrency: accountConcurrency === null ? null : share(accountConcurrency),
+  };
+}
+
+export class Lanes {
+  readonly #options: LanesOptions;
+  /** By number. The lane of the main thread, number 0, is not among them. */
+  readonly #running = new Map<number, Running>();
+  readonly #questions: Questions<LaneFacts>;
+  #pauseMs = PAUSE_MS;
+  #isClosing = false;
+
+  constructor(options: LanesOptions) {
+    this.#options = options;
+    this.#questions = new Questions(options.timers, FACTS_MS_MAX);
+  }
+
+  /** Resolves when all lanes listen. */
+  async start(): Promise<void> {
+    for (let lane = 1; lane < this.#options.count; lane += 1) this.#startLane(lane);
+    await Promise.all([...this.#running.values()].map(({ ready }) => ready));
+  }
+
+  /** The numbers of all lanes; of the main thread first. */
+  async facts(): Promise<readonly LaneFacts[]> {
+    const asked = [...this.#running.values()].map(({ worker }) =>
+      this.#questions.ask((id) => worker.postMessage({ kind: 'askFacts', id } satisfies ToLane)),
+    );
+    const others = await Promise.all(asked);
+    return [this.#options.ownFacts(), ...others.filter((facts) => facts !== null)];
+  }
+
+  /** Drains all lanes and returns how each ended. */
+  async close(): Promise<readonly Farewell[]> {
+    this.#isClosing = true;
+    const { timers, config } = this.#options;
+    const running = [...this.#running.values()];
+    const closing = running.map(async ({ worker, closed }) => {
+      const cancel = timers.after(config.drainMs + CLOSING_MS_MAX, () => void worker.terminate());
+      worker.postMessage({ kind: 'close' } satisfies ToLane);
+      const farewell = await closed;
+      cancel();
+      await worker.terminate();
+      return farewell;
+    });
+    return Promise.all(closing);
+  }
+
+  #startLane(lane: number): Running {
+    const { config, count, address, shownAs, channel, time, newNode, connect } = this.#options;
+    const node = newNode();
+    const ports = connect();
+    const data: LaneData = {
+      config: { ...config },
+      lane,
+      lanes: count,
+      node,
+      shownAs,
+      address,
+      channel,
+      time,
+      ...ports,
+    };
+    const worker = startThread('lane', {
+      workerData: data,
+      transferList: [ports.writer, ports.reader],
+      name: `lane-${lane}`,
+    });
+    const ready = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<Farewell>();
+    const running = { worker, node, ready: ready.promise, closed: closed.promise };
+    this.#running.set(lane, running);
+    worker.on('message', (message: FromLane) => {
+      if (message.kind === 'ready') ready.resolve();
+      else if (message.kind === 'cannotStart') ready.reject(new Error(message.problem));
+      else if (message.kind === 'closed') closed.resolve(message.farewell);
+      else if (message.kind === 'facts') this.#questions.answer(message.id, message.facts);
+      else void this.#tellFacts(worker, message.id);
+    });
+    worker.on('error', (error) => {
+      this.#options.log('error', { err: error, lane }, 'a lane had an error that it did not survive');
+    });
+    worker.on('exit', () => {
+      ready.reject(new Error(`lane ${lane} ended while it was starting`));
+      // A lane that was cut off has attempts whose end is not known.
+      closed.resolve({ left: 0, isStoreClosed: false });
+      if (!this.#isClosing) this.#replace(lane, node);
+    });
+    return running;
+  }
+
+  async #tellFacts(worker: Worker, id: number): Promise<void> {
+    const all = await this.facts();
+    worker.postMessage({ kind: 'allFacts', id, all } satisfies ToLane);
+  }
+
+  #replace(lane: number, node: string): void {
+    const { timers, log, noteDead } = this.#options;
+    log('error', { lane }, 'a lane ended; another one is started');
+    this.#running.delete(lane);
+    // If this fails, the lane counts as dead when its last heartbeat is old enough.
+    noteDead(node).catch(() => {});
+    timers.after(this.#pauseMs, () => {
+      if (this.#isClosing) return;
+      this.#startLane(lane).ready.then(
+        () => {
+          this.#pauseMs = PAUSE_MS;
+          log('info', { lane }, 'the lane is back');
+        },
+        (error: Error) => log('error', { err: error, lane }, 'a lane could not be started'),
+      );
+    });
+    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
+  }
+}
+
+/** A pair of ports: one to serve here, one to give to a lane. */
+export function portPair(): { readonly here: MessagePort; readonly there: MessagePort } {
+  const { port1, port2 } = new MessageChannel();
+  return { here: port1, there: port2 };
+}

@@ -1,0 +1,38 @@
+// Tells this node's listeners, and other nodes, that the journal has new rows or that somebody's access has changed.
+
+import type { Heard, Hints } from './hints.ts';
+
+export class News {
+  readonly #hints: Hints | null;
+  readonly #journalListeners = new Set<() => void>();
+  readonly #accessListeners = new Set<() => void>();
+
+  /** Without `hints` there is no other node. */
+  constructor(hints: Hints | null) {
+    this.#hints = hints;
+  }
+
+  noteJournal(): void {
+    for (const listener of this.#journalListeners) listener();
+    this.#hints?.news();
+  }
+
+  /** Only other nodes are told: the part of this node that changes access knows it. */
+  noteAccess(): void {
+    this.#hints?.access();
+  }
+
+  hear({ isNews, isAccess }: Omit<Heard, 'isWork'>): void {
+    if (isNews) for (const listener of this.#journalListeners) listener();
+    if (isAccess) for (const listener of this.#accessListeners) listener();
+  }
+
+  onJournal(listener: () => void): () => void {
+    this.#journalListeners.add(listener);
+    return () => this.#journalListeners.delete(listener);
+  }
+
+  onAccess(listener: () => void): void {
+    this.#accessListeners.add(listener);
+  }
+}

@@ -1,0 +1,133 @@
+// Runs commands on another thread, over a port to it. One batch is on its way at a time for each port; the thread may
+// run the batches of several ports as one transaction.
+
+import type { MessagePort, Worker } from 'node:worker_threads';
+import type { Executor } from './executor.ts';
+import { notCrossing, packCommands, packReplies, unpackCommands, unpackReplies } from './packed-calls.ts';
+import type { Packed } from './packing.ts';
+import type { StartCheck } from './start-check.ts';
+import { type Command, failedReply, type Reply } from './verbs.ts';
+
+/** What a thread sends. */
+export type ThreadMessage =
+  | { readonly kind: 'opened'; readonly found: StartCheck }
+  | { readonly kind: 'replies'; readonly replies: Packed }
+  | { readonly kind: 'closed' | 'emptied' }
+  | { readonly kind: 'broken'; readonly message: string };
+
+/** Sends, and receives the messages in the order in which they were asked for. */
+export class PortCalls {
+  readonly #port: Worker | MessagePort;
+  readonly #onEnd: (error: Error) => void;
+  #waiting: { readonly resolve: (message: ThreadMessage) => void; readonly reject: (error: Error) => void }[] = [];
+  #broken: Error | null = null;
+
+  /** `onEnd` is called once: the other side has ended, or can no longer be used. */
+  constructor(port: Worker | MessagePort, onEnd: (error: Error) => void) {
+    this.#port = port;
+    this.#onEnd = onEnd;
+    port.on('message', (message: ThreadMessage) => {
+      if (message.kind === 'broken') this.fail(new Error(message.message));
+      else this.#waiting.shift()?.resolve(message);
+    });
+    port.on('messageerror', (error: Error) => this.fail(error));
+  }
+
+  get isBroken(): boolean {
+    return this.#broken !== null;
+  }
+
+  fail(error: Error): void {
+    if (this.#broken) return;
+    this.#broken = error;
+    for (const each of this.#waiting) each.reject(error);
+    this.#waiting = [];
+    this.#onEnd(error);
+  }
+
+  next(): Promise<ThreadMessage> {
+    return new Promise((resolve, reject) => {
+      if (this.#broken) reject(this.#broken);
+      else this.#waiting.push({ resolve, reject });
+    });
+  }
+
+  async order(text: string): Promise<void> {
+    const answer = this.next();
+    if (!this.#broken) this.#port.postMessage(text, []);
+    await answer;
+  }
+
+  async execute(commands: readonly Command[]): Promise<readonly Reply[]> {
+    if (this.#broken) throw this.#broken;
+    const { sent, refused } = send(this.#port, commands);
+    if (refused !== null && sent.length === 0) return refused as readonly Reply[];
+    const message = await this.next();
+    const replies = message.kind === 'replies' ? unpackReplies(message.replies) : [];
+    return refused === null ? replies : refused.map((reply) => reply ?? replies.shift()!);
+  }
+}
+
+/** For a port whose other end is served by `servePort`, or by a thread that opened the store. */
+export function portExecutor(port: MessagePort, onEnd: (error: Error) => void = () => {}): Executor {
+  const calls = new PortCalls(port, onEnd);
+  port.on('close', () => calls.fail(new Error('The store is closed.')));
+  return {
+    execute: (commands) => calls.execute(commands),
+    async close() {
+      port.close();
+    },
+  };
+}
+
+/** Runs what arrives at the port with another executor of this thread. */
+export function servePort(port: MessagePort, executor: Executor, from: string): void {
+  port.on('message', (packed: Packed) => {
+    const commands = unpackCommands(packed);
+    executor.execute(commands, from).then(
+      (replies) => postReplies(port, commands, replies),
+      (error: Error) => port.postMessage({ kind: 'broken', message: error.message } satisfies ThreadMessage),
+    );
+  });
+}
+
+/** A reply that cannot be transferred, for example because it is too large, fails alone. */
+export function postReplies(port: MessagePort, commands: readonly Command[], replies: readonly Reply[]): void {
+  const post = (some: readonly Reply[]) =>
+    port.postMessage({ kind: 'replies', replies: packReplies(commands, some) } satisfies ThreadMessage);
+  try {
+    post(replies);
+  } catch {
+    const failed = notCrossing(replies, (reply, index) => packReplies([commands[index]!], [reply]));
+    post(replies.map((reply, index) => failed[index] ?? reply));
+  }
+}
+
+/**
+ * Sends all commands that can be transferred to the thread. If some cannot, `refused` is parallel to `commands`: the
+ * reason, or null.
+ */
+function send(
+  port: Worker | MessagePort,
+  commands: readonly Command[],
+): { readonly sent: readonly Command[]; readonly refused: readonly (Reply | null)[] | null } {
+  const post = (some: readonly Command[]) => {
+    const packed = packCommands(some);
+    port.postMessage(packed, [packed.bodies.buffer]);
+  };
+  try {
+    post(commands);
+    return { sent: commands, refused: null };
+  } catch {
+    // At least one command cannot be transferred, so none was sent.
+  }
+  const refused = notCrossing(commands, (command) => packCommands([command]));
+  const sent = commands.filter((_, index) => refused[index] === null);
+  try {
+    if (sent.length > 0) post(sent);
+    return { sent, refused };
+  } catch (error) {
+    // Each of them can be transferred alone, but there is not enough memory for all of them together.
+    return { sent: [], refused: commands.map(() => failedReply(error)) };
+  }
+}

@@ -1,0 +1,199 @@
+// A process with several lanes: real threads, one port, one file. To a caller it is one service, whichever lane takes
+// the connection, also when a lane ends.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { parseConfig } from '../../src/config.ts';
+import { type Postrider, startPostrider } from '../../src/main.ts';
+import { openReader } from '../../src/store/sqlite/open.ts';
+import { ask } from '../support/client.ts';
+import { type Reply, startReceiver } from '../support/receiver.ts';
+import { waitFor } from '../support/wait.ts';
+
+const LANES = 3;
+/** So many new connections reach every lane, but for a chance that is smaller than that of a broken machine. */
+const MANY = 60;
+const HOST_CONCURRENCY = 78;
+const AT_ONCE = HOST_CONCURRENCY / 2;
+
+const data = mkdtempSync(join(tmpdir(), 'postrider-lanes-'));
+/** The writer, the reader, and the lanes beside the main thread. */
+const threads: Worker[] = [];
+const noteThread = (worker: Worker) => void threads.push(worker);
+let postrider: Postrider;
+
+before(async () => {
+  process.on('worker', noteThread);
+  const place = ['--data', data, '--port', '0', '--host', '127.0.0.1'];
+  const limits = ['--lanes', String(LANES), '--host-concurrency', String(HOST_CONCURRENCY)];
+  const parsed = parseConfig(
+    'serve',
+    [...place, ...limits, '--log-level', 'silent', '--allow-cidr', '127.0.0.0/8'],
+    {},
+  );
+  assert.ok('config' in parsed);
+  postrider = await startPostrider(parsed.config);
+});
+
+after(async () => {
+  await postrider.close();
+  process.off('worker', noteThread);
+  rmSync(data, { recursive: true });
+});
+
+function call(method: string, path: string, { token = postrider.token, body }: CallOptions = {}) {
+  const headers = { Authorization: `Bearer ${token}`, Connection: 'close' };
+  return ask(postrider.url, path, { method, headers, ...(body !== undefined && { body }) });
+}
+
+interface CallOptions {
+  readonly token?: string | null;
+  readonly body?: string;
+}
+
+/** Each over a connection of its own. */
+async function publishMany(url: string): Promise<void> {
+  const answers = await Promise.all(
+    Array.from({ length: MANY }, (_, index) => call('POST', `/v2/publish/${url}/${index}`, { body: 'hello' })),
+  );
+  for (const answer of answers) assert.equal(answer.status, 201, answer.text);
+}
+
+const laneThreads = () => threads.slice(2);
+
+/** The nodes that hold a claim: each lane is one. */
+function holders(): string[] {
+  const { database, close } = openReader(data);
+  try {
+    const rows = database.all<{ node: string }>('SELECT DISTINCT node FROM messages WHERE node IS NOT NULL');
+    return rows.map(({ node }) => node);
+  } finally {
+    close();
+  }
+}
+
+async function metric(name: string): Promise<number> {
+  const { text } = await ask(postrider.url, '/metrics', {});
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `) || each.startsWith(`${name}{`));
+  return Number(line?.split(' ').at(-1));
+}
+
+async function allDelivered(): Promise<void> {
+  await waitFor('all messages to be delivered', async () => {
+    const [accepted, ended] = [
+      await metric('postrider_messages_accepted_total'),
+      await metric('postrider_messages_ended_total'),
+    ];
+    return ended >= accepted;
+  });
+}
+
+/** A receiver that answers only when it is told to. */
+async function startHolding(t: TestContext) {
+  let letGo: (reply: Reply) => void = () => {};
+  const held = new Promise<Reply>((resolve) => {
+    letGo = resolve;
+  });
+  const receiver = await startReceiver(t, () => held);
+  return { receiver, letGo: () => letGo(200) };
+}
+
+test('every lane takes connections and delivers, and the limits hold for all of them together', async (t) => {
+  const { receiver, letGo } = await startHolding(t);
+  await publishMany(receiver.url);
+  // An account alone gets half of the places of each lane at a host.
+  await receiver.received(AT_ONCE);
+  assert.equal(holders().length, LANES);
+  assert.equal(await metric('postrider_attempts_in_flight'), AT_ONCE);
+  assert.equal(await metric('postrider_messages_accepted_total'), MANY);
+  assert.equal(await metric('postrider_pool_max{pool="slots"}'), 1000);
+  const parallelism = await call('GET', '/v2/globalParallelism');
+  assert.deepEqual(parallelism.json(), { parallelismMax: 1000, parallelismCount: AT_ONCE });
+  const { nodes } = (await call('GET', '/v2/nodes')).json<{ nodes: unknown[] }>();
+  assert.equal(nodes.length, 1, 'people see one node');
+  assert.equal(receiver.arrivals.length, AT_ONCE, 'the others wait');
+  letGo();
+  await allDelivered();
+  assert.equal(receiver.arrivals.length, MANY);
+  assert.equal(new Set(receiver.arrivals.map(({ target }) => target)).size, MANY, 'each arrives once');
+});
+
+/** A reader of the live stream. */
+function openStream(t: TestContext, token: string) {
+  const stream = { events: 0, isOpen: false, isEnded: false };
+  const request = httpRequest(`${postrider.url}/v2/events/stream`, { headers: { Authorization: `Bearer ${token}` } });
+  request.on('response', (response) => {
+    stream.isOpen = response.statusCode === 200;
+    response.on('data', (chunk: Buffer) => {
+      stream.events += chunk.toString('utf8').split('event: CREATED').length - 1;
+    });
+    response.on('close', () => {
+      stream.isEnded = true;
+    });
+    response.on('error', () => {});
+  });
+  request.on('error', () => {});
+  request.end();
+  t.after(() => request.destroy());
+  return stream;
+}
+
+test('a live stream shows what all lanes do, and ends with its token on whichever lane that is revoked', async (t) => {
+  const receiver = await startReceiver(t);
+  const { accountId } = (await call('GET', '/v2/account')).json<{ accountId: string }>();
+  const body = JSON.stringify({ accountId, name: 'short', scopes: ['read'] });
+  const made = await call('POST', '/v2/admin/tokens', { body });
+  assert.equal(made.status, 201, made.text);
+  const { token, tokenId } = made.json<{ token: string; tokenId: string }>();
+  // One after the other: an account may have few reads under way.
+  const statuses = async () => {
+    const seen = new Set<number>();
+    for (let count = 0; count < MANY; count += 1) seen.add((await call('GET', '/v2/topics', { token })).status);
+    return [...seen];
+  };
+  assert.deepEqual(await statuses(), [200], 'every lane remembers it now');
+  const streams = Array.from({ length: 2 * LANES }, () => openStream(t, token));
+  await waitFor('the streams to open', () => streams.every(({ isOpen }) => isOpen));
+  await publishMany(receiver.url);
+  await waitFor('every stream to show all of them', () => streams.every(({ events }) => events >= MANY));
+  assert.equal((await call('DELETE', `/v2/admin/accounts/${accountId}/tokens/${tokenId}`)).status, 200);
+  await waitFor('all lanes to refuse it', async () => (await statuses()).every((status) => status === 401));
+  await waitFor('the streams to end', () => streams.every(({ isEnded }) => isEnded));
+});
+
+test('a lane that ends is replaced, and what it had under way is delivered', async (t) => {
+  const { receiver, letGo } = await startHolding(t);
+  await publishMany(receiver.url);
+  await receiver.received(AT_ONCE);
+  const lanes = laneThreads();
+  assert.equal(lanes.length, LANES - 1);
+  await lanes[0]!.terminate();
+  await waitFor('another lane', () => laneThreads().length > lanes.length);
+  letGo();
+  await waitFor('nothing to be left', () => new Set(receiver.arrivals.map(({ target }) => target)).size === MANY);
+  await waitFor('all claims to be settled', () => holders().length === 0);
+  const next = await startHolding(t);
+  await waitFor('all lanes to take part again', async () => {
+    await publishMany(next.receiver.url);
+    return holders().length === LANES;
+  });
+  next.letGo();
+  await waitFor('all claims to be settled', () => holders().length === 0);
+});
+
+test('a stopping process lets the attempts of all lanes end', async (t) => {
+  const { receiver, letGo } = await startHolding(t);
+  await publishMany(receiver.url);
+  await receiver.received(AT_ONCE);
+  assert.equal(holders().length, LANES);
+  const closing = postrider.close();
+  letGo();
+  assert.deepEqual(await closing, { left: 0, isStoreClosed: true });
+  assert.equal(receiver.arrivals.length, AT_ONCE, 'nothing starts any more');
+  assert.deepEqual(holders(), []);
+});
