@@ -98,16 +98,18 @@ let ridersStarted = 0;
 
 export class Rider {
   readonly url: string;
-  /** The first token; null when the data directory had accounts already. */
+  /** The first token, unless it is given another; null when the data directory had accounts already. */
   readonly token: string | null;
   readonly clock: ManualClock;
   readonly postrider: Postrider;
+  readonly #accountSuffix: string;
   readonly #agent = new Agent({ keepAlive: true });
 
-  constructor(postrider: Postrider, clock: ManualClock) {
+  constructor(postrider: Postrider, clock: ManualClock, token: string | null = postrider.token, accountSuffix = '') {
+    this.#accountSuffix = accountSuffix;
     this.postrider = postrider;
     this.url = postrider.url;
-    this.token = postrider.token;
+    this.token = token;
     this.clock = clock;
   }
 
@@ -182,7 +184,10 @@ export class Rider {
 
   /** An account of its own and a token for it. */
   async account(name: string, tier: TierName = 'free', scopes?: readonly Scope[]): Promise<TokenMade> {
-    const account = await this.manage<{ id: string }>('POST', '/v2/admin/accounts', { name, tier });
+    const account = await this.manage<{ id: string }>('POST', '/v2/admin/accounts', {
+      name: name + this.#accountSuffix,
+      tier,
+    });
     return this.tokenFor(account.id, scopes ?? ['publish', 'read', 'manage', 'admin']);
   }
 
@@ -209,8 +214,13 @@ export class Rider {
     await this.quiet();
   }
 
-  async close(): Promise<void> {
+  /** Closes what this one has opened, not the service. */
+  leave(): void {
     this.#agent.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.leave();
     let isClosed = false;
     const closing = this.postrider.close().finally(() => {
       isClosed = true;
@@ -261,6 +271,24 @@ export function sharedRider(options: RiderOptions = {}): () => Rider {
     for (const end of ends) await end();
   });
   return () => rider;
+}
+
+/**
+ * In place of `startRider`, for a file whose tests need nothing of their own but an account: they get one each, of the
+ * one service of the file. Who asks for options gets a service of its own. The clock is everybody's: it goes on from
+ * where the test before has left it.
+ */
+export function ridersOfOneService(): typeof startRider {
+  const shared = sharedRider();
+  let accounts = 0;
+  return async (t, options) => {
+    if (options) return startRider(t, options);
+    accounts += 1;
+    const { token } = await shared().account(`test-${accounts}`);
+    const rider = new Rider(shared().postrider, shared().clock, token, `-of-test-${accounts}`);
+    t.after(() => rider.leave());
+    return rider;
+  };
 }
 
 function configFor(data: string, { command = 'dev', flags = [] }: RiderOptions, store: readonly string[]) {

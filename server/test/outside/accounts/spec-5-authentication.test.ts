@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Rider, refusal, startRider, type TokenMade } from '../../support/harness.ts';
+import { type Rider, refusal, ridersOfOneService, type TokenMade } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 /** The two endpoints of the spec, called with this very header. */
 async function callBoth(rider: Rider, authorization: string | null) {

@@ -6,8 +6,10 @@ import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { VERSION } from '../../../src/main.ts';
-import { type Rider, startRider } from '../../support/harness.ts';
+import { type Rider, ridersOfOneService } from '../../support/harness.ts';
 import { type Arrival, inTurn, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 interface Keys {
   readonly current: string;

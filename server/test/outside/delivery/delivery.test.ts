@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startRider } from '../../support/harness.ts';
+import { ridersOfOneService } from '../../support/harness.ts';
 import { inTurn, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 test('Content-Type: passed on as it is, and absent when absent', async (t) => {
   const [rider, receiver] = [await startRider(t), await startReceiver(t)];

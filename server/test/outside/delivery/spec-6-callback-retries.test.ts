@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusal, startRider } from '../../support/harness.ts';
+import { refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 for (const kind of ['Callback', 'Failure-Callback'] as const) {
   const status = kind === 'Callback' ? 200 : 489;

@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
-import { type Rider, startRider } from '../../support/harness.ts';
+import { type Rider, ridersOfOneService } from '../../support/harness.ts';
 import { type Arrival, inTurn, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 interface Report {
   readonly status: number;

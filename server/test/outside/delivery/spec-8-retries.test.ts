@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MessageView, type Rider, sharedRider, startRider } from '../../support/harness.ts';
+import { type MessageView, type Rider, ridersOfOneService, sharedRider } from '../../support/harness.ts';
 import { type Answer, inTurn, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 /** The smaller of 86400 and e^(2n) seconds, in whole milliseconds, never less than the formula says. */
 const BACKOFF_MS = [1000, 7390, 54_599, 403_429, 2_980_958, 22_026_466, 86_400_000, 86_400_000];

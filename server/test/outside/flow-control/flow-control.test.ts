@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 interface FlowView {
   readonly flowControlKey: string;

@@ -4,11 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachMax } from '../../../src/domain/budgets.ts';
-import { type Rider, startRider } from '../../support/harness.ts';
+import { type Rider, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
 import { poolUsed } from './pools.ts';
 import { pour, startRawReceiver } from './raw-receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 const END = 'Content-Length: 2\r\n\r\nok';

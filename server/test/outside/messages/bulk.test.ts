@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
+import { type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
+
+const startRider = ridersOfOneService();
 
 interface JobView {
   readonly jobId: string;

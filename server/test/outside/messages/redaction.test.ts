@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const SECRET = 'card 4111 1111';
 const HEADER = 'bearer-of-the-shop';

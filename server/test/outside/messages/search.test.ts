@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type Published, type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 interface Page {
   readonly messages: readonly { readonly messageId: string; readonly body?: string }[];

@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusal, startRider } from '../../support/harness.ts';
+import { refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
+
+const startRider = ridersOfOneService();
 
 interface Overview {
   readonly waiting: number;

@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CallOptions, type Published, type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type CallOptions, type Published, type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const NOWHERE = 'http://127.0.0.1:1/';
 const MINUTE_MS = 60_000;

@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, refusal, startRider } from '../../support/harness.ts';
+import { type Published, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { inTurn, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const NOWHERE = 'http://127.0.0.1:1/';
 

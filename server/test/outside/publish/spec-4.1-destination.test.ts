@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { exchange } from '../../support/client.ts';
-import { type Published, type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type Published, type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 async function start(t: TestContext): Promise<{ rider: Rider; receiver: Receiver }> {
   return { rider: await startRider(t), receiver: await startReceiver(t) };

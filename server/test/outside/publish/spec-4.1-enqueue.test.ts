@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, refusal, startRider } from '../../support/harness.ts';
+import { type Published, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 test('4.1 enqueue: a URL destination answers { messageId, url }', async (t) => {
   const rider = await startRider(t);

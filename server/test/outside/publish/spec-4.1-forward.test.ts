@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusal, startRider } from '../../support/harness.ts';
+import { refusal, ridersOfOneService } from '../../support/harness.ts';
 import { type Arrival, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 /** The headers of a delivery that are not ours. */
 function forwarded(arrival: Arrival): string[] {

@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusal, sharedRider, startRider } from '../../support/harness.ts';
+import { refusal, ridersOfOneService, sharedRider } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const shared = sharedRider();
 

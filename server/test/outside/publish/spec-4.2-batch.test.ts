@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, type Refused, type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type Published, type Refused, type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 async function publishedCount(rider: Rider): Promise<number> {
   const { usage } = await rider.manage<{ usage: { kind: string; count: number }[] }>('GET', '/v2/usage');

@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, exchange } from '../../support/client.ts';
-import { type CallOptions, type Rider, refusal, startRider } from '../../support/harness.ts';
+import { type CallOptions, type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const URL_ = 'http://127.0.0.1:1/';
 const MIB = 1024 * 1024;

@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startRider } from '../../support/harness.ts';
+import { ridersOfOneService } from '../../support/harness.ts';
 import { type Arrival, type Reply, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 const targetsOf = (arrivals: readonly Arrival[]) => arrivals.map(({ target }) => target);
 

@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLOCK_BELIEVED_AFTER_MS } from '../../../src/domain/clock.ts';
-import { type Published, type Rider, refusal, startRider, temporaryFolder } from '../../support/harness.ts';
+import { type Published, type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../support/harness.ts';
 import { startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 interface ScheduleView {
   readonly scheduleId: string;

@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, startRider } from '../../support/harness.ts';
+import { type Published, ridersOfOneService } from '../../support/harness.ts';
 import { inTurn, startReceiver } from '../../support/receiver.ts';
+
+const startRider = ridersOfOneService();
 
 test('1 service: a message accepted over HTTP is delivered later, as an HTTP request', async (t) => {
   const rider = await startRider(t);

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, refusal, startRider } from '../../support/harness.ts';
+import { type Published, refusal, ridersOfOneService } from '../../support/harness.ts';
+
+const startRider = ridersOfOneService();
 
 interface TopicView {
   readonly id: string;
