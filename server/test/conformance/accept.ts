@@ -9,7 +9,7 @@ export function acceptConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('accept', () => {
-    test('a message can be read as soon as it is accepted, through every node', async ({ a, b }) => {
+    test.onTwo('a message can be read as soon as it is accepted, through every node', async ({ a, b }) => {
       const accepted = message({ dueAt: NOW + 500 });
       await a.store.accept([accepted], NOW);
       const expected = {
@@ -121,7 +121,7 @@ export function acceptConformance(factory: HarnessFactory): void {
   });
 
   describe('usage', () => {
-    test('usage is counted per account, day and kind', async ({ a, b }) => {
+    test.onTwo('usage is counted per account, day and kind', async ({ a, b }) => {
       const lastMoment = NOW + DAY / 2 - 1; // NOW is at noon
       await a.store.accept([...messages(2), message({ kind: 'callback' })], NOW);
       await b.store.accept([message({ kind: 'failureCallback' }), message()], lastMoment);

@@ -53,7 +53,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.getSigningKeys('acc_3'), { current: 'sig_1', next: 'sig_2' });
     });
 
-    test('when two accounts ask for a name at once, one gets it', async ({ a, b }) => {
+    test.onTwo('when two accounts ask for a name at once, one gets it', async ({ a, b }) => {
       const account = { name: 'wanted', tier: 'free', createdAt: NOW } as const;
       const results = await Promise.all([
         a.store.createAccount({ ...account, id: 'acc_3' }, KEYS),
@@ -85,7 +85,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.getSigningKeys(OTHER_ACCOUNT), KEYS);
     });
 
-    test('two rotations with the same next key rotate once', async ({ a, b }) => {
+    test.onTwo('two rotations with the same next key rotate once', async ({ a, b }) => {
       const results = await Promise.all([
         a.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh1'),
         b.store.rotateSigningKeys(ACCOUNT, 'sig_next', 'sig_fresh2'),
@@ -101,7 +101,7 @@ export function accountsConformance(factory: HarnessFactory): void {
   });
 
   describe('tokens', () => {
-    test('a token is found by its hash, with its account', async ({ a, b }) => {
+    test.onTwo('a token is found by its hash, with its account', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       assert.deepEqual(await b.store.findToken(hashOf(1)), {
         token: token(),
@@ -117,7 +117,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('a revoked token is no longer found, but still listed', async ({ a, b }) => {
+    test.onTwo('a revoked token is no longer found, but still listed', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', name: 'kept' }), hashOf(2));
       assert.equal(await b.store.revokeToken(ACCOUNT, 'tok_1', NOW + 9), 'revoked');
@@ -138,7 +138,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.listTokens(ACCOUNT)).entries[0]!.revokedAt, NOW + 1);
     });
 
-    test('the last admin token is not revoked; any other one is', async ({ a, b }) => {
+    test.onTwo('the last admin token is not revoked; any other one is', async ({ a, b }) => {
       await a.store.createToken(token({ id: 'tok_1', scopes: ['admin'] }), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2', scopes: ['publish', 'read', 'manage'] }), hashOf(2));
       await a.store.createToken(token({ id: 'tok_3', accountId: OTHER_ACCOUNT, scopes: SCOPES }), hashOf(3));
@@ -149,7 +149,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.revokeToken(ACCOUNT, 'tok_2', NOW), 'revoked');
     });
 
-    test('when two nodes revoke all admin tokens at once, one token is left', async ({ a, b }) => {
+    test.onTwo('when two nodes revoke all admin tokens at once, one token is left', async ({ a, b }) => {
       const ids = ['tok_0', 'tok_1', 'tok_2'];
       for (const [n, id] of ids.entries()) await a.store.createToken(token({ id, scopes: SCOPES }), hashOf(n));
       const revoking = ids.map((id, n) =>
@@ -161,7 +161,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       assert.equal(left.length, 1);
     });
 
-    test('the first admin token is created once, for the oldest account', async ({ a, b }) => {
+    test.onTwo('the first admin token is created once, for the oldest account', async ({ a, b }) => {
       await a.store.createToken(token({ id: 'tok_9', scopes: ['publish', 'read', 'manage'] }), hashOf(9));
       const first = (n: number) => ({
         account: { id: `acc_${n}`, name: `first-${n}`, tier: 'free', createdAt: NOW } as const,
@@ -219,7 +219,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       ...some,
     });
 
-    test('a session works until it ends, expires, or its token is revoked', async ({ a, b }) => {
+    test.onTwo('a session works until it ends, expires, or its token is revoked', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
       await a.store.createSession(session(), 10);
@@ -257,7 +257,7 @@ export function accountsConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('valid tokens and sessions are told apart from ended ones', async ({ a, b }) => {
+    test.onTwo('valid tokens and sessions are told apart from ended ones', async ({ a, b }) => {
       await a.store.createToken(token(), hashOf(1));
       await a.store.createToken(token({ id: 'tok_2' }), hashOf(2));
       await a.store.createSession(session(), 10);

@@ -78,7 +78,7 @@ export function cancelConformance(factory: HarnessFactory): void {
   });
 
   describe('cancel of what a node has claimed', () => {
-    test('it is requested, and keeps its claim and its place until the claim is settled', async ({ a, b }) => {
+    test.onTwo('it is requested, and keeps its claim and its place until the claim is settled', async ({ a, b }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       const claim = await a.claimOne(NOW);
@@ -99,7 +99,7 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.claimedIds(NOW + 3), [next.id]);
     });
 
-    test('when it is given back it ends without an attempt, and the next message starts', async ({ a, b }) => {
+    test.onTwo('when it is given back it ends without an attempt, and the next message starts', async ({ a, b }) => {
       for (const line of [
         [queued(), queued()],
         [queued({ orderKey: 'k' }), queued({ orderKey: 'k' })],
@@ -120,26 +120,25 @@ export function cancelConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('when it is taken over from a dead node, its attempt is recorded and no other follows', async ({
-      a,
-      b,
-      letTimePass,
-    }) => {
-      await a.store.heartbeat(a.name, 15_000);
-      const [head, next] = [queued(), queued()] as const;
-      await a.store.accept([head, next], NOW);
-      const claim = await a.claimOne(NOW);
-      await cancel(b, [head.id]);
-      await letTimePass(15_001);
-      assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [head.id], 60_000), [], 'a dead node starts nothing');
-      const [orphan] = await b.store.orphanedClaims(b.name);
-      assert.equal(orphan!.lease, claim.lease);
-      assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW + 1)], NOW + 1), ['cancelled']);
-      const { message: stored, attempts } = (await b.store.getMessage(ACCOUNT, head.id))!;
-      assert.deepEqual([stored.state, attempts.map(({ outcome }) => outcome)], ['cancelled', ['interrupted']]);
-      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW + 2)], NOW + 2), ['lost']);
-      assert.deepEqual(await b.claimedIds(NOW + 2), [next.id]);
-    });
+    test.onTwo(
+      'when it is taken over from a dead node, its attempt is recorded and no other follows',
+      async ({ a, b, letTimePass }) => {
+        await a.store.heartbeat(a.name, 15_000);
+        const [head, next] = [queued(), queued()] as const;
+        await a.store.accept([head, next], NOW);
+        const claim = await a.claimOne(NOW);
+        await cancel(b, [head.id]);
+        await letTimePass(15_001);
+        assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [head.id], 60_000), [], 'a dead node starts nothing');
+        const [orphan] = await b.store.orphanedClaims(b.name);
+        assert.equal(orphan!.lease, claim.lease);
+        assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW + 1)], NOW + 1), ['cancelled']);
+        const { message: stored, attempts } = (await b.store.getMessage(ACCOUNT, head.id))!;
+        assert.deepEqual([stored.state, attempts.map(({ outcome }) => outcome)], ['cancelled', ['interrupted']]);
+        assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW + 2)], NOW + 2), ['lost']);
+        assert.deepEqual(await b.claimedIds(NOW + 2), [next.id]);
+      },
+    );
 
     test('its events: requested, how the attempt went, cancelled', async ({ a }) => {
       const one = message();
@@ -175,43 +174,46 @@ export function cancelConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['cancelled']);
     });
 
-    test('the node that holds the claim must confirm; without its answer the cancel is not confirmed', async ({
-      a,
-      b,
-    }) => {
-      for (const node of [a, b]) await node.store.heartbeat(node.name, 60_000);
-      const one = message();
-      await a.store.accept([one], NOW);
-      const claim = await a.claimOne(NOW);
-      assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 0), [], 'nothing was asked for');
-      await cancel(a, [one.id]);
-      let looks = 0;
-      a.store.onCancel(async () => {
-        looks += 1;
-      });
-      assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 60_000), []);
-      assert.equal(looks, 1);
-      a.store.onCancel(() => Promise.reject(new Error('the store is away')));
-      assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 60_000), [one.id]);
-      await a.store.release([claim.lease], NOW);
-      assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [one.id], 0), []);
-    });
-
-    test('when a cancel and a settlement race, one wins and both callers get the same result', async ({ a, b }) => {
-      for (let round = 0; round < 10; round += 1) {
-        const contested = message();
-        await a.store.accept([contested], NOW);
+    test.onTwo(
+      'the node that holds the claim must confirm; without its answer the cancel is not confirmed',
+      async ({ a, b }) => {
+        for (const node of [a, b]) await node.store.heartbeat(node.name, 60_000);
+        const one = message();
+        await a.store.accept([one], NOW);
         const claim = await a.claimOne(NOW);
-        const [{ requested }, [result]] = await Promise.all([
-          cancel(b, [contested.id]),
-          a.store.settle([settlementOf(claim, OK, NOW)], NOW),
-        ]);
-        assert.equal(requested.length === 1, result === 'cancelled');
-        assert.equal(await a.stateOf(contested), requested.length === 1 ? 'cancelled' : 'delivered');
-      }
-    });
+        assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 0), [], 'nothing was asked for');
+        await cancel(a, [one.id]);
+        let looks = 0;
+        a.store.onCancel(async () => {
+          looks += 1;
+        });
+        assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 60_000), []);
+        assert.equal(looks, 1);
+        a.store.onCancel(() => Promise.reject(new Error('the store is away')));
+        assert.deepEqual(await a.store.confirmCancels(ACCOUNT, [one.id], 60_000), [one.id]);
+        await a.store.release([claim.lease], NOW);
+        assert.deepEqual(await b.store.confirmCancels(ACCOUNT, [one.id], 0), []);
+      },
+    );
 
-    test('when a cancel and a release race, the message ends as cancelled', async ({ a, b }) => {
+    test.onTwo(
+      'when a cancel and a settlement race, one wins and both callers get the same result',
+      async ({ a, b }) => {
+        for (let round = 0; round < 10; round += 1) {
+          const contested = message();
+          await a.store.accept([contested], NOW);
+          const claim = await a.claimOne(NOW);
+          const [{ requested }, [result]] = await Promise.all([
+            cancel(b, [contested.id]),
+            a.store.settle([settlementOf(claim, OK, NOW)], NOW),
+          ]);
+          assert.equal(requested.length === 1, result === 'cancelled');
+          assert.equal(await a.stateOf(contested), requested.length === 1 ? 'cancelled' : 'delivered');
+        }
+      },
+    );
+
+    test.onTwo('when a cancel and a release race, the message ends as cancelled', async ({ a, b }) => {
       for (let round = 0; round < 10; round += 1) {
         const contested = message();
         await a.store.accept([contested], NOW);

@@ -82,7 +82,7 @@ export function claimConformance(factory: HarnessFactory): void {
   });
 
   describe('claimDue: several nodes', () => {
-    test('two nodes that claim at once share the work: each message once, none left', async ({ a, b }) => {
+    test.onTwo('two nodes that claim at once share the work: each message once, none left', async ({ a, b }) => {
       const work = messages(60);
       await a.store.accept(work, NOW);
       const answers = await Promise.all([
@@ -99,7 +99,7 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.equal(new Set(leases).size, 60);
     });
 
-    test('a node can claim messages that another node accepted, also after an empty claim', async ({ a, b }) => {
+    test.onTwo('a node can claim messages that another node accepted, also after an empty claim', async ({ a, b }) => {
       assert.deepEqual(await b.claimedIds(NOW), []);
       const first = message();
       const delayed = message({ dueAt: NOW + 50 });
@@ -110,23 +110,23 @@ export function claimConformance(factory: HarnessFactory): void {
       assert.deepEqual(await b.claimedIds(NOW + 50), [delayed.id]);
     });
 
-    test('messages that one node made due by settling, cancelling or resuming can be claimed by another', async ({
-      a,
-      b,
-    }) => {
-      const [head, next, last] = [queued(), queued(), queued()] as const;
-      await a.store.accept([head, next, last], NOW);
-      const claim = await a.claimOne(NOW);
-      assert.deepEqual(await b.claimedIds(NOW), []);
-      await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
-      const retry = await b.claimOne(NOW + SECOND);
-      assert.equal(retry.message.id, head.id);
-      await b.store.settle([settlementOf(retry, ERROR, NOW + SECOND)], NOW + SECOND);
-      await a.store.cancel(ACCOUNT, [head.id], NOW + SECOND, NOW + RETENTION);
-      assert.deepEqual(await b.claimedIds(NOW + SECOND), [next.id]);
-      await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW + SECOND);
-      assert.deepEqual(await b.claimedIds(NOW + SECOND), [last.id]);
-    });
+    test.onTwo(
+      'messages that one node made due by settling, cancelling or resuming can be claimed by another',
+      async ({ a, b }) => {
+        const [head, next, last] = [queued(), queued(), queued()] as const;
+        await a.store.accept([head, next, last], NOW);
+        const claim = await a.claimOne(NOW);
+        assert.deepEqual(await b.claimedIds(NOW), []);
+        await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
+        const retry = await b.claimOne(NOW + SECOND);
+        assert.equal(retry.message.id, head.id);
+        await b.store.settle([settlementOf(retry, ERROR, NOW + SECOND)], NOW + SECOND);
+        await a.store.cancel(ACCOUNT, [head.id], NOW + SECOND, NOW + RETENTION);
+        assert.deepEqual(await b.claimedIds(NOW + SECOND), [next.id]);
+        await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW + SECOND);
+        assert.deepEqual(await b.claimedIds(NOW + SECOND), [last.id]);
+      },
+    );
   });
 
   describe('claimDue: limits', () => {
@@ -332,7 +332,7 @@ export function claimConformance(factory: HarnessFactory): void {
   });
 
   describe('onWork', () => {
-    test('is called when there may be something to claim, on every node', async ({ a, b }) => {
+    test.onTwo('is called when there may be something to claim, on every node', async ({ a, b }) => {
       const head = queued();
       const next = queued();
       await a.claims(NOW);

@@ -54,29 +54,29 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       assert.deepEqual((await a.store.searchMessages(ACCOUNT, { labels: ['x'] }, page)).messages, []);
     });
 
-    test('after a retry it stays with its attempts and the id of the new message, until its retention ends', async ({
-      a,
-      b,
-    }) => {
-      const dead = message();
-      await fail(a, [dead]);
-      const retry = again(dead);
-      assert.deepEqual(await a.store.retryDeadLetters([retry], NOW + SECOND), [true]);
-      const old = (await a.store.getMessage(ACCOUNT, dead.id))!;
-      assert.deepEqual(
-        [old.message.state, old.message.retriedAs, old.message.retriedAt],
-        ['failed', retry.message.id, NOW + SECOND],
-      );
-      assert.equal(old.attempts.length, 1);
-      const stored = (await a.store.getMessage(ACCOUNT, retry.message.id))!;
-      assert.equal(stored.message.state, 'pending');
-      assert.equal(stored.message.sourceMessageId, dead.id);
-      assert.deepEqual(stored.attempts, []);
-      assert.deepEqual(await b.claimedIds(NOW), [retry.message.id]);
-      assert.deepEqual(await a.store.retryDeadLetters([again(dead)], NOW), [false], 'once');
-      assert.equal(await a.store.deleteExpired(NOW + RETENTION, 10), 1);
-      assert.equal(await a.store.getMessage(ACCOUNT, dead.id), null);
-    });
+    test.onTwo(
+      'after a retry it stays with its attempts and the id of the new message, until its retention ends',
+      async ({ a, b }) => {
+        const dead = message();
+        await fail(a, [dead]);
+        const retry = again(dead);
+        assert.deepEqual(await a.store.retryDeadLetters([retry], NOW + SECOND), [true]);
+        const old = (await a.store.getMessage(ACCOUNT, dead.id))!;
+        assert.deepEqual(
+          [old.message.state, old.message.retriedAs, old.message.retriedAt],
+          ['failed', retry.message.id, NOW + SECOND],
+        );
+        assert.equal(old.attempts.length, 1);
+        const stored = (await a.store.getMessage(ACCOUNT, retry.message.id))!;
+        assert.equal(stored.message.state, 'pending');
+        assert.equal(stored.message.sourceMessageId, dead.id);
+        assert.deepEqual(stored.attempts, []);
+        assert.deepEqual(await b.claimedIds(NOW), [retry.message.id]);
+        assert.deepEqual(await a.store.retryDeadLetters([again(dead)], NOW), [false], 'once');
+        assert.equal(await a.store.deleteExpired(NOW + RETENTION, 10), 1);
+        assert.equal(await a.store.getMessage(ACCOUNT, dead.id), null);
+      },
+    );
 
     test('after a retry it is in no list, group or count of dead letters, unless the filter asks for it', async ({
       a,
@@ -122,7 +122,7 @@ export function deadLettersConformance(factory: HarnessFactory): void {
       });
     });
 
-    test('when two nodes retry the same dead letter, one succeeds', async ({ a, b }) => {
+    test.onTwo('when two nodes retry the same dead letter, one succeeds', async ({ a, b }) => {
       const dead = message();
       await fail(a, [dead]);
       const results = await Promise.all([a, b, a, b].map(({ store }) => store.retryDeadLetters([again(dead)], NOW)));

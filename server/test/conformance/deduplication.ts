@@ -37,7 +37,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
     (await node.store.usage(ACCOUNT, '2026-01-01', '2026-01-01')).entries.reduce((sum, { count }) => sum + count, 0);
 
   describe('deduplication', () => {
-    test('a duplicate returns the first message and stores nothing', async ({ a, b }) => {
+    test.onTwo('a duplicate returns the first message and stores nothing', async ({ a, b }) => {
       const [first, second] = [keyed('k'), keyed('k', { queueName: 'q', labels: ['x'] })] as const;
       assert.deepEqual(await a.store.accept([first], NOW), { duplicates: [null], isOverQuota: false });
       assert.deepEqual(await b.store.accept([second], NOW + 1), { duplicates: [first.id], isOverQuota: false });
@@ -105,7 +105,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('when many nodes accept the same key at once, one succeeds', async ({ a, b, open }) => {
+    test.onTwo('when many nodes accept the same key at once, one succeeds', async ({ a, b, open }) => {
       const nodes = [a, b, await open('nod_c')];
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, index) => nodes[index % 3]!.store.accept([keyed('k')], NOW)),
@@ -179,7 +179,7 @@ export function deduplicationConformance(factory: HarnessFactory): void {
       assert.equal(await usedToday(a), 2);
     });
 
-    test('concurrent publishes never exceed the quota', async ({ a, b }) => {
+    test.onTwo('concurrent publishes never exceed the quota', async ({ a, b }) => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, index) => (index % 2 ? a : b).store.accept(messages(1), NOW, 7)),
       );

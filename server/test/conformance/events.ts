@@ -215,7 +215,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(await a.store.journalEnd(OTHER_ACCOUNT), 0);
     });
 
-    test('a reader that continues from the end sees each new event once', async ({ a, b }) => {
+    test.onTwo('a reader that continues from the end sees each new event once', async ({ a, b }) => {
       await lively(a);
       let cursor = await a.store.journalEnd(ACCOUNT);
       const next = async () => {
@@ -247,7 +247,7 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(positions.length, 3);
     });
 
-    test('a listener on any node is notified until it stops listening', async ({ a, b }) => {
+    test.onTwo('a listener on any node is notified until it stops listening', async ({ a, b }) => {
       let heard = 0;
       const stop = a.store.onJournal(() => {
         heard += 1;

@@ -38,45 +38,45 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimDue(NOW), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
-    test('a node that settles and takes over gets the next message with its next claim, in order and each once', async ({
-      a,
-      b,
-    }) => {
-      const line = Array.from({ length: 5 }, () => queued());
-      const elsewhere = queued({ queueName: 'elsewhere' });
-      await a.store.accept([...line, elsewhere], NOW);
-      let [claim] = await a.claims(NOW, { slots: 2 });
-      for (const [index, expected] of line.entries()) {
-        assert.equal(claim!.message.id, expected.id);
-        assert.deepEqual(await b.claimedIds(NOW), []);
-        await a.store.settle([settlementOf(claim!, OK, NOW)], NOW, { takesOver: [ACCOUNT] });
-        [claim] = await a.claims(NOW);
-        if (index === line.length - 1) assert.equal(claim, undefined);
-      }
-    });
+    test.onTwo(
+      'a node that settles and takes over gets the next message with its next claim, in order and each once',
+      async ({ a, b }) => {
+        const line = Array.from({ length: 5 }, () => queued());
+        const elsewhere = queued({ queueName: 'elsewhere' });
+        await a.store.accept([...line, elsewhere], NOW);
+        let [claim] = await a.claims(NOW, { slots: 2 });
+        for (const [index, expected] of line.entries()) {
+          assert.equal(claim!.message.id, expected.id);
+          assert.deepEqual(await b.claimedIds(NOW), []);
+          await a.store.settle([settlementOf(claim!, OK, NOW)], NOW, { takesOver: [ACCOUNT] });
+          [claim] = await a.claims(NOW);
+          if (index === line.length - 1) assert.equal(claim, undefined);
+        }
+      },
+    );
 
-    test('a message that was taken over can be cancelled, or given back for another node to claim', async ({
-      a,
-      b,
-    }) => {
-      const line = Array.from({ length: 4 }, () => queued());
-      await a.store.accept(line, NOW);
-      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
-      const [taken] = await a.claims(NOW, NO_SLOTS);
-      const { requested } = await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION);
-      assert.deepEqual(requested, [line[1]!.id]);
-      await a.store.release([taken!.lease], NOW);
-      assert.equal(await a.stateOf(line[1]!), 'cancelled');
-      await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
-      const unsent = await a.claims(NOW, NO_SLOTS);
-      await a.store.release(
-        unsent.map(({ lease }) => lease),
-        NOW,
-      );
-      assert.equal((await b.claimOne(NOW)).message.id, line[3]!.id);
-    });
+    test.onTwo(
+      'a message that was taken over can be cancelled, or given back for another node to claim',
+      async ({ a, b }) => {
+        const line = Array.from({ length: 4 }, () => queued());
+        await a.store.accept(line, NOW);
+        await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
+        const [taken] = await a.claims(NOW, NO_SLOTS);
+        const { requested } = await a.store.cancel(ACCOUNT, [line[1]!.id], NOW, NOW + RETENTION);
+        assert.deepEqual(requested, [line[1]!.id]);
+        await a.store.release([taken!.lease], NOW);
+        assert.equal(await a.stateOf(line[1]!), 'cancelled');
+        await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [ACCOUNT] });
+        const unsent = await a.claims(NOW, NO_SLOTS);
+        await a.store.release(
+          unsent.map(({ lease }) => lease),
+          NOW,
+        );
+        assert.equal((await b.claimOne(NOW)).message.id, line[3]!.id);
+      },
+    );
 
-    test('there is no takeover in the queue of an account that has more than its share', async ({ a, b }) => {
+    test.onTwo('there is no takeover in the queue of an account that has more than its share', async ({ a, b }) => {
       await a.store.accept([queued(), queued()], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW, { takesOver: [OTHER_ACCOUNT] });
       assert.deepEqual(await a.claimedIds(NOW, NO_SLOTS), []);
@@ -136,7 +136,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + SECOND), [next.id]);
     });
 
-    test('an interrupted head is repeated before the next starts', async ({ a, b }) => {
+    test.onTwo('an interrupted head is repeated before the next starts', async ({ a, b }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       await b.store.settle([settlementOf(await a.claimOne(NOW), INTERRUPTED, NOW)], NOW);
@@ -183,7 +183,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW), [line[2]!.id]);
     });
 
-    test('a released head is the head again', async ({ a, b }) => {
+    test.onTwo('a released head is the head again', async ({ a, b }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);
       await a.store.release([(await a.claimOne(NOW)).lease], NOW);
@@ -200,7 +200,7 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(claims.map((claim) => claim.message.kind).toSorted(), ['callback', 'publish']);
     });
 
-    test('two nodes that claim at once start only one head', async ({ a, b }) => {
+    test.onTwo('two nodes that claim at once start only one head', async ({ a, b }) => {
       const line = Array.from({ length: 5 }, () => queued());
       await a.store.accept(line, NOW);
       for (const expected of line) {

@@ -59,7 +59,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
   const flowKey = async (node: Node, key = KEY) => (await node.store.getFlowKey(ACCOUNT, key))!;
 
   describe('the parallelism of a flow key', () => {
-    test('no more are in flight than it allows, in the order they became due', async ({ a, b }) => {
+    test.onTwo('no more are in flight than it allows, in the order they became due', async ({ a, b }) => {
       const line = many(5, { parallelism: 2 });
       await a.store.accept(line, NOW);
       const claims = (await Promise.all([a.claims(NOW), b.claims(NOW)])).flat();
@@ -148,7 +148,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + SECOND), [later.id]);
     });
 
-    test('a released claim gives its place back and goes first again', async ({ a, b }) => {
+    test.onTwo('a released claim gives its place back and goes first again', async ({ a, b }) => {
       const line = many(2, { parallelism: 1, rate: 1, periodMs: 60 * SECOND });
       await a.store.accept(line, NOW);
       await a.store.release([(await a.claimOne(NOW)).lease], NOW);
@@ -158,21 +158,24 @@ export function flowControlConformance(factory: HarnessFactory): void {
   });
 
   describe('the rate of a flow key', () => {
-    test('no more start in a period than it allows; the next period begins with its first start', async ({ a, b }) => {
-      const line = many(5, { rate: 2, periodMs: 10 * SECOND });
-      await a.store.accept(line, NOW);
-      const first = await a.claimDue(NOW);
-      assert.equal(first.claims.length, 2);
-      assert.equal(first.nextDueAt, NOW + 10 * SECOND);
-      await a.store.settle(
-        first.claims.map((claim) => settlementOf(claim, OK, NOW + 1)),
-        NOW + 1,
-      );
-      assert.deepEqual(await b.claimedIds(NOW + 10 * SECOND - 1), []);
-      assert.deepEqual(await b.claimedIds(NOW + 12 * SECOND), [line[2]!.id, line[3]!.id]);
-      assert.deepEqual(await a.claimedIds(NOW + 22 * SECOND - 1), []);
-      assert.deepEqual(await a.claimedIds(NOW + 22 * SECOND), [line[4]!.id]);
-    });
+    test.onTwo(
+      'no more start in a period than it allows; the next period begins with its first start',
+      async ({ a, b }) => {
+        const line = many(5, { rate: 2, periodMs: 10 * SECOND });
+        await a.store.accept(line, NOW);
+        const first = await a.claimDue(NOW);
+        assert.equal(first.claims.length, 2);
+        assert.equal(first.nextDueAt, NOW + 10 * SECOND);
+        await a.store.settle(
+          first.claims.map((claim) => settlementOf(claim, OK, NOW + 1)),
+          NOW + 1,
+        );
+        assert.deepEqual(await b.claimedIds(NOW + 10 * SECOND - 1), []);
+        assert.deepEqual(await b.claimedIds(NOW + 12 * SECOND), [line[2]!.id, line[3]!.id]);
+        assert.deepEqual(await a.claimedIds(NOW + 22 * SECOND - 1), []);
+        assert.deepEqual(await a.claimedIds(NOW + 22 * SECOND), [line[4]!.id]);
+      },
+    );
 
     test('retries count as starts', async ({ a }) => {
       await a.store.accept(many(2, { rate: 1, periodMs: 60 * SECOND }), NOW);
@@ -198,7 +201,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW + 6 * SECOND)).length, 2);
     });
 
-    test('it holds when the clock of one node is ahead of the others’', async ({ a, b }) => {
+    test.onTwo('it holds when the clock of one node is ahead of the others’', async ({ a, b }) => {
       const startedAt: number[] = [];
       for (let passedMs = 0; passedMs < 6 * SECOND; passedMs += 100) {
         for (const [node, aheadMs] of [
@@ -254,7 +257,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
   });
 
   describe('pausing a flow key', () => {
-    test('starts no message, lets running attempts end, and accepts messages', async ({ a, b }) => {
+    test.onTwo('starts no message, lets running attempts end, and accepts messages', async ({ a, b }) => {
       await a.store.accept(many(2, { parallelism: 1 }), NOW);
       const claim = await a.claimOne(NOW);
       assert.equal((await b.store.pauseFlowKey(ACCOUNT, KEY, true, NOW))!.isPaused, true);
@@ -282,7 +285,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claims(NOW), []);
     });
 
-    test('wakes the other nodes when it ends', async ({ a, b }) => {
+    test.onTwo('wakes the other nodes when it ends', async ({ a, b }) => {
       await a.store.accept(many(1, { parallelism: 1 }), NOW);
       await a.store.pauseFlowKey(ACCOUNT, KEY, true, NOW);
       assert.deepEqual(await b.claims(NOW), []);
@@ -320,7 +323,7 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW + 59 * SECOND)).length, 3);
     });
 
-    test('a lower pin holds those that are ready; a higher one starts those that wait', async ({ a, b }) => {
+    test.onTwo('a lower pin holds those that are ready; a higher one starts those that wait', async ({ a, b }) => {
       await a.store.accept(many(4, { parallelism: 3 }), NOW);
       await a.store.pinFlowKey(ACCOUNT, KEY, { ...KEEP, parallelism: 1 }, NOW);
       assert.equal((await b.claims(NOW)).length, 1);
@@ -343,21 +346,21 @@ export function flowControlConformance(factory: HarnessFactory): void {
   });
 
   describe('messages that a flow key has admitted and that have not started', () => {
-    test('are limited in number; the others wait under the key and start in order, without waiting for an attempt to end', async ({
-      a,
-      b,
-    }) => {
-      const line = many(3 * READY_MAX, FAST);
-      await a.store.accept(line.slice(0, READY_MAX + 1), NOW);
-      await b.store.accept(line.slice(READY_MAX + 1), NOW);
-      const { active, waiting } = await flowKey(a);
-      assert.deepEqual({ active, waiting }, { active: READY_MAX, waiting: 2 * READY_MAX });
-      const claims = await claimAll([a, b], NOW);
-      assert.deepEqual(
-        idsOf(claims),
-        line.map(({ id }) => id),
-      );
-    });
+    test.onTwo(
+      'are limited in number; the others wait under the key and start in order, without waiting for an attempt to end',
+      async ({ a, b }) => {
+        const line = many(3 * READY_MAX, FAST);
+        await a.store.accept(line.slice(0, READY_MAX + 1), NOW);
+        await b.store.accept(line.slice(READY_MAX + 1), NOW);
+        const { active, waiting } = await flowKey(a);
+        assert.deepEqual({ active, waiting }, { active: READY_MAX, waiting: 2 * READY_MAX });
+        const claims = await claimAll([a, b], NOW);
+        assert.deepEqual(
+          idsOf(claims),
+          line.map(({ id }) => id),
+        );
+      },
+    );
 
     test('are not examined again and again while none of them can start', async ({ a }) => {
       await a.store.accept(many(READY_MAX + 1, FAST), NOW);
@@ -368,31 +371,31 @@ export function flowControlConformance(factory: HarnessFactory): void {
       assert.equal((await claimAll([a], NOW)).length, READY_MAX + 1);
     });
 
-    test('keep rate and parallelism, whether the limits are larger than their maximum number or not', async ({
-      a,
-      b,
-    }) => {
-      const [rate, parallelism] = [READY_MAX + 50, 2 * READY_MAX + 20];
-      const line = many(4 * READY_MAX, { rate, parallelism, periodMs: 10 * SECOND });
-      await a.store.accept(line, NOW);
-      const first = await claimAll([a, b], NOW);
-      assert.equal(first.length, rate);
-      const second = await claimAll([a, b], NOW + 11 * SECOND);
-      assert.equal(first.length + second.length, parallelism);
-      await a.store.settle(
-        first.slice(0, 30).map((claim) => settlementOf(claim, OK, NOW + 12 * SECOND)),
-        NOW + 12 * SECOND,
-      );
-      const third = await claimAll([b, a], NOW + 12 * SECOND);
-      assert.equal(third.length, 30);
-      const started = idsOf([...first, ...second, ...third]);
-      assert.deepEqual(
-        started,
-        line.slice(0, started.length).map(({ id }) => id),
-      );
-    });
+    test.onTwo(
+      'keep rate and parallelism, whether the limits are larger than their maximum number or not',
+      async ({ a, b }) => {
+        const [rate, parallelism] = [READY_MAX + 50, 2 * READY_MAX + 20];
+        const line = many(4 * READY_MAX, { rate, parallelism, periodMs: 10 * SECOND });
+        await a.store.accept(line, NOW);
+        const first = await claimAll([a, b], NOW);
+        assert.equal(first.length, rate);
+        const second = await claimAll([a, b], NOW + 11 * SECOND);
+        assert.equal(first.length + second.length, parallelism);
+        await a.store.settle(
+          first.slice(0, 30).map((claim) => settlementOf(claim, OK, NOW + 12 * SECOND)),
+          NOW + 12 * SECOND,
+        );
+        const third = await claimAll([b, a], NOW + 12 * SECOND);
+        assert.equal(third.length, 30);
+        const started = idsOf([...first, ...second, ...third]);
+        assert.deepEqual(
+          started,
+          line.slice(0, started.length).map(({ id }) => id),
+        );
+      },
+    );
 
-    test('follow new limits, a pause and a reset at once, and keep their order', async ({ a, b }) => {
+    test.onTwo('follow new limits, a pause and a reset at once, and keep their order', async ({ a, b }) => {
       const line = many(2 * READY_MAX, FAST);
       await a.store.accept(line, NOW);
       line.push(...many(1, { parallelism: 1 }));

@@ -1,4 +1,4 @@
-// What an adapter must bring to be tested, and the two nodes every test of the suite starts with.
+// What an adapter must bring to be tested, and the one or two nodes every test of the suite starts with.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -62,35 +62,62 @@ export function idsOf(claims: readonly Claim[]): string[] {
   return claims.map((claim) => claim.message.id);
 }
 
-export interface Nodes {
+export interface OneNode {
   readonly a: Node;
-  readonly b: Node;
   open(name: string): Promise<Node>;
   letTimePass(ms: number): Promise<void>;
   storedBodies(): Promise<StoredBodies>;
 }
 
-export type StoreTest = (name: string, body: (nodes: Nodes) => Promise<void>) => void;
+export interface TwoNodes extends OneNode {
+  readonly b: Node;
+}
 
-/** Runs `body` with a fresh store, two nodes over it and two accounts in it. */
-export async function withNodes(factory: HarnessFactory, body: (nodes: Nodes) => Promise<void>): Promise<void> {
+export interface StoreTest {
+  (name: string, body: (nodes: OneNode) => Promise<void>): void;
+  /** With a second node that was there from the beginning. To open one takes long on a database. */
+  onTwo(name: string, body: (nodes: TwoNodes) => Promise<void>): void;
+}
+
+/** Runs `body` with a fresh store, one node over it and two accounts in it. */
+export async function withNode(factory: HarnessFactory, body: (nodes: OneNode) => Promise<void>): Promise<void> {
   const harness = await factory({ clock: new ManualClock(NOW) });
   try {
-    const open = async (name: string) => new Node(name, await harness.open(name));
-    const [a, b] = await Promise.all([open('nod_a'), open('nod_b')]);
-    const { letTimePass, storedBodies } = harness;
-    const nodes: Nodes = { a, b, open, letTimePass, storedBodies };
-    await nodes.a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
-    await nodes.a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'paid', createdAt: NOW }, KEYS);
-    await body(nodes);
-    assert.deepEqual(wrongBodies(await storedBodies()), []);
+    await runOn(harness, await openNode(harness, 'nod_a'), body);
   } finally {
     await harness.close();
   }
 }
 
+/** The same with a second node. */
+export async function withNodes(factory: HarnessFactory, body: (nodes: TwoNodes) => Promise<void>): Promise<void> {
+  const harness = await factory({ clock: new ManualClock(NOW) });
+  try {
+    const [a, b] = await Promise.all([openNode(harness, 'nod_a'), openNode(harness, 'nod_b')]);
+    await runOn(harness, a, (nodes) => body({ ...nodes, b }));
+  } finally {
+    await harness.close();
+  }
+}
+
+async function openNode(harness: StoreHarness, name: string): Promise<Node> {
+  return new Node(name, await harness.open(name));
+}
+
+async function runOn(harness: StoreHarness, a: Node, body: (nodes: OneNode) => Promise<void>): Promise<void> {
+  await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  await a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'paid', createdAt: NOW }, KEYS);
+  const { letTimePass, storedBodies } = harness;
+  await body({ a, open: (name) => openNode(harness, name), letTimePass, storedBodies });
+  assert.deepEqual(wrongBodies(await storedBodies()), []);
+}
+
 export function storeTests(factory: HarnessFactory): StoreTest {
-  return (name, body) => {
+  const one: (name: string, body: (nodes: OneNode) => Promise<void>) => void = (name, body) => {
+    test(name, { timeout: 30_000 }, () => withNode(factory, body));
+  };
+  const onTwo: StoreTest['onTwo'] = (name, body) => {
     test(name, { timeout: 30_000 }, () => withNodes(factory, body));
   };
+  return Object.assign(one, { onTwo });
 }

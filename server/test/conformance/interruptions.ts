@@ -73,7 +73,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
   });
 
   describe('messages that start alone', () => {
-    test('an ordinary claim does not hand them out; claimAlone does after the pause', async ({ a, b }) => {
+    test.onTwo('an ordinary claim does not hand them out; claimAlone does after the pause', async ({ a, b }) => {
       const suspect = message();
       const aloneAt = await makeSuspect(a, suspect);
       assert.deepEqual([(await stored(a, suspect)).state, (await stored(a, suspect)).dueAt], ['pending', aloneAt]);
@@ -200,7 +200,7 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.claimAlone(NOW + RETENTION)).claim, null);
     });
 
-    test('two nodes that ask at once never get the same message', async ({ a, b }) => {
+    test.onTwo('two nodes that ask at once never get the same message', async ({ a, b }) => {
       await makeSuspect(a, message());
       const answers = await Promise.all([a.store.claimAlone(NOW + PAUSE), b.store.claimAlone(NOW + PAUSE)]);
       assert.equal(answers.filter(({ claim }) => claim !== null).length, 1);

@@ -36,7 +36,7 @@ export function jobsConformance(factory: HarnessFactory): void {
   }
 
   describe('bulk operations', () => {
-    test('are returned as they were created, for their account only', async ({ a, b }) => {
+    test.onTwo('are returned as they were created, for their account only', async ({ a, b }) => {
       await a.store.createJob(job());
       assert.deepEqual(await b.store.getJob(ACCOUNT, 'job_1'), job());
       assert.equal(await b.store.getJob(OTHER_ACCOUNT, 'job_1'), null);
@@ -62,7 +62,7 @@ export function jobsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.getMessage(ACCOUNT, later.id))!.message.state, 'pending');
     });
 
-    test('continue from where they were, and their counts add up', async ({ a, b }) => {
+    test.onTwo('continue from where they were, and their counts add up', async ({ a, b }) => {
       await a.store.createJob(job());
       await step(a, 2, 70, NOW + 1);
       await step(b, 1, 40, NOW + 2);

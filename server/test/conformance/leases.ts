@@ -29,7 +29,7 @@ export function leasesConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('release', () => {
-    test('a released message is pending again as if it had never been claimed', async ({ a, b }) => {
+    test.onTwo('a released message is pending again as if it had never been claimed', async ({ a, b }) => {
       const given = message();
       await a.store.accept([given], NOW);
       const before = await a.store.getMessage(ACCOUNT, given.id);
@@ -78,29 +78,29 @@ export function leasesConformance(factory: HarnessFactory): void {
       return { given, look: () => task.run(NOW) };
     };
 
-    test('are given back after two checks, not after one; known claims and claims of other nodes stay', async ({
-      a,
-      b,
-    }) => {
-      const [lost, inQueue, known, others] = [message(), queued(), message(), message()] as const;
-      await b.store.accept([others], NOW);
-      await b.claimOne(NOW);
-      await a.store.accept([lost, inQueue, known], NOW);
-      const claims = await a.claims(NOW);
-      const ofKnown = claims.find((claim) => claim.message.id === known.id)!;
-      const { given, look } = looking(a.store, new Set([ofKnown.lease]));
-      await look();
-      assert.deepEqual(given, []);
-      assert.equal(await a.stateOf(lost), 'claimed');
-      await look();
-      assert.deepEqual(given, [2]);
-      assert.deepEqual((await b.claimedIds(NOW)).toSorted(), [lost.id, inQueue.id].toSorted());
-      assert.equal(await a.stateOf(known), 'claimed');
-      assert.equal(await a.stateOf(others), 'claimed');
-      assert.deepEqual(await a.store.settle([settlementOf(ofKnown, OK, NOW)], NOW), ['settled']);
-      await look();
-      assert.deepEqual(given, [2], 'each is given back once');
-    });
+    test.onTwo(
+      'are given back after two checks, not after one; known claims and claims of other nodes stay',
+      async ({ a, b }) => {
+        const [lost, inQueue, known, others] = [message(), queued(), message(), message()] as const;
+        await b.store.accept([others], NOW);
+        await b.claimOne(NOW);
+        await a.store.accept([lost, inQueue, known], NOW);
+        const claims = await a.claims(NOW);
+        const ofKnown = claims.find((claim) => claim.message.id === known.id)!;
+        const { given, look } = looking(a.store, new Set([ofKnown.lease]));
+        await look();
+        assert.deepEqual(given, []);
+        assert.equal(await a.stateOf(lost), 'claimed');
+        await look();
+        assert.deepEqual(given, [2]);
+        assert.deepEqual((await b.claimedIds(NOW)).toSorted(), [lost.id, inQueue.id].toSorted());
+        assert.equal(await a.stateOf(known), 'claimed');
+        assert.equal(await a.stateOf(others), 'claimed');
+        assert.deepEqual(await a.store.settle([settlementOf(ofKnown, OK, NOW)], NOW), ['settled']);
+        await look();
+        assert.deepEqual(given, [2], 'each is given back once');
+      },
+    );
 
     test('the check lists all claims that were handed out, and no others', async ({ a }) => {
       await a.claims(NOW);
@@ -141,25 +141,24 @@ export function leasesConformance(factory: HarnessFactory): void {
   });
 
   describe('heartbeat and orphanedClaims', () => {
-    test('the claims of a node that went silent are found; those of a live one are not', async ({
-      a,
-      b,
-      letTimePass,
-    }) => {
-      await a.store.heartbeat(a.name, TTL);
-      await b.store.heartbeat(b.name, TTL);
-      await a.store.accept(messages(2), NOW);
-      const claims = await a.claims(NOW);
-      assert.deepEqual(await b.store.orphanedClaims(b.name), []);
-      await letTimePass(TTL - SECOND);
-      await b.store.heartbeat(b.name, TTL);
-      assert.deepEqual(await b.store.orphanedClaims(b.name), []);
-      await letTimePass(2 * SECOND);
-      const orphans = await b.store.orphanedClaims(b.name);
-      assert.deepEqual(orphans.toSorted(byLease), claims.toSorted(byLease));
-    });
+    test.onTwo(
+      'the claims of a node that went silent are found; those of a live one are not',
+      async ({ a, b, letTimePass }) => {
+        await a.store.heartbeat(a.name, TTL);
+        await b.store.heartbeat(b.name, TTL);
+        await a.store.accept(messages(2), NOW);
+        const claims = await a.claims(NOW);
+        assert.deepEqual(await b.store.orphanedClaims(b.name), []);
+        await letTimePass(TTL - SECOND);
+        await b.store.heartbeat(b.name, TTL);
+        assert.deepEqual(await b.store.orphanedClaims(b.name), []);
+        await letTimePass(2 * SECOND);
+        const orphans = await b.store.orphanedClaims(b.name);
+        assert.deepEqual(orphans.toSorted(byLease), claims.toSorted(byLease));
+      },
+    );
 
-    test('a heartbeat keeps a node alive', async ({ a, b, letTimePass }) => {
+    test.onTwo('a heartbeat keeps a node alive', async ({ a, b, letTimePass }) => {
       await a.store.accept([message()], NOW);
       await a.claims(NOW);
       for (let beat = 0; beat < 4; beat += 1) {
@@ -177,7 +176,7 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.orphanedClaims(a.name), []);
     });
 
-    test('a node without a heartbeat is not alive', async ({ b, open }) => {
+    test.onTwo('a node without a heartbeat is not alive', async ({ b, open }) => {
       const ghost = await open('nod_ghost');
       await ghost.store.accept([message()], NOW);
       await ghost.claims(NOW);
@@ -206,28 +205,27 @@ export function leasesConformance(factory: HarnessFactory): void {
       assert.deepEqual(found.toSorted(), claimed.map((claims) => idsOf(claims).toSorted()).toSorted());
     });
 
-    test('an orphan is settled with its old lease, once; the dead node that comes back has lost it', async ({
-      a,
-      b,
-      letTimePass,
-    }) => {
-      const sent = message();
-      await a.store.heartbeat(a.name, TTL);
-      await a.store.accept([sent], NOW);
-      const claim = await a.claimOne(NOW);
-      await letTimePass(TTL + SECOND);
-      const [orphan] = await b.store.orphanedClaims(b.name);
-      assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['settled']);
-      assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['lost']);
-      assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['lost']);
-      const again = await b.claimOne(NOW);
-      assert.equal(again.message.id, sent.id);
-      assert.equal(again.message.interrupted, 1);
-      assert.equal(again.message.retried, 0);
-      assert.deepEqual(await b.store.orphanedClaims(b.name), []);
-    });
+    test.onTwo(
+      'an orphan is settled with its old lease, once; the dead node that comes back has lost it',
+      async ({ a, b, letTimePass }) => {
+        const sent = message();
+        await a.store.heartbeat(a.name, TTL);
+        await a.store.accept([sent], NOW);
+        const claim = await a.claimOne(NOW);
+        await letTimePass(TTL + SECOND);
+        const [orphan] = await b.store.orphanedClaims(b.name);
+        assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['settled']);
+        assert.deepEqual(await b.store.settle([settlementOf(orphan!, INTERRUPTED, NOW)], NOW), ['lost']);
+        assert.deepEqual(await a.store.settle([settlementOf(claim, OK, NOW)], NOW), ['lost']);
+        const again = await b.claimOne(NOW);
+        assert.equal(again.message.id, sent.id);
+        assert.equal(again.message.interrupted, 1);
+        assert.equal(again.message.retried, 0);
+        assert.deepEqual(await b.store.orphanedClaims(b.name), []);
+      },
+    );
 
-    test('what was leased at acceptance to a node that died is found too', async ({ a, b, letTimePass }) => {
+    test.onTwo('what was leased at acceptance to a node that died is found too', async ({ a, b, letTimePass }) => {
       await a.store.heartbeat(a.name, TTL);
       await a.claims(NOW);
       const work = messages(3);

@@ -12,7 +12,7 @@ export function offerConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('the standing offer', () => {
-    test('messages accepted during an offer are handed out exactly once', async ({ a, b }) => {
+    test.onTwo('messages accepted during an offer are handed out exactly once', async ({ a, b }) => {
       await a.claims(NOW, { slots: 5 });
       const work = messages(3);
       await a.store.accept(work, NOW);
@@ -64,25 +64,28 @@ export function offerConformance(factory: HarnessFactory): void {
       assert.deepEqual([countOf(ACCOUNT), countOf(OTHER_ACCOUNT)], [4, 2]);
     });
 
-    test('the slots hold also for a claim that comes while something is still being written', async ({ a, b }) => {
-      const bytes = 60 * KIB;
-      await a.claims(NOW, { slots: 2, bytes });
-      await b.store.accept(messages(5), NOW);
-      await a.store.accept([message({ body: new Uint8Array(10) })], NOW);
-      const writing = a.store.accept([message({ body: new Uint8Array(20 * KIB) })], NOW);
-      const first = await a.claims(NOW, { slots: 2, bytes });
-      await writing;
-      const second = await a.claims(NOW, { slots: 2 - first.length });
-      assert.equal(first.length + second.length, 2);
-    });
+    test.onTwo(
+      'the slots hold also for a claim that comes while something is still being written',
+      async ({ a, b }) => {
+        const bytes = 60 * KIB;
+        await a.claims(NOW, { slots: 2, bytes });
+        await b.store.accept(messages(5), NOW);
+        await a.store.accept([message({ body: new Uint8Array(10) })], NOW);
+        const writing = a.store.accept([message({ body: new Uint8Array(20 * KIB) })], NOW);
+        const first = await a.claims(NOW, { slots: 2, bytes });
+        await writing;
+        const second = await a.claims(NOW, { slots: 2 - first.length });
+        assert.equal(first.length + second.length, 2);
+      },
+    );
 
-    test('no more messages are leased than the offer allows', async ({ a, b }) => {
+    test.onTwo('no more messages are leased than the offer allows', async ({ a, b }) => {
       await a.claims(NOW, { slots: 2 });
       await a.store.accept(messages(10), NOW);
       assert.ok((await b.claims(NOW)).length >= 8);
     });
 
-    test('it ends with the next claim', async ({ a, b }) => {
+    test.onTwo('it ends with the next claim', async ({ a, b }) => {
       await a.claims(NOW, { slots: 5 });
       await a.claims(NOW, { slots: 0 });
       const accepted = message();
@@ -142,7 +145,7 @@ export function offerConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('a node that stops can get all messages leased to it and give them back', async ({ a, b }) => {
+    test.onTwo('a node that stops can get all messages leased to it and give them back', async ({ a, b }) => {
       await a.claims(NOW);
       const work = messages(4);
       await a.store.accept(work, NOW);
@@ -169,7 +172,7 @@ export function offerConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('a claim while acceptances are under way takes nothing twice', async ({ a, b }) => {
+    test.onTwo('a claim while acceptances are under way takes nothing twice', async ({ a, b }) => {
       await a.claims(NOW, { slots: 20 });
       const work = messages(40);
       const accepting = work.map((each) => a.store.accept([each], NOW));

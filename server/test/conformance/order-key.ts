@@ -18,7 +18,7 @@ export function orderKeyConformance(factory: HarnessFactory): void {
   const parallel = (node: Node, parallelism: number) => node.store.saveQueue(ACCOUNT, QUEUE, { parallelism }, NOW);
 
   describe('order keys', () => {
-    test('the first of each key starts; the next of a key when the one before has ended', async ({ a, b }) => {
+    test.onTwo('the first of each key starts; the next of a key when the one before has ended', async ({ a, b }) => {
       await parallel(a, 10);
       const [x1, x2, y1, y2, x3] = [keyed('x'), keyed('x'), keyed('y'), keyed('y'), keyed('x')] as const;
       await a.store.accept([x1, x2, y1, y2, x3], NOW);
@@ -138,7 +138,7 @@ export function orderKeyConformance(factory: HarnessFactory): void {
       assert.equal((await a.claims(NOW)).length, 2);
     });
 
-    test('a released message is the first of its key again', async ({ a, b }) => {
+    test.onTwo('a released message is the first of its key again', async ({ a, b }) => {
       await parallel(a, 5);
       const line = [keyed('x'), keyed('x')];
       await a.store.accept(line, NOW);

@@ -242,7 +242,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       assert.deepEqual(served.toSorted(), line.map(({ id }) => id).toSorted());
     });
 
-    test('lowered, those given back by a node that stops are started one at a time', async ({ a, b }) => {
+    test.onTwo('lowered, those given back by a node that stops are started one at a time', async ({ a, b }) => {
       await save(a, { parallelism: 3 });
       const line = Array.from({ length: 3 }, () => queued());
       await a.store.accept(line, NOW);

@@ -74,7 +74,7 @@ export function retentionConformance(factory: HarnessFactory): void {
       assert.deepEqual(deleted, [2, 1, 1, 0]);
     });
 
-    test('an id can be used again after its message is gone, without its old attempts', async ({ a, b }) => {
+    test.onTwo('an id can be used again after its message is gone, without its old attempts', async ({ a, b }) => {
       const first = message();
       await a.store.accept([first], NOW);
       await a.store.settle([settlementOf(await a.claimOne(NOW), OK, NOW)], NOW);

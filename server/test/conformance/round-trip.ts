@@ -89,7 +89,7 @@ export function roundTripConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('round trip', () => {
-    test('a message is read as it was accepted', async ({ a, b }) => {
+    test.onTwo('a message is read as it was accepted', async ({ a, b }) => {
       await prepare(a);
       await fc.assert(
         fc.asyncProperty(fc.array(newMessage, { minLength: 1, maxLength: 4 }), async (given) => {
@@ -106,24 +106,27 @@ export function roundTripConformance(factory: HarnessFactory): void {
       );
     });
 
-    test('a message is claimed as it was accepted, from the store and from the standing offer', async ({ a, b }) => {
-      await prepare(a);
-      await fc.assert(
-        fc.asyncProperty(newMessage, fc.boolean(), async (given, isOffered) => {
-          const accepted = { ...given, id: message().id, queueName: null, dueAt: NOW };
-          if (!isOffered) await claimDue(a.store, NOW, limits({ slots: 0 }));
-          await a.store.accept([accepted], NOW);
-          const claims = [...(await a.claims(NOW)), ...(await b.claims(NOW))];
-          assert.deepStrictEqual(
-            claims.map((claim) => claim.message),
-            [{ ...asStored(accepted), state: 'claimed', claimedAt: NOW }],
-          );
-        }),
-        settings,
-      );
-    });
+    test.onTwo(
+      'a message is claimed as it was accepted, from the store and from the standing offer',
+      async ({ a, b }) => {
+        await prepare(a);
+        await fc.assert(
+          fc.asyncProperty(newMessage, fc.boolean(), async (given, isOffered) => {
+            const accepted = { ...given, id: message().id, queueName: null, dueAt: NOW };
+            if (!isOffered) await claimDue(a.store, NOW, limits({ slots: 0 }));
+            await a.store.accept([accepted], NOW);
+            const claims = [...(await a.claims(NOW)), ...(await b.claims(NOW))];
+            assert.deepStrictEqual(
+              claims.map((claim) => claim.message),
+              [{ ...asStored(accepted), state: 'claimed', claimedAt: NOW }],
+            );
+          }),
+          settings,
+        );
+      },
+    );
 
-    test('an attempt is read as it was recorded', async ({ a, b }) => {
+    test.onTwo('an attempt is read as it was recorded', async ({ a, b }) => {
       await prepare(a);
       await fc.assert(
         fc.asyncProperty(newMessage, attempt, async (given, recorded) => {

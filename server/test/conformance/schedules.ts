@@ -33,7 +33,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('schedules', () => {
-    test('are read back as they were saved, and replaced whole', async ({ a, b }) => {
+    test.onTwo('are read back as they were saved, and replaced whole', async ({ a, b }) => {
       const one = schedule();
       await a.store.saveSchedule(one);
       assert.deepEqual(await b.store.getSchedule(ACCOUNT, one.id), one);
@@ -94,7 +94,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await due(50, ACCOUNT), ['b1']);
     });
 
-    test('several ticks are taken together, each with its own messages', async ({ a, b }) => {
+    test.onTwo('several ticks are taken together, each with its own messages', async ({ a, b }) => {
       const both = [schedule({ nextAt: NOW }), schedule({ id: 'scd_2', accountId: OTHER_ACCOUNT, nextAt: NOW })];
       for (const one of both) await a.store.saveSchedule(one);
       await a.store.setScheduleNext(OTHER_ACCOUNT, 'scd_2', NOW, false);
@@ -113,7 +113,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.counts()).pending, 4);
     });
 
-    test('a claim says when the next is due, on every node', async ({ a, b }) => {
+    test.onTwo('a claim says when the next is due, on every node', async ({ a, b }) => {
       const nextOf = async (node: typeof a) => (await node.claimDue(NOW)).nextScheduleAt;
       assert.deepEqual([await nextOf(a), await nextOf(b)], [null, null]);
       await a.store.saveSchedule(schedule({ nextAt: NOW + 5 }));
@@ -146,7 +146,7 @@ export function schedulesConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.store.fireSchedules([next], NOW + SECOND), [3]);
     });
 
-    test('a tick is processed once, with its messages, by the first node', async ({ a, b }) => {
+    test.onTwo('a tick is processed once, with its messages, by the first node', async ({ a, b }) => {
       const one = schedule({ nextAt: NOW });
       await a.store.saveSchedule(one);
       const ticks = [a, b, a, b].map(({ store }) => {

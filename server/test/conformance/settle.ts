@@ -127,7 +127,7 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.deepEqual(results, ['settled', 'lost']);
     });
 
-    test('when two nodes settle one claim at once, one wins', async ({ a, b }) => {
+    test.onTwo('when two nodes settle one claim at once, one wins', async ({ a, b }) => {
       const sent = message();
       await a.store.accept([sent], NOW);
       const claim = await a.claimOne(NOW);

@@ -53,32 +53,35 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('shared bodies', () => {
-    test('a body of several messages is stored once, and every reader sees it', async ({ a, b, storedBodies }) => {
-      const body = bytes('Body with a word ');
-      const many = fanOut(5, body, { dueAt: NOW + 1 });
-      const alone = message({ body: bytes('alone '), dueAt: NOW + 1 });
-      await a.store.accept([...many, alone], NOW);
-      assert.deepEqual(await storedBodies(), { count: 1, bytes: LARGE, unused: 0, wrong: 0 });
-      const all = new Map([...many, alone].map((each) => [each.id, each.body]));
+    test.onTwo(
+      'a body of several messages is stored once, and every reader sees it',
+      async ({ a, b, storedBodies }) => {
+        const body = bytes('Body with a word ');
+        const many = fanOut(5, body, { dueAt: NOW + 1 });
+        const alone = message({ body: bytes('alone '), dueAt: NOW + 1 });
+        await a.store.accept([...many, alone], NOW);
+        assert.deepEqual(await storedBodies(), { count: 1, bytes: LARGE, unused: 0, wrong: 0 });
+        const all = new Map([...many, alone].map((each) => [each.id, each.body]));
 
-      for (const [id, expected] of all) {
-        assert.deepEqual((await b.store.getMessage(ACCOUNT, id))!.message.body, expected);
-        assert.deepEqual((await b.store.whyFacts(ACCOUNT, id))!.message.body, expected);
-      }
-      const found = (await b.store.searchMessages(ACCOUNT, {}, PAGE)).messages;
-      assert.deepEqual(new Map(found.map((each) => [each.id, each.body])), all);
-      const without = await b.store.searchMessages(ACCOUNT, {}, { ...PAGE, withBodies: false });
-      assert.ok(without.messages.every((each) => each.body.length === 0));
-      const byText = await b.store.searchMessages(ACCOUNT, { text: 'with a word' }, PAGE);
-      assert.deepEqual(idsOf(byText.messages), idsOf(many));
-      assert.equal((await countMatching(b.store, ACCOUNT, { text: 'WITH A WORD' }, 100)).count, 5);
-      const { events } = await b.store.listEvents(ACCOUNT, { messages: {} }, { ...PAGE, order: 'newestFirst' });
-      assert.deepEqual(new Map(events.map((event) => [event.message.id, event.message.body])), all);
-      const claims = await b.claims(NOW + 1);
-      assert.deepEqual(new Map(claims.map((claim) => [claim.message.id, claim.message.body])), all);
-    });
+        for (const [id, expected] of all) {
+          assert.deepEqual((await b.store.getMessage(ACCOUNT, id))!.message.body, expected);
+          assert.deepEqual((await b.store.whyFacts(ACCOUNT, id))!.message.body, expected);
+        }
+        const found = (await b.store.searchMessages(ACCOUNT, {}, PAGE)).messages;
+        assert.deepEqual(new Map(found.map((each) => [each.id, each.body])), all);
+        const without = await b.store.searchMessages(ACCOUNT, {}, { ...PAGE, withBodies: false });
+        assert.ok(without.messages.every((each) => each.body.length === 0));
+        const byText = await b.store.searchMessages(ACCOUNT, { text: 'with a word' }, PAGE);
+        assert.deepEqual(idsOf(byText.messages), idsOf(many));
+        assert.equal((await countMatching(b.store, ACCOUNT, { text: 'WITH A WORD' }, 100)).count, 5);
+        const { events } = await b.store.listEvents(ACCOUNT, { messages: {} }, { ...PAGE, order: 'newestFirst' });
+        assert.deepEqual(new Map(events.map((event) => [event.message.id, event.message.body])), all);
+        const claims = await b.claims(NOW + 1);
+        assert.deepEqual(new Map(claims.map((claim) => [claim.message.id, claim.message.body])), all);
+      },
+    );
 
-    test('claims, found messages and events that share a body have it in memory once', async ({ a, b }) => {
+    test.onTwo('claims, found messages and events that share a body have it in memory once', async ({ a, b }) => {
       const [one, other] = [bytes('one '), bytes('other ')];
       const both = [...fanOut(3, one, { dueAt: NOW + 1 }), ...fanOut(3, other, { dueAt: NOW + 1 })];
       await a.store.accept(both, NOW);
@@ -99,36 +102,35 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       assert.equal((await storedBodies()).count, 1);
     });
 
-    test('a retry, an orphaned claim and a message that was given back have their body', async ({
-      a,
-      b,
-      letTimePass,
-    }) => {
-      const body = bytes('again ');
-      await a.store.heartbeat('nod_a', 15_000);
-      await a.store.accept(fanOut(3, body), NOW);
-      const [first, second, third] = await a.claims(NOW);
-      await a.store.settle([settlementOf(first!, ERROR, NOW)], NOW);
-      await a.store.release([second!.lease], NOW);
-      const again = await a.claims(NOW + DAY);
-      assert.deepEqual(
-        again.map((claim) => claim.message.body),
-        [body, body],
-      );
-      await letTimePass(16_000);
-      const orphans = await b.store.orphanedClaims('nod_b');
-      assert.equal(orphans.length, 3);
-      assert.ok(orphans.some(({ lease }) => lease === third!.lease));
-      await b.store.settle(
-        orphans.map((orphan) => settlementOf(orphan, INTERRUPTED, NOW + DAY)),
-        NOW + DAY,
-      );
-      const taken = await b.claims(NOW + DAY);
-      assert.deepEqual(
-        taken.map((claim) => claim.message.body),
-        [body, body, body],
-      );
-    });
+    test.onTwo(
+      'a retry, an orphaned claim and a message that was given back have their body',
+      async ({ a, b, letTimePass }) => {
+        const body = bytes('again ');
+        await a.store.heartbeat('nod_a', 15_000);
+        await a.store.accept(fanOut(3, body), NOW);
+        const [first, second, third] = await a.claims(NOW);
+        await a.store.settle([settlementOf(first!, ERROR, NOW)], NOW);
+        await a.store.release([second!.lease], NOW);
+        const again = await a.claims(NOW + DAY);
+        assert.deepEqual(
+          again.map((claim) => claim.message.body),
+          [body, body],
+        );
+        await letTimePass(16_000);
+        const orphans = await b.store.orphanedClaims('nod_b');
+        assert.equal(orphans.length, 3);
+        assert.ok(orphans.some(({ lease }) => lease === third!.lease));
+        await b.store.settle(
+          orphans.map((orphan) => settlementOf(orphan, INTERRUPTED, NOW + DAY)),
+          NOW + DAY,
+        );
+        const taken = await b.claims(NOW + DAY);
+        assert.deepEqual(
+          taken.map((claim) => claim.message.body),
+          [body, body, body],
+        );
+      },
+    );
 
     test('the next of a queue takes over the slot with its body', async ({ a }) => {
       for (const length of [LARGE, 100 * 1024]) {
@@ -144,7 +146,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('a claim counts the bytes of each message, shared or not', async ({ a, b }) => {
+    test.onTwo('a claim counts the bytes of each message, shared or not', async ({ a, b }) => {
       const length = 100 * 1024;
       await a.store.accept(fanOut(5, bytes('heavy ', length), { dueAt: NOW + 1 }), NOW);
       const claimed = async () => {
@@ -237,22 +239,25 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       assert.equal((await storedBodies()).count, 0);
     });
 
-    test('of two nodes that delete the last messages at once, one deletes the body', async ({ a, b, storedBodies }) => {
-      for (let round = 0; round < 10; round += 1) {
-        const many = fanOut(8, bytes('race '));
-        await a.store.accept(many, NOW);
-        await failAll(a, 8);
-        const ids = idsOf(many);
-        await Promise.all([
-          a.store.deleteDeadLetters(ACCOUNT, ids.slice(0, 3)),
-          b.store.deleteDeadLetters(ACCOUNT, ids.slice(3, 6)),
-          a.store.deleteExpired(NOW + RETENTION, 4),
-          b.store.deleteExpired(NOW + RETENTION, 4),
-        ]);
-        await a.store.deleteExpired(NOW + RETENTION, 100);
-        assert.equal((await storedBodies()).count, 0);
-      }
-    });
+    test.onTwo(
+      'of two nodes that delete the last messages at once, one deletes the body',
+      async ({ a, b, storedBodies }) => {
+        for (let round = 0; round < 10; round += 1) {
+          const many = fanOut(8, bytes('race '));
+          await a.store.accept(many, NOW);
+          await failAll(a, 8);
+          const ids = idsOf(many);
+          await Promise.all([
+            a.store.deleteDeadLetters(ACCOUNT, ids.slice(0, 3)),
+            b.store.deleteDeadLetters(ACCOUNT, ids.slice(3, 6)),
+            a.store.deleteExpired(NOW + RETENTION, 4),
+            b.store.deleteExpired(NOW + RETENTION, 4),
+          ]);
+          await a.store.deleteExpired(NOW + RETENTION, 100);
+          assert.equal((await storedBodies()).count, 0);
+        }
+      },
+    );
 
     test('dead letters are deleted and sent again with their body', async ({ a, storedBodies }) => {
       const body = bytes('dead ');
@@ -307,7 +312,7 @@ export function sharedBodiesConformance(factory: HarnessFactory): void {
       for (const { id } of made) assert.deepEqual((await a.store.getMessage(ACCOUNT, id))!.message.body, one.body);
     });
 
-    test('labels, flow keys and queues work as without shared bodies', async ({ a, b, storedBodies }) => {
+    test.onTwo('labels, flow keys and queues work as without shared bodies', async ({ a, b, storedBodies }) => {
       const flow = { key: 'slow', limits: { parallelism: 2, rate: null, periodMs: 1000 } };
       const many = fanOut(4, bytes('keyed '), { labels: ['red', 'blue'], flow });
       await a.store.accept(many, NOW);

@@ -70,26 +70,26 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.deepEqual([standing.all, standing.open.waiting, standing.countedMax], [5, 5, 5]);
     });
 
-    test('a message is late only if it could start: not while its queue or flow key holds it back', async ({
-      a,
-      b,
-    }) => {
-      const later = NOW + 60 * SECOND;
-      const limits = { parallelism: 1, rate: null, periodMs: SECOND };
-      const oldest = async () => (await a.store.standing(ACCOUNT, later, MANY)).oldestDueAt;
-      await a.store.saveQueue(ACCOUNT, 'paused', { isPaused: true }, NOW);
-      await a.store.accept([queued({ queueName: 'paused' })], NOW);
-      assert.equal(await oldest(), null, 'its queue is paused');
-      const [first, second] = messages(2, { flow: { key: 'k', limits } });
-      await a.store.accept([first!, second!], NOW + SECOND);
-      assert.equal(await oldest(), NOW + SECOND, 'the first is let through');
-      const claim = await a.claimOne(NOW + 2 * SECOND);
-      assert.equal(await oldest(), null, 'the second is behind the flow key');
-      await a.store.settle([settlementOf(claim, OK, NOW + 3 * SECOND)], NOW + 3 * SECOND);
-      assert.equal(await oldest(), NOW + 3 * SECOND, 'let through, it could start');
-      await b.store.accept([message({ dueAt: NOW - SECOND })], NOW);
-      assert.equal(await oldest(), NOW - SECOND, 'nothing of its own holds it back');
-    });
+    test.onTwo(
+      'a message is late only if it could start: not while its queue or flow key holds it back',
+      async ({ a, b }) => {
+        const later = NOW + 60 * SECOND;
+        const limits = { parallelism: 1, rate: null, periodMs: SECOND };
+        const oldest = async () => (await a.store.standing(ACCOUNT, later, MANY)).oldestDueAt;
+        await a.store.saveQueue(ACCOUNT, 'paused', { isPaused: true }, NOW);
+        await a.store.accept([queued({ queueName: 'paused' })], NOW);
+        assert.equal(await oldest(), null, 'its queue is paused');
+        const [first, second] = messages(2, { flow: { key: 'k', limits } });
+        await a.store.accept([first!, second!], NOW + SECOND);
+        assert.equal(await oldest(), NOW + SECOND, 'the first is let through');
+        const claim = await a.claimOne(NOW + 2 * SECOND);
+        assert.equal(await oldest(), null, 'the second is behind the flow key');
+        await a.store.settle([settlementOf(claim, OK, NOW + 3 * SECOND)], NOW + 3 * SECOND);
+        assert.equal(await oldest(), NOW + 3 * SECOND, 'let through, it could start');
+        await b.store.accept([message({ dueAt: NOW - SECOND })], NOW);
+        assert.equal(await oldest(), NOW - SECOND, 'nothing of its own holds it back');
+      },
+    );
 
     const ofEach = ({ accepted, delivered, retried, failed, cancelled }: Activity) => ({
       accepted,
@@ -100,39 +100,42 @@ export function statisticsConformance(factory: HarnessFactory): void {
     });
     const NONE = { accepted: 0, delivered: 0, retried: 0, failed: 0, cancelled: 0 };
 
-    test('activity counts accepted, delivered, retried, failed and cancelled messages by minute', async ({ a, b }) => {
-      const [good, again, bad, cutOff] = [message(), message(), message({ retriesMax: 0 }), message()];
-      const back = callbackTo('https://back.example/');
-      await a.store.accept([{ ...good, callback: back }, again, bad, cutOff], NOW);
-      const outcomes = new Map([
-        [good.id, OK],
-        [again.id, ERROR],
-        [bad.id, ERROR],
-        [cutOff.id, DRAINED],
-      ]);
-      const claims = await a.claims(NOW);
-      const at = NOW + 64 * SECOND;
-      await a.store.settle(
-        claims.map((claim) => settlementOf(claim, outcomes.get(claim.message.id)!, at)),
-        at,
-      );
-      await b.store.cancel(ACCOUNT, [again.id], at, at + RETENTION);
-      const buckets = await a.store.activity(ACCOUNT, NOW, at + 60 * SECOND, MINUTE_MS);
-      assert.deepEqual(
-        buckets.map((bucket) => [bucket.at, ofEach(bucket.activity)]),
-        [
-          [NOW, { ...NONE, accepted: 4 }],
-          // The callback is accepted, too; what a drain cut off is no retry.
-          [NOW + MINUTE_MS, { accepted: 1, delivered: 1, retried: 1, failed: 1, cancelled: 1 }],
-        ],
-      );
-      const lag = lagPercentile(buckets[1]!.activity, 0.99)!;
-      assert.ok(lag >= 64 * SECOND && lag < 93 * SECOND, `${lag}`);
-      const [hour] = await a.store.activity(ACCOUNT, NOW, at + SECOND, HOUR_MS);
-      assert.equal(hour!.activity.accepted, 5);
-      assert.deepEqual(await a.store.activity(ACCOUNT, NOW + 2 * MINUTE_MS, NOW + HOUR_MS, MINUTE_MS), []);
-      assert.deepEqual(await a.store.activity(OTHER_ACCOUNT, NOW, at + SECOND, MINUTE_MS), []);
-    });
+    test.onTwo(
+      'activity counts accepted, delivered, retried, failed and cancelled messages by minute',
+      async ({ a, b }) => {
+        const [good, again, bad, cutOff] = [message(), message(), message({ retriesMax: 0 }), message()];
+        const back = callbackTo('https://back.example/');
+        await a.store.accept([{ ...good, callback: back }, again, bad, cutOff], NOW);
+        const outcomes = new Map([
+          [good.id, OK],
+          [again.id, ERROR],
+          [bad.id, ERROR],
+          [cutOff.id, DRAINED],
+        ]);
+        const claims = await a.claims(NOW);
+        const at = NOW + 64 * SECOND;
+        await a.store.settle(
+          claims.map((claim) => settlementOf(claim, outcomes.get(claim.message.id)!, at)),
+          at,
+        );
+        await b.store.cancel(ACCOUNT, [again.id], at, at + RETENTION);
+        const buckets = await a.store.activity(ACCOUNT, NOW, at + 60 * SECOND, MINUTE_MS);
+        assert.deepEqual(
+          buckets.map((bucket) => [bucket.at, ofEach(bucket.activity)]),
+          [
+            [NOW, { ...NONE, accepted: 4 }],
+            // The callback is accepted, too; what a drain cut off is no retry.
+            [NOW + MINUTE_MS, { accepted: 1, delivered: 1, retried: 1, failed: 1, cancelled: 1 }],
+          ],
+        );
+        const lag = lagPercentile(buckets[1]!.activity, 0.99)!;
+        assert.ok(lag >= 64 * SECOND && lag < 93 * SECOND, `${lag}`);
+        const [hour] = await a.store.activity(ACCOUNT, NOW, at + SECOND, HOUR_MS);
+        assert.equal(hour!.activity.accepted, 5);
+        assert.deepEqual(await a.store.activity(ACCOUNT, NOW + 2 * MINUTE_MS, NOW + HOUR_MS, MINUTE_MS), []);
+        assert.deepEqual(await a.store.activity(OTHER_ACCOUNT, NOW, at + SECOND, MINUTE_MS), []);
+      },
+    );
 
     test('how late a delivery was is counted from when its queue and its flow key let it start', async ({ a }) => {
       const limits = { parallelism: 1, rate: null, periodMs: SECOND };
@@ -166,7 +169,7 @@ export function statisticsConformance(factory: HarnessFactory): void {
       assert.ok(lagPercentile(activity, 1)! < 6 * SECOND);
     });
 
-    test('many at once, from several nodes, are all counted', async ({ a, b }) => {
+    test.onTwo('many at once, from several nodes, are all counted', async ({ a, b }) => {
       const each = 40;
       await Promise.all(
         [a, b].flatMap(({ store }) => Array.from({ length: each }, () => store.accept(messages(3), NOW))),

@@ -13,7 +13,7 @@ export function timeConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('the time', () => {
-    test('is stored with a heartbeat, which returns the time stored before', async ({ a, b }) => {
+    test.onTwo('is stored with a heartbeat, which returns the time stored before', async ({ a, b }) => {
       assert.equal((await a.store.storedTime()).kept, null);
       assert.equal((await a.store.heartbeat(a.name, SECOND)).kept, null);
       assert.equal((await a.store.heartbeat(a.name, SECOND, KEPT)).kept, null);
@@ -27,7 +27,7 @@ export function timeConformance(factory: HarnessFactory): void {
       assert.deepEqual((await b.store.storedTime()).kept, later);
     });
 
-    test('of the newest place in a line is known to a start', async ({ a, b }) => {
+    test.onTwo('of the newest place in a line is known to a start', async ({ a, b }) => {
       assert.ok(((await a.store.storedTime()).newestAt ?? 0) === 0);
       const now = NOW + 5 * SECOND;
       await a.store.accept([message({ queueName: 'q', createdAt: now, dueAt: now })], now);
@@ -37,7 +37,7 @@ export function timeConformance(factory: HarnessFactory): void {
   });
 
   describe('scheduleTimes and setScheduleTimes', () => {
-    test('list all that will run, in pieces', async ({ a, b }) => {
+    test.onTwo('list all that will run, in pieces', async ({ a, b }) => {
       await a.store.saveSchedule(schedule({ id: 'scd_1' }));
       await a.store.saveSchedule(schedule({ id: 'scd_2', isPaused: true, nextAt: null }));
       await a.store.saveSchedule(schedule({ id: 'scd_3', accountId: OTHER_ACCOUNT }));
@@ -51,7 +51,7 @@ export function timeConformance(factory: HarnessFactory): void {
       assert.deepEqual(first, [{ accountId: ACCOUNT, id: 'scd_1', cron, nextAt }]);
     });
 
-    test('move only schedules that have not changed since they were read', async ({ a, b }) => {
+    test.onTwo('move only schedules that have not changed since they were read', async ({ a, b }) => {
       for (const id of ['moved', 'taken', 'paused', 'changed']) await a.store.saveSchedule(schedule({ id }));
       const times = await a.store.scheduleTimes(FIRST, 10);
       await b.store.setScheduleNext(ACCOUNT, 'taken', NOW + 120 * SECOND, false);

@@ -27,7 +27,7 @@ export function topicsConformance(factory: HarnessFactory): void {
   const test = storeTests(factory);
 
   describe('topics', () => {
-    test('a saved topic is found by name and by id, endpoints in order', async ({ a, b }) => {
+    test.onTwo('a saved topic is found by name and by id, endpoints in order', async ({ a, b }) => {
       assert.equal(await a.store.saveTopic(topic()), 'saved');
       const stored = { ...topic(), version: 1 };
       assert.deepEqual(await a.store.getTopic(ACCOUNT, 'news'), stored);
@@ -54,7 +54,7 @@ export function topicsConformance(factory: HarnessFactory): void {
       });
     });
 
-    test('when two editors save the same version, the second must read again', async ({ a, b }) => {
+    test.onTwo('when two editors save the same version, the second must read again', async ({ a, b }) => {
       await a.store.saveTopic(topic());
       const [mine, theirs] = await Promise.all([a.store.getTopic(ACCOUNT, 'news'), b.store.getTopic(ACCOUNT, 'news')]);
       const edit = (base: Topic, url: string): Topic => ({ ...base, endpoints: [{ name: null, url }] });
@@ -69,7 +69,7 @@ export function topicsConformance(factory: HarnessFactory): void {
       assert.equal(await b.store.saveTopic(edit(current, 'https://again.example/')), 'saved');
     });
 
-    test('when two requests create the same topic at once, one creates it', async ({ a, b }) => {
+    test.onTwo('when two requests create the same topic at once, one creates it', async ({ a, b }) => {
       const results = await Promise.all([
         a.store.saveTopic(topic({ id: 'tpc_1' })),
         b.store.saveTopic(topic({ id: 'tpc_2' })),

@@ -72,7 +72,7 @@ export function waitingConformance(factory: HarnessFactory): void {
   });
 
   describe('delivering now', () => {
-    test('makes a delayed or retrying message due, on every node', async ({ a, b }) => {
+    test.onTwo('makes a delayed or retrying message due, on every node', async ({ a, b }) => {
       const delayed = message({ dueAt: NOW + DAY });
       await a.store.accept([delayed], NOW);
       assert.deepEqual(await b.claims(NOW), []);
@@ -125,7 +125,7 @@ export function waitingConformance(factory: HarnessFactory): void {
   });
 
   describe('deleting a queue', () => {
-    test('is refused while it has open messages, and says how many', async ({ a, b }) => {
+    test.onTwo('is refused while it has open messages, and says how many', async ({ a, b }) => {
       await a.store.accept([queued(), queued(), queued({ dueAt: NOW + DAY })], NOW);
       assert.equal(await a.store.deleteQueue(ACCOUNT, QUEUE), 3);
       const claim = await a.claimOne(NOW);

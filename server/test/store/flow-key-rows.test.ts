@@ -10,7 +10,7 @@ import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { flowing } from '../conformance/flow-control.ts';
 import { ACCOUNT, KEYS, limits, NOW } from '../conformance/given.ts';
-import { withNodes } from '../conformance/harness.ts';
+import { withNode } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
 import { claimDue } from '../support/claim-due.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -130,7 +130,7 @@ async function onSqlite(assertOn: typeof assertBounded): Promise<void> {
 }
 
 function onPostgres(assertOn: typeof assertBounded): Promise<void> {
-  return withNodes(ownDatabase, async ({ a }) => {
+  return withNode(ownDatabase, async ({ a }) => {
     let rows = 0;
     client.query = async function (this: unknown, ...args: unknown[]) {
       const answer = await query.apply(this, args);

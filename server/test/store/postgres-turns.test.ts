@@ -9,7 +9,7 @@ import { inTurn } from '../../src/store/in-turn.ts';
 import { DATABASE_AT_ONCE } from '../../src/store/postgres/pool.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../conformance/given.ts';
-import { withNodes } from '../conformance/harness.ts';
+import { withNode } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -30,7 +30,7 @@ interface Held {
 
 /** No statement about the hostile account goes on before it is let go. */
 function withHeld(work: (store: Store, held: Held, bare: Store) => Promise<void>): Promise<void> {
-  return withNodes(ownDatabase, async ({ a }) => {
+  return withNode(ownDatabase, async ({ a }) => {
     const waiting: (() => void)[] = [];
     const letGo = (count: number) => {
       for (const resolve of waiting.splice(0, count)) resolve();
