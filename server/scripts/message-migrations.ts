@@ -31,9 +31,13 @@ export function columnsInSchema(store: StoreName): string[] {
     });
 }
 
+function columnsIn(store: StoreName): readonly Column[] {
+  return MESSAGE_COLUMNS.filter(({ onlyIn }) => onlyIn === null || onlyIn === store);
+}
+
 /** The same, as the fields require it. */
 export function columnsOfFields(store: StoreName): string[] {
-  return MESSAGE_COLUMNS.map(
+  return columnsIn(store).map(
     ({ name, kind, isNullable }) => `${name} ${STORES[store](kind)}${isNullable ? ' or null' : ''}`,
   );
 }
@@ -42,7 +46,7 @@ export function columnsOfFields(store: StoreName): string[] {
 export function writeMissingMigrations(): string[] {
   return STORE_NAMES.flatMap((store) => {
     const there = new Set(columnsInSchema(store).map((column) => column.split(' ')[0]));
-    const missing = MESSAGE_COLUMNS.filter(({ name }) => !there.has(name));
+    const missing = columnsIn(store).filter(({ name }) => !there.has(name));
     if (missing.length === 0) return [];
     const required = missing.find(({ isNullable }) => !isNullable);
     if (required) throw new Error(`${required.name} may not be null: write its migration by hand, with a default`);

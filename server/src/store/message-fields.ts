@@ -34,6 +34,8 @@ interface OwnColumn {
   readonly isNullable?: boolean;
   /** False if the column is not read with the message. */
   readonly isRead?: boolean;
+  /** Only the table of this store has the column. */
+  readonly onlyIn?: 'sqlite';
   /**
    * The function in message-columns.ts that makes the value from the message. Without one, the value of the field is
    * stored.
@@ -141,6 +143,10 @@ const STORE_COLUMNS: readonly OwnColumn[] = [
   { column: 'body_id', kind: 'bigint', isNullable: true },
   { column: 'alone_from_at', kind: 'bigint', isNullable: true },
   { column: 'cancel_expires_at', kind: 'bigint', isNullable: true, isRead: false },
+  // The attempt of a message that its first attempt delivered.
+  { column: 'first_started_at', kind: 'bigint', isNullable: true, isRead: false, onlyIn: 'sqlite' },
+  { column: 'first_response_headers', kind: 'headers', isNullable: true, isRead: false, onlyIn: 'sqlite' },
+  { column: 'first_response_body', kind: 'bytes', isNullable: true, isRead: false, onlyIn: 'sqlite' },
 ];
 
 export interface Column {
@@ -148,6 +154,7 @@ export interface Column {
   readonly kind: Kind;
   readonly isNullable: boolean;
   readonly isRead: boolean;
+  readonly onlyIn: 'sqlite' | null;
 }
 
 function columnsOf(fields: readonly Field[]): Column[] {
@@ -160,13 +167,14 @@ function columnsOf(fields: readonly Field[]): Column[] {
             kind: field.kind,
             isNullable: field.or !== undefined || field.kind === 'texts',
             isRead: true,
+            onlyIn: null,
           },
         ],
   );
 }
 
-function toColumn({ column, kind, isNullable = false, isRead = true }: OwnColumn): Column {
-  return { name: column, kind, isNullable, isRead };
+function toColumn({ column, kind, isNullable = false, isRead = true, onlyIn }: OwnColumn): Column {
+  return { name: column, kind, isNullable, isRead, onlyIn: onlyIn ?? null };
 }
 
 /** All columns of the table of messages. */

@@ -53,6 +53,27 @@ export function settleConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimDue(NOW + RETENTION), { claims: [], nextDueAt: null, nextScheduleAt: null });
     });
 
+    test('the response to a first attempt is read as it came, wherever it is read, short or long', async ({ a }) => {
+      for (const length of [0, 100, 1000]) {
+        const sent = message();
+        await a.store.accept([sent], NOW);
+        const settlement = settlementOf(await a.claimOne(NOW), OK, NOW + 70);
+        const responseHeaders = length === 0 ? [] : settlement.attempt.responseHeaders;
+        const attempt = { ...settlement.attempt, responseHeaders, responseBody: new Uint8Array(length).fill(7) };
+        await a.store.settle([{ ...settlement, attempt }], NOW + 71);
+        assert.deepEqual((await a.store.getMessage(ACCOUNT, sent.id))!.attempts, [attempt]);
+        assert.deepEqual((await a.store.getMessage(ACCOUNT, sent.id, 'outline'))!.attempts, [
+          { ...attempt, responseHeaders: [], responseBody: new Uint8Array(0), isAnswerLeftOut: true },
+        ]);
+        const only = { messageIds: [sent.id] };
+        const page = { limit: 10, cursor: null, order: 'newestFirst', withBodies: false } as const;
+        const { events } = await a.store.listEvents(ACCOUNT, { messages: only }, page);
+        assert.deepEqual([events[0]!.state, events[0]!.attempt], ['DELIVERED', attempt]);
+        const found = await a.store.searchMessages(ACCOUNT, only, { ...page, withLastAttempts: true });
+        assert.deepEqual(found.lastAttempts, [attempt]);
+      }
+    });
+
     test('a failed message says why', async ({ a }) => {
       const refused = message();
       await a.store.accept([refused], NOW);

@@ -129,7 +129,9 @@ export class Auditor {
     for (const [name, wanted] of Object.entries(this.#model.sums)) {
       if (found[name] !== wanted) this.#report(`the store has ${found[name]} ${name}, the model ${wanted}`);
     }
-    this.#checkSum('SELECT count(*) AS n FROM attempts', this.#model.sums.attempts, 'recorded attempts');
+    const recorded =
+      'SELECT (SELECT count(*) FROM attempts) + count(*) AS n FROM messages WHERE first_started_at IS NOT NULL';
+    this.#checkSum(recorded, this.#model.sums.attempts, 'recorded attempts');
     this.#checkSum('SELECT ifnull(sum(count), 0) AS n FROM usage', this.#model.sums.total, 'counted for usage');
   }
 

@@ -136,7 +136,7 @@ test('what is due at once is leased with its acceptance: no claim, no second wri
   assert.deepEqual(executor.batches, [['accept'], ['getMessage'], ['settle']]);
 });
 
-test('the end of a message that nothing else depends on searches no row', async (t) => {
+test('the end of a message that nothing else depends on searches no row and needs none in attempts', async (t) => {
   const path = join(scratchDirectory(t), 'postrider.db');
   openDatabase(path).close();
   const database = new RecordingDatabase(path);
@@ -146,7 +146,7 @@ test('the end of a message that nothing else depends on searches no row', async 
   database.statements.clear();
   await store.settle([settlementOf(claims[0]!, OK, NOW)], NOW);
   assert.deepEqual(
-    [...database.statements].filter((sql) => /^SELECT .* FROM messages/.test(sql)),
+    [...database.statements].filter((sql) => /^SELECT .* FROM messages|INTO attempts/.test(sql)),
     [],
   );
 });

@@ -1,6 +1,6 @@
 // The messages and attempts tables, and all rows that belong to a message. No decisions.
 
-import type { Attempt, NewMessage } from '../../domain/message.ts';
+import type { Attempt, NewMessage, Settlement } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
 import { type RowState, type StateOfRow, toState } from '../message-columns.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
@@ -65,6 +65,33 @@ export function insertAttempt(database: Database, messageSeq: number, attempt: A
 }
 
 /**
+ * A longer response makes the row of its message outgrow the room that the end of the claim leaves, and its page is
+ * split. So it gets a row of its own.
+ */
+const FIRST_RESPONSE_BYTES_MAX = 256;
+
+/**
+ * What the row of a message keeps of the attempt, if this is the first one and delivered it: then the row itself says
+ * the rest. Null if the attempt needs a row of its own.
+ */
+export function firstAttempt({
+  attempt,
+  next,
+}: Settlement): { readonly headers: string | null; readonly body: Uint8Array | null } | null {
+  const { number, outcome, error, nextAt, responseHeaders, responseBody, isResponseBodyCut } = attempt;
+  if (number !== 1 || next.state !== 'delivered' || isResponseBodyCut) return null;
+  if (outcome !== 'answered' || error !== null || nextAt !== null) return null;
+  const headers = responseHeaders.length === 0 ? null : JSON.stringify(responseHeaders);
+  if ((headers?.length ?? 0) + responseBody.length > FIRST_RESPONSE_BYTES_MAX) return null;
+  return { headers, body: responseBody.length === 0 ? null : responseBody };
+}
+
+/** The same as a row of attempts. */
+export const FIRST_ATTEMPT = `1 AS number, m.first_started_at AS started_at, m.ended_at, 'answered' AS outcome,
+  m.last_status AS status, NULL AS error, NULL AS next_at, ifnull(m.first_response_headers, '[]') AS response_headers,
+  0 AS is_response_body_cut, ifnull(m.first_response_body, x'') AS response_body`;
+
+/**
  * Limit for all responses of the attempts of one message. Beyond it, the responses of the earlier attempts are left
  * out.
  */
@@ -83,14 +110,31 @@ export function getMessage(
     accountId,
   );
   if (!row) return null;
-  const attempts = database.all<AttemptRow>(ATTEMPTS_FROM, answersFrom(database, row.seq), row.seq);
-  return { message: toMessage(new Bodies(database).fill(row)), attempts: attempts.map(toAttempt) };
+  const attempts = readAttempts(database, row.seq, answersFrom(database, row.seq));
+  return { message: toMessage(new Bodies(database).fill(row)), attempts };
 }
 
 const ATTEMPTS_FROM = `SELECT number, started_at, ended_at, outcome, status, error, next_at, is_response_body_cut,
     iif(number >= ?1, response_headers, '[]') AS response_headers, iif(number >= ?1, response_body, x'') AS response_body,
     number < ?1 AS is_answer_left_out
   FROM attempts WHERE message_seq = ?2 ORDER BY number`;
+
+/** The responses of attempts before `from` are left out. */
+function readAttempts(database: Database, seq: number, from: number): Attempt[] {
+  const rows = database.all<AttemptRow>(ATTEMPTS_FROM, from, seq);
+  if (rows.length > 0) return rows.map(toAttempt);
+  const first = getFirst(database, seq);
+  if (!first || from <= 1) return first ? [first] : [];
+  return [{ ...first, responseHeaders: [], responseBody: EMPTY, isAnswerLeftOut: true }];
+}
+
+function getFirst(database: Database, seq: number): Attempt | null {
+  const row = database.get<AttemptRow>(
+    `SELECT ${FIRST_ATTEMPT} FROM messages m WHERE m.seq = ? AND m.first_started_at IS NOT NULL`,
+    seq,
+  );
+  return row ? toAttempt(row) : null;
+}
 
 /** The first attempt whose response is read. */
 function answersFrom(database: Database, seq: number): number {
@@ -114,8 +158,7 @@ function getOutline(database: Database, accountId: string, messageId: string): S
     accountId,
   );
   if (!row) return null;
-  const attempts = database.all<AttemptRow>(ATTEMPTS_FROM, Number.MAX_SAFE_INTEGER, row.seq);
-  return { message: toMessage(row), attempts: attempts.map(toAttempt) };
+  return { message: toMessage(row), attempts: readAttempts(database, row.seq, Number.MAX_SAFE_INTEGER) };
 }
 
 export function getAttempt(database: Database, messageSeq: number, number: number): Attempt | null {
@@ -124,7 +167,8 @@ export function getAttempt(database: Database, messageSeq: number, number: numbe
     messageSeq,
     number,
   );
-  return row ? toAttempt(row) : null;
+  if (row) return toAttempt(row);
+  return number === 1 ? getFirst(database, messageSeq) : null;
 }
 
 export function messageStates(database: Database, accountId: string, ids: readonly string[]): MessageState[] {

@@ -2,6 +2,7 @@
 // order, with queries that share nothing with those of the copying.
 
 import { hash } from 'node:crypto';
+import { MESSAGE_COLUMNS } from '../message-fields.ts';
 import type { Field, MovedTable, Row } from '../move.ts';
 import type { Database } from './database.ts';
 
@@ -16,7 +17,13 @@ const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
     SELECT q.*, ifnull(line.line_at, 0) AS line_at FROM queues q
       LEFT JOIN line ON line.account_id = q.account_id AND line.queue_name = q.name`,
   // An attempt without a message would be missing in the target, so it must be counted here.
-  attempts: 'SELECT a.*, (SELECT account_id FROM messages WHERE seq = a.message_seq) AS account_id FROM attempts a',
+  attempts: `SELECT a.*, (SELECT account_id FROM messages WHERE seq = a.message_seq) AS account_id FROM attempts a
+    UNION ALL
+    SELECT seq, 1, first_started_at, ended_at, 'answered', last_status, NULL, NULL, coalesce(first_response_headers, '[]'), 0,
+      coalesce(first_response_body, x''), account_id FROM messages WHERE first_started_at IS NOT NULL`,
+  messages: `SELECT ${MESSAGE_COLUMNS.filter(({ onlyIn }) => onlyIn === null)
+    .map(({ name }) => name)
+    .join(', ')} FROM messages`,
 };
 
 export function* compared(database: Database, table: MovedTable, startedAt: number): Iterable<Row> {

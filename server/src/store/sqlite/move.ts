@@ -3,13 +3,13 @@
 import { hash } from 'node:crypto';
 import { MOVED_TABLES, type MovedTable, type MoveSource, type Position, type Row } from '../move.ts';
 import type { Database } from './database.ts';
+import { FIRST_ATTEMPT } from './messages.ts';
 import { compared } from './move-check.ts';
 import { openStopped } from './open.ts';
 
 interface Reading {
   /** Selected in addition to the columns; it may use the table as `t`. */
   readonly more?: string;
-  readonly join?: string;
   /** Columns that identify a row, in the order of an index. */
   readonly key: readonly string[];
 }
@@ -34,11 +34,8 @@ const READINGS: Readonly<Record<MovedTable, Reading>> = {
   bodies: { key: ['id'] },
   messages: { key: ['seq'] },
   message_labels: { key: ['account_id', 'label', 'message_seq'] },
-  attempts: {
-    more: 'm.account_id',
-    join: 'JOIN messages m ON m.seq = t.message_seq',
-    key: ['message_seq', 'number'],
-  },
+  // In the order of the messages, because the row of a message may be the only one that says something of its attempt.
+  attempts: { key: ['message_seq', 'number'] },
   journal: { key: ['account_id', 'seq'] },
   activity_minutes: { more: '0 AS shard', key: ['account_id', 'at', 'kind'] },
   activity_hours: { key: ['account_id', 'at', 'kind'] },
@@ -93,8 +90,29 @@ export function openMoveSource(directory: string): MoveSource {
 }
 
 function countOf(database: Database, table: MovedTable): number {
-  return database.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)!.n;
+  const count = (from: string) => database.get<{ n: number }>(`SELECT count(*) AS n FROM ${from}`)!.n;
+  return count(table) + (table === 'attempts' ? count('messages WHERE first_started_at IS NOT NULL') : 0);
 }
+
+/** Read message by message: a message has either rows of its own in attempts, or says itself what its attempt was. */
+function* attempts(database: Database, after: Position | null): ReturnType<typeof rows> {
+  const [seq = 0, number = 0] = (after ?? []) as number[];
+  const read = (sql: string) => database.each<AttemptOfMessage>(`SELECT m.account_id, ${sql}`, { seq });
+  const own = read(`a.* FROM attempts a JOIN messages m ON m.seq = a.message_seq WHERE a.message_seq >= :seq
+    ORDER BY a.message_seq, a.number`);
+  const first = read(`m.seq AS message_seq, ${FIRST_ATTEMPT} FROM messages m
+    WHERE m.first_started_at IS NOT NULL AND m.seq >= :seq ORDER BY m.seq`);
+  let [a, b] = [own.next(), first.next()];
+  while (!a.done || !b.done) {
+    const isOwn = b.done || (!a.done && a.value.message_seq < b.value.message_seq);
+    const row: AttemptOfMessage = isOwn ? a.value : b.value;
+    if (row.message_seq !== seq || row.number > number) yield { row, at: [row.message_seq, row.number] };
+    if (isOwn) a = own.next();
+    else b = first.next();
+  }
+}
+
+type AttemptOfMessage = Row & { readonly message_seq: number; readonly number: number };
 
 function* rows(
   database: Database,
@@ -102,9 +120,10 @@ function* rows(
   after: Position | null,
   startedAt: number,
 ): Iterable<{ readonly row: Row; readonly at: Position }> {
-  const { more, join = '', key } = READINGS[table];
+  if (table === 'attempts') return yield* attempts(database, after);
+  const { more, key } = READINGS[table];
   const columns = key.map((column) => `t.${column}`).join(', ');
-  const sql = `SELECT t.*${more === undefined ? '' : `, ${more}`} FROM ${table} t ${join}
+  const sql = `SELECT t.*${more === undefined ? '' : `, ${more}`} FROM ${table} t
     ${after === null ? '' : `WHERE (${columns}) > (${key.map((_, index) => `:k${index}`).join(', ')})`}
     ORDER BY ${columns}`;
   const values = {

@@ -186,7 +186,7 @@ CREATE TABLE messages (
   last_status       INTEGER,
   -- Last, so that reading the other columns of a large message does not walk its overflow pages.
   body              BLOB NOT NULL, body_id INTEGER, descendants_left INTEGER, alone_at_crash INTEGER NOT NULL DEFAULT 0, alone_from_at INTEGER
-  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER, retried_at INTEGER, retried_as TEXT, cancel_requested_at INTEGER, cancel_expires_at INTEGER,
+  CHECK (alone_from_at IS NULL OR state = 'delayed' OR state = 'queued'), held_at INTEGER CHECK (held_at IS NULL OR state = 'delayed' OR state = 'queued'), ready_at INTEGER, retried_at INTEGER, retried_as TEXT, cancel_requested_at INTEGER, cancel_expires_at INTEGER, first_started_at INTEGER, first_response_headers TEXT, first_response_body BLOB,
   CHECK ((state = 'claimed') = (lease IS NOT NULL)),
   CHECK ((state = 'claimed') = (node IS NOT NULL)),
   CHECK ((state = 'delivered' OR state = 'failed' OR state = 'cancelled') = (ended_at IS NOT NULL)),
@@ -311,4 +311,4 @@ CREATE INDEX flow_keys_said ON flow_keys (said_at) WHERE said_at IS NOT NULL;
 CREATE INDEX messages_holding ON messages (account_id, queue_name, order_key)
   WHERE holds_slot = 1 AND queue_name IS NOT NULL;
 
-PRAGMA user_version = 14;
+PRAGMA user_version = 15;

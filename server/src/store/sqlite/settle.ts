@@ -14,7 +14,7 @@ import type { Books } from './books.ts';
 import { claimNext } from './claim.ts';
 import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
-import { insertAttempt } from './messages.ts';
+import { firstAttempt, insertAttempt } from './messages.ts';
 import { isPaused, nextStartAt } from './queues.ts';
 
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
@@ -39,7 +39,8 @@ export function settle(
       dueAt = earlier(dueAt, endCancelled(database, books, held, afterCancel(settlement), now));
       return 'cancelled';
     }
-    record(database, books, held.seq, settlement);
+    insertAttempt(database, held.seq, settlement.attempt);
+    record(books, held.seq, settlement);
     const nextAt = writeNext(database, held, settlement, now);
     const isPlaceFree = held.queue_name !== null && isEnd(settlement) && nextAt !== null;
     const holder = isPlaceFree && successors?.accounts.includes(held.account_id) ? successors : null;
@@ -62,9 +63,11 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
   if (row === null || !isPlain || interrupted > 0) return false;
   const { state, endedAt, expiresAt, failure } = afterAttempt(settlement, false);
   if (endedAt === null) return false;
+  const first = firstAttempt(settlement);
   const changes = database.run(
     `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, retried = ?, attempts = ?,
-       last_status = ?, ended_at = ?, expires_at = ?, failure = ?
+       last_status = ?, ended_at = ?, expires_at = ?, failure = ?, first_started_at = ?, first_response_headers = ?,
+       first_response_body = ?
        WHERE seq = ? AND id = ? AND account_id = ? AND lease = ? AND cancel_requested_at IS NULL AND interrupted = 0`,
     state,
     retried,
@@ -73,19 +76,22 @@ function endPlain(database: Database, books: Books, settlement: Settlement): boo
     endedAt,
     expiresAt,
     failure,
+    first && attempt.startedAt,
+    first?.headers ?? null,
+    first?.body ?? null,
     row,
     messageId,
     accountId,
     lease,
   );
   if (changes === 0) return false;
-  record(database, books, row, settlement);
+  if (!first) insertAttempt(database, row, attempt);
+  record(books, row, settlement);
   return true;
 }
 
-/** What is kept of the attempt, whatever follows from it. */
-function record(database: Database, books: Books, seq: number, { accountId, attempt, lagMs }: Settlement): void {
-  insertAttempt(database, seq, attempt);
+/** What is told and counted of an attempt, whatever follows from it. */
+function record(books: Books, seq: number, { accountId, attempt, lagMs }: Settlement): void {
   books.journal.add(accountId, seq, attempt.number, attempt.endedAt);
   const counted = countedEnd(attempt, lagMs);
   if (counted !== null) books.activity.add(accountId, counted, attempt.endedAt);
