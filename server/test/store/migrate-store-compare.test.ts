@@ -212,7 +212,7 @@ test('another source, or the same one after a service ran on it, is not mixed in
   const directory = filled(t, 40);
   const stop = () => ({ write: () => Promise.reject(new Error('stop')) });
   await assert.rejects(move(directory, url, stop), MoveStopped);
-  const why = /holds an unfinished move from .*, and .* is another store or has changed since/;
+  const why = /holds an unfinished move from .*, but .* is another store or has changed since/;
   await assert.rejects(move(filled(t, 40), url), why);
   const changes = [
     "UPDATE queues SET is_paused = 1, updated_at = 99 WHERE name = 'q2'",
