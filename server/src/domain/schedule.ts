@@ -1,6 +1,7 @@
 // A schedule: a publish that is repeated at every tick of a cron expression.
 
 import type { HeaderList } from './message.ts';
+import { SETTING_TABLE, type Setting } from './setting-table.ts';
 
 export interface Schedule {
   readonly id: string;
@@ -22,18 +23,27 @@ export interface Schedule {
   readonly createdAt: number;
 }
 
-/** Shown by fields of their own, or of no use to who makes the schedule again. */
-const SHOWN_ELSEWHERE = /^(?:cron|schedule-id|queue-name|method|header-forward|hops|descendants-left)$|(?:^|-)forward-/;
+/** Other fields show them, or they are of no use to who makes the schedule again. */
+const SHOWN_ELSEWHERE = ['Method', 'Header-Forward'];
 
-/** The settings of its messages as they were given, by their names without the prefix. Forwarded headers are not among them. */
+/** The names by their spelling in lower case, in which clients send them. Not those of forwarded headers. */
+const GIVEN_NAMES: ReadonlyMap<string, string> = new Map(
+  (SETTING_TABLE as readonly Setting[])
+    .filter(({ name, of }) => of !== 'schedule' && !name.endsWith('-'))
+    .flatMap(({ name, of }) => {
+      const ofCallbacks = of === 'delivery' ? [`Callback-${name}`, `Failure-Callback-${name}`] : [];
+      return SHOWN_ELSEWHERE.includes(name) ? ofCallbacks : [name, ...ofCallbacks];
+    })
+    .map((name) => [name.toLowerCase(), name]),
+);
+
+/** The settings of its messages as they were given, by their names without the prefix. */
 export function givenSettings(headers: HeaderList, headerPrefix: string): Readonly<Record<string, string>> {
   const prefix = headerPrefix.toLowerCase();
   const settings = headers.flatMap(([name, value]) => {
     const lower = name.toLowerCase();
-    const rest = lower.slice(prefix.length);
-    if (!lower.startsWith(prefix) || value === '' || SHOWN_ELSEWHERE.test(rest)) return [];
-    // Clients send names in lower case.
-    return [[rest.replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase()), value] as const];
+    const known = lower.startsWith(prefix) ? GIVEN_NAMES.get(lower.slice(prefix.length)) : undefined;
+    return known === undefined || value === '' ? [] : [[known, value] as const];
   });
   return Object.fromEntries(settings);
 }

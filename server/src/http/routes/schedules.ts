@@ -210,7 +210,8 @@ function view(context: Context, schedule: ListedSchedule, tier: Tier['name'], st
     header: headerMap(header),
     ...shownBody('body', body),
     ...(schedule.isBodyLeftOut && { isBodyLeftOut: true }),
-    settings: givenSettings(schedule.headers, context.rules.headerPrefix),
+    // The public clients know no such field.
+    ...(!context.isForQstashClients && { settings: givenSettings(schedule.headers, context.rules.headerPrefix) }),
     retries: retries ?? tiers[tier].retriesDefault,
     ...(delayMs !== null && { delay: delayMs / 1000 }),
     ...(retryDelay !== null && { retryDelayExpression: retryDelay }),

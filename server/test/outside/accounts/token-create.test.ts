@@ -131,7 +131,7 @@ test('a file that is no database is left alone', { skip: onlySqlite }, async (t)
   writeFileSync(join(data, 'postrider.db'), 'no database at all '.repeat(100));
   const { status, stderr } = await create(t, data, '--admin');
   assert.equal(status, 1);
-  assert.match(stderr, /^postrider token create: .*not a database/);
+  assert.match(stderr, /^postrider token create: .*not a SQLite database/);
   writeFileSync(join(data, 'postrider.db'), '');
   assert.match((await create(t, data, '--admin')).stderr, /start this version on it once/);
 });
