@@ -49,7 +49,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   if (out.isJson) out.json(job);
   else
     out.line(
-      `${job.done} ${what}s: ${action === 'cancel' ? 'cancelled' : action === 'retry' ? 'sent again' : 'deleted'}.`,
+      `${job.done} ${what}${job.done === 1 ? '' : 's'}: ${action === 'cancel' ? 'cancelled' : action === 'retry' ? 'sent again' : 'deleted'}.`,
     );
   return EXIT.done;
 }

@@ -7,21 +7,36 @@ import { exactTimeText, spanText } from '../frame/time-text.ts';
 
 const STATE_WIDTH = 'CANCEL_REQUESTED'.length;
 
-export function eventText(event: MessageEvent, out: Output): string {
+/** `isAlone`: the reader knows which message it is about. */
+export function eventText(event: MessageEvent, out: Output, isAlone = false): string {
   const { state } = event;
-  const details = [
-    event.attempt === undefined ? '' : `attempt ${event.attempt}`,
-    event.responseStatus === undefined ? '' : `status ${event.responseStatus}`,
-    event.error ?? '',
-    event.nextDeliveryTime === undefined ? '' : `next in ${spanText(event.nextDeliveryTime - event.time)}`,
-    event.queueName === undefined ? '' : `queue ${event.queueName}`,
-    event.topicName === undefined ? '' : `topic ${event.topicName}`,
-  ].filter((detail) => detail !== '');
+  const details = [...stepDetails(event), ...(isAlone ? [] : lineDetails(event))];
   return [
     out.paint('dim', exactTimeText(event.time)),
     `${out.state(state)}${' '.repeat(Math.max(0, STATE_WIDTH - state.length))}`,
-    printable(event.messageId),
-    printable(event.url),
-    ...(details.length > 0 ? [printable(`(${details.join(', ')})`)] : []),
-  ].join('  ');
+    ...(isAlone ? [] : [printable(event.messageId)]),
+    ...(details.length > 0 ? [printable(details.join(', '))] : []),
+    ...(isAlone ? [] : [printable(event.url)]),
+  ]
+    .join('  ')
+    .trimEnd();
+}
+
+function stepDetails({ state, time, attempt, responseStatus, error, nextDeliveryTime }: MessageEvent): string[] {
+  const isStatusSaid = error?.includes(String(responseStatus)) ?? false;
+  const waitMs = (nextDeliveryTime ?? time) - time;
+  return [
+    ...(attempt === undefined ? [] : [`attempt ${attempt}`]),
+    ...(responseStatus === undefined || isStatusSaid ? [] : [`status ${responseStatus}`]),
+    ...(error === undefined ? [] : [error]),
+    // A message that is due at once has nothing to wait for.
+    ...(waitMs > 0 && (state === 'CREATED' || state === 'RETRY') ? [`next in ${spanText(waitMs)}`] : []),
+  ];
+}
+
+function lineDetails({ queueName, topicName }: MessageEvent): string[] {
+  return [
+    ...(queueName === undefined ? [] : [`queue ${queueName}`]),
+    ...(topicName === undefined ? [] : [`topic ${topicName}`]),
+  ];
 }

@@ -42,7 +42,7 @@ export async function waitForEnd(client: Client, ids: readonly string[], options
     for await (const event of events) {
       if (!asked.has(event.messageId)) continue;
       if (out.isJson) await out.record(event);
-      else await out.streamed(eventText(event, out));
+      else await out.streamed(eventText(event, out, ids.length === 1));
       if (event.state === 'HELD')
         out.note(`It is held until somebody releases or cancels it: postrider messages release ${event.messageId}`);
       if (event.state === 'CANCEL_REQUESTED') cancelled.add(event.messageId);
