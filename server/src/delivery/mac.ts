@@ -24,15 +24,25 @@ interface Pads {
   readonly outer: Uint8Array;
 }
 
-/** Over the bytes of `text`, which is ASCII, and then of `body`. The key is the UTF-8 bytes of `key`. */
-export function hmacSha256(key: string, text: string, body: Uint8Array | null, encoding: Encoding): string {
+/**
+ * Over the bytes of `start` and `text`, which are ASCII, and then of `body`. The texts come in two parts because joining
+ * them would cost a copy. The key is the UTF-8 bytes of `key`.
+ */
+export function hmacSha256(
+  key: string,
+  start: string,
+  text: string,
+  body: Uint8Array | null,
+  encoding: Encoding,
+): string {
   const bytes = body ?? NOTHING;
-  if (text.length + bytes.length > COPIED_BYTES_MAX) {
-    return createHmac('sha256', key).update(text).update(bytes).digest(encoding);
+  if (start.length + text.length + bytes.length > COPIED_BYTES_MAX) {
+    return createHmac('sha256', key).update(start).update(text).update(bytes).digest(encoding);
   }
   const pads = padsOf(key);
   inner.set(pads.inner);
-  const bodyAt = BLOCK_BYTES + inner.write(text, BLOCK_BYTES, 'latin1');
+  const textAt = BLOCK_BYTES + inner.write(start, BLOCK_BYTES, 'latin1');
+  const bodyAt = textAt + inner.write(text, textAt, 'latin1');
   inner.set(bytes, bodyAt);
   outer.set(pads.outer);
   outer.write(hash('sha256', inner.subarray(0, bodyAt + bytes.length), 'latin1'), BLOCK_BYTES, 'latin1');

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { hmacSha256 } from './mac.ts';
 
 const JWT_LIFETIME_S = 300;
-const JWT_HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
+const JWT_START = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')}.`;
 
 /** HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body. */
 export function signJwt(input: {
@@ -23,8 +23,8 @@ export function signJwt(input: {
     `"exp":${nowS + JWT_LIFETIME_S},"nbf":${nowS},"iat":${nowS},"jti":${JSON.stringify(input.jti)},` +
     // Unpadded. The public QStash clients strip the padding of both sides before they compare.
     `"body":"${hash('sha256', input.body, 'base64url')}"}`;
-  const signed = `${JWT_HEADER}.${Buffer.from(claims).toString('base64url')}`;
-  return `${signed}.${hmacSha256(input.key, signed, null, 'base64url')}`;
+  const payload = Buffer.from(claims).toString('base64url');
+  return `${JWT_START}${payload}.${hmacSha256(input.key, JWT_START, payload, null, 'base64url')}`;
 }
 
 /**
@@ -37,6 +37,6 @@ export function putStandardWebhookHeaders(
   input: { readonly key: string; readonly messageId: string; readonly body: Uint8Array; readonly nowMs: number },
 ): void {
   const timestamp = String(Math.floor(input.nowMs / 1_000));
-  const mac = hmacSha256(input.key, `${input.messageId}.${timestamp}.`, input.body, 'base64');
+  const mac = hmacSha256(input.key, input.messageId, `.${timestamp}.`, input.body, 'base64');
   headers.push('webhook-id', input.messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`);
 }

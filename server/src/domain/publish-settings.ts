@@ -3,6 +3,7 @@
 
 import { eachMax } from './budgets.ts';
 import { type Descent, fewerLeft, NO_DESCENT } from './descent.ts';
+import { meaningOf, TRACE_HEADERS } from './header-meaning.ts';
 import {
   deliveredHeadersProblem,
   forwardedHeadersProblem,
@@ -71,22 +72,7 @@ const NO_ORIGIN: Origin = {
  */
 export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
 
-/** From a lower-case name without the prefix to the name as written here, under which its values are stored. */
-const OWN_NAMES: ReadonlyMap<string, string> = new Map(
-  [...SETTING_NAMES, 'Hops', 'Descendants-Left']
-    .filter((name) => !name.endsWith('-'))
-    .map((name) => [name.toLowerCase(), name]),
-);
-/** The same for headers without our prefix. */
-const READ_NAMES: ReadonlyMap<string, string> = new Map([
-  ['content-type', 'Content-Type'],
-  ['idempotency-key', 'Idempotency-Key'],
-]);
-
 const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
-
-/** Forwarded when the caller traces, so that the delivery belongs to the same trace. */
-const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
 /**
  * What `Header-Forward` leaves out, besides headers that no message can forward: secrets, and headers that frame this
@@ -215,7 +201,7 @@ interface Other {
 class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** By the names of OWN_NAMES and of READ_NAMES, which do not overlap. */
+  /** By the names of `storedAs`. */
   readonly #values = new Map<string, string[]>();
   readonly #others: Other[] = [];
   #hasTrace = false;
@@ -223,22 +209,16 @@ class HeaderReader {
   constructor(headers: HeaderList, rules: HeaderRules) {
     this.#rules = rules;
     this.#headers = headers;
-    const prefix = rules.headerPrefix.toLowerCase();
     for (const header of headers) {
       const name = header[0];
       const value = header[1];
       const trimmed = value.trim();
       // Spec 4.1: a header that is left empty counts as absent.
       if (trimmed === '') continue;
-      const lowerName = name.toLowerCase();
-      const readName = READ_NAMES.get(lowerName);
-      if (readName !== undefined) add(this.#values, readName, trimmed);
-      else if (TRACE_HEADERS.has(lowerName)) this.#hasTrace = true;
-      if (!lowerName.startsWith(prefix)) continue;
-      const bare = lowerName.slice(prefix.length);
-      const ownName = OWN_NAMES.get(bare);
-      if (ownName !== undefined) add(this.#values, ownName, trimmed);
-      else this.#others.push({ lowerName: bare, name, value });
+      const { storedAs, isTrace, otherName } = meaningOf(name, rules.headerPrefix);
+      if (storedAs !== null) add(this.#values, storedAs, trimmed);
+      else if (isTrace) this.#hasTrace = true;
+      else if (otherName !== null) this.#others.push({ lowerName: otherName, name, value });
     }
   }
 

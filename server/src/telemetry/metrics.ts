@@ -159,21 +159,21 @@ export function countingStore(
       noteWrite(null);
       return heard;
     },
-    async accept(messages, now, dayMax) {
-      let answer: AcceptAnswer;
-      try {
-        answer = await store.accept(messages, now, dayMax);
-      } catch (error) {
+    // Not async: each publish passes here, and `then` allocates half as much.
+    accept(messages, now, dayMax) {
+      const count = (answer: AcceptAnswer) => {
+        noteWrite(null);
+        if (answer.isOverQuota) return answer;
+        let duplicates = 0;
+        for (const id of answer.duplicates) if (id !== null) duplicates += 1;
+        // All messages of one request have the same kind.
+        accepted(messages[0]?.kind ?? 'publish', messages.length - duplicates);
+        return answer;
+      };
+      return store.accept(messages, now, dayMax).then(count, (error) => {
         noteWrite(error);
         throw error;
-      }
-      noteWrite(null);
-      if (answer.isOverQuota) return answer;
-      let duplicates = 0;
-      for (const id of answer.duplicates) if (id !== null) duplicates += 1;
-      // All messages of one request have the same kind.
-      accepted(messages[0]?.kind ?? 'publish', messages.length - duplicates);
-      return answer;
+      });
     },
     async fireSchedules(ticks, now) {
       const made = await store.fireSchedules(ticks, now);

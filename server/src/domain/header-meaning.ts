@@ -1,0 +1,52 @@
+// What a header of a publish is, by its name: a setting, a trace header, one of ours that is no plain setting, or
+// nothing to us. Names that were seen are kept, so that most headers cost one look-up.
+
+import { SETTING_NAMES } from './setting-table.ts';
+
+/** From a lower-case name without the prefix to the name as written here, under which its values are stored. */
+const OWN_NAMES: ReadonlyMap<string, string> = new Map(
+  [...SETTING_NAMES, 'Hops', 'Descendants-Left']
+    .filter((name) => !name.endsWith('-'))
+    .map((name) => [name.toLowerCase(), name]),
+);
+/** The same for headers without our prefix. */
+const READ_NAMES: ReadonlyMap<string, string> = new Map([
+  ['content-type', 'Content-Type'],
+  ['idempotency-key', 'Idempotency-Key'],
+]);
+
+/** Forwarded when the caller traces, so that the delivery belongs to the same trace. */
+export const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
+
+/** What a header is to a publish, by its name. */
+interface Meaning {
+  /** A setting, or another header that is read: the name under which its values are stored. */
+  readonly storedAs: string | null;
+  readonly isTrace: boolean;
+  /** With our prefix but no plain setting: the name without the prefix, in lower case. */
+  readonly otherName: string | null;
+}
+
+/** Callers send the same few names again and again. All are of one prefix. */
+const MEANINGS_MAX = 1000;
+const MEANING_LENGTH_MAX = 64;
+const meanings = new Map<string, Meaning>();
+let meaningsPrefix = '';
+
+export function meaningOf(name: string, headerPrefix: string): Meaning {
+  if (headerPrefix !== meaningsPrefix || meanings.size >= MEANINGS_MAX) {
+    meanings.clear();
+    meaningsPrefix = headerPrefix;
+  }
+  const known = meanings.get(name);
+  if (known !== undefined) return known;
+  const meaning = readMeaning(name.toLowerCase(), headerPrefix.toLowerCase());
+  if (name.length <= MEANING_LENGTH_MAX) meanings.set(name, meaning);
+  return meaning;
+}
+
+function readMeaning(lowerName: string, prefix: string): Meaning {
+  const bare = lowerName.startsWith(prefix) ? lowerName.slice(prefix.length) : null;
+  const storedAs = READ_NAMES.get(lowerName) ?? (bare === null ? undefined : OWN_NAMES.get(bare)) ?? null;
+  return { storedAs, isTrace: TRACE_HEADERS.has(lowerName), otherName: storedAs === null ? bare : null };
+}
