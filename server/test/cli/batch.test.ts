@@ -179,7 +179,7 @@ test('lines are cut where they end, whatever the chunks, and each is checked', a
 test('a backup is restored into an empty directory, and into no other', { skip: onlySqlite }, async (t) => {
   const folder = temporaryFolder(t);
   const [data, copy, to] = [join(folder, 'data'), join(folder, 'copy.db'), join(folder, 'deep', 'restored')];
-  const first = await startRider({ after: () => {} }, { data });
+  const first = await startRider(t, { data });
   const { messageId } = (
     await first.call('POST', '/v2/publish/http://127.0.0.1:1', { headers: { 'Service-Delay': '1h' } })
   ).json<{ messageId: string }>();
@@ -196,7 +196,7 @@ test('a backup is restored into an empty directory, and into no other', { skip: 
   assert.deepEqual(readdirSync(to).sort(), ['postrider.db', 'postrider.lock']);
   assert.equal(statSync(join(to, 'postrider.db')).mode & 0o777, 0o600);
   assert.equal(statSync(to).mode & 0o777, 0o700);
-  const again = await startRider({ after: () => {} }, { data: to });
+  const again = await startRider(t, { data: to });
   assert.equal((await again.call('GET', `/v2/messages/${messageId}`)).status, 200);
   await again.close();
 

@@ -354,11 +354,13 @@ suite('a service that is away, is another one, or refuses', () => {
 
   test('the config file names service and token, and its token goes to no other service', async (t) => {
     const config = join(temporaryFolder(t), 'config.json');
+    const { accountId } = (await rider().call('GET', '/v2/account')).json<{ accountId: string }>();
+    const { token } = await rider().tokenFor(accountId, ['read']);
     const set = await runCli(['config', 'set', '--config', config, '--url', rider().url, '--token-file', '-'], {
-      stdin: `${rider().token}\n`,
+      stdin: `${token}\n`,
     });
     assert.equal(set.code, EXIT.done, set.stderr);
-    assert.ok(!set.stdout.includes(rider().token!));
+    assert.ok(!set.stdout.includes(token));
     assert.equal((await runCli(['messages'], { env: { POSTRIDER_CONFIG: config } })).code, EXIT.done);
     let seen: string | undefined = 'nothing';
     const server = createServer((request, response) => {

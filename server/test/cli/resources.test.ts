@@ -146,7 +146,7 @@ suite('accounts and tokens', () => {
 
   test('directly in the store of a stopped service: the way back in', async (t) => {
     const data = temporaryFolder(t);
-    const first = await startRider({ after: () => {} }, { data, command: 'serve' });
+    const first = await startRider(t, { data, command: 'serve' });
     await first.close();
     const inStore = (...argv: string[]) => runCli([...argv, '--data', data]);
     const created = await inStore('account', 'create', 'shop');
@@ -156,7 +156,7 @@ suite('accounts and tokens', () => {
     const made = await inStore('token', 'create', '--admin', '--json');
     const { token, tokenId } = made.json<{ token: string; tokenId: string }>();
     assert.match((await inStore('token', 'list')).stdout, new RegExp(tokenId));
-    const again = await startRider({ after: () => {} }, { data, command: 'serve' });
+    const again = await startRider(t, { data, command: 'serve' });
     const admitted = await runCli(['account', '--url', again.url], { env: { POSTRIDER_TOKEN: token } });
     await again.close();
     assert.equal(admitted.code, EXIT.done, admitted.stderr);
