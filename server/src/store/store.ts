@@ -1,22 +1,13 @@
 // The store: the four ports through which the program reads and changes durable state. Each verb is one transaction;
 // when its promise resolves, its writes are on disk. Each caller takes only the port it needs.
 
-import type { Message } from '../domain/message.ts';
 import type { AccountStore } from './account-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { MessageStore } from './message-store.ts';
 import type { ResourceStore } from './resource-store.ts';
 
-/**
- * How many messages are in each state. Exact, but reads every row: for tests and `postrider` commands, not for
- * requests.
- */
-export type Counts = Readonly<Record<Message['state'], number>>;
-
 /** All four ports, for the code that opens the store. */
 export interface Store extends DeliveryStore, MessageStore, ResourceStore, AccountStore {
-  counts(): Promise<Counts>;
-
   /**
    * Finishes all calls, then closes the file or the connections. `onLeft` is called at the end, unless a database could
    * not be told that this node leaves; then the other nodes notice it after a while.

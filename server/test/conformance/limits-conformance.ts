@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FlowLimits } from '../../src/domain/flow-control.ts';
 import type { Claim, NewMessage } from '../../src/domain/message.ts';
+import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, ERROR, INTERRUPTED, message, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, withNodes } from './harness.ts';
 
@@ -195,7 +196,7 @@ class Play {
         this.now = Math.max(this.now, nextDueAt);
       }
     }
-    assert.equal((await this.#nodes[0].store.counts()).pending, 0);
+    assert.equal((await countStates(this.#nodes[0].store)).pending, 0);
   }
 
   #message({ flowKey: key, orderKey, delayMs }: Draft): NewMessage {

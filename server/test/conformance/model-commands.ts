@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type { Claim, Outcome } from '../../src/domain/message.ts';
 import type { QueueChange } from '../../src/domain/queue.ts';
 import { NEVER_AT } from '../../src/domain/recovery.ts';
+import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,
   DRAINED,
@@ -86,7 +87,7 @@ async function compare(model: StoreModel, real: Real): Promise<void> {
     assert.equal(actual.attempts.length, attempts);
     counts[state] += 1;
   }
-  assert.deepEqual(await store.counts(), counts);
+  assert.deepEqual(await countStates(store), counts);
   for (const [name, { parallelism, isPaused }] of model.queues) {
     const queue = (await store.getQueue(ACCOUNT, name))!;
     const expected = { parallelism, isPaused, lag: model.open(name).length };

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { eachMax } from '../../src/domain/budgets.ts';
 import { countMatching } from '../../src/store/count-in-pieces.ts';
+import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, DAY, ERROR, message, messages, NOW, OK, REFUSED, RETENTION, settlementOf } from './given.ts';
 import { type HarnessFactory, storeTests } from './harness.ts';
 
@@ -123,7 +124,7 @@ export function retentionConformance(factory: HarnessFactory): void {
       await a.store.cancel(ACCOUNT, [claims[2]!.message.id], NOW, NOW + RETENTION);
       await a.store.release([claims[2]!.lease], NOW);
       await a.claims(NOW, { slots: 1 });
-      assert.deepEqual(await a.store.counts(), {
+      assert.deepEqual(await countStates(a.store), {
         pending: 2,
         claimed: 1,
         held: 0,

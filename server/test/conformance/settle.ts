@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Settlement } from '../../src/domain/message.ts';
+import { countStates } from '../support/count-states.ts';
 import {
   ACCOUNT,
   answered,
@@ -278,7 +279,7 @@ export function settleConformance(factory: HarnessFactory): void {
         results,
         claims.map((_, index) => (index === 3 ? 'cancelled' : 'settled')),
       );
-      assert.deepEqual(await a.store.counts(), {
+      assert.deepEqual(await countStates(a.store), {
         pending: 9,
         claimed: 0,
         held: 0,

@@ -135,7 +135,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'close',
   ],
   ...['storedTime', 'scheduleTimes', 'setScheduleTimes', 'dueSchedules', 'fireSchedules', 'runningJobs'],
-  ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'counts', 'foldActivity', 'listNodes', 'getAccount'],
+  ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
   ...['accountsKnownBy', 'createFirstAdmin', 'revokeHashes', 'cancelledClaims', 'confirmCancels', 'onCancel'],
 ]);

@@ -3,12 +3,10 @@
 
 import type { Attempt } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
-import { type StateOfRow, toState } from '../message-columns.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, StoredMessage } from '../message-store.ts';
 import { type AttemptRow, toAttempt } from '../rows.ts';
-import type { Counts } from '../store.ts';
 import { bodyBytesSql, deleteUnusedBodies, holdBodies, JOIN_BODY, JOINED_BODY } from './bodies.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
@@ -133,15 +131,6 @@ export async function readAttempts(
   const found: (Attempt | null)[] = pairs.map(() => null);
   for (const row of rows) found[row.nth - 1] = toAttempt(row);
   return found;
-}
-
-export async function countMessages(database: Database): Promise<Counts> {
-  const counts = { pending: 0, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 };
-  const rows = await database.all<StateOfRow & { n: number }>(
-    'SELECT state, min(held_at) AS held_at, count(*) AS n FROM messages GROUP BY state, held_at IS NULL',
-  );
-  for (const row of rows) counts[toState(row)] += row.n;
-  return counts;
 }
 
 /** Deletes expired deduplication keys. */

@@ -15,7 +15,6 @@ import { createDeliveries } from './deliveries.ts';
 import { Doubts } from './doubts.ts';
 import { Groups } from './groups.ts';
 import { createMessages } from './message-verbs.ts';
-import * as messages from './messages.ts';
 import { leave } from './nodes.ts';
 import { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
@@ -65,7 +64,6 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
     ...createMessages(calls, cancels, inbox, timers),
     ...createResources(calls),
     ...createAccounts(calls),
-    counts: calls.reading(messages.countMessages),
     async close(onLeft = () => {}) {
       await groups.close();
       hints.close();

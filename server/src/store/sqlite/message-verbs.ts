@@ -19,7 +19,6 @@ export const MESSAGE_VERBS = {
   messageStates: reading(messages.messageStates),
   searchMessages: reading(search.searchMessages),
   countPiece: reading(search.countPiece),
-  counts: on(messages.countMessages),
   deliverNow: on(deliverNow, { makesWorkAt: (_result, _accountId, _id, now) => now }),
   releaseHeld: writing(releaseHeld, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
 

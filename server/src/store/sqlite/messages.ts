@@ -7,7 +7,6 @@ import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
 import { type AttemptRow, toAttempt } from '../rows.ts';
-import type { Counts } from '../store.ts';
 import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 import { insertRow } from './message-code.ts';
@@ -180,15 +179,6 @@ export function messageStates(database: Database, accountId: string, ids: readon
     );
     return row ? [{ id, state: toState(row) }] : [];
   });
-}
-
-export function countMessages(database: Database): Counts {
-  const counts = { pending: 0, claimed: 0, held: 0, delivered: 0, failed: 0, cancelled: 0 };
-  const rows = database.all<StateOfRow & { n: number }>(
-    'SELECT state, min(held_at) AS held_at, count(*) AS n FROM messages GROUP BY state, held_at IS NULL',
-  );
-  for (const row of rows) counts[toState(row)] += row.n;
-  return counts;
 }
 
 /** Deletes ended messages past their retention, oldest first, and all rows that belong to them. */

@@ -77,7 +77,6 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
     ...createMessages(calls, inbox, cancelling),
     ...calls.all(RESOURCE_VERBS),
     ...calls.all(ACCOUNT_VERBS),
-    counts: () => calls.ask('counts'),
     onAccess: (listener) => calls.news.onAccess(listener),
     async close(onLeft = () => {}) {
       await calls.close();
