@@ -29,7 +29,7 @@ test('run and retry are refused with 429 when the day is used up, and nothing ha
   assert.equal((await rider.call('POST', `/v2/schedules/${scheduleId}/run`, { token })).status, 201);
   for (const path of [`/v2/schedules/${scheduleId}/run`, `/v2/dlq/retry/${dlqId}`, '/v2/dlq/retry?all=true']) {
     const answer = await rider.call('POST', path, { token });
-    assert.match(refusal(answer, 429, 'quota_exceeded'), /2 messages a day/);
+    assert.match(refusal(answer, 429, 'quota_exceeded'), /daily quota .*: 2 messages/);
     assert.ok(answer.headers['retry-after'] !== undefined);
   }
   assert.equal((await rider.call('GET', `/v2/dlq/${dlqId}`, { token })).status, 200);
