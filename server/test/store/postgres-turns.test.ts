@@ -132,6 +132,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'heartbeat',
     'onWork',
     'onJournal',
+    'onAccess',
     'close',
   ],
   ...['storedTime', 'scheduleTimes', 'setScheduleTimes', 'dueSchedules', 'fireSchedules', 'runningJobs'],
