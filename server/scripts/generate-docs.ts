@@ -201,6 +201,8 @@ anything. A refused request changes nothing.
 **Its share**: an account can use only as much of a pool as it leaves free. A single account can use half of the
 pool. Several accounts that want more than the pool has get equal parts, and another account still finds room.
 
+**Lanes**: over a data directory a node may have several lanes (\`--lanes\`). Each of them has an equal part of what the node has.
+
 ${table(['What', 'Each', 'Account', 'Node', 'When exceeded'], rows)}
 
 The limits of a tier (body size, retries, delay, timeout, endpoints of a topic) are in
