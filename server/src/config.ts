@@ -200,8 +200,8 @@ export const SETTINGS = {
     'serve',
     setting(
       'lanes',
-      nullable(integer(1, LANES_MAX), 'one less than the cores, at least 1 and at most 4'),
-      both<number | null>(null),
+      integer(1, LANES_MAX),
+      both(1),
       'Threads that listen and deliver, over a data directory. They share the limits of this node. With --store there is one: start more nodes.',
     ),
   ),
@@ -346,7 +346,7 @@ export function parseConfig(
       '--role api and --role deliver need --store: a data directory has only one node, which does everything',
     );
   }
-  if (typeof values.lanes === 'number' && values.lanes > 1 && values.store !== null) {
+  if (Number(values.lanes) > 1 && values.store !== null) {
     problems.push('--lanes is for a data directory: over a database, start more nodes instead');
   }
   // A value that could not be read has its own problem already.

@@ -161,8 +161,10 @@ export class Lanes {
     this.#running.set(lane, running);
     worker.on('message', (message: FromLane) => {
       if (message.kind === 'ready') ready.resolve();
-      else if (message.kind === 'cannotStart') ready.reject(new Error(message.problem));
-      else if (message.kind === 'closed') closed.resolve(message.farewell);
+      else if (message.kind === 'cannotStart') {
+        ready.reject(new Error(message.problem));
+        void worker.terminate();
+      } else if (message.kind === 'closed') closed.resolve(message.farewell);
       else if (message.kind === 'facts') this.#questions.answer(message.id, message.facts);
       else void this.#tellFacts(worker, message.id);
     });

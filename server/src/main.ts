@@ -58,11 +58,13 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const allFacts = async () =>
     lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() }];
   const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes });
-  const { bound, token } = await openToCallers(ground, front);
+  const openOthers = async (bound: AddressInfo) => {
+    lanes = await openLanes(ground, engine, front, bound);
+  };
+  const { bound, token } = await openToCallers(ground, front, openOthers);
   // Before the first heartbeat, which tells it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
-  lanes = await openLanes(ground, engine, front, bound);
   engine.start();
 
   let closing: Promise<Farewell> | null = null;
@@ -82,7 +84,11 @@ export async function startPostrider(config: Config, options: StartOptions = {})
 }
 
 /** Handles the tokens of dev, listens, and makes the first token. */
-async function openToCallers(ground: Ground, front: Front): Promise<{ bound: AddressInfo; token: string | null }> {
+async function openToCallers(
+  ground: Ground,
+  front: Front,
+  openLanes: (bound: AddressInfo) => Promise<void>,
+): Promise<{ bound: AddressInfo; token: string | null }> {
   const { config, world, store, accounts } = ground;
   const { listener, ownHosts } = front;
   const isDev = config.command === 'dev';
@@ -94,6 +100,7 @@ async function openToCallers(ground: Ground, front: Front): Promise<{ bound: Add
     const devToken = isDev ? await admitDev(store, accounts, location, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
+    await openLanes(bound);
     // Only now: if a start failed after the first token was made, nobody would ever see that token.
     return { bound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
@@ -136,7 +143,6 @@ async function openLanes(ground: Ground, engine: Engine, front: Front, bound: Ad
     await lanes.start();
   } catch (error) {
     await lanes.close();
-    await abandon(ground, front);
     throw error;
   }
   return lanes;

@@ -4,16 +4,9 @@ import { type BUDGETS, nodeMax } from './budgets.ts';
 
 export const LANES_MAX = 64;
 
-/** More lanes than this have nothing to do: by then the one thread that writes is busy all the time. */
-const LANES_BY_DEFAULT_MAX = 4;
-
-/**
- * One core is left for the writer. No lane may be left without a part of a limit, because its part would have to be
- * zero or exceed the limit.
- */
-export function laneCount(asked: number | null, cores: number, limits: readonly (number | null)[]): number {
-  const wanted = asked ?? Math.min(Math.max(1, cores - 1), LANES_BY_DEFAULT_MAX);
-  return Math.min(wanted, ...limits.filter((limit) => limit !== null));
+/** No lane may be left without a part of a limit, because its part would have to be zero or exceed the limit. */
+export function laneCount(asked: number, limits: readonly (number | null)[]): number {
+  return Math.min(asked, ...limits.filter((limit) => limit !== null));
 }
 
 /** The part of one lane, counted from 0. All parts together are the whole. */
