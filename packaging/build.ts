@@ -4,6 +4,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+// It comes with Vite, which builds the console. Named as a dependency of ours as well, npm would demand its builds for
+// every platform in the lock file.
 import { rolldown } from 'rolldown';
 import { licencesOf } from './licences.ts';
 
