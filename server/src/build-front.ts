@@ -169,7 +169,7 @@ function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
   metrics.gauge(
     'postrider_messages_held',
     'Messages of all accounts that are held, because they may have crashed the server. A person must release or cancel them. Counted every 5 seconds.',
-    () => engine.messagesHeld,
+    () => engine.recovery.held,
     'ofProcess',
   );
   showClock(metrics, clock);

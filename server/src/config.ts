@@ -200,8 +200,8 @@ export const SETTINGS = {
     'serve',
     setting(
       'lanes',
-      integer(1, LANES_MAX),
-      both(1),
+      nullable(integer(1, LANES_MAX), 'one less than the cores, at least 1 and at most 4'),
+      both<number | null>(null),
       'Threads that listen and deliver, over a data directory. They share the limits of this node. With --store there is one: start more nodes.',
     ),
   ),

@@ -64,6 +64,8 @@ export interface LanesOptions {
   readonly log: (level: 'info' | 'error', fields: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
+/** How often it is asked whether the lanes may start. */
+const ASK_EVERY_MS = 100;
 /** The pause before a lane is replaced. It doubles for each replacement that follows. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
@@ -74,9 +76,8 @@ const FACTS_MS_MAX = 1000;
 
 interface Running {
   readonly worker: Worker;
-  readonly node: string;
-  readonly ready: Promise<void>;
   readonly closed: Promise<Farewell>;
+  isReady: boolean;
 }
 
 /** The settings of one lane: its part of every limit on attempts. */
@@ -104,10 +105,20 @@ export class Lanes {
     this.#questions = new Questions(options.timers, FACTS_MS_MAX);
   }
 
-  /** Resolves when all lanes listen. */
-  async start(): Promise<void> {
-    for (let lane = 1; lane < this.#options.count; lane += 1) this.#startLane(lane);
-    await Promise.all([...this.#running.values()].map(({ ready }) => ready));
+  /** How many lanes listen, with that of the main thread. */
+  get listening(): number {
+    return 1 + [...this.#running.values()].filter(({ isReady }) => isReady).length;
+  }
+
+  /**
+   * Starts the lanes as soon as `mayStart` returns true. After a crash the main thread delivers alone at first, a few
+   * messages at a time: a message that crashes the process is found only while nothing else is in flight.
+   */
+  start(mayStart: () => boolean): void {
+    const { count, timers } = this.#options;
+    if (this.#isClosing) return;
+    if (!mayStart()) timers.after(ASK_EVERY_MS, () => this.start(mayStart));
+    else for (let lane = 1; lane < count; lane += 1) this.#startLane(lane);
   }
 
   /** The numbers of all lanes; of the main thread first. */
@@ -135,7 +146,7 @@ export class Lanes {
     return Promise.all(closing);
   }
 
-  #startLane(lane: number): Running {
+  #startLane(lane: number): void {
     const { config, count, address, shownAs, channel, time, newNode, connect } = this.#options;
     const node = newNode();
     const ports = connect();
@@ -155,14 +166,16 @@ export class Lanes {
       transferList: [ports.writer, ports.reader],
       name: `lane-${lane}`,
     });
-    const ready = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<Farewell>();
-    const running = { worker, node, ready: ready.promise, closed: closed.promise };
+    const running: Running = { worker, closed: closed.promise, isReady: false };
     this.#running.set(lane, running);
     worker.on('message', (message: FromLane) => {
-      if (message.kind === 'ready') ready.resolve();
-      else if (message.kind === 'cannotStart') {
-        ready.reject(new Error(message.problem));
+      if (message.kind === 'ready') {
+        running.isReady = true;
+        this.#pauseMs = PAUSE_MS;
+        this.#options.log('info', { lane }, 'a lane listens');
+      } else if (message.kind === 'cannotStart') {
+        this.#options.log('error', { err: new Error(message.problem), lane }, 'a lane cannot start');
         void worker.terminate();
       } else if (message.kind === 'closed') closed.resolve(message.farewell);
       else if (message.kind === 'facts') this.#questions.answer(message.id, message.facts);
@@ -172,12 +185,10 @@ export class Lanes {
       this.#options.log('error', { err: error, lane }, 'a lane had an error that it did not survive');
     });
     worker.on('exit', () => {
-      ready.reject(new Error(`lane ${lane} ended while it was starting`));
       // A lane that was cut off has attempts whose end is not known.
       closed.resolve({ left: 0, isStoreClosed: false });
       if (!this.#isClosing) this.#replace(lane, node);
     });
-    return running;
   }
 
   async #tellFacts(worker: Worker, id: number): Promise<void> {
@@ -192,14 +203,7 @@ export class Lanes {
     // If this fails, the lane counts as dead when its last heartbeat is old enough.
     noteDead(node).catch(() => {});
     timers.after(this.#pauseMs, () => {
-      if (this.#isClosing) return;
-      this.#startLane(lane).ready.then(
-        () => {
-          this.#pauseMs = PAUSE_MS;
-          log('info', { lane }, 'the lane is back');
-        },
-        (error: Error) => log('error', { err: error, lane }, 'a lane could not be started'),
-      );
+      if (!this.#isClosing) this.#startLane(lane);
     });
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
   }

@@ -10,6 +10,7 @@ import { closeStore, drain, type Farewell } from './close-node.ts';
 import type { Config } from './config.ts';
 import { listenAddresses } from './delivery/egress.ts';
 import type { Engine } from './delivery/engine.ts';
+import { laneNode } from './domain/lanes.ts';
 import { isForQstashClients } from './domain/qstash.ts';
 import type { RouteEntry } from './http/api.ts';
 import { isLoopback } from './http/own-hosts.ts';
@@ -58,14 +59,12 @@ export async function startPostrider(config: Config, options: StartOptions = {})
   const allFacts = async () =>
     lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() }];
   const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes });
-  const openOthers = async (bound: AddressInfo) => {
-    lanes = await openLanes(ground, engine, front, bound);
-  };
-  const { bound, token } = await openToCallers(ground, front, openOthers);
+  const { bound, token } = await openToCallers(ground, front);
   // Before the first heartbeat, which tells it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
   engine.start();
+  lanes = startLanes(ground, engine, front, bound);
 
   let closing: Promise<Farewell> | null = null;
   return {
@@ -84,11 +83,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
 }
 
 /** Handles the tokens of dev, listens, and makes the first token. */
-async function openToCallers(
-  ground: Ground,
-  front: Front,
-  openLanes: (bound: AddressInfo) => Promise<void>,
-): Promise<{ bound: AddressInfo; token: string | null }> {
+async function openToCallers(ground: Ground, front: Front): Promise<{ bound: AddressInfo; token: string | null }> {
   const { config, world, store, accounts } = ground;
   const { listener, ownHosts } = front;
   const isDev = config.command === 'dev';
@@ -100,7 +95,6 @@ async function openToCallers(
     const devToken = isDev ? await admitDev(store, accounts, location, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
-    await openLanes(bound);
     // Only now: if a start failed after the first token was made, nobody would ever see that token.
     return { bound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
@@ -118,7 +112,7 @@ async function abandon({ store, openFiles }: Ground, { listener, bodies }: Front
 }
 
 /** The first lane runs on this thread, so there is nothing to start for a single one. */
-async function openLanes(ground: Ground, engine: Engine, front: Front, bound: AddressInfo): Promise<Lanes | null> {
+function startLanes(ground: Ground, engine: Engine, front: Front, bound: AddressInfo): Lanes | null {
   const { whole, world, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = ground;
   if (count === 1 || !connectLane) return null;
   if (!front.listener.isShared) {
@@ -133,18 +127,14 @@ async function openLanes(ground: Ground, engine: Engine, front: Front, bound: Ad
     channel,
     time,
     timers: systemWorld().clock,
-    newNode: () => newId('nod'),
+    newNode: () => laneNode(node, newId('nod')),
     connect: connectLane,
     noteDead: async (dead) => void (await store.heartbeat(dead, 0)),
     ownFacts: () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: metrics.values() }),
     log: (level, fields, text) => log[level](fields, text),
   });
-  try {
-    await lanes.start();
-  } catch (error) {
-    await lanes.close();
-    throw error;
-  }
+  metrics.gauge('postrider_lanes', 'Threads that listen and deliver.', () => lanes.listening, 'ofProcess');
+  lanes.start(() => engine.recovery.isOver);
   return lanes;
 }
 

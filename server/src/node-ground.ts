@@ -1,5 +1,6 @@
 // The base of a node: its clock, its metrics, its store, and whether it may accept anything.
 
+import { availableParallelism } from 'node:os';
 import { Accounts } from './accounts/accounts.ts';
 import type { Config } from './config.ts';
 import type { Network } from './delivery/dial.ts';
@@ -126,7 +127,7 @@ function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime
 /** Over a database there is one lane: more nodes do what more lanes would. In dev the sink is on the main thread. */
 function lanesOf({ command, lanes, store, concurrency, hostConcurrency, accountConcurrency }: Config): number {
   if (command === 'dev' || store !== null) return 1;
-  return laneCount(lanes, [concurrency, hostConcurrency, accountConcurrency]);
+  return laneCount(lanes, availableParallelism(), [concurrency, hostConcurrency, accountConcurrency]);
 }
 
 /** The base of the engine and the front. */

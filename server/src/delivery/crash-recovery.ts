@@ -49,6 +49,11 @@ export class CrashRecovery {
     return this.#pace.isClosed;
   }
 
+  /** Nothing is held back, and no message waits to start alone. */
+  get isOver(): boolean {
+    return this.#isKnown && this.#aloneAt === null && this.#pace.isOver;
+  }
+
   /** Nothing may start until the attempts left by the last crash are known. */
   waitForLook(): void {
     this.#isKnown = false;

@@ -90,8 +90,8 @@ export class Engine {
     return this.#inFlight.pools;
   }
 
-  get messagesHeld(): number {
-    return this.#recovery.held;
+  get recovery(): Pick<CrashRecovery, 'held' | 'isOver'> {
+    return this.#recovery;
   }
 
   /** True when every loop waits for the clock or for work, and every claim has started. */

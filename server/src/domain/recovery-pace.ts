@@ -39,6 +39,11 @@ export class RecoveryPace {
     return this.#phase.kind !== 'open';
   }
 
+  /** Nothing is held back. */
+  get isOver(): boolean {
+    return this.#phase.kind === 'open' && this.#cap === Number.POSITIVE_INFINITY;
+  }
+
   /** A node has died with this many attempts in flight. They start again here, besides those already in flight. */
   noteCrash(orphans: number, inFlight: number, nowMs: number): void {
     if (orphans === 0) return;

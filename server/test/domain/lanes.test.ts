@@ -3,12 +3,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { LANES_MAX, laneCount, laneShare } from '../../src/domain/lanes.ts';
+import { LANES_MAX, laneCount, laneNode, laneShare, processOf } from '../../src/domain/lanes.ts';
+
+test('by default one core is left for the writer, and there are at most four lanes', () => {
+  assert.deepEqual(
+    [1, 2, 3, 4, 5, 64].map((cores) => laneCount(null, cores, [])),
+    [1, 1, 2, 3, 4, 4],
+  );
+  assert.equal(laneCount(7, 2, []), 7, 'a number that is asked for counts');
+});
+
+test('a lane is known by its process', () => {
+  assert.equal(processOf(laneNode('nod_1', 'nod_2')), 'nod_1');
+  assert.equal(processOf('nod_1'), 'nod_1');
+});
 
 test('no limit is smaller than the number of lanes', () => {
-  assert.equal(laneCount(8, [1000, 400, null]), 8);
-  assert.equal(laneCount(8, [1000, 2, null]), 2);
-  assert.equal(laneCount(8, [1000, 400, 1]), 1);
+  assert.equal(laneCount(8, 8, [1000, 400, null]), 8);
+  assert.equal(laneCount(8, 8, [1000, 2, null]), 2);
+  assert.equal(laneCount(null, 8, [1000, 400, 1]), 1);
 });
 
 test('the shares of all lanes are together the whole, and differ by at most one', () => {
@@ -20,7 +33,7 @@ test('the shares of all lanes are together the whole, and differ by at most one'
         whole,
       );
       assert.ok(Math.max(...shares) - Math.min(...shares) <= 1);
-      if (laneCount(lanes, [whole]) === lanes) assert.ok(Math.min(...shares) >= 1);
+      if (laneCount(lanes, 1, [whole]) === lanes) assert.ok(Math.min(...shares) >= 1);
     }),
   );
 });

@@ -141,3 +141,14 @@ test('one that cannot start for a reason of its own is not asked for without end
   assert.equal(pace.mayStartAlone(true, 0, ALONE_MS - 1), false);
   assert.equal(pace.mayStartAlone(true, 0, ALONE_MS), true);
 });
+
+test('it is over when nothing is held back any more', () => {
+  const pace = new RecoveryPace(CONCURRENCY);
+  assert.ok(pace.isOver);
+  pace.noteCrash(16, 0, 0);
+  assert.ok(!pace.isOver);
+  slots(pace, 0, 60_000);
+  assert.ok(pace.isOver, 'it has lived long enough');
+  assert.ok(!pace.mayStartAlone(true, 1, 60_000));
+  assert.ok(!pace.isOver, 'a message waits to start alone');
+});

@@ -22,9 +22,11 @@ const HOST_CONCURRENCY = 78;
 const AT_ONCE = HOST_CONCURRENCY / 2;
 
 const data = mkdtempSync(join(tmpdir(), 'postrider-lanes-'));
-/** The writer, the reader, and the lanes beside the main thread. */
-const threads: Worker[] = [];
-const noteThread = (worker: Worker) => void threads.push(worker);
+/** The threads of the lanes beside the main thread, also of those that have ended. */
+const laneThreads: Worker[] = [];
+const noteThread = (worker: Worker) => {
+  if (worker.threadName?.startsWith('lane-')) laneThreads.push(worker);
+};
 let postrider: Postrider;
 
 before(async () => {
@@ -38,6 +40,7 @@ before(async () => {
   );
   assert.ok('config' in parsed);
   postrider = await startPostrider(parsed.config);
+  await waitFor('all lanes to listen', async () => (await metric('postrider_lanes')) === LANES);
 });
 
 after(async () => {
@@ -63,8 +66,6 @@ async function publishMany(url: string): Promise<void> {
   );
   for (const answer of answers) assert.equal(answer.status, 201, answer.text);
 }
-
-const laneThreads = () => threads.slice(2);
 
 /** The nodes that hold a claim: each lane is one. */
 function holders(): string[] {
@@ -170,10 +171,9 @@ test('a lane that ends is replaced, and what it had under way is delivered', asy
   const { receiver, letGo } = await startHolding(t);
   await publishMany(receiver.url);
   await receiver.received(AT_ONCE);
-  const lanes = laneThreads();
-  assert.equal(lanes.length, LANES - 1);
-  await lanes[0]!.terminate();
-  await waitFor('another lane', () => laneThreads().length > lanes.length);
+  assert.equal(laneThreads.length, LANES - 1);
+  await laneThreads[0]!.terminate();
+  await waitFor('another lane', () => laneThreads.length === LANES);
   letGo();
   await waitFor('nothing to be left', () => new Set(receiver.arrivals.map(({ target }) => target)).size === MANY);
   await waitFor('all claims to be settled', () => holders().length === 0);

@@ -14,14 +14,12 @@ import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKe
 import { startStep } from '../rows.ts';
 import type { ClaimReply } from '../standing-offer.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
-import { accountAtClaim } from './accounts.ts';
 import { BODY_BYTES, Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
 import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { forgetStart } from './journal.ts';
-import { ALL_BUT_BODY } from './messages.ts';
 import { isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
@@ -230,9 +228,9 @@ export function writeClaim(
   return row;
 }
 
-type ClaimedRow = MessageRow & { readonly deduplication_key: string | null };
+export type ClaimedRow = MessageRow & { readonly deduplication_key: string | null };
 
-function isPlain(row: ClaimedRow): boolean {
+export function isPlain(row: ClaimedRow): boolean {
   return row.queue_name === null && row.flow_key === null && row.deduplication_key === null;
 }
 
@@ -361,39 +359,4 @@ function putBack(database: Database, row: Released, now: number): void {
     database.run('UPDATE messages SET due_at = ?, alone_from_at = ? WHERE seq = ?', NEVER_AT, now, row.seq);
   }
   if (queueName !== null) startHeads(database, accountId, queueName, now);
-}
-
-/** Leases of a node, in any order. */
-export function leasesOf(database: Database, node: string, limit: number): string[] {
-  const rows = database.all<{ lease: string }>(
-    "SELECT lease FROM messages WHERE state = 'claimed' AND node = ? LIMIT ?",
-    node,
-    limit,
-  );
-  return rows.map(({ lease }) => lease);
-}
-
-/** All claims of one node that is no longer alive, without their bodies. */
-export function orphanedClaims(database: Database, node: string, aliveAt: number): Claim[] {
-  for (let at = ''; ; ) {
-    const next = database.get<{ node: string }>(
-      "SELECT node FROM messages WHERE state = 'claimed' AND node > ? ORDER BY node LIMIT 1",
-      at,
-    );
-    if (!next) return [];
-    at = next.node;
-    const isAlive = database.get('SELECT 1 FROM nodes WHERE id = ? AND alive_until > ?', at, aliveAt) !== undefined;
-    if (isAlive || at === node) continue;
-    const rows = database.all<ClaimedRow>(
-      `SELECT ${ALL_BUT_BODY}, m.deduplication_key FROM messages m WHERE m.state = 'claimed' AND m.node = ?`,
-      at,
-    );
-    return rows.map((row) => ({
-      lease: row.lease!,
-      message: toMessage(row),
-      ...accountAtClaim(database, row.account_id),
-      isPlain: isPlain(row),
-      row: row.seq,
-    }));
-  }
 }

@@ -4,8 +4,9 @@
 import { accept } from './accept.ts';
 import { claimAlone, recovery } from './alone.ts';
 import { cancelHolders, cancelledClaims } from './cancel.ts';
-import { type ClaimCommand, leasesOf, orphanedClaims, release } from './claim.ts';
+import { type ClaimCommand, release } from './claim.ts';
 import * as jobs from './jobs.ts';
+import { leasesOf, orphanedClaims } from './orphans.ts';
 import * as schedules from './schedules.ts';
 import { settle } from './settle.ts';
 import * as time from './time.ts';
