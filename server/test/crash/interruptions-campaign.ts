@@ -17,8 +17,11 @@ const DRAIN = '1s';
 const ENDING_MS_MAX = 600_000;
 /** A poison message is held by then: three crashes until it starts alone, three alone, and some room. */
 const POISON_CRASHES_MAX = 15;
-/** How long an answer takes; in a drain longer than the drain, so that it cuts attempts off. */
-const ANSWER_MS = { kills: 40, starts: 40, drains: 3000, poison: 10 };
+/**
+ * How long an answer takes. With short lives so long that the queues outlast the first of them; in a drain longer than
+ * the drain, so that it cuts attempts off.
+ */
+const ANSWER_MS = { kills: 40, starts: 200, drains: 3000, poison: 10 };
 
 export interface InterruptionsReport {
   readonly messages: number;
@@ -112,8 +115,10 @@ class Run {
       const server = await this.#start();
       // So that the backlog lasts for all of them.
       if (ordeal === 'kills') await this.#receiver.count(Math.ceil(messages / times / 2), LIFE_MS);
-      else if (ordeal === 'starts') await wait(LIFE_MS);
-      else await this.#receiver.underWay(1, LIFE_MS);
+      else {
+        if (ordeal === 'starts') await wait(LIFE_MS);
+        await this.#receiver.underWay(1, LIFE_MS);
+      }
       if (ordeal === 'drains') {
         const { code } = await server.stop();
         if (code !== 0) throw new Error(`told to stop, the server left with ${code}: ${server.stderr}`);
