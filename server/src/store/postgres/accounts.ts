@@ -114,10 +114,15 @@ export async function revokeToken(
   return result;
 }
 
+/** How long a node that starts waits for another one. */
+const FIRST_ADMIN_MS_MAX = 20_000;
+
 export async function createFirstAdmin(
   database: Database,
   { account, keys, token, hash }: FirstAdmin,
 ): Promise<boolean> {
+  // Nobody's request waits for a start. The node that holds the lock may be slow, because it is starting too.
+  await database.run(`SET LOCAL lock_timeout = ${FIRST_ADMIN_MS_MAX}`);
   await oneAtATime(database);
   if (await database.get(ADMIN, '')) return false;
   const oldest = await database.get<{ id: string }>('SELECT id FROM accounts ORDER BY id LIMIT 1');
