@@ -67,6 +67,26 @@ test('a node that waits for another one to change the schema says for whom', asy
   await node.ready();
 });
 
+test('a node waits for another one that makes the first token, for longer than a request waits for a lock', async (t) => {
+  const { url } = await newDatabase(t, 'present');
+  const other = new pg.Client(url);
+  await other.connect();
+  other.on('error', () => {});
+  await other.query("SELECT pg_advisory_lock(hashtextextended('postrider tokens ' || current_schema(), 8411))");
+  const node = startProcess(t, [...SERVE, url]);
+  await waitFor('the node to wait', async () => {
+    const { rows } = await other.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
+         AND clock_timestamp() > query_start + interval '1.7 seconds'`,
+    );
+    assert.doesNotMatch(node.stderr, /cannot start/);
+    return rows.length > 0;
+  });
+  await other.end();
+  const { token } = await node.ready();
+  assert.ok(token);
+});
+
 test('token create does not make a store in an empty database', async (t) => {
   const { url } = await newDatabase(t, 'empty');
   const command = startProcess(t, ['token', 'create', '--admin', '--store', url]);
