@@ -78,6 +78,9 @@ test('a file is sent whole, and refused lines are named by their number', async 
   assert.equal(ran.code, EXIT.failed);
   assert.equal(ran.stdout, '2 accepted, 1 refused.\n');
   assert.match(ran.stderr, /postrider: line 4 is refused: /);
+  const nowhere = await cli(['batch', file, '--progress-file', join(file, '..', 'nowhere', 'progress')]);
+  assert.equal(nowhere.code, EXIT.failed);
+  assert.match(nowhere.stderr, /cannot keep in .* how far the sending is: ENOENT.*\n {2}0 lines are done\./);
   assert.deepEqual(await bodiesOf('whole'), ['1', '3']);
   assert.equal(existsSync(`${file}.progress`), false);
   const json = await cli(['batch', fileOf(t, [element('json', '1')]), '--json']);
@@ -148,7 +151,7 @@ test('an answer that was lost does not send a line twice; when nobody can know, 
 });
 
 test('lines are cut where they end, whatever the chunks, and each is checked', async () => {
-  const bytes = Buffer.from('a\r\nbü\n\nlast');
+  const bytes = Buffer.from('\ufeffa\r\nbü\n\nlast');
   for (const size of [1, 2, 3, 100]) {
     const source = (async function* () {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
@@ -156,10 +159,10 @@ test('lines are cut where they end, whatever the chunks, and each is checked', a
     const lines: [string, number][] = [];
     for await (const { text, endsAt } of linesOf(source, { line: 0, bytes: 0 })) lines.push([text, endsAt]);
     assert.deepEqual(lines, [
-      ['a', 3],
-      ['bü', 7],
-      ['', 8],
-      ['last', 12],
+      ['a', 6],
+      ['bü', 10],
+      ['', 11],
+      ['last', 15],
     ]);
   }
   for (const [text, problem] of [

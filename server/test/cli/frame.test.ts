@@ -186,6 +186,23 @@ suite('help, version and completion', () => {
     assert.equal((await runCli(['version'])).stdout, `${VERSION}\n`);
     assert.equal((await runCli(['version', '--json'])).json<{ version: string }>().version, VERSION);
     assert.match((await runCli(['\u001b[2J'])).stderr, /"\\u001b\[2J"/);
+    const byVariable = await runCli(['versoin'], { env: { POSTRIDER_JSON: '1' } });
+    assert.equal((JSON.parse(byVariable.stderr) as { error: { exit: number } }).error.exit, 2);
+  });
+
+  test('what would be lost or is missing is refused before any call', async () => {
+    const cases: readonly (readonly [argv: readonly string[], why: RegExp])[] = [
+      [['publish', 'http://x', '-d', '-', '--token-file', '-'], /can be read only once, .*--token-file - and --data -/],
+      [['batch', '-', '--token-file', '-'], /can be read only once, .*--token-file - and the file -/],
+      [['apply', '-f', '-', '--token-file', '-'], /can be read only once, .*--token-file - and --file -/],
+      [['schedules', 'create', 'http://x'], /when\? Give it with --cron/],
+      [['queues', '--token', ''], /the token from --token is empty\n {2}Is a variable of the shell not set/],
+    ];
+    for (const [argv, why] of cases) {
+      const { code, stderr } = await runCli(argv, { env: { POSTRIDER_URL: 'http://127.0.0.1:1' }, stdin: '' });
+      assert.equal(code, EXIT.usage, `${argv.join(' ')}: ${stderr}`);
+      assert.match(stderr, why);
+    }
   });
 
   test('bash completes commands, verbs and flags', async () => {

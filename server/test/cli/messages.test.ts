@@ -270,6 +270,7 @@ suite('a service that is away, is another one, or refuses', () => {
     ...name.split(' '),
     ...words.map(({ values }) => values?.[0] ?? 'x'),
     ...(flags.some((flag) => flag.name === 'yes') ? ['--yes'] : []),
+    ...(flags.some((flag) => flag.name === 'cron') ? ['--cron', '* * * * *'] : []),
   ];
 
   test('every command says that nothing listens, and exits with 5', async () => {

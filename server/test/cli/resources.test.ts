@@ -191,6 +191,26 @@ schedules:
     settings: { Retries: 1, Timeout: 20s, Label: "a,b" }
 `;
 
+  test('a schedule that an export leaves out is not deleted by that export', async (t) => {
+    const secret = [
+      'schedules',
+      'create',
+      'https://a.example/x',
+      '--cron',
+      '0 0 1 1 *',
+      '--id',
+      'secret',
+      '-d',
+      'hidden',
+    ];
+    await ok(...secret, '-H', 'Service-Redact-Fields: body');
+    const file = join(temporaryFolder(t), 'state.yaml');
+    assert.match((await ok('export', '-o', file)).stderr, /left out, .*: schedules secret\n/);
+    const pruned = await ok('apply', '-f', file, '--prune', '--yes');
+    assert.match(pruned.stderr, /not deleted, because a file cannot describe them: schedules secret\n/);
+    await ok('schedules', 'delete', 'secret');
+  });
+
   test('a file is applied, shows what differs, and is the same after an export', async (t) => {
     const folder = temporaryFolder(t);
     const file = join(folder, 'state.yaml');
@@ -210,6 +230,8 @@ schedules:
     assert.equal((await cli(['export', '-o', exported])).code, EXIT.failed, 'none is overwritten');
     assert.match((await ok('apply', '-f', exported)).stderr, /The service is as the file says/);
     assert.match(readFileSync(exported, 'utf8'), /settings:\n {6}[\s\S]*Timeout: 20s/);
+    await ok('export', '--json', '-o', join(folder, 'exported.json'));
+    assert.match((await ok('apply', '-f', join(folder, 'exported.json'))).stderr, /The service is as the file says/);
 
     await ok('schedules', 'pause', 'hourly');
     const changed = FILE.replace('parallelism: 2', 'parallelism: 5').replace('"tick"', '"tock\\e"');

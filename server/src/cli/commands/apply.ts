@@ -18,8 +18,16 @@ export async function apply(invocation: Invocation): Promise<number> {
   const { given, out, io, connect } = invocation;
   const desired = await readFileState(given.text('file'), io);
   const { client, headerPrefix } = connect();
-  const { state: actual } = await readService(client, desired);
-  const changes = diffStates(desired, actual, given.has('prune'));
+  const { state: actual, leftOut } = await readService(client, desired);
+  // What no file can describe is missing from every file, so that says nothing about it.
+  const isSpared = ({ action, kind, name }: Change) =>
+    action === 'delete' && kind === 'schedule' && leftOut.includes(name);
+  const all = diffStates(desired, actual, given.has('prune'));
+  const changes = all.filter((change) => !isSpared(change));
+  const spared = all.filter(isSpared).map(({ name }) => name);
+  if (spared.length > 0) {
+    out.warn(`not deleted, because a file cannot describe them: schedules ${spared.join(', ')}`);
+  }
   if (out.isJson && given.has('dry-run')) out.json({ changes });
   if (!out.isJson) for (const change of changes) showChange(change, out);
   if (changes.length === 0) {
@@ -141,13 +149,16 @@ export async function exportState({ given, out, connect }: Invocation): Promise<
   if (leftOut.length > 0) {
     out.warn(`left out, because their content is redacted or has a header twice: schedules ${leftOut.join(', ')}`);
   }
-  if (out.isJson) {
+  const file = given.text('output');
+  if (out.isJson && file === undefined) {
     out.json(kept);
     return EXIT.done;
   }
   const { stringify } = await import('yaml');
-  const text = `# Queues, topics and schedules of ${url}. "postrider apply -f" brings a service to this state.\n${stringify(kept, { lineWidth: 0 })}`;
-  const file = given.text('output');
+  // JSON is YAML too: apply reads both.
+  const text = out.isJson
+    ? `${JSON.stringify(kept, null, 2)}\n`
+    : `# Queues, topics and schedules of ${url}. "postrider apply -f" brings a service to this state.\n${stringify(kept, { lineWidth: 0 })}`;
   if (file === undefined) out.line((out.isTerminal ? printableLines(text) : text).trimEnd());
   else {
     try {

@@ -72,7 +72,9 @@ export async function* linesOf(
     waiting = [];
     waitingBytes = 0;
     number += 1;
-    return { number, text: raw.toString('utf8').replace(/\r?\n$/, ''), raw, endsAt };
+    const text = raw.toString('utf8').replace(/\r?\n$/, '');
+    // Some editors mark the beginning of a file. The mark is no part of its first line.
+    return { number, text: number === 1 ? text.replace(/^\ufeff/, '') : text, raw, endsAt };
   };
   for await (const chunk of source) {
     let rest = Buffer.from(chunk);
@@ -132,14 +134,20 @@ export function readProgress(path: string): Progress | null {
 /** On disk before it returns: what it says is never ahead of what it should. */
 export function writeProgress(path: string, progress: Progress): void {
   const part = `${path}.part`;
-  const file = openSync(part, 'w', 0o600);
   try {
-    writeSync(file, `${JSON.stringify(progress)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+    const file = openSync(part, 'w', 0o600);
+    try {
+      writeSync(file, `${JSON.stringify(progress)}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(part, path);
+  } catch (error) {
+    throw new Failure(`cannot keep in ${path} how far the sending is: ${(error as Error).message}`, {
+      hint: `${progress.line} lines are done. Choose a place that can be written with --progress-file.`,
+    });
   }
-  renameSync(part, path);
 }
 
 export function removeProgress(path: string): void {

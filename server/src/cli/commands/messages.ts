@@ -165,7 +165,9 @@ export async function cancelMessages(invocation: Invocation): Promise<number> {
       // One of several that has ended meanwhile does not keep the others.
       if (given.words.length === 1 || (error as { status?: number }).status !== 404) throw error;
       missing += 1;
-      out.warn(`${id}: ${(error as Error).message}`);
+      const { message } = error as Error;
+      if (out.isJson) await out.record({ messageId: id, error: message });
+      else out.warn(`${id}: ${message}`);
     }
   }
   return missing === 0 ? EXIT.done : EXIT.notFound;

@@ -3,6 +3,7 @@
 import { calls, type Schedule } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
+import { Failure } from '../frame/failure.ts';
 import { printable } from '../frame/printable.ts';
 import { timeText } from '../frame/time-text.ts';
 import { readRequest } from './publish.ts';
@@ -68,12 +69,14 @@ export async function getSchedule({ given, out, connect }: Invocation): Promise<
 }
 
 export async function createSchedule({ given, out, io, connect }: Invocation): Promise<number> {
+  const cron = given.text('cron');
+  if (cron === undefined) throw new Failure('when? Give it with --cron, as in "0 9 * * 1-5"', { exit: EXIT.usage });
   const { client, headerPrefix } = connect();
   const { request, headers } = await readRequest(given, io, headerPrefix);
   const [id, queue] = [given.text('id'), given.text('queue')];
   const settings = {
     ...request.settings,
-    Cron: given.text('cron') ?? '',
+    Cron: cron,
     ...(id !== undefined && { 'Schedule-Id': id }),
     ...(queue !== undefined && { 'Queue-Name': queue }),
   };

@@ -39,7 +39,7 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
     return EXIT.done;
   }
   const isAskedForJson = 'problems' in parsed ? rest.includes('--json') : parsed.given.has('json');
-  const isJson = isAskedForJson || /^(?:1|true)$/.test(io.env.POSTRIDER_JSON ?? '');
+  const isJson = isAskedForJson || isJsonByVariable(io);
   const isPlain = rest.includes('--no-color');
   const out = new Output(io, { isJson, isPlain, isQuiet: 'given' in parsed && parsed.given.has('quiet') });
   if ('problems' in parsed) {
@@ -47,7 +47,24 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
     out.fail(spec.name, failure);
     return failure.exit;
   }
+  const twice = standardInputTwice(parsed.given, spec);
+  if (twice !== null) {
+    const failure = usageFailure([twice], spec.name);
+    out.fail(spec.name, failure);
+    return failure.exit;
+  }
   return run(spec, parsed.given, io, out);
+}
+
+const isJsonByVariable = ({ env }: Io) => /^(?:1|true)$/.test(env.POSTRIDER_JSON ?? '');
+
+/** The first who reads standard input takes all of it: a body after the token would be empty. */
+function standardInputTwice(given: Given, { name }: CommandSpec): string | null {
+  const readers = ['token-file', 'data', 'file']
+    .filter((flag) => given.text(flag) === '-')
+    .map((flag) => `--${flag} -`);
+  if (name === 'batch' && given.words[0] === '-') readers.push('the file -');
+  return readers.length < 2 ? null : `standard input can be read only once, not for both ${readers.join(' and ')}`;
 }
 
 async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promise<number> {
@@ -97,7 +114,11 @@ function unknownCommand(argv: readonly string[], io: Io): number {
   }
   const name = isGroup ? `${first} ${second}` : first!;
   const guess = nearestName(name, names) ?? nearestName(name, [...new Set(names.map((each) => each.split(' ')[0]!))]);
-  const out = new Output(io, { isJson: argv.includes('--json'), isPlain: true, isQuiet: false });
+  const out = new Output(io, {
+    isJson: argv.includes('--json') || isJsonByVariable(io),
+    isPlain: true,
+    isQuiet: false,
+  });
   const meant = guess ? `; did you mean "${guess}"?` : '';
   const list = isGroup ? `postrider ${first} --help` : 'postrider help';
   out.fail(

@@ -127,6 +127,12 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
   if (problem !== null)
     throw new Failure(`the address from ${from.source} cannot be used: ${problem}`, { exit: EXIT.usage });
   const url = from.value!.replace(/\/+$/, '');
+  if (token.value === '') {
+    throw new Failure(`the token from ${token.source} is empty`, {
+      exit: EXIT.usage,
+      hint: 'Is a variable of the shell not set?',
+    });
+  }
   // A header cannot hold it, and the error of the runtime would show it.
   if (token.value !== null && !/^[\x21-\x7e]+$/.test(token.value)) {
     throw new Failure(`the token from ${token.source} has a character that no token has`, {
