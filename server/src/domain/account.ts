@@ -65,3 +65,16 @@ export function isUsageDay(text: string): boolean {
   const atMs = Date.parse(`${text}T00:00:00Z`);
   return !Number.isNaN(atMs) && usageDay(atMs) === text;
 }
+
+/** A token as people see it. Its secret is nowhere. */
+export function shownToken({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
+  return {
+    tokenId: id,
+    accountId,
+    name,
+    scopes,
+    createdAt,
+    ...(revokedAt !== null && { revokedAt }),
+    ...(lastUsedAt !== null && { lastUsedAt }),
+  };
+}

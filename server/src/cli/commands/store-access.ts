@@ -2,7 +2,7 @@
 
 import { Accounts } from '../../accounts/accounts.ts';
 import type { Config } from '../../config.ts';
-import type { Account, Token } from '../../domain/account.ts';
+import { type Account, shownToken, type Token } from '../../domain/account.ts';
 import { idMaker } from '../../domain/id.ts';
 import type { TierName } from '../../domain/tier.ts';
 import { openStoreBeside, storeLocation } from '../../main.ts';
@@ -44,11 +44,11 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       const all: Token[] = [];
       const list = (part?: ListPart) => store.listTokens(accountId, part);
       for await (const token of everyEntry(list, ({ id }) => id)) all.push(token);
-      return all.map(shown);
+      return all.map(shownToken);
     },
     async createToken(accountId, name, scopes) {
       const { token, text } = await accounts.createToken(accountId, name, scopes);
-      return { ...shown(token), token: text };
+      return { ...shownToken(token), token: text };
     },
     async revokeToken(accountId, tokenId) {
       const result = await accounts.revokeToken(accountId, tokenId);
@@ -60,17 +60,5 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
         : new Failure(`there is no token ${tokenId} of this account`, { exit: EXIT.notFound });
     },
     close: () => store.close(),
-  };
-}
-
-function shown({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
-  return {
-    tokenId: id,
-    accountId,
-    name,
-    scopes,
-    createdAt,
-    ...(revokedAt !== null && { revokedAt }),
-    ...(lastUsedAt !== null && { lastUsedAt }),
   };
 }

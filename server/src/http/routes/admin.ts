@@ -1,6 +1,6 @@
 // Accounts and tokens, for the operator of the service.
 
-import { SCOPES, type Token } from '../../domain/account.ts';
+import { SCOPES, shownToken } from '../../domain/account.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import type { AccountStore } from '../../store/account-store.ts';
 import type { DeliveryStore } from '../../store/delivery-store.ts';
@@ -102,7 +102,7 @@ function tokenRoutes(api: Api, context: Context): void {
         {
           read: (part) => store.listTokens(query.accountId, part),
           keyOf: ({ id }) => id,
-          show: (tokens) => tokens.map(shown),
+          show: (tokens) => tokens.map(shownToken),
         },
         query,
       );
@@ -129,7 +129,7 @@ function tokenRoutes(api: Api, context: Context): void {
       await requireAccount(context, body.accountId);
       const { token, text } = await accounts.createToken(body.accountId, body.name, body.scopes);
       reply.status(201);
-      return { ...shown(token), token: text };
+      return { ...shownToken(token), token: text };
     },
   });
 
@@ -160,16 +160,4 @@ async function requireAccount({ store }: Context, accountId: string): Promise<vo
 
 function unknownAccount(accountId: string): ApiError {
   return new ApiError('account_not_found', `there is no account "${accountId}"`);
-}
-
-function shown({ id, accountId, name, scopes, createdAt, revokedAt, lastUsedAt }: Token) {
-  return {
-    tokenId: id,
-    accountId,
-    name,
-    scopes,
-    createdAt,
-    ...(revokedAt !== null && { revokedAt }),
-    ...(lastUsedAt !== null && { lastUsedAt }),
-  };
 }
