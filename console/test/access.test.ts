@@ -1,17 +1,42 @@
 // Who gets in, what they may do, and how they get out.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
 import { openPage, sharedBrowser } from './browser.ts';
-import { sharedService, startService } from './service.ts';
+import { type Service, sharedService, startService } from './service.ts';
 
 const browser = sharedBrowser();
 const service = sharedService();
+const shell = promisify(execFile);
 
 async function tokenWith(scopes: readonly ('publish' | 'read' | 'manage' | 'admin')[]) {
   const { client } = service();
   const { accountId } = await client.getAccount();
   return client.createToken({ accountId, name: 'test', scopes });
+}
+
+/** In production the page cannot know the token. It says so, and its commands work once TOKEN is set. */
+async function checkCommands(page: Page, { url, client, token }: Service): Promise<void> {
+  // Accepts, and sends nothing to example.com.
+  await client.saveQueue({ queueName: 'hello', paused: true });
+  for (const [path, answer] of [
+    ['messages', /"messageId"/],
+    ['topics', /"name":"orders"/],
+    ['schedules', /"scheduleId"/],
+  ] as const) {
+    await page.goto(`${url}/console/${path}`);
+    await page.getByText('export TOKEN=').waitFor();
+    const command = await page.getByRole('group', { name: 'command' }).innerText();
+    assert.ok(!command.includes(token));
+    const { stdout } = await shell('sh', ['-c', command], { env: { ...process.env, TOKEN: token } });
+    assert.match(stdout, answer, command);
+  }
+  // The root leads here too.
+  await page.goto(url);
+  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
 }
 
 suite('access', () => {
@@ -144,6 +169,7 @@ suite('access', () => {
       await page.getByRole('heading', { name: 'Failures' }).waitFor();
       await page.goto(`${url}/console#t=${production.token}`);
       await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+      await checkCommands(page, production);
       await context.close();
     } finally {
       await production.close();

@@ -13,6 +13,11 @@ import { openPage, sharedBrowser } from './browser.ts';
 
 const browser = sharedBrowser();
 const shell = promisify(execFile);
+const EMPTY_PAGES = [
+  ['Queues', 'Deliver in order', /"messageId"/],
+  ['Topics', 'One message, many receivers', /"name":"orders"/],
+  ['Schedules', 'Deliver at regular times', /"scheduleId"/],
+] as const;
 const FIVE_MINUTES_MS = 5 * 60_000;
 
 test('a new user sees a message arrive, fixes a failed one, and sends to a topic', {
@@ -54,6 +59,10 @@ test('a new user sees a message arrive, fixes a failed one, and sends to a topic
   await go('Sink');
   await page.getByText('signature verified').first().waitFor();
 
+  // The root, as people type it, leads to the console.
+  await page.goto(new URL('/', page.url()).href);
+  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+
   // One that fails lands in Failures, where a command makes one; one click sends it again.
   await go('Failures');
   await page.getByText('Nothing has failed').waitFor();
@@ -68,11 +77,21 @@ test('a new user sees a message arrive, fixes a failed one, and sends to a topic
   await page.waitForURL((url) => url.href !== failed);
   await drawer.getByText('created by').waitFor();
 
-  // Two endpoints in a new topic: one message, two rows.
+  // Every other page that has nothing yet shows a command, which works as it is pasted and fills the page.
   const { origin } = new URL(page.url());
+  await run(`curl -X DELETE '${origin}/v2/queues/hello?force=true' -H 'Authorization: Bearer dev_postrider'`);
+  for (const [screen, empty, answer] of EMPTY_PAGES) {
+    await go(screen);
+    await page.getByText(empty).waitFor();
+    const { stdout } = await run(await page.getByRole('group', { name: 'command' }).innerText());
+    assert.match(stdout, answer, screen);
+    await page.getByText(empty).waitFor({ state: 'hidden' });
+  }
+
+  // Two endpoints in a new topic: one message, two rows.
   await go('Topics');
   await page.getByRole('button', { name: 'New topic' }).click();
-  await page.getByLabel('Name').fill('orders');
+  await page.getByLabel('Name').fill('news');
   await page.getByLabel(/^Endpoints/).fill(`${origin}/dev/sink/ok?first\n${origin}/dev/sink/ok?second`);
   await page.getByRole('button', { name: 'Create topic' }).click();
   await page.getByRole('button', { name: 'Send to all endpoints' }).click();

@@ -29,6 +29,7 @@ import { jobRoutes } from './http/routes/jobs.ts';
 import { messageRoutes } from './http/routes/messages.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { queueRoutes } from './http/routes/queues.ts';
+import { rootRoutes } from './http/routes/root.ts';
 import { scheduleRoutes } from './http/routes/schedules.ts';
 import { sinkRoutes } from './http/routes/sink.ts';
 import { statisticsRoutes } from './http/routes/statistics.ts';
@@ -70,7 +71,9 @@ export async function buildFront(ground: Ground, engine: Engine, { allFacts, cal
   const isDev = config.command === 'dev';
   const context = createContext(ground, allFacts);
   const api = new Api(context);
+  const consoleFiles = shippedFiles('console');
   const streams = addRoutes(api, context, ground);
+  rootRoutes(api, VERSION, consoleFiles.size > 0);
   showNode(ground, engine);
   metricsRoutes(api, async () => metricsText((await allFacts()).map((lane) => lane.metrics)));
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
@@ -85,7 +88,7 @@ export async function buildFront(ground: Ground, engine: Engine, { allFacts, cal
     times,
     publishing: createPublishHandler(context, ground),
     api,
-    webConsole: new Console(accounts, shippedFiles('console')),
+    webConsole: new Console(accounts, consoleFiles),
     sink,
     ownHosts,
     isForQstashClients: context.isForQstashClients,

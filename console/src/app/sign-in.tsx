@@ -50,8 +50,9 @@ export function SignIn({
           {isBusy ? 'Signing in…' : 'Sign in'}
         </button>
         <p className="mt-6 border-t border-line pt-4 text-xs text-ink-3">
-          <code className="mono text-ink-2">npm run dev</code> prints a link that signs you in. In production the first
-          start prints a token. A token with the scope <em>admin</em> can create more tokens.
+          In development the token is <code className="mono text-ink-2">dev_postrider</code>. In production the first
+          start prints a token, and <code className="mono text-ink-2">postrider token create</code> on the machine of
+          the service makes another one.
         </p>
       </form>
     </Entrance>

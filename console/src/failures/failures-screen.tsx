@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { calls, type FailureGroup } from 'postrider-sdk';
 import { useState } from 'react';
 import { API_URL } from '../base/address.ts';
-import { shownToken, useClient, useSession } from '../base/session.ts';
+import { useClient, useSession } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
@@ -219,14 +219,10 @@ function Sample({ group }: { readonly group: FailureGroup }) {
 }
 
 function NoFailures() {
-  const { account } = useSession();
-  const { isDev, headerPrefix } = account.service;
-  const command = [
-    `curl -X POST ${API_URL}/v2/publish/${API_URL}/dev/sink/status/503 \\`,
-    `  -H "Authorization: Bearer ${shownToken(account) ?? '$TOKEN'}" -H '${headerPrefix}Retries: 1'`,
-  ].join('\n');
+  const { isDev } = useSession().account.service;
+  const call = calls.publish({ destination: `${API_URL}/dev/sink/status/503`, settings: { Retries: '1' } });
   return (
-    <EmptyState title="Nothing has failed" {...(isDev && { command })}>
+    <EmptyState title="Nothing has failed" {...(isDev && { call })}>
       <p>
         <Icon name="check" className="mr-1 inline size-4 text-delivered" />A message that fails after its last retry is
         kept and listed here, grouped with messages that failed in the same way.

@@ -2,7 +2,7 @@
 
 import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import type { Message } from 'postrider-sdk';
+import { calls, type Message } from 'postrider-sdk';
 import {
   type ComponentProps,
   type ReactNode,
@@ -15,7 +15,7 @@ import {
 } from 'react';
 import { API_URL } from '../base/address.ts';
 import type { Search } from '../base/search.ts';
-import { shownToken, useSession } from '../base/session.ts';
+import { useSession } from '../base/session.ts';
 import { isTyping } from '../base/typing.ts';
 import { filterFromSearch } from '../parts/filter.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
@@ -237,17 +237,11 @@ function NothingFound() {
 }
 
 function FirstMessage() {
-  const { account } = useSession();
-  const { isDev } = account.service;
-  const target = isDev ? `${API_URL}/dev/sink/ok` : 'https://example.com/webhook';
-  const token = shownToken(account) ?? '$TOKEN';
-  const command = [
-    `curl -X POST ${API_URL}/v2/enqueue/hello/${target} \\`,
-    `  -H "Authorization: Bearer ${token}" \\`,
-    `  -H 'Content-Type: application/json' -d '{"hello":"world"}'`,
-  ].join('\n');
+  const { isDev } = useSession().account.service;
+  const destination = isDev ? `${API_URL}/dev/sink/ok` : 'https://example.com/webhook';
+  const call = calls.enqueue('hello', { destination, contentType: 'application/json', body: '{"hello":"world"}' });
   return (
-    <EmptyState title="Send your first message" command={command}>
+    <EmptyState title="Send your first message" call={call}>
       <p>Paste this into a terminal. The message appears here within a second, with the response of its destination.</p>
     </EmptyState>
   );

@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { calls, type Overview, type Queue } from 'postrider-sdk';
 import { useEffect, useRef, useState } from 'react';
-import { API_URL } from '../base/address.ts';
 import { useOverview } from '../base/overview-query.ts';
 import { type Search, textOf } from '../base/search.ts';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
+import { useExampleUrl } from '../ui/command.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { shownCount } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
@@ -26,6 +26,7 @@ export function QueuesScreen() {
     refetchInterval: 2000,
   });
   const { data: overview } = useOverview(2000);
+  const urlOf = useExampleUrl();
   return (
     <>
       <PageHead title="Queues" />
@@ -34,7 +35,11 @@ export function QueuesScreen() {
         {queues?.length === 0 && (
           <EmptyState
             title="Deliver in order"
-            command={`curl -X POST ${API_URL}/v2/enqueue/orders/https://example.com/hook \\\n  -H "Authorization: Bearer $TOKEN" -d '{"order":1}'`}
+            call={calls.enqueue('orders', {
+              destination: urlOf('hook'),
+              contentType: 'application/json',
+              body: '{"order":1}',
+            })}
           >
             <p>
               A queue delivers in order: each message starts when the one before it has ended. The first message to a

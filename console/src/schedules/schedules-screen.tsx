@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { calls, type Schedule } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../base/address.ts';
 import { type Search, textOf } from '../base/search.ts';
-import { useClient, useSession } from '../base/session.ts';
+import { useClient } from '../base/session.ts';
 import { CronPreview } from '../parts/cron-preview.tsx';
 import { cronWords } from '../parts/cron-words.ts';
 import { ActionButton } from '../ui/action.tsx';
+import { useExampleUrl } from '../ui/command.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -22,7 +22,7 @@ const RESULTS_SHOWN = 24;
 export function SchedulesScreen() {
   const client = useClient();
   const named = textOf((useSearch({ strict: false }) as Search).schedule);
-  const { headerPrefix } = useSession().account.service;
+  const urlOf = useExampleUrl();
   const { data: schedules, error } = useQuery({
     queryKey: ['schedules'],
     queryFn: () => client.listSchedules(),
@@ -41,7 +41,10 @@ export function SchedulesScreen() {
         {schedules?.length === 0 && (
           <EmptyState
             title="Deliver at regular times"
-            command={`curl -X POST ${API_URL}/v2/schedules/https://example.com/report \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H '${headerPrefix}Cron: CRON_TZ=Europe/Berlin 0 9 * * 1-5'`}
+            call={calls.createSchedule({
+              destination: urlOf('report'),
+              settings: { Cron: 'CRON_TZ=Europe/Berlin 0 9 * * 1-5' },
+            })}
           >
             <p>A schedule creates a new message at each time of a cron expression, in any time zone.</p>
           </EmptyState>

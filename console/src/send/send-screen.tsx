@@ -14,6 +14,7 @@ import { callOf, type Draft, draftOf, type SentAnswer } from '../parts/publish-a
 import { TestResult } from '../parts/test-result.tsx';
 import { lacks, useAction, useCurl } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
+import { TokenHint } from '../ui/command.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PageBody, PageHead, Problem } from '../ui/page.tsx';
 import { pythonSnippet, typescriptSnippet } from './snippets.ts';
@@ -284,6 +285,7 @@ function Preview({ draft }: { readonly draft: Draft }) {
           <Code text={text} label={`the request as ${name}`} />
         </Tabs.Panel>
       ))}
+      <TokenHint />
     </Tabs.Root>
   );
 }

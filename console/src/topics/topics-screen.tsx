@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type Topic } from 'postrider-sdk';
 import { useState } from 'react';
-import { API_URL } from '../base/address.ts';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
+import { useExampleUrl } from '../ui/command.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -17,6 +17,7 @@ import { HealthBar, useTopicHealth } from './health.tsx';
 export function TopicsScreen() {
   const client = useClient();
   const [isMaking, setIsMaking] = useState(false);
+  const urlOf = useExampleUrl();
   const { data: topics, error } = useQuery({
     queryKey: ['topics'],
     queryFn: () => client.listTopics(),
@@ -35,7 +36,7 @@ export function TopicsScreen() {
         {topics?.length === 0 && (
           <EmptyState
             title="One message, many receivers"
-            command={`curl -X POST ${API_URL}/v2/topics/orders/endpoints \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -d '{"endpoints":[{"url":"https://a.example.com/hook"},{"url":"https://b.example.com/hook"}]}'`}
+            call={calls.addEndpoints('orders', [{ url: urlOf('a') }, { url: urlOf('b') }])}
           >
             <p>
               A topic is a name for several endpoints. Each endpoint gets its own copy of a message to the topic, with

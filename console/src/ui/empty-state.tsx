@@ -1,22 +1,24 @@
 // Shown where there is nothing yet: what this place is for, and a command that puts something in it.
 
+import type { Call } from 'postrider-sdk';
 import type { ReactNode } from 'react';
-import { Code } from './code.tsx';
+import { Command } from './command.tsx';
 
 export function EmptyState({
   title,
-  command,
+  call,
   children,
 }: {
   readonly title: string;
-  readonly command?: string;
+  /** Shown as a command. */
+  readonly call?: Call<unknown>;
   readonly children?: ReactNode;
 }) {
   return (
     <div className="appear mx-auto flex w-full max-w-xl flex-col items-stretch gap-3 px-4 py-16">
       <h2 className="text-base font-semibold">{title}</h2>
       {children && <div className="space-y-2 text-sm text-ink-2">{children}</div>}
-      {command !== undefined && <Code text={command} label="command" />}
+      {call !== undefined && <Command call={call} />}
     </div>
   );
 }

@@ -17,6 +17,7 @@ export function greeting(ready: {
     `postrider ${version} · ${config.command} · data in ${ready.location} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
     `API      ${url}`,
     isDev ? `Console  ${url}/console#t=${token}      opens signed in` : `Console  ${url}/console`,
+    `Docs     ${url}/docs`,
   ];
   if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only once: keep it'}`);
   if (isDev) {

@@ -22,6 +22,7 @@ const PUBLISHING: readonly Call[] = [
 
 /** What anybody may read. A route without a scope that is not named here is a mistake. */
 const OPEN: ReadonlySet<string> = new Set([
+  '/',
   '/healthz',
   '/readyz',
   '/metrics',

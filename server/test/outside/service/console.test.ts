@@ -1,8 +1,12 @@
-// The console's own paths: its files, its page, and the session that stands for a token.
+// The console's own paths: its files, its page, the session that stands for a token, and the way to it from the root.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Api, OpenRoute } from '../../../src/http/api.ts';
+import { rootRoutes } from '../../../src/http/routes/root.ts';
+import { VERSION } from '../../../src/version.ts';
 import type { Answered } from '../../support/client.ts';
 import { ask } from '../../support/client.ts';
 import { type Rider, refusal, sharedRider } from '../../support/harness.ts';
@@ -139,4 +143,50 @@ test('its files are found from any depth, packed when asked for, and kept by bro
   const again = await ask(url, `/console/${script}`, { headers: { 'If-None-Match': String(file.headers.etag) } });
   assert.equal(again.status, 304);
   assert.equal((await ask(url, '/console/', { method: 'HEAD' })).text, '');
+});
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
+
+test('GET /: a browser is led to the console, under any path of a proxy', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    const led = await ask(rider().url, '/?from=bookmark', { method, headers: { Accept: BROWSER } });
+    // Relative: a proxy that maps /post/ to us gets /post/console/ from it.
+    const place = isBuilt ? 'console/' : 'docs';
+    assert.deepEqual([led.status, led.headers.location, led.text], [302, place, ''], method);
+    assert.equal(led.headers.vary, 'Accept');
+    assert.equal(led.headers['cache-control'], 'no-store');
+  }
+});
+
+test('GET /: a program gets name, version and links, each of which leads somewhere', async () => {
+  for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.9', 'text/html;q=0, */*', '']) {
+    const answer = await ask(rider().url, '/', { headers: accept === '' ? {} : { Accept: accept } });
+    assert.equal(answer.status, 200, accept);
+    assert.match(String(answer.headers['content-type']), /^application\/json/);
+    const { name, version, links } = answer.json<{ name: string; version: string; links: Record<string, string> }>();
+    assert.deepEqual([name, version], ['postrider', VERSION]);
+    for (const link of Object.values(links)) {
+      assert.doesNotMatch(link, /^\/|:/, 'relative to where the service is');
+      assert.ok((await ask(rider().url, `/${link}`, {})).status < 500, link);
+    }
+    assert.equal('console' in links, isBuilt);
+  }
+  const head = await ask(rider().url, '/', { method: 'HEAD' });
+  assert.deepEqual([head.status, head.text], [200, '']);
+  refusal(await ask(rider().url, '/', { method: 'POST' }), 405, 'method_not_allowed');
+});
+
+test('GET /: without a console a browser is led to the docs, and no link leads to the console', async () => {
+  const routes: OpenRoute[] = [];
+  rootRoutes({ addOpen: (route: OpenRoute) => routes.push(route) } as unknown as Api, '1.2.3', false);
+  const led: unknown[] = [];
+  const note = (value: unknown) => {
+    led.push(value);
+    return reply;
+  };
+  const reply: unknown = { status: note, header: (_name: string, value: string) => note(value), send: () => 'sent' };
+  const from = (accept: string) => ({ headers: { accept } }) as FastifyRequest;
+  await routes[0]!.handle(from(BROWSER), reply as FastifyReply);
+  assert.deepEqual(led, ['Accept', 302, 'docs']);
+  assert.doesNotMatch(String(await routes[0]!.handle(from('*/*'), reply as FastifyReply)), /console/);
 });

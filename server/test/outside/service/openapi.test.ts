@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv } from 'ajv';
+import { ask } from '../../support/client.ts';
 import { sharedRider, startRider } from '../../support/harness.ts';
 
 interface Operation {
@@ -101,6 +102,13 @@ test('GET /docs: every call is on the page, which names no other address and run
   assert.equal(/<script|<iframe|<img|\son\w+=|style=|@import/i.test(text), false);
   const style = await rider.call('GET', '/docs/style.css', { token: null });
   assert.equal(/url\(|@import/.test(style.text), false);
+});
+
+test('GET /: dev leads a browser to the console too', async () => {
+  const { url } = asked();
+  const led = await ask(url, '/', { headers: { Accept: 'text/html' } });
+  assert.equal(led.status, 302, led.text);
+  assert.equal((await ask(url, '/', {})).json<{ name: string }>().name, 'postrider');
 });
 
 test('GET /healthz and /readyz: answer without a token', async () => {

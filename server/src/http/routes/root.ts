@@ -1,0 +1,58 @@
+// The root of the service: leads a browser to the console, and tells a program what this is and where things are.
+
+import type { Api } from '../api.ts';
+import Type from '../schema.ts';
+
+const RootAnswer = Type.Object({
+  name: Type.Literal('postrider'),
+  version: Type.String(),
+  links: Type.Record(Type.String(), Type.String()),
+});
+
+/** Without a console, because nobody has built it, a browser is led to the docs. */
+export function rootRoutes(api: Api, version: string, hasConsole: boolean): void {
+  // Relative to this address, so that they are right behind a proxy that puts us under a path of its own.
+  const links = {
+    ...(hasConsole && { console: 'console/' }),
+    docs: 'docs',
+    openapi: 'openapi.json',
+    health: 'healthz',
+    readiness: 'readyz',
+    metrics: 'metrics',
+  };
+  const text = JSON.stringify({ name: 'postrider', version, links });
+  api.addOpen({
+    path: '/',
+    summary: 'What this service is, with links relative to this address. A browser is led to the console',
+    answer: RootAnswer,
+    statuses: [200, 302],
+    handle: async (request, reply) => {
+      reply.header('Vary', 'Accept');
+      if (wantsPage(request.headers.accept)) {
+        return reply
+          .status(302)
+          .header('Location', hasConsole ? links.console! : links.docs)
+          .send();
+      }
+      reply.header('Content-Type', 'application/json; charset=utf-8');
+      return text;
+    },
+  });
+}
+
+/** Only a browser names HTML. A program that names JSON as well gets JSON, unless it says that it prefers HTML. */
+export function wantsPage(accept: string | undefined): boolean {
+  const page = weightOf('text/html', accept);
+  return page > 0 && page >= weightOf('application/json', accept);
+}
+
+/** How much the caller wants exactly this type, from 0 to 1. */
+function weightOf(mediaType: string, accept = ''): number {
+  for (const range of accept.split(',')) {
+    const [name = '', ...parameters] = range.split(';').map((each) => each.trim().toLowerCase());
+    if (name !== mediaType) continue;
+    const weight = parameters.find((each) => each.startsWith('q='));
+    return weight === undefined ? 1 : Number(weight.slice(2)) || 0;
+  }
+  return 0;
+}
