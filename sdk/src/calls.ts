@@ -199,6 +199,15 @@ export const calls = {
 
   sinkRequests: () => call<{ readonly requests: readonly shapes.SinkRequest[] }>('GET', '/v2/dev/requests'),
   forgetSinkRequests: () => call<object>('DELETE', '/v2/dev/requests'),
+  clock: () => call<shapes.ServiceClock>('GET', '/v2/dev/clock'),
+  /** Moves, stops or starts the clock of `postrider dev --clock manual`. */
+  setClock: (
+    order:
+      | { readonly advance: string | number; readonly wait?: string | number }
+      | { readonly advanceTo: string | number; readonly wait?: string | number }
+      | { readonly freeze: true }
+      | { readonly run: true },
+  ) => call<shapes.ServiceClock>('POST', '/v2/dev/clock', order),
 };
 
 export type Calls = typeof calls;

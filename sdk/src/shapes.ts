@@ -445,6 +445,16 @@ export interface SinkRequest {
   readonly status?: number;
 }
 
+export interface ServiceClock {
+  readonly now: number;
+  readonly clock: 'real' | 'frozen' | 'running';
+  /** An advance is under way, and ends at this time. */
+  readonly advancingTo?: number;
+  /** Attempts that have not ended: the first 100. */
+  readonly underWay: readonly { readonly messageId: string; readonly url: string; readonly since?: number }[];
+  readonly underWayCount: number;
+}
+
 /** A filter of messages: several values of one key mean any of them, several keys mean all of them. */
 export interface MessageFilter {
   readonly messageIds?: readonly string[];

@@ -49,6 +49,7 @@ const TYPES: Readonly<Record<string, TSchema>> = {
   Usage: answers.UsageAnswer,
   ServiceNode: answers.NodeAnswer,
   SinkRequest: answers.SinkRequestAnswer,
+  ServiceClock: answers.ClockAnswer,
 };
 
 /** Types that extend another type with more fields. */

@@ -17,6 +17,7 @@ import { heartbeat, orphans, strays } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
 import { scheduleTimes } from './upkeep/schedule-times.ts';
 import { scheduleRunner } from './upkeep/schedules.ts';
+import { Steering } from './upkeep/steering.ts';
 import { VERSION } from './version.ts';
 
 const LOOPBACK = '127.0.0.0/8,::1/128';
@@ -45,6 +46,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     store,
     sender,
     world,
+    dueTimers: ground.manualTime?.dueTimers,
     newId,
     tiers,
     style: { headerPrefix, userAgent: `postrider/${VERSION}` },
@@ -73,6 +75,19 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
   });
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
   return { engine, policy };
+}
+
+/** Null for a clock that nobody moves. */
+export function steerClock({ manualTime, node, config, store, service }: Ground, engine: Engine): Steering | null {
+  if (!manualTime) return null;
+  const expired = retention(store, config.tiers);
+  return new Steering({
+    time: manualTime,
+    engine,
+    sweep: (now) => expired.runThrough(now),
+    keep: heartbeat(store, node, manualTime).run,
+    isServing: () => service.isServing,
+  });
 }
 
 function runSchedules({ config: { tiers }, log, clock, store, facts, publications }: Ground) {

@@ -20,6 +20,7 @@ import { ReadGate } from './http/read-gate.ts';
 import { Requests } from './http/requests.ts';
 import { accountRoutes } from './http/routes/account.ts';
 import { adminRoutes } from './http/routes/admin.ts';
+import { clockRoutes, type SteeredClock } from './http/routes/clock.ts';
 import { deadLetterRoutes } from './http/routes/dead-letters.ts';
 import { docsRoutes } from './http/routes/docs.ts';
 import { eventRoutes } from './http/routes/events.ts';
@@ -63,9 +64,15 @@ export interface FrontOptions {
   /** The numbers of all lanes of this process. */
   readonly allFacts: () => Promise<readonly LaneFacts[]>;
   readonly callerTimes?: Partial<CallerTimes> | undefined;
+  /** Moves the clock, if it is a manual one. */
+  readonly steering?: SteeredClock | null;
 }
 
-export async function buildFront(ground: Ground, engine: Engine, { allFacts, callerTimes }: FrontOptions) {
+export async function buildFront(
+  ground: Ground,
+  engine: Engine,
+  { allFacts, callerTimes, steering = null }: FrontOptions,
+) {
   const { config, world, metrics, accounts, onFault } = ground;
   const { headerPrefix } = config;
   const isDev = config.command === 'dev';
@@ -78,6 +85,7 @@ export async function buildFront(ground: Ground, engine: Engine, { allFacts, cal
   metricsRoutes(api, async () => metricsText((await allFacts()).map((lane) => lane.metrics)));
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);
+  if (isDev) clockRoutes(api, context, steering);
   const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
   const ownHosts = isDev ? new OwnHosts(hosts) : null;
   const times = { ...CALLER_TIMES, ...callerTimes };

@@ -37,6 +37,12 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** Real, or moved by hand, for tests. */
+const CLOCKS = ['real', 'manual'] as const;
+
+/** In place of a data directory: a temporary folder, made at the start and removed at the end. */
+export const TEMPORARY_DATA = '';
+
 export interface Setting<T> {
   readonly flag: string;
   readonly kind: Kind<T>;
@@ -166,6 +172,15 @@ export const SETTINGS = {
       hostNames,
       both<readonly string[]>([]),
       'More host names that dev accepts, such as the name of a container or a tunnel, separated by commas; *.example.com means all names below it. By default dev accepts only localhost and its own addresses, so that no web page can reach it through a host name of its own.',
+    ),
+  ),
+  clock: onlyIn(
+    'dev',
+    setting(
+      'clock',
+      oneOf('<clock>', CLOCKS),
+      both<'real' | 'manual'>('real'),
+      'real, or manual: a clock for tests, which stands still until POST /v2/dev/clock moves it. With a manual clock the data is in a temporary folder that is removed at the end, unless --data names an empty directory. Not with --store.',
     ),
   ),
   json: alsoIn(
@@ -348,6 +363,10 @@ export function parseConfig(
   }
   if (Number(values.lanes) > 1 && values.store !== null) {
     problems.push('--lanes is for a data directory: over a database, start more nodes instead');
+  }
+  if (values.clock === 'manual') {
+    if (values.store !== null) problems.push('--clock manual has a store of its own: it cannot be used with --store');
+    if (!given.has('data') && !env[environmentName('data')]) values.data = TEMPORARY_DATA;
   }
   // A value that could not be read has its own problem already.
   const { admin, scope } = values as { readonly admin?: boolean; readonly scope?: readonly Scope[] };

@@ -4,7 +4,7 @@
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { admitDev, shutOutDev } from './accounts/well-known.ts';
-import { buildEngine } from './build-engine.ts';
+import { buildEngine, steerClock } from './build-engine.ts';
 import { buildFront, type Front } from './build-front.ts';
 import { closeStore, drain, type Farewell } from './close-node.ts';
 import type { Config } from './config.ts';
@@ -18,6 +18,7 @@ import { Lanes } from './lanes.ts';
 import { type Ground, layGround, type StartOptions } from './node-ground.ts';
 import { storeLocation } from './open-store.ts';
 import type { Store } from './store/store.ts';
+import { withOwnData } from './temporary-data.ts';
 import { systemWorld } from './world.ts';
 
 export { judgeEgress } from './build-engine.ts';
@@ -37,6 +38,8 @@ export { VERSION } from './version.ts';
 
 export interface Postrider {
   readonly url: string;
+  /** Where its data is. */
+  readonly location: string;
   /** Whether other machines may reach it. */
   readonly listensBeyond: boolean;
   /** In dev always. In serve only a token just made: no token had the admin scope, or a dev store was taken over. */
@@ -52,13 +55,25 @@ export interface Postrider {
   close(): Promise<Farewell>;
 }
 
-export async function startPostrider(config: Config, options: StartOptions = {}): Promise<Postrider> {
+export async function startPostrider(given: Config, options: StartOptions = {}): Promise<Postrider> {
+  const { config, remove } = withOwnData(given);
+  try {
+    return await startNode(config, options, remove);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** `onClosed` is called when the store is closed. */
+async function startNode(config: Config, options: StartOptions, onClosed: () => void): Promise<Postrider> {
   const ground = await layGround(config, options);
   const { engine, policy } = buildEngine(ground, options.network);
   let lanes: Lanes | null = null;
   const allFacts = async () =>
     lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() }];
-  const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes });
+  const steering = steerClock(ground, engine);
+  const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes, steering });
   const { bound, token } = await openToCallers(ground, front);
   // Before the first heartbeat, which tells it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
@@ -68,6 +83,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
 
   let closing: Promise<Farewell> | null = null;
   return {
+    location: storeLocation(config),
     url: `http://${reachable(bound.address)}:${bound.port}`,
     listensBeyond: !isLoopback(bound.address),
     token,
@@ -76,7 +92,7 @@ export async function startPostrider(config: Config, options: StartOptions = {})
     onFault: ground.onFault,
     isAsleep: () => engine.isAsleep,
     close: () => {
-      closing ??= close(ground, engine, front, lanes);
+      closing ??= close(ground, engine, front, lanes).finally(onClosed);
       return closing;
     },
   };

@@ -17,6 +17,8 @@ import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry
 import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
 import { filesWatch } from './upkeep/files.ts';
+import { ManualTime } from './upkeep/manual-time.ts';
+import type { NodeClock } from './upkeep/node-clock.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
 import { type SharedTime, sharedTime } from './upkeep/shared-time.ts';
 import { VERSION } from './version.ts';
@@ -43,7 +45,8 @@ export async function layGround(whole: Config, options: StartOptions) {
   const lanes = lane?.lanes ?? lanesOf(whole);
   if (!lane) shareAmongLanes(lanes);
   const time = lane?.time ?? new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
-  const clock = createClock(options, log, lanes === 1 ? undefined : sharedTime(time));
+  const manualTime = hasManualClock(whole) ? new ManualTime((options.world ?? systemWorld()).clock) : null;
+  const clock: NodeClock = manualTime ?? createClock(options, log, lanes === 1 ? undefined : sharedTime(time));
   const world: World = { clock, random: (options.world ?? systemWorld()).random };
   const newId = idMaker(
     () => world.clock.now(),
@@ -88,6 +91,8 @@ export async function layGround(whole: Config, options: StartOptions) {
     config,
     log,
     clock,
+    /** Only in `dev --clock manual`. Null in every other service. */
+    manualTime,
     world,
     newId,
     node,
@@ -111,6 +116,11 @@ export async function layGround(whole: Config, options: StartOptions) {
     publications,
     onFault: faultLog(log, metrics, newId),
   };
+}
+
+/** The command is asked too: whatever its settings say, `serve` never has a clock that callers move. */
+function hasManualClock({ command, clock }: Config): boolean {
+  return command === 'dev' && clock === 'manual';
 }
 
 /** The lanes of a process have one clock. The first of them logs. */

@@ -15,7 +15,7 @@ import { openPostgresStore, shown } from './store/postgres/open.ts';
 import { DATABASE_AT_ONCE } from './store/postgres/pool.ts';
 import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
-import { DATABASE_FILE, OPEN_FILES, prepareDirectory } from './store/sqlite/directory.ts';
+import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { LiveHeader } from './store/sqlite/live-header.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
@@ -99,6 +99,7 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
   // A disk uses real time, even in a test with a clock of its own.
   const timers = systemWorld().clock;
   for (const warning of prepareDirectory(config.data)) log.warn({}, warning);
+  requireClock(config.data, config.clock === 'manual');
   const onFound = (found: StartCheck) => logFound(log, found, config.data);
   const executor = await threadExecutor(config.data, 'writer', undefined, onFound);
   const reader = await readerExecutor({
@@ -223,6 +224,7 @@ export async function moveIntoDatabase(
   onProgress: (progress: MoveProgress) => void,
 ): Promise<MoveReport> {
   const { clock } = systemWorld();
+  requireClock(config.data, false);
   const source = openMoveSource(config.data);
   try {
     const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });

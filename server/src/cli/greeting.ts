@@ -1,6 +1,6 @@
 // What a person sees when the service is ready: its address, and commands to paste.
 
-import type { Config } from '../config.ts';
+import { type Config, TEMPORARY_DATA } from '../config.ts';
 
 export function greeting(ready: {
   readonly version: string;
@@ -14,7 +14,7 @@ export function greeting(ready: {
   const { version, config, url, token } = ready;
   const isDev = config.command === 'dev';
   const lines = [
-    `postrider ${version} · ${config.command} · data in ${ready.location} (kept) · ready in ${Math.round(ready.readyMs)} ms`,
+    `postrider ${version} · ${config.command} · data in ${ready.location} (${config.data === TEMPORARY_DATA ? 'removed at the end' : 'kept'}) · ready in ${Math.round(ready.readyMs)} ms`,
     `API      ${url}`,
     isDev ? `Console  ${url}/console#t=${token}      opens signed in` : `Console  ${url}/console`,
     `Docs     ${url}/docs`,
@@ -24,6 +24,12 @@ export function greeting(ready: {
     lines.push(
       `Try      curl -X POST ${url}/v2/enqueue/hello/${url}/dev/sink/ok \\`,
       `           -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"hello":"world"}'`,
+    );
+  }
+  if (config.clock === 'manual') {
+    lines.push(
+      'Clock    stands still; to move it by an hour, and wait for what becomes due:',
+      `           curl -X POST ${url}/v2/dev/clock -H 'Authorization: Bearer ${token}' -d '{"advance":"1h"}'`,
     );
   }
   return `${lines.map((line) => `  ${line}\n`).join('')}`;

@@ -1,7 +1,7 @@
 // Runs the service until a signal ends it. The first SIGTERM or SIGINT drains, a second one exits at once.
 
 import type { Config } from '../config.ts';
-import { type Farewell, type Postrider, type StartOptions, startPostrider, storeLocation, VERSION } from '../main.ts';
+import { type Farewell, type Postrider, type StartOptions, startPostrider, VERSION } from '../main.ts';
 import { systemWorld } from '../world.ts';
 import { EXIT } from './frame/exit-codes.ts';
 import { greeting } from './greeting.ts';
@@ -44,11 +44,11 @@ export async function run(config: Config): Promise<number> {
   }
   isStarted = true;
   survive(postrider);
-  const { url, token } = postrider;
+  const { url, token, location } = postrider;
   if (config.json) process.stdout.write(`${JSON.stringify({ api: url, ...(token !== null && { token }) })}\n`);
   else {
     const readyMs = world.clock.monotonicMs() - startedMs;
-    process.stdout.write(greeting({ version: VERSION, location: storeLocation(config), config, url, token, readyMs }));
+    process.stdout.write(greeting({ version: VERSION, location, config, url, token, readyMs }));
   }
   if (config.command === 'dev' && postrider.listensBeyond) {
     process.stderr.write(

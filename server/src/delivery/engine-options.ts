@@ -4,7 +4,7 @@ import type { NewId } from '../domain/id.ts';
 import type { Claim, Outcome, Settlement, SettleResult } from '../domain/message.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { DeliveryStore } from '../store/delivery-store.ts';
-import type { World } from '../world.ts';
+import type { Clock, World } from '../world.ts';
 import type { CrashRecovery } from './crash-recovery.ts';
 import type { EngineLimits } from './in-flight.ts';
 import type { RequestStyle } from './request.ts';
@@ -14,6 +14,8 @@ import type { Heartbeat } from './trust.ts';
 /** A task that runs beside the claims, one piece at a time. Returns in how many milliseconds it wants to run again. */
 export interface Upkeep {
   readonly name: string;
+  /** A wait shorter than this is for work that becomes due by the time of the service. Default: none is. */
+  readonly dueBelowMs?: number;
   run(now: number): Promise<number>;
 }
 
@@ -35,6 +37,8 @@ export interface EngineOptions {
   readonly store: DeliveryStore;
   readonly sender: Sender;
   readonly world: World;
+  /** Times the waits for what becomes due, with a clock that is moved by hand. Default: the world's clock. */
+  readonly dueTimers?: Pick<Clock, 'after'> | undefined;
   readonly newId: NewId;
   readonly tiers: Tiers;
   readonly style: RequestStyle;

@@ -10,12 +10,12 @@ import { Cancels } from './cancels.ts';
 import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
-import { Loop, STORE_PAUSE_MS } from './loop.ts';
+import { Loop, timersFor, untilAnswered } from './loop.ts';
 import { deliveryMaker } from './request.ts';
 import type { SendReport } from './sender.ts';
-import { type EndedAttempt, inPieces, judging, passingOn } from './settling.ts';
+import { type EndedAttempt, inPieces, judging, passingOn, sorted } from './settling.ts';
 import { type Heartbeat, Trust } from './trust.ts';
-import { STILL_MS_MAX, WirePulse } from './wire-pulse.ts';
+import { areLate, WirePulse } from './wire-pulse.ts';
 
 export type { EngineEvent, EngineOptions, Upkeep } from './engine-options.ts';
 
@@ -36,6 +36,8 @@ export class Engine {
   readonly #claims: Loop;
   readonly #schedules: Loop;
   readonly #upkeep: readonly Loop[];
+  /** Those of the upkeep whose work becomes due by the time of the service. */
+  readonly #paced: readonly Loop[];
   /** The number of trust lapses after which unsent claims have been released. */
   #lapsesSeen = 0;
   #isStopping = false;
@@ -58,8 +60,8 @@ export class Engine {
     this.#trust = new Trust(world.clock, heartbeat?.goodForMs ?? Number.POSITIVE_INFINITY);
     if (!heartbeat) this.#trust.renew(world.clock.monotonicMs());
     this.#heart = heartbeat && this.#loop('heartbeat', () => this.#beat(heartbeat));
-    this.#claims = this.#loop('claiming', () => this.#claimDue());
-    this.#schedules = this.#loop('schedules', () => this.#fireSchedules());
+    this.#claims = this.#loop('claiming', () => this.#claimDue(), Number.POSITIVE_INFINITY);
+    this.#schedules = this.#loop('schedules', () => this.#fireSchedules(), Number.POSITIVE_INFINITY);
     this.#recovery = new CrashRecovery({
       store,
       clock: world.clock,
@@ -68,9 +70,9 @@ export class Engine {
       settle: (ended) => this.#settle(ended, []),
       wake: () => this.#claims.wake(),
     });
-    this.#upkeep = options
-      .upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined)
-      .map((task) => this.#loop(task.name, () => task.run(world.clock.now())));
+    const tasks = options.upkeep(this.#recovery, (lease) => this.#inFlight.get(lease) !== undefined);
+    this.#upkeep = tasks.map((task) => this.#loop(task.name, () => task.run(world.clock.now()), task.dueBelowMs));
+    this.#paced = this.#upkeep.filter((_loop, index) => tasks[index]!.dueBelowMs !== undefined);
     this.#wirePulse = heartbeat && new WirePulse(world.clock, sender, () => this.#inFlight.count > 0 && !this.#isOver);
     this.#cancels = new Cancels({ store, drop: (leases) => this.#drop(leases) });
     store.onCancel(() => this.#cancels.look());
@@ -99,6 +101,18 @@ export class Engine {
     return this.#arrived.length === 0 && this.#loops().every((loop) => loop.isAsleep);
   }
 
+  /** Whether nothing is left to do before time passes, apart from the attempts under way. */
+  get isCaughtUp(): boolean {
+    return this.isAsleep && this.#mayStart;
+  }
+
+  readonly underWay = (): Iterable<Claim> => this.#inFlight.claims();
+
+  /** Looks for new work of the upkeep that becomes due by the time of the service. */
+  lookAhead(): void {
+    for (const loop of this.#paced) loop.wake();
+  }
+
   start(): void {
     for (const loop of this.#loops()) loop.start();
   }
@@ -119,8 +133,10 @@ export class Engine {
     return this.#inFlight.count;
   }
 
-  #loop(during: string, run: () => Promise<number>): Loop {
-    return new Loop(this.#options.world.clock, run, (error) => this.#trouble(during, error));
+  #loop(during: string, run: () => Promise<number>, dueBelowMs = 0): Loop {
+    const { dueTimers, world } = this.#options;
+    const timers = dueTimers ? timersFor(world.clock, dueTimers, dueBelowMs) : world.clock;
+    return new Loop(timers, run, (error) => this.#trouble(during, error));
   }
 
   #loops(): Loop[] {
@@ -209,8 +225,7 @@ export class Engine {
   }
 
   #start(claims: readonly Claim[]): void {
-    const oldAt = this.#options.world.clock.now() - STILL_MS_MAX;
-    if (!claims.some((claim) => isOlder(claim, oldAt))) this.#send(claims);
+    if (!areLate(claims, this.#options.world.clock.now())) this.#send(claims);
     else this.#startOld(claims).catch((error) => this.#trouble('claiming', error));
   }
 
@@ -301,14 +316,7 @@ export class Engine {
   }
 
   async #settleReports(reports: readonly SendReport[]): Promise<void> {
-    const ended: EndedAttempt[] = [];
-    const unsent: Claim[] = [];
-    for (const { lease, outcome, startedAt, endedAt } of reports) {
-      const claim = this.#inFlight.get(lease);
-      if (!claim) continue;
-      if (outcome === 'unsent') unsent.push(claim);
-      else ended.push([claim, { outcome, startedAt, endedAt }]);
-    }
+    const { ended, unsent } = sorted(reports, (lease) => this.#inFlight.get(lease));
     try {
       if (unsent.length === 0) await this.#settleSome(ended);
       else await Promise.all([this.#settleSome(ended), this.#giveBack(unsent)]);
@@ -377,24 +385,15 @@ export class Engine {
   }
 
   /** Retries until the store answers, so that a known result is not lost while the store is away. */
-  async #untilAnswered<T>(during: string, ask: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await ask();
-      } catch (error) {
-        this.#trouble(during, error);
-        // The node has stopped. Another node, or the next start, finds the attempts that it left.
-        if (this.#isOver) throw error;
-        await new Promise<void>((resolve) => this.#options.world.clock.after(STORE_PAUSE_MS, resolve));
-      }
-    }
+  #untilAnswered<T>(during: string, ask: () => Promise<T>): Promise<T> {
+    return untilAnswered(this.#options.world.clock, ask, (error) => {
+      this.#trouble(during, error);
+      // The node has stopped. Another node, or the next start, finds the attempts that it left.
+      if (this.#isOver) throw error;
+    });
   }
 
   #within(ms: number, work: Promise<void>): Promise<void> {
     return withinMs(this.#options.world.clock, ms, work);
   }
-}
-
-function isOlder({ message: { claimedAt } }: Claim, at: number): boolean {
-  return claimedAt !== null && claimedAt < at;
 }

@@ -72,6 +72,10 @@ export class InFlight {
     return this.#flights.get(lease)?.claim;
   }
 
+  *claims(): Iterable<Claim> {
+    for (const { claim } of this.#flights.values()) yield claim;
+  }
+
   add(claim: Claim): void {
     const { accountId, host, body } = claim.message;
     const counted = countedBytes(body.length);

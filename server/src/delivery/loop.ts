@@ -6,8 +6,38 @@ import type { Clock } from '../world.ts';
 /** How long to wait before the next try when the store did not answer. */
 export const STORE_PAUSE_MS = 1000;
 
+/** What a loop waits by. */
+export type LoopTimers = Pick<Clock, 'after' | 'soon'>;
+
+/**
+ * Waits shorter than `dueBelowMs` go by `dueTimers`: they are for something that becomes due. All others are in real
+ * time.
+ */
+export function timersFor(clock: Clock, dueTimers: Pick<Clock, 'after'>, dueBelowMs: number): LoopTimers {
+  return {
+    after: (ms, fire) => (ms < dueBelowMs ? dueTimers : clock).after(ms, fire),
+    soon: (fire) => clock.soon(fire),
+  };
+}
+
+/** Asks until it is answered. `onTrouble` is told of every failure; what it throws ends the asking. */
+export async function untilAnswered<T>(
+  clock: Clock,
+  ask: () => Promise<T>,
+  onTrouble: (error: unknown) => void,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      onTrouble(error);
+      await new Promise<void>((resolve) => clock.after(STORE_PAUSE_MS, resolve));
+    }
+  }
+}
+
 export class Loop {
-  readonly #clock: Clock;
+  readonly #clock: LoopTimers;
   readonly #run: () => Promise<number>;
   readonly #onTrouble: (error: unknown) => void;
   #isStopping = false;
@@ -16,7 +46,7 @@ export class Loop {
   #running: Promise<void> | null = null;
 
   /** `run` returns in how many milliseconds it wants to run again. */
-  constructor(clock: Clock, run: () => Promise<number>, onTrouble: (error: unknown) => void) {
+  constructor(clock: LoopTimers, run: () => Promise<number>, onTrouble: (error: unknown) => void) {
     this.#clock = clock;
     this.#run = run;
     this.#onTrouble = onTrouble;

@@ -5,12 +5,29 @@ import type { Claim, Settlement } from '../domain/message.ts';
 import { decideSafely } from '../domain/settle.ts';
 import type { Ended } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
+import type { SendReport } from './sender.ts';
 
 /** The claim, and the result of its attempt. */
 export type EndedAttempt = readonly [Claim, Ended];
 
 /** Limit for the bodies of messages settled together. A larger body is settled alone. */
 const SETTLE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Attempts that were made, and claims that were not sent. A lease that is not known any more is left out. */
+export function sorted(
+  reports: readonly SendReport[],
+  claimOf: (lease: string) => Claim | undefined,
+): { readonly ended: EndedAttempt[]; readonly unsent: Claim[] } {
+  const ended: EndedAttempt[] = [];
+  const unsent: Claim[] = [];
+  for (const { lease, outcome, startedAt, endedAt } of reports) {
+    const claim = claimOf(lease);
+    if (!claim) continue;
+    if (outcome === 'unsent') unsent.push(claim);
+    else ended.push([claim, { outcome, startedAt, endedAt }]);
+  }
+  return { ended, unsent };
+}
 
 /** Callbacks repeat the sent body and make it larger, so many attempts are settled in several pieces. */
 export function* inPieces(ended: readonly EndedAttempt[]): Iterable<readonly EndedAttempt[]> {

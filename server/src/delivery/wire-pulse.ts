@@ -2,12 +2,18 @@
 // longer, that time has passed when it wakes. Unsent messages are then released and claimed again, because they may
 // have been cancelled meanwhile.
 
+import type { Claim } from '../domain/message.ts';
 import type { Clock } from '../world.ts';
 import type { Sender } from './sender.ts';
 
 const PULSE_EVERY_MS = 1000;
 /** After a standstill of this length, the process sends nothing that it had claimed before. */
 export const STILL_MS_MAX = 2000;
+
+/** Whether one of the claims took that long to get here. */
+export function areLate(claims: readonly Claim[], now: number): boolean {
+  return claims.some(({ message: { claimedAt } }) => claimedAt !== null && claimedAt < now - STILL_MS_MAX);
+}
 
 export class WirePulse {
   readonly #clock: Clock;

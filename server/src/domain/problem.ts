@@ -38,6 +38,7 @@ export const PROBLEMS = {
   request_timeout: [408, 'The request did not arrive in time. The connection was closed.'],
   already_retried: [409, 'The dead letter was already sent again. The error text names the new message.'],
   conflict: [409, 'This name is already in use.'],
+  clock_not_manual: [409, 'Only in dev: the clock is the real one. A clock that can be moved needs `--clock manual`.'],
   last_admin_token: [409, 'This is the last token with the scope `admin`, so it cannot be revoked.'],
   session_active: [409, 'Somebody is already signed in to the console in this browser, with another token.'],
   topic_empty: [409, 'The topic has no endpoints, so the message has no destination.'],

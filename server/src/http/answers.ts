@@ -331,6 +331,15 @@ export const OwnAccountAnswer = open({
   limits: Type.Record(Type.String(), Limit),
   service: open({ version: Type.String(), headerPrefix: Type.String(), isDev: Type.Boolean() }),
 });
+export const ClockAnswer = open({
+  now: Ms,
+  clock: Type.String({ enum: ['real', 'frozen', 'running'] }),
+  advancingTo: optional(Type.Integer({ description: 'An advance is under way, and ends at this time.' })),
+  underWay: Type.Array(open({ messageId: Type.String(), url: Type.String(), since: optional(Ms) }), {
+    description: 'Attempts that have not ended: the first 100.',
+  }),
+  underWayCount: Type.Integer(),
+});
 export const SinkRequestAnswer = open({
   id: Type.Integer(),
   at: Ms,

@@ -35,6 +35,8 @@ export function jobRunner(options: JobRunnerOptions) {
   const { store } = options;
   return {
     name: 'bulk operations',
+    /** The pieces of a job keep their pace by the time of the service. */
+    dueBelowMs: IDLE_MS,
     /**
      * One piece of one job for each account. The jobs of an account take turns: the one that waited longest comes
      * first.

@@ -3,7 +3,7 @@
 import { eachMax } from '../domain/budgets.ts';
 import type { Claim } from '../domain/message.ts';
 import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
-import type { ServiceClock } from './service-clock.ts';
+import type { NodeClock } from './node-clock.ts';
 
 /** A node without a heartbeat for this long counts as dead. */
 export const NODE_TTL_MS = 15_000;
@@ -23,7 +23,7 @@ const OFF_BEAT_EVERY_MS = 1000;
 export function heartbeat(
   store: DeliveryStore,
   node: string,
-  clock: Pick<ServiceClock, 'keep'> & Partial<Pick<ServiceClock, 'isOff'>>,
+  clock: Pick<NodeClock, 'keep'> & Partial<Pick<NodeClock, 'isOff'>>,
 ) {
   return {
     isTimeRight: () => clock.isOff !== true,

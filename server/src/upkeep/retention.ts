@@ -19,6 +19,10 @@ export function retention(store: MessageStore, tiers: Tiers, isTimeProven = () =
   let isBehind = false;
   return {
     name: 'retention',
+    /** Deletes all that has expired by then, without pauses. */
+    async runThrough(now: number): Promise<void> {
+      while ((await this.run(now)) < EVERY_MS);
+    },
     async run(now: number): Promise<number> {
       if (!isTimeProven()) return EVERY_MS;
       const before = { free: now - tiers.free.retentionMs, paid: now - tiers.paid.retentionMs };

@@ -5,7 +5,7 @@ import { eachMax } from '../domain/budgets.ts';
 import { CLOCK_STEP_MS_MAX } from '../domain/clock.ts';
 import { nextCronTime, parseCron } from '../domain/cron.ts';
 import type { DeliveryStore, ScheduleTime } from '../store/delivery-store.ts';
-import type { ServiceClock } from './service-clock.ts';
+import type { NodeClock } from './node-clock.ts';
 
 const EVERY_MS = 5000;
 /** The pause between two pieces of a pass, for other work. */
@@ -13,7 +13,7 @@ const PIECE_EVERY_MS = 20;
 
 export function scheduleTimes(
   store: Pick<DeliveryStore, 'scheduleTimes' | 'setScheduleTimes'>,
-  clock: Pick<ServiceClock, 'timesSetBack' | 'wallNow'>,
+  clock: Pick<NodeClock, 'timesSetBack' | 'wallNow'>,
 ) {
   const limit = eachMax('upkeepRows');
   const first = { accountId: '', id: '' };

@@ -11,6 +11,7 @@ import {
 } from '../domain/clock.ts';
 import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
+import type { NodeClock } from './node-clock.ts';
 import type { SharedTime } from './shared-time.ts';
 
 /** A slower response says too little about the time. */
@@ -27,7 +28,7 @@ export interface ServiceClockOptions {
   readonly onOff?: (change: ClockOff) => void;
 }
 
-export class ServiceClock implements Clock {
+export class ServiceClock implements NodeClock {
   readonly #options: ServiceClockOptions;
   readonly #machine: Clock;
   readonly #keeper: Timekeeper;

@@ -74,6 +74,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'lanes.ts': 'main',
   'lane.ts': 'main',
   'questions.ts': 'main',
+  'temporary-data.ts': 'main',
   'shipped-files.ts': 'shipped files',
   'world.ts': 'world',
   'config.ts': 'config',

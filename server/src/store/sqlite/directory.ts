@@ -17,12 +17,14 @@ import { dirname, join, resolve } from 'node:path';
 
 export const DATABASE_FILE = 'postrider.db';
 export const LOCK_FILE = 'postrider.lock';
+/** Its presence says that the times in the directory are those of a manual clock. */
+const CLOCK_FILE = 'postrider.clock';
 
 /** Open from the first transaction of a process to its end. SQLite removes none of them during that time. */
 export const OPEN_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`, LOCK_FILE] as const;
 
 /** Our own files, the files that SQLite keeps beside them, and copies that people made of them. */
-const OWN_FILE = /^postrider\.(?:db|lock|store)/;
+const OWN_FILE = /^postrider\.(?:db|lock|store|clock)/;
 const OTHERS = 0o077;
 
 /**
@@ -42,6 +44,29 @@ export function prepareDirectory(directory: string): readonly string[] {
   } catch (error) {
     throw new Error(`cannot use the data directory ${directory}: ${reason(error, directory)}`, { cause: error });
   }
+}
+
+/**
+ * A directory belongs to a manual clock from the beginning, or never: its times may be years ahead, and a service with a
+ * real clock could not go on from there. Throws if the directory belongs to the other kind.
+ */
+export function requireClock(directory: string, isManual: boolean): void {
+  const mark = join(directory, CLOCK_FILE);
+  const isMarked = isThere(mark);
+  if (isMarked === isManual) return;
+  if (isMarked) {
+    throw new Error(
+      `the data directory ${directory} was used with --clock manual, so its times are not real: ` +
+        'start it with postrider dev --clock manual, or choose another directory with --data',
+    );
+  }
+  if (isThere(join(directory, DATABASE_FILE))) {
+    throw new Error(
+      `the data directory ${directory} has messages of a service with a real clock, and a manual clock would change their times: ` +
+        'leave out --data for a temporary directory, or name an empty one',
+    );
+  }
+  makeOwnFile(mark);
 }
 
 /**

@@ -141,6 +141,12 @@ test('the sink keeps what it got, in development only', async (t) => {
   assert.deepEqual(await rider.manage('GET', '/v2/dev/requests'), { requests: [] });
   const serving = await startRider(t, { command: 'serve' });
   refusal(await serving.call('GET', '/v2/dev/requests'), 404, 'not_found');
+  // Neither is there a clock that callers move: dev has one if it is asked for, serve never.
+  for (const method of ['GET', 'POST']) {
+    refusal(await serving.call(method, '/v2/dev/clock', { body: '{"advance":"1h"}' }), 404, 'not_found');
+  }
+  assert.equal((await rider.manage<{ clock: string }>('GET', '/v2/dev/clock')).clock, 'real');
+  refusal(await rider.call('POST', '/v2/dev/clock', { body: '{"advance":"1h"}' }), 409, 'clock_not_manual');
 });
 
 test('a token shows when it was last used', async (t) => {

@@ -1,0 +1,90 @@
+// What a test may order a manual clock to do: advance by a span, advance to an instant, stand still, or run.
+
+import { parseAnyDurationMs } from './duration.ts';
+import type { Claim } from './message.ts';
+import { type Problem, problem } from './problem.ts';
+
+/** Ten years: longer than any delay and any retention time, short enough that its cron ticks can be made. */
+export const ADVANCE_MS_MAX = 3660 * 86_400_000;
+/** Cron expressions, dates in JSON and ids all hold up to here. */
+export const MANUAL_TIME_MAX = Date.UTC(9999, 0, 1);
+/** How long, in real time, an advance waits for one attempt. */
+export const WAIT_MS_DEFAULT = 10_000;
+/** An attempt takes at most two hours, whatever its tier. */
+export const WAIT_MS_MAX = 2 * 3_600_000;
+
+/** As it comes in the body of a request. */
+export interface ClockOrderBody {
+  readonly advance?: string | number;
+  readonly advanceTo?: string | number;
+  readonly freeze?: true;
+  readonly run?: true;
+  readonly wait?: string | number;
+}
+
+/** `to` computes the instant from the time at which the order is carried out: other orders may come before it. */
+export type ClockOrder =
+  | { readonly kind: 'advance'; readonly to: (now: number) => number | Problem; readonly waitMs: number }
+  | { readonly kind: 'freeze' }
+  | { readonly kind: 'run' };
+
+/** What became of an order. */
+export type Steered =
+  | { readonly kind: 'done'; readonly underWay: readonly Claim[] }
+  | { readonly kind: 'refused'; readonly problem: Problem };
+
+const ORDERS = ['advance', 'advanceTo', 'freeze', 'run'] as const;
+
+export function readClockOrder(body: ClockOrderBody): ClockOrder | { readonly problem: Problem } {
+  const given = ORDERS.filter((name) => body[name] !== undefined);
+  if (given.length !== 1) return problem('bad_body', `give exactly one of ${ORDERS.join(', ')}`);
+  if (body.wait !== undefined && body.advance === undefined && body.advanceTo === undefined) {
+    return problem('bad_body', 'wait: only an advance waits');
+  }
+  if (body.freeze) return { kind: 'freeze' };
+  if (body.run) return { kind: 'run' };
+  const waitMs = body.wait === undefined ? WAIT_MS_DEFAULT : parseAnyDurationMs(String(body.wait));
+  if (waitMs === null) return problem('bad_body', 'wait: must be a duration such as 10s');
+  if (waitMs > WAIT_MS_MAX) return problem('bad_body', 'wait: must be at most 2h');
+  const to = body.advance === undefined ? instantOf(body.advanceTo!) : spanOf(body.advance);
+  return 'problem' in to ? to : { kind: 'advance', to: to.to, waitMs };
+}
+
+type To = { readonly to: (now: number) => number | Problem };
+
+function spanOf(value: string | number): To | { readonly problem: Problem } {
+  const ms = parseAnyDurationMs(String(value));
+  if (ms === null) return problem('bad_body', 'advance: must be a duration such as 1h, 1d12h or 250ms, or seconds');
+  if (ms > ADVANCE_MS_MAX) return problem('bad_body', `advance: must be at most ${ADVANCE_MS_MAX / 86_400_000}d`);
+  return { to: (now) => withinReach('advance', now + ms) };
+}
+
+/** An ISO date with its time zone, or milliseconds since 1970. */
+const ISO_INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+function instantOf(value: string | number): To | { readonly problem: Problem } {
+  const at = typeof value === 'number' ? value : ISO_INSTANT.test(value) ? Date.parse(value) : Number.NaN;
+  if (!Number.isSafeInteger(at)) {
+    return problem(
+      'bad_body',
+      'advanceTo: must be an instant such as 2030-01-01T00:00:00Z, or milliseconds since 1970',
+    );
+  }
+  return {
+    to: (now) => {
+      if (at < now) {
+        const shown = new Date(now).toISOString();
+        return { code: 'bad_body', message: `advanceTo: it is ${shown} already, and a clock never goes back` };
+      }
+      if (at - now > ADVANCE_MS_MAX) {
+        return { code: 'bad_body', message: `advanceTo: must be at most ${ADVANCE_MS_MAX / 86_400_000} days ahead` };
+      }
+      return withinReach('advanceTo', at);
+    },
+  };
+}
+
+function withinReach(field: string, at: number): number | Problem {
+  if (at <= MANUAL_TIME_MAX) return at;
+  return { code: 'bad_body', message: `${field}: the time of a manual clock ends in the year 9999` };
+}

@@ -1,0 +1,87 @@
+// The clock of the service, in development only: what it shows, and how a test moves it.
+
+import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../domain/clock-order.ts';
+import type { Claim } from '../../domain/message.ts';
+import { ClockAnswer } from '../answers.ts';
+import type { Api, RouteContext } from '../api.ts';
+import { ApiError } from '../errors.ts';
+import Type from '../schema.ts';
+
+/** A clock that callers move. */
+export interface SteeredClock {
+  readonly isRunning: boolean;
+  /** Where the advance under way ends, or null. */
+  readonly advancingTo: number | null;
+  underWay(): readonly Claim[];
+  /** An advance ends early when `signal` aborts: nobody waits for it any more. */
+  carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered>;
+}
+
+/** The most attempts under way that an answer names. */
+const NAMED_MAX = 100;
+
+const Duration = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Number()], { description }));
+
+const Order = Type.Object(
+  {
+    advance: Duration('How far: a duration such as 1h, or seconds.'),
+    advanceTo: Duration('To which instant: an ISO date such as 2030-01-01T00:00:00Z, or milliseconds since 1970.'),
+    freeze: Type.Optional(Type.Literal(true, { description: 'The clock stands still from now on.' })),
+    run: Type.Optional(Type.Literal(true, { description: 'The clock runs from now on, as fast as real time.' })),
+    wait: Duration('How long an advance waits for one attempt, in real time. Default: 10s.'),
+  },
+  { additionalProperties: false },
+);
+
+/** `steering` is null when the clock is the real one. */
+export function clockRoutes(
+  api: Api,
+  { world }: Pick<RouteContext<unknown>, 'world'>,
+  steering: SteeredClock | null,
+): void {
+  const shown = (underWay: readonly Claim[]) => ({
+    now: world.clock.now(),
+    clock: steering === null ? 'real' : steering.isRunning ? 'running' : 'frozen',
+    ...(steering && steering.advancingTo !== null && { advancingTo: steering.advancingTo }),
+    underWay: underWay.slice(0, NAMED_MAX).map(({ message: { id, url, claimedAt } }) => ({
+      messageId: id,
+      url,
+      ...(claimedAt !== null && { since: claimedAt }),
+    })),
+    underWayCount: underWay.length,
+  });
+
+  api.add({
+    method: 'GET',
+    path: '/v2/dev/clock',
+    scope: 'read',
+    summary: 'What the clock of the service shows, and the attempts under way',
+    answer: ClockAnswer,
+    isRead: false,
+    handle: async () => shown(steering?.underWay() ?? []),
+  });
+
+  api.add({
+    method: 'POST',
+    path: '/v2/dev/clock',
+    scope: 'manage',
+    summary: 'Move, stop or start a manual clock',
+    body: Order,
+    answer: ClockAnswer,
+    handle: async ({ body, reply }) => {
+      if (!steering) {
+        throw new ApiError(
+          'clock_not_manual',
+          'the clock of this service is the real one; start it with: postrider dev --clock manual',
+        );
+      }
+      const order = readClockOrder(body as ClockOrderBody);
+      if ('problem' in order) throw new ApiError(order.problem.code, order.problem.message);
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
+      const steered = await steering.carryOut(order, gone.signal);
+      if (steered.kind === 'refused') throw new ApiError(steered.problem.code, steered.problem.message);
+      return shown(steered.underWay);
+    },
+  });
+}

@@ -1,0 +1,135 @@
+// The clock of `dev --clock manual`. Its time stands still, or runs, and a test moves it. Everything that sockets, leases
+// and the machine need stays in real time: `monotonicMs`, `after` and `soon`.
+
+import type { KeptTime } from '../domain/clock.ts';
+import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
+import type { Clock } from '../world.ts';
+import type { NodeClock } from './node-clock.ts';
+
+/** Something that happens when the time has come. */
+interface Wait {
+  readonly at: number;
+  readonly fire: () => void;
+}
+
+export class ManualTime implements NodeClock {
+  readonly isBelieved = true;
+  readonly offMs = 0;
+  readonly isOff = false;
+  readonly isProven = true;
+  readonly aheadMs = 0;
+  readonly timesSetBack = 0;
+  readonly #real: Clock;
+  /** The time when it was last moved, stopped or set going. */
+  #at: number;
+  /** The monotonic clock when it was last set going. Null while it stands still. */
+  #goesFromMs: number | null = null;
+  /** One for each loop of the engine that waits for the time, so they are few. */
+  readonly #waits = new Set<Wait>();
+  #cancelTimer = () => {};
+
+  /** It begins with the machine's time, and stands still. */
+  constructor(real: Clock) {
+    this.#real = real;
+    this.#at = real.now();
+  }
+
+  now(): number {
+    if (this.#goesFromMs === null) return this.#at;
+    return this.#at + Math.floor(this.#real.monotonicMs() - this.#goesFromMs);
+  }
+
+  wallNow(): number {
+    return this.now();
+  }
+
+  /** Signatures have the times of this clock too. */
+  machineNow(): number {
+    return this.now();
+  }
+
+  monotonicMs(): number {
+    return this.#real.monotonicMs();
+  }
+
+  asleepMs(): number {
+    return this.#real.asleepMs();
+  }
+
+  after(ms: number, fire: () => void): () => void {
+    return this.#real.after(ms, fire);
+  }
+
+  soon(fire: () => void): void {
+    this.#real.soon(fire);
+  }
+
+  /** Waits by the time of this clock, in place of real time. */
+  readonly dueTimers: Pick<Clock, 'after'> = {
+    after: (ms, fire) => {
+      const wait = { at: this.now() + Math.max(0, Math.ceil(ms)), fire };
+      this.#waits.add(wait);
+      this.#setTimer();
+      return () => {
+        this.#waits.delete(wait);
+      };
+    },
+  };
+
+  get isRunning(): boolean {
+    return this.#goesFromMs !== null;
+  }
+
+  /** When the next wait is over. Null if nothing waits. */
+  get nextAt(): number | null {
+    let next: number | null = null;
+    for (const { at } of this.#waits) if (next === null || at < next) next = at;
+    return next;
+  }
+
+  freeze(): void {
+    this.#at = this.now();
+    this.#goesFromMs = null;
+    this.#cancelTimer();
+  }
+
+  run(): void {
+    this.#at = this.now();
+    this.#goesFromMs = this.#real.monotonicMs();
+    this.#setTimer();
+  }
+
+  /** Moves the time forward, and ends the waits that are over by then. It never goes back. */
+  moveTo(at: number): void {
+    this.#at = Math.max(at, this.now());
+    if (this.#goesFromMs !== null) this.#goesFromMs = this.#real.monotonicMs();
+    this.#fireDue();
+  }
+
+  /** The store may have been used before: its time goes on. */
+  async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
+    const { kept, newestAt } = await store.storedTime();
+    this.#at = Math.max(this.#at, kept?.orderAt ?? 0, newestAt ?? 0);
+  }
+
+  async keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void> {
+    const at = this.now();
+    await keep({ wallAt: at, trustedAt: at, orderAt: at, doubtedMs: 0 });
+  }
+
+  #fireDue(): void {
+    const now = this.now();
+    for (const wait of [...this.#waits].sort((one, other) => one.at - other.at)) {
+      if (wait.at > now || !this.#waits.delete(wait)) continue;
+      wait.fire();
+    }
+    this.#setTimer();
+  }
+
+  #setTimer(): void {
+    this.#cancelTimer();
+    const { nextAt } = this;
+    if (nextAt === null || this.#goesFromMs === null) return;
+    this.#cancelTimer = this.#real.after(nextAt - this.now(), () => this.#fireDue());
+  }
+}

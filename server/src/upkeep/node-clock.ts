@@ -1,0 +1,27 @@
+// What a node asks of its clock: the times, and how they go with the time that the store keeps. In a running service it is
+// a ServiceClock; in `dev --clock manual` a ManualTime.
+
+import type { KeptTime } from '../domain/clock.ts';
+import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
+import type { Clock } from '../world.ts';
+
+export interface NodeClock extends Clock {
+  /** Continues from the time kept in the store. Call this before any time is read from the store or written to it. */
+  begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void>;
+  /**
+   * Call this every few seconds, with the heartbeat. `keep` gives the time to the store and returns what the store
+   * knows.
+   */
+  keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void>;
+  readonly isBelieved: boolean;
+  /** How far it had run ahead of the store's clock at the last heartbeat. It was corrected then. */
+  readonly offMs: number;
+  /** It does not run evenly with the store's clock: between two heartbeats nobody knows how far it is off. */
+  readonly isOff: boolean;
+  /** Whether the time is certain enough to delete by. */
+  readonly isProven: boolean;
+  /** How far the wall clock is ahead of the trusted time. */
+  readonly aheadMs: number;
+  /** How often the trusted wall clock was set back. */
+  readonly timesSetBack: number;
+}

@@ -1,0 +1,143 @@
+// Moves the clock of `dev --clock manual` as its user orders. An advance stops at every moment at which something becomes
+// due, and goes on when all of it was attempted and settled, so that retries within the span happen at their own time.
+
+import type { ClockOrder, Steered } from '../domain/clock-order.ts';
+import type { Claim } from '../domain/message.ts';
+import type { ManualTime } from './manual-time.ts';
+
+/** An attempt that has ended in the network needs some turns of the event loop until its settlement begins. */
+const CALM_TURNS = 2;
+/** So many turns without a pause, then a look every millisecond: an attempt may take long. */
+const EAGER_TURNS = 50;
+
+export interface SteeredEngine {
+  readonly isCaughtUp: boolean;
+  underWay(): Iterable<Claim>;
+  lookAhead(): void;
+}
+
+export interface SteeringOptions {
+  readonly time: ManualTime;
+  readonly engine: SteeredEngine;
+  /** Deletes what has expired, until nothing is left. */
+  readonly sweep: (now: number) => Promise<void>;
+  /** Keeps the time in the store. */
+  readonly keep: () => Promise<unknown>;
+  readonly isServing: () => boolean;
+}
+
+export class Steering {
+  readonly #options: SteeringOptions;
+  /** Orders are carried out one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+  #advancingTo: number | null = null;
+
+  constructor(options: SteeringOptions) {
+    this.#options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#options.time.isRunning;
+  }
+
+  /** Where the advance under way ends, or null. */
+  get advancingTo(): number | null {
+    return this.#advancingTo;
+  }
+
+  underWay(): readonly Claim[] {
+    return [...this.#options.engine.underWay()];
+  }
+
+  /** An advance ends early when `signal` aborts: nobody waits for it any more. */
+  carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered> {
+    const done = this.#last.then(() => this.#carryOut(order, signal));
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #carryOut(order: ClockOrder, signal: AbortSignal): Promise<Steered> {
+    const { time } = this.#options;
+    if (signal.aborted) return { kind: 'done', underWay: this.underWay() };
+    if (order.kind === 'freeze') time.freeze();
+    else if (order.kind === 'run') time.run();
+    else return this.#advance(order, signal);
+    return { kind: 'done', underWay: this.underWay() };
+  }
+
+  async #advance(order: ClockOrder & { kind: 'advance' }, signal: AbortSignal): Promise<Steered> {
+    const { time } = this.#options;
+    const wasRunning = time.isRunning;
+    time.freeze();
+    try {
+      const endAt = order.to(time.now());
+      if (typeof endAt !== 'number') return { kind: 'refused', problem: endAt };
+      this.#advancingTo = endAt;
+      return await this.#advanceTo(endAt, new Patience(order.waitMs, () => time.monotonicMs()), signal);
+    } finally {
+      this.#advancingTo = null;
+      if (wasRunning) time.run();
+    }
+  }
+
+  async #advanceTo(endAt: number, patience: Patience, signal: AbortSignal): Promise<Steered> {
+    const { time, engine, sweep, keep } = this.#options;
+    engine.lookAhead();
+    while (await this.#isCalm(patience, signal)) {
+      const { nextAt } = time;
+      if (nextAt !== null && nextAt <= endAt) {
+        time.moveTo(nextAt);
+        continue;
+      }
+      time.moveTo(endAt);
+      await sweep(endAt);
+      await keep();
+      return { kind: 'done', underWay: this.underWay() };
+    }
+    return { kind: 'refused', problem: { code: 'draining', message: 'the server is shutting down' } };
+  }
+
+  /**
+   * Waits until everything that is due was attempted and settled, apart from attempts that take too long. False if the
+   * advance must end.
+   */
+  async #isCalm(patience: Patience, signal: AbortSignal): Promise<boolean> {
+    const { time, engine, isServing } = this.#options;
+    let calmTurns = 0;
+    for (let turn = 0; isServing() && !signal.aborted; turn += 1) {
+      calmTurns = engine.isCaughtUp && patience.isOverFor(engine.underWay()) ? calmTurns + 1 : 0;
+      if (calmTurns >= CALM_TURNS) return true;
+      await new Promise<void>((resolve) => {
+        if (turn < EAGER_TURNS) time.soon(resolve);
+        else time.after(1, resolve);
+      });
+    }
+    return false;
+  }
+}
+
+/** How long each attempt is waited for, in real time. */
+class Patience {
+  readonly #waitMs: number;
+  readonly #nowMs: () => number;
+  /** When each attempt under way was first seen. */
+  #seenMs = new Map<string, number>();
+
+  constructor(waitMs: number, nowMs: () => number) {
+    this.#waitMs = waitMs;
+    this.#nowMs = nowMs;
+  }
+
+  isOverFor(claims: Iterable<Claim>): boolean {
+    const nowMs = this.#nowMs();
+    const before = this.#seenMs;
+    this.#seenMs = new Map();
+    let isOver = true;
+    for (const { lease } of claims) {
+      const seenMs = before.get(lease) ?? nowMs;
+      this.#seenMs.set(lease, seenMs);
+      if (nowMs - seenMs < this.#waitMs) isOver = false;
+    }
+    return isOver;
+  }
+}
