@@ -24,6 +24,9 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
 } else {
   const isSingleFile = process.getBuiltinModule('node:sea').isSea();
   beginAnew(isSingleFile);
+  // V8 sees at the start that some kinds of objects live long, and then allocates their like in the old generation, also
+  // those of requests. There each keeps what it refers to until the next full collection.
+  process.getBuiltinModule('node:v8').setFlagsFromString('--no-allocation-site-pretenuring');
   // Look-ups of names run on this pool, on half of its threads: as many as the table of budgets lets run at once, so
   // that none ever waits for a thread. Fewer would let one account's dead name servers hold up all others.
   const threads = Number(process.env.UV_THREADPOOL_SIZE);

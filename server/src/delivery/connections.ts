@@ -3,6 +3,7 @@
 // cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
 import { laneMax } from '../domain/lanes.ts';
+import { TurnoverSet } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
 import type { Dial, DialTarget } from './dial.ts';
 import { type HttpClient, IDLE_MS_MAX } from './http-client.ts';
@@ -56,7 +57,7 @@ export class Connections {
   readonly #origins = new Map<string, Origin>();
   readonly #open = new Set<Connection>();
   /** All idle ones, longest idle first. */
-  readonly #idle = new Set<Connection>();
+  readonly #idle = new TurnoverSet<Connection>();
   #cancelLook: (() => void) | null = null;
 
   constructor(options: ConnectionsOptions) {

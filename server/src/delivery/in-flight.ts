@@ -3,6 +3,7 @@
 
 import type { Claim, Message } from '../domain/message.ts';
 import { type ClaimLimits, countedBytes, fitsShare, slotsRoom } from '../domain/slots.ts';
+import { TurnoverMap } from '../domain/turnover.ts';
 
 export interface EngineLimits {
   readonly concurrency: number;
@@ -48,7 +49,7 @@ const NOTHING = new Uint8Array(0);
 
 export class InFlight {
   readonly #limits: EngineLimits;
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights = new TurnoverMap<string, Flight>();
   readonly #accounts = new Map<string, Account>();
   readonly #hosts = new Map<string, Host>();
   #bytes = 0;

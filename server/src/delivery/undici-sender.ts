@@ -5,6 +5,7 @@ import { parseTargetUrl, type TargetUrl } from '../domain/destination.ts';
 import { unsendableProblem } from '../domain/headers.ts';
 import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
+import { TurnoverMap } from '../domain/turnover.ts';
 import type { World } from '../world.ts';
 import { Attempt, type AttemptWorld } from './attempt.ts';
 import { Connections } from './connections.ts';
@@ -42,7 +43,7 @@ class SenderHere implements UndiciSender {
   readonly #connections: Connections;
   readonly #means: AttemptWorld;
   readonly pools: UndiciSender['pools'];
-  readonly #running = new Map<string, Attempt>();
+  readonly #running = new TurnoverMap<string, Attempt>();
   /** Attempts that have not begun. The function takes one back. */
   readonly #waiting = new Map<string, () => void>();
   #listener: (reports: readonly SendReport[]) => void = () => {};

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
 import type { Pool } from '../domain/pool.ts';
+import { TurnoverSet } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
 import { CountedRequest } from './counted-request.ts';
 import { ApiError, poolError } from './errors.ts';
@@ -91,7 +92,7 @@ class Upload {
 export class BodyReader {
   readonly #pool: Pool;
   readonly #clock: Pick<Clock, 'after'>;
-  readonly #uploads = new Set<Upload>();
+  readonly #uploads = new TurnoverSet<Upload>();
   #cancelLook: (() => void) | null = null;
 
   constructor(pool: Pool, clock: Pick<Clock, 'after'>) {

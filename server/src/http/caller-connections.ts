@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import { laneMax } from '../domain/lanes.ts';
+import { TurnoverSet } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
 
 /** How long a caller may take. Tests use shorter times. */
@@ -44,7 +45,7 @@ export interface Exchange {
 interface Connection {
   readonly socket: Socket;
   /** Requests that are not answered, or whose responses are not read yet. */
-  readonly open: Set<ServerResponse>;
+  readonly open: ServerResponse[];
   latest: Exchange | null;
   /** Unread response bytes at the last check. */
   unreadBytes: number;
@@ -64,8 +65,8 @@ export class CallerConnections {
   /**
    * Connections that have never sent a request, and those that wait for the next one. The longest waiting comes first.
    */
-  readonly #silent = new Set<Socket>();
-  readonly #idle = new Set<Socket>();
+  readonly #silent = new TurnoverSet<Socket>();
+  readonly #idle = new TurnoverSet<Socket>();
   #unreadBytes = 0;
   #cancelLook: (() => void) | null = null;
 
@@ -100,12 +101,12 @@ export class CallerConnections {
     const { request, response } = exchange;
     const connection = this.#all.get(request.socket);
     if (connection === undefined) return false;
-    if (connection.open.size >= eachMax('pipelined')) {
+    if (connection.open.length >= eachMax('pipelined')) {
       request.socket.destroy();
       return false;
     }
     connection.latest = exchange;
-    connection.open.add(response);
+    connection.open.push(response);
     this.#silent.delete(request.socket);
     this.#idle.delete(request.socket);
     response.on('prefinish', () => this.#count(connection));
@@ -133,7 +134,7 @@ export class CallerConnections {
     }
     const connection: Connection = {
       socket,
-      open: new Set(),
+      open: [],
       latest: null,
       unreadBytes: 0,
       written: '',
@@ -155,9 +156,11 @@ export class CallerConnections {
   }
 
   #end(connection: Connection, response: ServerResponse): void {
-    connection.open.delete(response);
+    const { open } = connection;
+    const at = open.indexOf(response);
+    if (at !== -1) open.splice(at, 1);
     this.#count(connection);
-    if (connection.open.size === 0 && this.#all.has(connection.socket) && !this.#silent.has(connection.socket)) {
+    if (open.length === 0 && this.#all.has(connection.socket) && !this.#silent.has(connection.socket)) {
       this.#idle.add(connection.socket);
     }
   }
@@ -234,6 +237,6 @@ function writtenSoFar(socket: Socket): string {
   return `${socket.bytesWritten} ${socket.writableLength} ${_handle?.writeQueueSize}`;
 }
 
-function first<T>(values: ReadonlySet<T>): T | undefined {
-  return values.values().next().value;
+function first<T>(values: Iterable<T>): T | undefined {
+  return values[Symbol.iterator]().next().value;
 }

@@ -25,6 +25,7 @@ import type { Claim, NewMessage } from '../domain/message.ts';
 import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
+import { TurnoverMap, TurnoverSet } from '../domain/turnover.ts';
 import type { AcceptReply } from './commands.ts';
 import type { NextWork } from './delivery-store.ts';
 import type { LeaseHolder, SuccessorLeases } from './succession.ts';
@@ -52,9 +53,9 @@ export class StandingOffer {
   #handOut: ((claims: readonly Claim[]) => void) | null = null;
   #leaseNumber = 0;
   /** By lease: messages whose accept has not been committed yet. */
-  readonly #promised = new Map<string, NewMessage>();
+  readonly #promised = new TurnoverMap<string, NewMessage>();
   /** Prefixes of leases that a running call is granting. */
-  readonly #leasing = new Set<string>();
+  readonly #leasing = new TurnoverSet<string>();
   /**
    * `#budget` is what is left of the last offer. `#offer` is the part of it that the database is not being asked for.
    */
