@@ -6,8 +6,8 @@ const WIDTH = 88;
 
 const PURPOSES: Partial<Readonly<Record<Command, string>>> = {
   backup: `Copies the store while the service runs. It reads the whole copy again before it gives the copy
-its final name. To restore it, stop the service, put the copy into an empty directory as
-postrider.db, and start the service there.
+its final name. To put it back, stop the service, and run postrider restore <backup> --data <an
+empty directory>. A database in PostgreSQL is copied with its own tools, such as pg_dump.
 
 `,
   check: `Checks the whole store: the files, every page, and the references between tables. It changes

@@ -5,11 +5,12 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { linesOf, readElement } from '../../src/cli/commands/batch-file.ts';
 import { EXIT } from '../../src/cli/frame/exit-codes.ts';
-import { barText, progressText } from '../../src/cli/frame/progress-bar.ts';
+import { barText, ProgressBar, progressText } from '../../src/cli/frame/progress-bar.ts';
+import { systemWorld } from '../../src/world.ts';
 import { type RunOptions, runCli } from '../support/command.ts';
 import { sharedRider, startRider, temporaryFolder } from '../support/harness.ts';
 import { onlySqlite } from '../support/store-under-test.ts';
@@ -40,12 +41,14 @@ async function bodiesOf(label: string): Promise<string[]> {
   return bodies.sort();
 }
 
+type Fate = 'pass' | 'cut before' | 'cut after';
+
 /** In front of the service: passes calls on, and does with each batch what `fate` says. */
-async function proxy(t: TestContext, fate: (call: number) => 'pass' | 'cut before' | 'cut after'): Promise<string> {
+async function proxy(t: TestContext, fate: (call: number) => Fate | Promise<Fate>): Promise<string> {
   let call = 0;
-  const server: Server = createServer((incoming, outgoing) => {
+  const server: Server = createServer(async (incoming, outgoing) => {
     call += 1;
-    const what = fate(call);
+    const what = await fate(call);
     if (what === 'cut before') {
       incoming.socket.destroy();
       return;
@@ -80,7 +83,7 @@ test('a file is sent whole, and refused lines are named by their number', async 
   assert.match(ran.stderr, /postrider: line 4 is refused: /);
   const nowhere = await cli(['batch', file, '--progress-file', join(file, '..', 'nowhere', 'progress')]);
   assert.equal(nowhere.code, EXIT.failed);
-  assert.match(nowhere.stderr, /cannot keep in .* how far the sending is: ENOENT.*\n {2}0 lines are done\./);
+  assert.match(nowhere.stderr, /cannot keep how far the sending is: ENOENT.*\n {2}Nothing was sent\./);
   assert.deepEqual(await bodiesOf('whole'), ['1', '3']);
   assert.equal(existsSync(`${file}.progress`), false);
   const json = await cli(['batch', fileOf(t, [element('json', '1')]), '--json']);
@@ -150,6 +153,39 @@ test('an answer that was lost does not send a line twice; when nobody can know, 
   assert.deepEqual(await bodiesOf('doubt'), ['0', '1', '2', '3'], 'each once');
 });
 
+test('two runs over one file are not at work at once, and a run that was killed leaves no lock', async (t) => {
+  const file = fileOf(t, [element('locked', '0'), element('locked', '1')]);
+  let isFirst = true;
+  let second: Awaited<ReturnType<typeof cli>> | null = null;
+  const url = await proxy(t, async (): Promise<Fate> => {
+    if (!isFirst) return 'pass';
+    isFirst = false;
+    second = await cli(['batch', file], {}, url);
+    return 'pass';
+  });
+  const first = await cli(['batch', file], {}, url);
+  assert.deepEqual([first.code, first.stdout], [EXIT.done, '2 accepted, 0 refused.\n']);
+  assert.equal(second!.code, EXIT.failed, second!.stderr);
+  assert.match(second!.stderr, /another run sends .*batch\.ndjson at this moment\n {2}Nothing was sent/);
+  assert.deepEqual(readdirSync(dirname(file)), ['batch.ndjson'], 'nothing is left behind');
+  assert.deepEqual(await bodiesOf('locked'), ['0', '1']);
+  writeFileSync(`${file}.progress.lock`, '');
+  assert.equal((await cli(['batch', file], {}, url)).code, EXIT.done, 'a file alone is no lock');
+});
+
+/** How many lines a bar writes when it is shown at these times. */
+function barLines(isTTY: boolean, ...times: number[]): number {
+  let [lines, now] = [0, 0];
+  const write = () => {
+    lines += 1;
+    return true;
+  };
+  const clock = { ...systemWorld().clock, monotonicMs: () => now };
+  const bar = new ProgressBar({ isTTY, write, drained: async () => {} }, clock, false);
+  for (now of times) bar.show(1, 2, 'lines');
+  return lines;
+}
+
 test('lines are cut where they end, whatever the chunks, and each is checked', async () => {
   const bytes = Buffer.from('\ufeffa\r\nbü\n\nlast');
   for (const size of [1, 2, 3, 100]) {
@@ -176,6 +212,12 @@ test('lines are cut where they end, whatever the chunks, and each is checked', a
   }
   assert.equal(barText(1, 2), `[${'#'.repeat(12)}${'-'.repeat(12)}]`);
   assert.equal(progressText(50, 100, 'lines', 25, 5000), '50 % · 50 of 100 lines · 5/s · 10s left');
+  assert.deepEqual(
+    [barLines(false, 0, 4900), barLines(true, 0)],
+    [0, 1],
+    'a log gets no line of work that is soon done',
+  );
+  assert.equal(barLines(false, 0, 5000, 9000, 10_000), 2);
   assert.equal((await cli(['batch', 'none.ndjson'])).code, EXIT.usage);
 });
 

@@ -16,6 +16,7 @@ import { cutTo, printable, safeJson, widthOf } from '../../src/cli/frame/printab
 import { tableText } from '../../src/cli/frame/table-text.ts';
 import { readTime, spanText, timeText } from '../../src/cli/frame/time-text.ts';
 import { COMMAND_TABLE, SECTIONS } from '../../src/cli/table/table.ts';
+import { parseConfig } from '../../src/config.ts';
 import { VERSION } from '../../src/version.ts';
 import { runCli } from '../support/command.ts';
 
@@ -135,6 +136,11 @@ suite('help, version and completion', () => {
     const all = await runCli(['help']);
     for (const { commands } of SECTIONS) for (const { name } of commands) assert.ok(all.stdout.includes(` ${name} `));
     assert.deepEqual([all.code, (await runCli([])).code], [0, 2]);
+    const backup = parseConfig('backup', ['--help'], {});
+    assert.ok(
+      'help' in backup && backup.help.includes('postrider restore'),
+      'who makes a backup sees how it is put back',
+    );
   });
 
   test('the table has no name twice, and no flag that hides a shared one', () => {

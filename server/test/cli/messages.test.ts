@@ -62,6 +62,7 @@ suite('publish and enqueue', () => {
       ...['--method', 'put', '--retries', '2', '--timeout', '5s'],
     );
     assert.match(stdout, new RegExp(`^msg_\\w+ {2}${receiver.url}/a\\?x=1\\n$`));
+    assert.match((await ok('publish', receiver.url, '-q', '--delay', '1h')).stdout, /^msg_\w+\n$/, 'the id alone');
     const [arrival] = await receiver.received(1);
     assert.deepEqual([arrival!.method, arrival!.target, arrival!.body.toString()], ['PUT', '/a?x=1', '{"a":1}']);
     assert.deepEqual([arrival!.header('X-Tenant'), arrival!.header('Content-Type')], ['acme', 'application/json']);
@@ -85,6 +86,9 @@ suite('publish and enqueue', () => {
     assert.deepEqual(readFileSync(copy), bytes);
     const again = await cli(['messages', 'body', messageId, '-o', copy]);
     assert.deepEqual([again.code, /is there already/.test(again.stderr)], [EXIT.failed, true]);
+    const told = (await ok('messages', 'body', messageId, '--json', '-o', `${copy}.2`)).json();
+    assert.deepEqual(told, { messageId, bytes: 5, file: `${copy}.2` });
+    assert.deepEqual(readFileSync(`${copy}.2`), bytes);
     assert.match((await ok('messages', 'get', messageId)).stdout, /body {5}5 bytes that are not text/);
   });
 
@@ -96,6 +100,7 @@ suite('publish and enqueue', () => {
       [['-H', 'no colon'], /-H must be "Name: value", not "no colon"/],
       [['-H', 'A: 1', '-H', 'a: 2'], /the header a is given more than once/],
       [['-H', 'A: b\nc'], /has a character that no header can hold/],
+      [['--at', '2026-02-01T00:00:00Z', '--delay', '1s'], /give --delay or --at, not both/],
       [['--at', 'tomorrow'], /--at must be a time such as .*\n {2}For a time from now on there is --delay/],
       [['--delay', 'x', '--retries', 'y'], /--delay must be a duration.*\n.*--retries must be a whole number/],
     ];
@@ -332,6 +337,50 @@ suite('a service that is away, is another one, or refuses', () => {
       assert.ok(!ran.stderr.includes('\u001b'));
     });
   }
+
+  test('every command says that JSON of another service is not the answer, and exits with 5', async (t) => {
+    let answer = '';
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(answer);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const env = { POSTRIDER_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+    const file = join(temporaryFolder(t), 'one.ndjson');
+    writeFileSync(file, '{"destination":"http://127.0.0.1:1"}\n');
+    const more = [
+      ['batch', file],
+      ['messages', 'cancel', '--all', '--yes'],
+      ['token', 'create', '--admin'],
+    ];
+    const all = [...CALLS.filter(({ name }) => name !== 'tail').map(argvOf), ...more];
+    for (answer of ['{"hello":"world"}', '[{"hello":"world"}]', '"hello"', '17', 'null']) {
+      for (const argv of all) {
+        const isDone = argv[0] === 'schedules' || argv[1] === 'delete';
+        // The API itself answers these with an object that may be empty.
+        if (isDone && answer.startsWith('{')) continue;
+        const { code, stdout, stderr } = await runCli([...argv, ...(answer === '17' ? ['--json'] : [])], { env });
+        assert.deepEqual([code, stdout], [EXIT.unreachable, ''], `${argv.join(' ')}, ${answer}: ${stderr}`);
+        assert.match(stderr, /answered with JSON, but not with that of Postrider/, argv.join(' '));
+      }
+    }
+    answer = '{"messages":7}';
+    const odd = await runCli(['messages'], { env });
+    assert.deepEqual([odd.code, odd.stderr.split('\n').length], [EXIT.unreachable, 3], odd.stderr);
+  });
+
+  test('an address with a path that no proxy takes away is told with the address that is meant', async () => {
+    const { code, stderr } = await cli(['messages'], { env: { POSTRIDER_URL: `${rider().url}/foo` } });
+    assert.equal(code, EXIT.unreachable);
+    assert.ok(
+      stderr.includes(
+        `The address has the path /foo. Without a proxy that takes it away, the address is ${rider().url}.`,
+      ),
+      stderr,
+    );
+  });
 
   test('an address or a token that cannot be used is refused before any call', async (t) => {
     const file = join(temporaryFolder(t), 'token');

@@ -60,8 +60,23 @@ test('topics get and lose endpoints', async () => {
   assert.equal((await cli(['topics', 'add', 'news'])).code, EXIT.usage);
   await ok('topics', 'remove', 'news', 'shop');
   assert.match((await ok('topics', 'remove', 'news', 'https://a.example/x')).stdout, /deleted with its last endpoint/);
+  for (const argv of [
+    ['get', 'news'],
+    ['delete', 'news'],
+    ['remove', 'news', 'shop'],
+  ]) {
+    const { code, stdout } = await cli(['topics', ...argv]);
+    assert.deepEqual([code, stdout], [EXIT.notFound, ''], argv.join(' '));
+  }
+  const { id } = (await ok('topics', 'add', 'news', 'https://a.example/x', '--json')).json<{ id: string }>();
+  const unknown = await cli(['topics', 'remove', 'news', 'shop', 'https://a.example/x']);
+  assert.deepEqual(
+    [unknown.code, /has no endpoint shop\n {2}Nothing was removed/.test(unknown.stderr)],
+    [EXIT.notFound, true],
+  );
+  assert.equal((await ok('topics', 'get', 'news', '--json')).json<{ endpoints: unknown[] }>().endpoints.length, 1);
+  await ok('topics', 'delete', id);
   assert.equal((await cli(['topics', 'get', 'news'])).code, EXIT.notFound);
-  await ok('topics', 'delete', 'news');
 });
 
 test('schedules are made, shown, paused, run and deleted', async () => {
@@ -289,7 +304,30 @@ schedules:
       assert.ok(stderr.includes(`\n  - ${said}`), `${said}\n${stderr}`);
     }
     const broken = await cli(['apply', '-f', '-'], { stdin: 'queues:\n  - name: "a\n' });
-    assert.deepEqual([broken.code, /is not YAML:\n.*line \d/.test(broken.stderr)], [EXIT.usage, true], broken.stderr);
+    assert.deepEqual(
+      [broken.code, /cannot be read as YAML:\n.*line \d/.test(broken.stderr)],
+      [EXIT.usage, true],
+      broken.stderr,
+    );
+    const unreadable: readonly (readonly [text: string, said: RegExp])[] = [
+      ['queues: []\n---\ntopics: []\n', /standard input cannot be read as YAML:\n {2}- it has more than one document/],
+      [
+        `queues: ${'['.repeat(20_000)}`,
+        /cannot be read as YAML:\n {2}- it is nested too deeply\n(?! {2}- it is nested)/,
+      ],
+      ['', /standard input cannot be applied, and nothing was changed:\n {2}- it is empty/],
+      ['# nothing\n', /it is empty/],
+      ['{}', /it is empty/],
+    ];
+    for (const [text, said] of unreadable) {
+      const ran = await cli(['apply', '-f', '-', '--prune', '--yes'], { stdin: text });
+      assert.equal(ran.code, EXIT.usage, ran.stderr);
+      assert.match(ran.stderr, said);
+    }
+    if (process.platform === 'linux') {
+      const endless = await cli(['apply', '-f', '/dev/zero']);
+      assert.deepEqual([endless.code, /it is larger than 10 MiB/.test(endless.stderr)], [EXIT.usage, true]);
+    }
     assert.equal((await cli(['apply', '-f', 'none.yaml'])).code, EXIT.usage);
     assert.equal((await cli(['apply'])).code, EXIT.usage);
     assert.equal((await cli(['apply', '-f', '-'], { stdin: 'just text' })).code, EXIT.usage);
@@ -301,7 +339,7 @@ schedules:
     const actual = { schedules: [{ ...schedule, body: hidden }] };
     assert.deepEqual(diffStates({ schedules: [{ ...schedule, body: 'hello' }] }, actual, false), []);
     assert.equal(diffStates({ schedules: [{ ...schedule, body: 'other' }] }, actual, false).length, 1);
-    assert.deepEqual(readState(null), { state: {} });
+    for (const empty of [null, undefined, {}]) assert.ok('problems' in readState(empty));
     assert.ok('problems' in readState([]));
   });
 });

@@ -1,6 +1,6 @@
 // `postrider apply` and `postrider export`: queues, topics and schedules as a file.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { createReadStream, writeFileSync } from 'node:fs';
 import { type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { confirm } from '../frame/confirm.ts';
@@ -13,6 +13,7 @@ import { type Change, diffStates, readState, type ScheduleState, type State } fr
 
 const FILE_BYTES_MAX = 10 * 1024 ** 2;
 const ALIASES_MAX = 100;
+const PROBLEMS_SHOWN_MAX = 20;
 
 export async function apply(invocation: Invocation): Promise<number> {
   const { given, out, io, connect } = invocation;
@@ -58,8 +59,11 @@ async function readFileState(path: string | undefined, io: Io): Promise<State> {
   const document = parseDocument(text, { schema: 'core', uniqueKeys: true, prettyErrors: true });
   const name = path === '-' ? 'standard input' : printable(path);
   if (document.errors.length > 0) {
-    const lines = document.errors.map(({ message }) => `\n  - ${message.split('\n')[0]}`);
-    throw new Failure(`${name} is not YAML:${lines.join('')}`, { exit: EXIT.usage });
+    const lines = [...new Set(document.errors.map(yamlProblem))].map((each) => `\n  - ${each}`);
+    const more = lines.length > PROBLEMS_SHOWN_MAX ? `\n  and ${lines.length - PROBLEMS_SHOWN_MAX} more` : '';
+    throw new Failure(`${name} cannot be read as YAML:${lines.slice(0, PROBLEMS_SHOWN_MAX).join('')}${more}`, {
+      exit: EXIT.usage,
+    });
   }
   let value: unknown;
   try {
@@ -77,10 +81,14 @@ async function readFileState(path: string | undefined, io: Io): Promise<State> {
   );
 }
 
+function yamlProblem({ code, message }: { readonly code: string; readonly message: string }): string {
+  if (code === 'MULTIPLE_DOCS') return 'it has more than one document: put all into one, without lines of "---"';
+  return code === 'RESOURCE_EXHAUSTION' ? 'it is nested too deeply' : message.split('\n')[0]!;
+}
+
 async function readText(path: string, io: Io): Promise<string> {
   try {
-    const bytes = path === '-' ? await collect(io) : readFileSync(path);
-    if (bytes.length > FILE_BYTES_MAX) throw new Error('it is larger than 10 MiB');
+    const bytes = await collect(path === '-' ? io.stdin : (createReadStream(path) as AsyncIterable<Uint8Array>));
     return bytes.toString('utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -90,9 +98,15 @@ async function readText(path: string, io: Io): Promise<string> {
   }
 }
 
-async function collect(io: Io): Promise<Buffer> {
+/** Ends as soon as it is too much: what is named may be a device, or a pipe without end. */
+async function collect(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
-  for await (const piece of io.stdin) pieces.push(piece);
+  let bytes = 0;
+  for await (const piece of source) {
+    bytes += piece.length;
+    if (bytes > FILE_BYTES_MAX) throw new Error('it is larger than 10 MiB');
+    pieces.push(piece);
+  }
   return Buffer.concat(pieces);
 }
 

@@ -3,8 +3,10 @@
 
 import { createReadStream, statSync } from 'node:fs';
 import { type BatchResult, type Client, PostriderError, type Published, UnreachableError } from 'postrider-sdk';
+import { requireBatch } from '../frame/answer-shape.ts';
 import type { Invocation } from '../frame/command.ts';
 import { interruptedExit } from '../frame/command-line.ts';
+import type { Connection } from '../frame/connection.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
 import { printable } from '../frame/printable.ts';
@@ -21,6 +23,7 @@ import {
   removeProgress,
   writeProgress,
 } from './batch-file.ts';
+import { lockFile } from './batch-lock.ts';
 import { pause } from './follow.ts';
 
 const ELEMENTS_MAX = 500;
@@ -48,14 +51,25 @@ export async function batch(invocation: Invocation): Promise<number> {
 }
 
 async function sendFile(invocation: Invocation, path: string): Promise<number> {
-  const { given, out, io, connect } = invocation;
+  const { given, connect } = invocation;
   const total = await checkFile(path);
-  const { client, url, headerPrefix } = connect();
+  const connection = connect();
   const progressPath = given.text('progress-file') ?? `${path}.progress`;
-  let progress = await startOf(invocation, { path, progressPath, url, total });
+  const lock = lockFile(`${progressPath}.lock`, path);
+  try {
+    return await sendLocked(invocation, connection, { path, progressPath, url: connection.url, total });
+  } finally {
+    lock.release();
+  }
+}
+
+async function sendLocked(invocation: Invocation, connection: Connection, place: Place): Promise<number> {
+  const { given, out, io } = invocation;
+  const { path, progressPath, total } = place;
+  let progress = await startOf(invocation, place);
   const hash = await hashOfStart(path, progress.bytes);
   const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
-  const sender = new Sender(invocation, client, headerPrefix, progress.runId);
+  const sender = new Sender(invocation, connection, progress.runId);
   try {
     const source = createReadStream(path, { start: progress.bytes }) as AsyncIterable<Uint8Array>;
     for await (const chunk of chunksOf(
@@ -218,9 +232,8 @@ async function* chunksOf(
 
 async function sendStream(invocation: Invocation): Promise<number> {
   const { given, io, connect } = invocation;
-  const { client, headerPrefix } = connect();
   const runId = `batch-${Buffer.from(io.world.random.bytes(8)).toString('hex')}`;
-  const sender = new Sender(invocation, client, headerPrefix, runId);
+  const sender = new Sender(invocation, connect(), runId);
   const sum = { accepted: 0, refused: 0 };
   for await (const chunk of chunksOf(
     linesOf(io.stdin, { line: 0, bytes: 0 }),
@@ -236,16 +249,14 @@ async function sendStream(invocation: Invocation): Promise<number> {
 
 class Sender {
   readonly #invocation: Invocation;
-  readonly #client: Client;
-  readonly #prefix: string;
+  readonly #connection: Connection;
   readonly #runId: string;
   /** Whether the service has answered once. Before that, no answer means a wrong address. */
   #isKnown = false;
 
-  constructor(invocation: Invocation, client: Client, prefix: string, runId: string) {
+  constructor(invocation: Invocation, connection: Connection, runId: string) {
     this.#invocation = invocation;
-    this.#client = client;
-    this.#prefix = prefix;
+    this.#connection = connection;
     this.#runId = runId;
   }
 
@@ -270,21 +281,24 @@ class Sender {
   /** With an id of its own, an element that is sent again is recognised. */
   #named(element: Element, line: number): Element {
     const names = Object.keys(element.headers ?? {}).map((name) => name.toLowerCase());
-    const prefix = this.#prefix.toLowerCase();
+    const { headerPrefix } = this.#connection;
+    const prefix = headerPrefix.toLowerCase();
     const own = [`${prefix}deduplication-id`, `${prefix}content-based-deduplication`, 'idempotency-key'];
     if (names.some((name) => own.includes(name))) return element;
     return {
       ...element,
-      headers: { ...element.headers, [`${this.#prefix}Deduplication-Id`]: `${this.#runId}-${line}` },
+      headers: { ...element.headers, [`${headerPrefix}Deduplication-Id`]: `${this.#runId}-${line}` },
     };
   }
 
   /** Tries again when the service is away for a moment: the ids keep the messages from being accepted twice. */
   async #call(elements: readonly Element[]): Promise<readonly BatchResult[]> {
     const { io, out } = this.#invocation;
+    const { client, url } = this.#connection;
     for (let tries = 1; ; tries += 1) {
       try {
-        const results = await this.#client.batch(elements as Parameters<Client['batch']>[0]);
+        const results = await client.batch(elements as Parameters<Client['batch']>[0]);
+        requireBatch(results, elements.length, url);
         this.#isKnown = true;
         return results;
       } catch (error) {

@@ -91,7 +91,10 @@ const nameOf = (kind: Kind, entry: object): string => {
 
 /** The state that a file asks for, or everything that is wrong with it. */
 export function readState(value: unknown): { readonly state: State } | { readonly problems: readonly string[] } {
-  if (value === null || value === undefined) return { state: {} };
+  // Most likely the output of something that failed. With --prune it must not mean that nothing is wanted.
+  if (value === null || value === undefined || (isRecord(value) && Object.keys(value).length === 0)) {
+    return { problems: ['it is empty: give it a section, such as queues: []'] };
+  }
   if (!isRecord(value)) return { problems: ['the file must have sections: queues, topics, schedules'] };
   const problems: string[] = [];
   for (const [section, entries] of Object.entries(value)) {

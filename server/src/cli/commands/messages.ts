@@ -136,8 +136,8 @@ export async function messageBody({ given, out, connect }: Invocation): Promise<
   const message = await connect().client.getMessage(given.words[0]!);
   const body = bodyOf(message) ?? Buffer.alloc(0);
   const file = given.text('output');
-  if (out.isJson) out.json({ messageId: message.messageId, bytes: body.length, bodyBase64: body.toString('base64') });
-  else if (file !== undefined) {
+  const told = { messageId: message.messageId, bytes: body.length };
+  if (file !== undefined) {
     try {
       writeFileSync(file, body, { flag: 'wx' });
     } catch (error) {
@@ -145,8 +145,10 @@ export async function messageBody({ given, out, connect }: Invocation): Promise<
       const said = code === 'EEXIST' ? 'it is there already, and is not overwritten' : why;
       throw new Failure(`cannot write ${printable(file)}: ${said}`);
     }
+    if (out.isJson) out.json({ ...told, file });
     out.note(`${file}: ${body.length} bytes.`);
-  } else if (out.isTerminal) out.line(bodyText(body));
+  } else if (out.isJson) out.json({ ...told, bodyBase64: body.toString('base64') });
+  else if (out.isTerminal) out.line(bodyText(body));
   else await out.raw(body);
   return EXIT.done;
 }

@@ -1,11 +1,12 @@
 // `postrider publish` and `postrider enqueue`: sends a message, and with --wait follows it to its end.
 
 import { type Call, calls, type Published, type PublishSettings } from 'postrider-sdk';
+import { requirePublished } from '../frame/answer-shape.ts';
 import type { Given } from '../frame/arguments.ts';
 import type { Invocation } from '../frame/command.ts';
 import type { Connection } from '../frame/connection.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
+import { Failure, usageFailure } from '../frame/failure.ts';
 import type { Output } from '../frame/output.ts';
 import { printable } from '../frame/printable.ts';
 import type { Io } from '../frame/terminal.ts';
@@ -16,12 +17,12 @@ type Answer = Published | readonly Published[];
 
 export async function publish(invocation: Invocation): Promise<number> {
   const [destination] = invocation.given.words;
-  return send(invocation, (request) => calls.publish({ destination: destination!, ...request }));
+  return send(invocation, 'publish', (request) => calls.publish({ destination: destination!, ...request }));
 }
 
 export async function enqueue(invocation: Invocation): Promise<number> {
   const [queue, destination] = invocation.given.words;
-  return send(invocation, (request) => calls.enqueue(queue!, { destination: destination!, ...request }));
+  return send(invocation, 'enqueue', (request) => calls.enqueue(queue!, { destination: destination!, ...request }));
 }
 
 interface Request {
@@ -31,21 +32,26 @@ interface Request {
 
 async function send(
   { given, out, io, connect }: Invocation,
+  name: string,
   callOf: (request: Request) => Call<Answer>,
 ): Promise<number> {
+  if (given.has('delay') && given.has('at')) {
+    throw usageFailure(['give --delay or --at, not both: each says when the first delivery is'], name);
+  }
   const connection = connect();
   const { request, headers } = await readRequest(given, io, connection.headerPrefix);
   const startedAt = io.world.clock.now();
   const answer = await connection.client.send({ ...callOf(request), headers });
+  requirePublished(answer, connection.url);
   const published = Array.isArray(answer) ? (answer as readonly Published[]) : [answer as Published];
   if (!given.has('wait')) {
     if (out.isJson) out.json(answer);
-    else for (const each of published) out.line(acceptedText(each));
+    else for (const each of published) out.line(acceptedText(each, given.has('quiet')));
     return EXIT.done;
   }
   for (const each of published) {
     if (out.isJson) await out.record(each);
-    else out.line(acceptedText(each));
+    else out.line(acceptedText(each, given.has('quiet')));
   }
   return wait(connection, published, { given, out, io, startedAt });
 }
@@ -68,7 +74,9 @@ async function wait(
   }
 }
 
-function acceptedText({ messageId, url, deduplicated }: Published): string {
+/** Its id alone where a script wants to read it. */
+function acceptedText({ messageId, url, deduplicated }: Published, isQuiet: boolean): string {
+  if (isQuiet) return printable(messageId);
   return `${printable(messageId)}  ${printable(url)}${deduplicated ? '  (a duplicate: nothing new was accepted)' : ''}`;
 }
 

@@ -1,6 +1,6 @@
 // `postrider topics …`.
 
-import type { Endpoint, Topic } from 'postrider-sdk';
+import type { Client, Endpoint, Topic } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
@@ -65,18 +65,43 @@ export async function addEndpoints({ given, out, connect }: Invocation): Promise
 export async function removeEndpoints({ given, out, connect }: Invocation): Promise<number> {
   const [topic, ...names] = given.words;
   if (names.length === 0) throw new Failure('which endpoints? Give one or more URLs or names', { exit: EXIT.usage });
-  const answer = await connect().client.removeEndpoints(
-    topic!,
-    names.map((each) => (/^https?:/.test(each) ? { url: each } : { name: each })),
-  );
+  const { client } = connect();
+  const selectors = names.map((each) => (/^https?:/.test(each) ? { url: each } : { name: each }));
+  const known = await topicBefore(client, topic!);
+  const unknown = known === null ? [] : names.filter((_, index) => !isAmong(known.endpoints, selectors[index]!));
+  if (unknown.length > 0) {
+    throw new Failure(`the topic ${printable(topic!)} has no endpoint ${unknown.map(printable).join(', ')}`, {
+      exit: EXIT.notFound,
+      hint: `Nothing was removed. "postrider topics get ${printable(topic!)}" lists its endpoints.`,
+    });
+  }
+  const answer = await client.removeEndpoints(known?.name ?? topic!, selectors);
   if ('endpoints' in answer) show(out, answer);
   else if (out.isJson) out.json(answer);
   else out.line(`${printable(topic!)}  deleted with its last endpoint`);
   return EXIT.done;
 }
 
+/** The API deletes what is not there without a word; a person may have misspelt it. Null when the token may not read. */
+async function topicBefore(client: Client, name: string): Promise<Topic | null> {
+  try {
+    return await client.getTopic(name);
+  } catch (error) {
+    if ((error as { status?: number }).status === 403) return null;
+    throw error;
+  }
+}
+
+type Selector = { readonly name: string } | { readonly url: string };
+
+function isAmong(endpoints: readonly Endpoint[], selector: Selector): boolean {
+  return endpoints.some(({ name, url }) => ('url' in selector ? url === selector.url : name === selector.name));
+}
+
 export async function deleteTopic({ given, out, connect }: Invocation): Promise<number> {
-  const answer = await connect().client.deleteTopic(given.words[0]!);
+  const { client } = connect();
+  const known = await topicBefore(client, given.words[0]!);
+  const answer = await client.deleteTopic(known?.name ?? given.words[0]!);
   if (out.isJson) out.json(answer);
   else out.line(`${printable(given.words[0]!)}  deleted`);
   return EXIT.done;

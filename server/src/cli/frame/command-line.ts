@@ -79,11 +79,24 @@ async function run(spec: CommandSpec, given: Given, io: Io, out: Output): Promis
   } catch (error) {
     if (io.interrupted.aborted) return interruptedExit(io.interrupted);
     const where = connection as Connection | null;
-    const failure = failureOf(error, { url: where?.url ?? '', hasToken: where?.hasToken ?? false });
+    const failure =
+      failureOf(error, { url: where?.url ?? '', hasToken: where?.hasToken ?? false }) ??
+      (where === null ? null : oddAnswer(error, where.url));
     if (failure === null) throw error;
     out.fail(spec.name, failure);
     return failure.exit;
   }
+}
+
+/** An answer that has the fields of ours, with something else in them. */
+function oddAnswer(error: unknown, url: string): Failure | null {
+  const isOdd = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+  if (!isOdd) return null;
+  const place = /\n\s+at (.*)/.exec(error.stack ?? '')?.[1] ?? 'an unknown place';
+  return new Failure(`${url} gave an answer that this command does not understand: ${error.message}`, {
+    exit: EXIT.unreachable,
+    hint: `Something else may listen there: check --url. If it is Postrider ${VERSION}, this is a fault of the command, at ${place}.`,
+  });
 }
 
 export function interruptedExit(signal: AbortSignal): number {

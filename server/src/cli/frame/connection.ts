@@ -6,6 +6,7 @@ import { type Client, createClient, DEFAULT_PREFIX } from 'postrider-sdk';
 import { DEV_TOKEN } from '../../accounts/well-known.ts';
 import { VERSION } from '../../version.ts';
 import type { Clock } from '../../world.ts';
+import { checkedClient } from './answer-shape.ts';
 import type { Given } from './arguments.ts';
 import { type ClientFile, clientFilePath, readClientFile } from './client-file.ts';
 import { EXIT } from './exit-codes.ts';
@@ -140,17 +141,18 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
       hint: 'Was it copied with a space, a quote or a line break?',
     });
   }
+  const client = createClient({
+    baseUrl: url,
+    ...(token.value !== null && { token: token.value }),
+    headerPrefix: headerPrefix.value!,
+    headers: { 'User-Agent': `postrider-cli/${VERSION}` },
+    fetch: callerOf(io, given.duration('request-timeout') ?? REQUEST_MS_MAX, (warning) => out.warn(warning)),
+  });
   return {
     url,
     hasToken: token.value !== null,
     headerPrefix: headerPrefix.value!,
-    client: createClient({
-      baseUrl: url,
-      ...(token.value !== null && { token: token.value }),
-      headerPrefix: headerPrefix.value!,
-      headers: { 'User-Agent': `postrider-cli/${VERSION}` },
-      fetch: callerOf(io, given.duration('request-timeout') ?? REQUEST_MS_MAX, (warning) => out.warn(warning)),
-    }),
+    client: checkedClient(client, url),
   };
 }
 

@@ -51,6 +51,7 @@ const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 /** Null when it is a bug of ours: then its stack is what helps. */
 export function failureOf(error: unknown, where: { readonly url: string; readonly hasToken: boolean }): Failure | null {
   if (error instanceof Failure) return error;
+  if (error instanceof ForeignAnswer) return unreachable(error, where.url);
   if (error instanceof UnreachableError) return unreachable(error.cause, where.url);
   if (error instanceof PostriderError) return refused(error, where);
   return null;
@@ -75,6 +76,7 @@ function refused(error: PostriderError, { url, hasToken }: { url: string; hasTok
       hint: '"postrider account" shows the scopes of the token. Use another token, or make one with "postrider token create".',
     });
   }
+  if (status === 404 && (code === 'not_found' || code === '')) return noSuchPath(message, url, known);
   if (status === 404) return new Failure(message, { ...known, exit: EXIT.notFound });
   if (status === 429 || status === 503) {
     const wait = error.retryAfterSeconds === null ? 'Try again later.' : `Try again in ${error.retryAfterSeconds} s.`;
@@ -88,6 +90,19 @@ function refused(error: PostriderError, { url, hasToken }: { url: string; hasTok
     });
   }
   return new Failure(message, known);
+}
+
+/** Every call of the command is of a path that its own version has. */
+function noSuchPath(message: string, url: string, known: FailureParts): Failure {
+  const { pathname, origin } = new URL(url);
+  return new Failure(`${url} has no such call: ${message}`, {
+    ...known,
+    exit: EXIT.unreachable,
+    hint:
+      pathname === '/'
+        ? 'The service may be older than this command, or something else listens there. Check --url.'
+        : `The address has the path ${pathname}. Without a proxy that takes it away, the address is ${origin}.`,
+  });
 }
 
 const REASONS: ReadonlyMap<string, readonly [why: string, hint: string]> = new Map([

@@ -32,6 +32,8 @@ export class ProgressBar {
     if (this.#startedMs === null) {
       this.#startedMs = nowMs;
       this.#startedWith = done;
+      // Work that is soon done needs no line in a log.
+      if (!this.#sink.isTTY) this.#shownMs = nowMs;
     }
     const everyMs = this.#sink.isTTY ? TERMINAL_EVERY_MS : PLAIN_EVERY_MS;
     if (this.#shownMs !== null && nowMs - this.#shownMs < everyMs) return;

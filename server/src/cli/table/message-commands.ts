@@ -89,7 +89,8 @@ const SENDING: readonly CommandSpec[] = [
   {
     name: 'publish',
     summary: 'send a message to a URL or a topic',
-    about: 'Sends a message to a URL, or to every endpoint of a topic. Prints its id when the service has stored it.',
+    about:
+      'Sends a message to a URL, or to every endpoint of a topic. Prints its id when the service has stored it; with --quiet the id alone.',
     arguments: [DESTINATION],
     flags: PUBLISH_FLAGS,
     scope: 'publish',
