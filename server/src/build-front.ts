@@ -9,6 +9,7 @@ import { isForQstashClients } from './domain/qstash.ts';
 import { AccessWatch } from './http/access-watch.ts';
 import { Api, type RouteContext } from './http/api.ts';
 import { BodyReader } from './http/body.ts';
+import { Callers } from './http/caller.ts';
 import { CALLER_TIMES, CallerConnections, type CallerTimes } from './http/caller-connections.ts';
 import { Console } from './http/console.ts';
 import { ApiError } from './http/errors.ts';
@@ -168,6 +169,7 @@ function createPublishHandler(context: RouteContext<Store>, { config, log }: Gro
     schedules: new ScheduleMaker({ ...context, headerPrefix, strictSettings: config.strictSettings }),
     headerPrefix,
     strictSettings: config.strictSettings,
+    callers: new Callers(config.trustedProxy),
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,
     onMisspelt: logMisspelt(log),

@@ -165,6 +165,12 @@ export const SETTINGS = {
     both<readonly string[]>([]),
     'Private address ranges that destinations may resolve to, separated by commas; the flag may be repeated. All other private, loopback and link-local addresses are refused; dev allows loopback.',
   ),
+  trustedProxy: setting(
+    'trusted-proxy',
+    cidrs,
+    both<readonly string[]>([]),
+    'Address ranges of proxies, separated by commas; the flag may be repeated. From them, and from nobody else, the address of a caller is read from X-Forwarded-For: the last one in it that is no such proxy. By default the header is not read, and callerIp is the address of the connection.',
+  ),
   allowHost: onlyIn(
     'dev',
     setting(

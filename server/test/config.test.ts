@@ -39,6 +39,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   store: { text: 'postgres://me@localhost/db', value: 'postgres://me@localhost/db', bad: 'mysql://localhost/db' },
   role: { text: 'all', value: 'all', bad: 'boss' },
   headerPrefix: { text: 'Upstash-', value: 'Upstash-', bad: 'Upstash' },
+  trustedProxy: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.1' },
   allowCidr: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.0/33' },
   clock: { text: 'manual', value: 'manual', bad: 'sundial' },
   json: { text: 'true', value: true, bad: 'yes please' },
@@ -107,7 +108,10 @@ for (const key of SETTING_KEYS) {
         const byDefault = configOf([], {}, service)[key];
         assert.deepEqual(byDefault, defaults[service]);
         // Shown as words: nothing to give.
-        if (['tiers', 'allowCidr', 'allowHost', 'store', 'scope', 'account', 'to', 'lanes'].includes(key)) continue;
+        if (
+          ['tiers', 'allowCidr', 'trustedProxy', 'allowHost', 'store', 'scope', 'account', 'to', 'lanes'].includes(key)
+        )
+          continue;
         assert.deepEqual(kind.parse(kind.show(byDefault)), { value: byDefault });
       }
     });

@@ -1,11 +1,62 @@
-// The address a request came from.
+// The address a request came from: that of its connection, or what a trusted proxy says about it.
 
 import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
 
-/**
- * Without the IPv6 prefix that an IPv4 caller gets on a dual-stack socket. Headers that claim another address are
- * ignored.
- */
-export function callerIp(request: IncomingMessage): string | null {
-  return request.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '') ?? null;
+/** More proxies than anybody has in a row. The header may be as long as a caller likes. */
+const PROXIES_MAX = 16;
+
+export class Callers {
+  readonly #trusted: BlockList | null;
+
+  /** The ranges of proxies whose `X-Forwarded-For` is believed. Without any, the header is not read. */
+  constructor(trustedProxies: readonly string[]) {
+    this.#trusted = trustedProxies.length === 0 ? null : rangesOf(trustedProxies);
+  }
+
+  ipOf(request: IncomingMessage): string | null {
+    const peer = request.socket.remoteAddress;
+    if (peer === undefined) return null;
+    const ip = withoutPrefix(peer);
+    if (this.#trusted === null || !isIn(this.#trusted, ip)) return ip;
+    const forwarded = request.headers['x-forwarded-for'];
+    return forwarded === undefined ? ip : this.#beyondProxies(ip, [forwarded].flat().join(','));
+  }
+
+  /** Each proxy adds the address it was called from at the end. What stands before the first untrusted one is the caller's own text. */
+  #beyondProxies(peer: string, forwarded: string): string {
+    let ip = peer;
+    for (const part of forwarded.split(',').slice(-PROXIES_MAX).reverse()) {
+      const next = addressIn(part.trim());
+      if (next === null) return ip;
+      ip = next;
+      if (!isIn(this.#trusted!, ip)) return ip;
+    }
+    return ip;
+  }
+}
+
+function rangesOf(cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [address = '', bits = ''] = cidr.split('/');
+    list.addSubnet(address, Number(bits), isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+function isIn(list: BlockList, ip: string): boolean {
+  return list.check(ip, isIP(ip) === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Some proxies add a port. An address with a zone means nothing on another machine. */
+function addressIn(text: string): string | null {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(text) ?? [];
+  const ip = withoutPrefix(bracketed ?? plain ?? text);
+  return isIP(ip) === 0 || ip.includes('%') ? null : ip;
+}
+
+/** An IPv4 caller gets an IPv6 prefix on a dual-stack socket. */
+function withoutPrefix(ip: string): string {
+  return ip.replace(/^::ffff:(?=\d+\.)/i, '');
 }

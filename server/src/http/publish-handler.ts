@@ -20,7 +20,7 @@ import type { ApiContext } from './api.ts';
 import { authenticate } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import type { BodyReader } from './body.ts';
-import { callerIp } from './caller.ts';
+import type { Callers } from './caller.ts';
 import { descentOf } from './descent-of.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
 import { requireQuota } from './quota.ts';
@@ -45,6 +45,7 @@ export interface PublishHandlerOptions {
   readonly bodies: BodyReader;
   readonly refusal: ApiContext['refusal'];
   readonly requests: Requests;
+  readonly callers: Callers;
   /** Whether a publish with a setting that looks misspelt is refused. */
   readonly strictSettings: boolean;
   /** Called when such a publish was accepted. */
@@ -117,7 +118,7 @@ export class PublishHandler {
         queueName: target.queueName,
         headers: withDefaults(rawHeaders(request), taken.settings),
         body,
-        callerIp: callerIp(request),
+        callerIp: this.#options.callers.ipOf(request),
         scheduleId: null,
         // It is read from the headers.
         descent: NO_DESCENT,
@@ -180,7 +181,7 @@ export class PublishHandler {
   ): Promise<{ slots: Slot[]; unknownNames: readonly string[] }> {
     const { publications, world } = this.#options;
     const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
-    const caller = callerIp(request);
+    const caller = this.#options.callers.ipOf(request);
     const descent = descentOf(request, this.#options.rules);
     const topics: NamedTopics = new Map();
     const pieces = new ShortPieces(world.clock);

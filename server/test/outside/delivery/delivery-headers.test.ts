@@ -163,7 +163,8 @@ test('traceparent and tracestate pass through, also those of a batch; an element
 });
 
 test('with another prefix every own header is renamed, in and out, and the issuer with it', async (t) => {
-  const rider = await startRider(t, { flags: ['--header-prefix', 'Upstash-'] });
+  const flags = ['--header-prefix', 'Upstash-', '--trusted-proxy', '127.0.0.0/8'];
+  const rider = await startRider(t, { flags });
   const notRetryable = { status: 500, headers: { 'Upstash-NonRetryable-Error': 'true' } };
   const receiver = await startReceiver(t, () => notRetryable);
   const reports = await startReceiver(t);
@@ -176,6 +177,7 @@ test('with another prefix every own header is renamed, in and out, and the issue
     'Upstash-Failure-Callback': reports.url,
     'Service-Method': 'PATCH',
     'Service-Retries': 'ignored',
+    'X-Forwarded-For': '198.51.100.1, 203.0.113.7',
   };
   const answer = await rider.enqueue('orders', 'news', { headers });
   const [{ messageId }] = answer.json<[{ messageId: string }]>();
@@ -187,7 +189,7 @@ test('with another prefix every own header is renamed, in and out, and the issue
   assert.deepEqual(arrival!.values('Upstash-Retried'), ['0']);
   assert.deepEqual(arrival!.values('Upstash-Queue-Name'), ['orders']);
   assert.deepEqual(arrival!.values('Upstash-Topic-Name'), ['news']);
-  assert.deepEqual(arrival!.values('Upstash-Caller-Ip'), ['127.0.0.1']);
+  assert.deepEqual(arrival!.values('Upstash-Caller-Ip'), ['203.0.113.7'], 'as the trusted proxy says');
   const serviceHeaders = arrival!.headers.filter(([name]) => /^service-/i.test(name));
   assert.deepEqual(serviceHeaders, [['Service-Retries', 'not ours here']]);
   const { payload } = await verify(arrival!, (await keysOf(rider)).current, rider, 'Upstash-');
