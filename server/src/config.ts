@@ -9,6 +9,7 @@ import { DEFAULT_TIERS } from './domain/tier.ts';
 import { helpPage } from './help-page.ts';
 import { misspeltVariables } from './near-misses.ts';
 import { quote, readFlags } from './read-flags.ts';
+import { contradictionsOf } from './setting-contradictions.ts';
 import {
   bytes,
   cidrs,
@@ -362,26 +363,9 @@ export function parseConfig(
     else if ('rule' in parsed) problems.push(`${name} ${parsed.rule}${isSecret ? '' : `, not ${quote(source)}`}`);
     else problems.push(...parsed.problems.map((problem) => `${name}: ${problem}`));
   }
-  if ((values.role === 'api' || values.role === 'deliver') && values.store === null) {
-    problems.push(
-      '--role api and --role deliver need --store: a data directory has only one node, which does everything',
-    );
-  }
-  if (Number(values.lanes) > 1 && values.store !== null) {
-    problems.push('--lanes is for a data directory: over a database, start more nodes instead');
-  }
-  if (values.clock === 'manual') {
-    if (values.store !== null) problems.push('--clock manual has a store of its own: it cannot be used with --store');
-    if (!given.has('data') && !env[environmentName('data')]) values.data = TEMPORARY_DATA;
-  }
-  // A value that could not be read has its own problem already.
-  const { admin, scope } = values as { readonly admin?: boolean; readonly scope?: readonly Scope[] };
-  if (command === 'token create' && scope && admin === scope.length > 0) {
-    problems.push('give --admin for a token that may do everything, or --scope with its scopes, but not both');
-  }
-  if (command === 'migrate-store' && values.store === null) {
-    problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');
-  }
+  problems.push(...contradictionsOf(command, values));
+  const isDataGiven = given.has('data') || Boolean(env[environmentName('data')]);
+  if (values.clock === 'manual' && !isDataGiven) values.data = TEMPORARY_DATA;
   return problems.length > 0 ? { problems } : { config: values as Config };
 }
 

@@ -81,6 +81,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'setting-kind.ts': 'config',
   'help-page.ts': 'config',
   'near-misses.ts': 'config',
+  'setting-contradictions.ts': 'config',
   'read-flags.ts': 'config',
   'version.ts': 'shipped files',
   'store/store.ts': 'store port',

@@ -1,0 +1,35 @@
+// Settings that exclude or need each other. Each alone may be right.
+
+import type { Scope } from './domain/account.ts';
+
+/** Undefined: the value could not be read, and has its own problem already. */
+export interface ReadSettings {
+  readonly role?: string;
+  readonly store?: string | null;
+  readonly lanes?: number | null;
+  readonly clock?: string;
+  readonly admin?: boolean;
+  readonly scope?: readonly Scope[];
+}
+
+export function contradictionsOf(command: string, { role, store, lanes, clock, admin, scope }: ReadSettings): string[] {
+  const problems: string[] = [];
+  if ((role === 'api' || role === 'deliver') && store === null) {
+    problems.push(
+      '--role api and --role deliver need --store: a data directory has only one node, which does everything',
+    );
+  }
+  if (Number(lanes) > 1 && store !== null) {
+    problems.push('--lanes is for a data directory: over a database, start more nodes instead');
+  }
+  if (clock === 'manual' && store !== null) {
+    problems.push('--clock manual has a store of its own: it cannot be used with --store');
+  }
+  if (command === 'token create' && scope && admin === scope.length > 0) {
+    problems.push('give --admin for a token that may do everything, or --scope with its scopes, but not both');
+  }
+  if (command === 'migrate-store' && store === null) {
+    problems.push('--store is needed: the database to move into, such as postgres://user:password@host:5432/database');
+  }
+  return problems;
+}
