@@ -102,6 +102,14 @@ suite('the image', () => {
       assert.match(dockerfile, new RegExp(`^ARG ${argument}=`, 'm'));
   });
 
+  test('is not checked where the programs for it are missing, and that is said', (t) => {
+    const env = { PATH: folderFor(t), npm_execpath: join(ROOT, 'none', 'bin', 'npm-cli.js') };
+    const script = join(ROOT, 'packaging', 'check-image.ts');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', env });
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /^check:image: skipped: (?:buildah, podman, mmdebstrap|.* run on Linux)/);
+  });
+
   test('is built by a script that there is', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     for (const name of all(dockerfile, /npm run ([\w:-]+)/g)) assert.ok(Object.hasOwn(scripts, name), name);

@@ -15,7 +15,8 @@ const LOAD: Readonly<Record<Command, () => Promise<RunSettings>>> = {
   'token create': async () => (await import('./token-create.ts')).runTokenCreate,
 };
 
-async function main(argv: readonly string[]): Promise<number> {
+async function main(given: readonly string[]): Promise<number> {
+  const argv = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given;
   const named = COMMANDS.find((each) => each === argv[0] || each === `${argv[0]} ${argv[1]}`);
   const isOverApi = named === 'token create' && (await isTokenOverApi(argv));
   const command = isOverApi ? undefined : named;

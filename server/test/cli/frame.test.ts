@@ -221,16 +221,38 @@ suite('help, version and completion', () => {
       'postrider token cr',
       'postrider serve --take',
       'postrider version --js',
+      'postrider messages --stat',
+      "postrider topics ''",
+      'postrider help wh',
     ];
-    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', `${script}\n${lines.map(ask).join('\n')}`], {
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-u', '-c', `${script}\n${lines.map(ask).join('\n')}`], {
       encoding: 'utf8',
     });
     assert.equal(stderr, '');
-    assert.deepEqual(stdout.trim().split('\n'), ['completion', 'zsh', 'create', '--take-over-dev', '--json']);
+    assert.deepEqual(stdout.trim().split('\n'), [
+      ...['completion', 'zsh', 'create', '--take-over-dev', '--json', '--state --status'],
+      ...['list get add remove delete', 'why'],
+    ]);
     for (const shell of ['zsh', 'fish']) {
       const other = await runCli(['completion', shell]);
       assert.ok(other.stdout.includes('take-over-dev') && other.stdout.includes('migrate-store'), shell);
     }
+  });
+
+  test('fish completes them too, where it is installed', async (t) => {
+    const { stdout: script } = await runCli(['completion', 'fish']);
+    const lines = ['postrider comp', 'postrider queues de', 'postrider publish --wait-', 'postrider help wh'];
+    const asked = lines.map((line) => `complete -C '${line}'`).join('\n');
+    const { error, stdout, stderr } = spawnSync('fish', ['--no-config', '-c', `${script}\n${asked}`], {
+      encoding: 'utf8',
+    });
+    if (error !== undefined) return t.skip('fish is not installed');
+    assert.equal(stderr, '');
+    const found = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t')[0]);
+    assert.deepEqual(found, ['completion', 'delete', '--wait-max', 'why']);
   });
 });
 

@@ -38,6 +38,9 @@ function completables(): Completable[] {
     summary: spec.summary,
     flags: [...(spec.flags ?? []), ...sharedFlags(spec), HELP],
     values: spec.arguments?.[0]?.values ?? [],
+    isDefault: spec.isDefault ?? false,
   }));
-  return [...ofSettings, ...others];
+  const all = [...ofSettings, ...others];
+  const names = [...new Set(all.map(({ name }) => name.split(' ')[0]!))];
+  return [...all, { name: 'help', summary: 'show how a command is used', flags: [], values: names }];
 }

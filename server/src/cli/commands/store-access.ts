@@ -4,6 +4,7 @@ import { Accounts } from '../../accounts/accounts.ts';
 import type { Config } from '../../config.ts';
 import { type Account, shownToken, type Token } from '../../domain/account.ts';
 import { idMaker } from '../../domain/id.ts';
+import { isName, NAME_RULE } from '../../domain/name.ts';
 import type { TierName } from '../../domain/tier.ts';
 import { openStoreBeside, storeLocation } from '../../main.ts';
 import { everyEntry, type ListPart } from '../../store/list-piece.ts';
@@ -30,6 +31,7 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
     ownAccountId: async () => null,
     accounts: everyAccount,
     async createAccount(name, tier) {
+      if (!isName(name)) throw new Failure(`the name of an account: ${NAME_RULE}`, { exit: EXIT.usage });
       const made = await accounts.createAccount(name, (tier ?? 'free') as TierName);
       if (made === 'nameTaken') throw new Failure(`there is an account "${name}" already`);
       return made;
@@ -55,7 +57,7 @@ export async function storeAccess(config: Config): Promise<AccountAccess> {
       if (result === 'revoked') return;
       throw result === 'lastAdmin'
         ? new Failure('it is the last token that may administer, and cannot be revoked', {
-            hint: 'Make another one first: postrider token create --admin',
+            hint: 'Make another one first: postrider token create --admin, with the same --data or --store.',
           })
         : new Failure(`there is no token ${tokenId} of this account`, { exit: EXIT.notFound });
     },

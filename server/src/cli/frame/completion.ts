@@ -9,6 +9,8 @@ export interface Completable {
   readonly summary: string;
   readonly flags: readonly FlagSpec[];
   readonly values: readonly string[];
+  /** Whether it is what its first word alone means. */
+  readonly isDefault?: boolean;
 }
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -33,7 +35,10 @@ function cases(commands: readonly Completable[]): readonly (readonly [beginning:
   const ofCommands = commands.map(({ name, flags, values }) => [name, [...values, ...flagWords(flags)]] as const);
   const ofGroups = groups
     .filter((group) => !commands.some(({ name }) => name === group))
-    .map((group) => [group, verbsOf(commands, group)] as const);
+    .map((group) => {
+      const byDefault = commands.find(({ name, isDefault }) => isDefault && name.startsWith(`${group} `));
+      return [group, [...verbsOf(commands, group), ...flagWords(byDefault?.flags ?? [])]] as const;
+    });
   const withVerbs = ofCommands.map(([name, words]) => [name, [...verbsOf(commands, name), ...words]] as const);
   return [...withVerbs, ...ofGroups];
 }
@@ -42,7 +47,7 @@ function bash(commands: readonly Completable[]): string {
   const branches = cases(commands).map(([beginning, words]) => `    '${beginning}') words='${words.join(' ')}' ;;`);
   return `# Completion of postrider for bash. Use it with: source <(postrider completion bash)
 _postrider() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" first="\${COMP_WORDS[1]}" second="\${COMP_WORDS[2]}" words=''
+  local current="\${COMP_WORDS[COMP_CWORD]}" first="\${COMP_WORDS[1]:-}" second="\${COMP_WORDS[2]:-}" words=''
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W '${firstWords(commands).join(' ')}' -- "$current"))
     return
@@ -59,6 +64,8 @@ ${commands
   case "$key" in
 ${branches.join('\n')}
   esac
+  # Flags stand behind the words, and are shown to who has begun one.
+  [[ "$current" == -* ]] || { words=" $words"; words="\${words%% -*}"; }
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _postrider postrider
@@ -133,7 +140,8 @@ function __postrider_in
     set -l wanted (count $argv)
     test (count $line) -gt $wanted; or return 1
     for at in (seq $wanted)
-        test "$line[(math $at + 1)]" = "$argv[$at]"; or return 1
+        set -l next (math $at + 1)
+        test "$line[$next]" = "$argv[$at]"; or return 1
     end
 end
 ${lines.join('\n')}
