@@ -35,7 +35,12 @@ function buildSdk(folder: string): void {
   compile('tsconfig.sdk.json', join(folder, 'dist'));
   writeManifest('sdk', folder, {
     sideEffects: false,
-    exports: { '.': entry('index'), './receiver': entry('receiver'), './package.json': './package.json' },
+    exports: {
+      '.': entry('index'),
+      './receiver': entry('receiver'),
+      './testing': entry('testing'),
+      './package.json': './package.json',
+    },
   });
   copyPages('sdk', folder);
 }

@@ -9,6 +9,7 @@ import { DEFAULT_TIERS } from './domain/tier.ts';
 import { helpPage } from './help-page.ts';
 import { misspeltVariables } from './near-misses.ts';
 import { quote, readFlags } from './read-flags.ts';
+import { alsoIn, both, type Command, defaultOf, onlyIn, type Setting, setting } from './setting.ts';
 import { contradictionsOf } from './setting-contradictions.ts';
 import {
   bytes,
@@ -17,7 +18,6 @@ import {
   hostNames,
   integer,
   integerOrNone,
-  type Kind,
   name,
   nullable,
   oneOf,
@@ -29,10 +29,7 @@ import {
   tiers,
 } from './setting-kind.ts';
 
-/** Commands that run the service, and commands that work on its store. */
-export type ServiceCommand = 'dev' | 'serve';
-export const COMMANDS = ['dev', 'serve', 'backup', 'check', 'migrate-store', 'token create'] as const;
-export type Command = (typeof COMMANDS)[number];
+export { COMMANDS, type Command, defaultOf, type ServiceCommand, type Setting } from './setting.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
@@ -44,52 +41,9 @@ const CLOCKS = ['real', 'manual'] as const;
 /** In place of a data directory: a temporary folder, made at the start and removed at the end. */
 export const TEMPORARY_DATA = '';
 
-export interface Setting<T> {
-  readonly flag: string;
-  readonly kind: Kind<T>;
-  readonly defaults: Readonly<Record<ServiceCommand, T>>;
-  readonly description: string;
-  readonly commands: readonly Command[];
-  /** For commands where it means something else than `description` says. */
-  readonly meanings?: Partial<Readonly<Record<Command, string>>>;
-  /** Its value is never printed: not in the summary, not in an error. */
-  readonly isSecret: boolean;
-}
-
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
-
-function setting<T>(
-  flag: string,
-  kind: Kind<T>,
-  defaults: Readonly<Record<ServiceCommand, T>>,
-  description: string,
-): Setting<T> {
-  return { flag, kind, defaults, description, commands: ['dev', 'serve'], isSecret: false };
-}
-
-function both<T>(value: T): Readonly<Record<ServiceCommand, T>> {
-  return { dev: value, serve: value };
-}
-
-/** A setting that other commands have too, with another meaning. */
-function alsoIn<T>(meanings: NonNullable<Setting<T>['meanings']>, of: Setting<T>): Setting<T> {
-  return {
-    ...of,
-    commands: COMMANDS.filter((each) => of.commands.includes(each) || Object.hasOwn(meanings, each)),
-    meanings,
-  };
-}
-
-function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {
-  return { ...of, commands: [command] };
-}
-
-/** Other commands use the default of `serve`. */
-export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
-  return defaults[command === 'dev' ? 'dev' : 'serve'];
-}
 
 export const SETTINGS = {
   port: setting('port', port, both(8411), 'Port to listen on; 0 chooses any free port.'),
@@ -188,6 +142,15 @@ export const SETTINGS = {
       oneOf('<clock>', CLOCKS),
       both<'real' | 'manual'>('real'),
       'real, or manual: a clock for tests, which stands still until POST /v2/dev/clock moves it. With a manual clock the data is in a temporary folder that is removed at the end, unless --data names an empty directory. Not with --store.',
+    ),
+  ),
+  untilStdinEnds: onlyIn(
+    'dev',
+    setting(
+      'until-stdin-ends',
+      onOff,
+      both(false),
+      'Stop when standard input ends: a test that starts the service and is killed leaves no process behind.',
     ),
   ),
   json: alsoIn(

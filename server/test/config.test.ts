@@ -42,6 +42,7 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   trustedProxy: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.1' },
   allowCidr: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.0/33' },
   clock: { text: 'manual', value: 'manual', bad: 'sundial' },
+  untilStdinEnds: { text: 'true', value: true, bad: 'perhaps' },
   json: { text: 'true', value: true, bad: 'yes please' },
   logLevel: { text: 'debug', value: 'debug', bad: 'loud' },
   concurrency: { text: '7', value: 7, bad: '0' },

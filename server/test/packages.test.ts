@@ -3,9 +3,10 @@
 // POSTRIDER_TEST_NODE names the folder of another Node.js to run the installed package on.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  cpSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -58,6 +59,7 @@ const TYPED = `
 import { type DevService, startDev } from 'postrider';
 import { type Client, createClient, type MessageWithAttempts } from 'postrider-sdk';
 import { type Verdict, verifySignature } from 'postrider-sdk/receiver';
+import { startPostrider, type TestClock } from 'postrider-sdk/testing';
 export async function use(): Promise<MessageWithAttempts> {
   const service: DevService = await startDev(['--port', '0']);
   const client: Client = createClient({ baseUrl: service.url, token: service.token });
@@ -68,6 +70,12 @@ export async function use(): Promise<MessageWithAttempts> {
   const verdict: Verdict = await verifySignature({ signature: '', body: '', keys: [] });
   if (!verdict.isValid) console.log(verdict.reason);
   await service.close();
+  await using postrider = await startPostrider({ flags: ['--log-level', 'silent'] });
+  const clock: TestClock = postrider.clock;
+  const { now, underWay } = await clock.advance('1h');
+  // @ts-expect-error: a clock is not moved by a date
+  await clock.advance(new Date(now));
+  console.log(underWay.length);
   return client.getMessage('msg_1');
 }
 `;
@@ -210,6 +218,29 @@ suite('the packages, installed', () => {
     const { state, isValid, refused } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
     assert.deepEqual([state, isValid], ['DELIVERED', false]);
     assert.match(String(refused), /--port/);
+  });
+
+  /** The sample project and its tests, as they are in the repository, on the installed packages. */
+  const examples = () => {
+    const to = join(app, 'examples');
+    cpSync(join(ROOT, 'sdk', 'examples'), to, { recursive: true });
+    return to;
+  };
+
+  test('the example for the test runner of Node.js passes', () => {
+    execFileSync('node', ['--test', join(examples(), 'node-test', 'shop.test.js')], { cwd: app, env: environment() });
+  });
+
+  test('the example for pytest passes', (t) => {
+    const pytest = (...args: string[]) =>
+      spawnSync('python3', ['-B', '-m', 'pytest', '-p', 'no:cacheprovider', ...args], {
+        cwd: app,
+        env: environment(),
+        encoding: 'utf8',
+      });
+    if (pytest('--version').status !== 0) return t.skip('pytest is not installed here');
+    const { status, stdout, stderr } = pytest(join(examples(), 'pytest'));
+    assert.equal(status, 0, stdout + stderr);
   });
 
   for (const [module, moduleResolution] of [

@@ -20,6 +20,7 @@ export async function run(config: Config): Promise<number> {
   const signal = firstSignal();
   let isStarted = false;
   void signal.then(() => {
+    if (isStarted) return;
     // A node that has nearly started goes on and drains. It may just have made the first token.
     world.clock.after(STARTING_MS_MAX, () => {
       if (isStarted) return;
@@ -56,7 +57,7 @@ export async function run(config: Config): Promise<number> {
         'It accepts these host names: IP addresses, localhost, the name of this machine, and --allow-host.\n',
     );
   }
-  const why = await Promise.race([signal, outdated.promise]);
+  const why = await Promise.race([signal, outdated.promise, ...(config.untilStdinEnds ? [stdinEnd()] : [])]);
   if (why !== undefined) process.stderr.write(`postrider stops: ${why}\n`);
   else if (!config.json)
     process.stderr.write(
@@ -105,6 +106,16 @@ function startProblem(error: unknown, config: Config): string {
   if (syscall === 'listen' || syscall === 'getaddrinfo')
     return `cannot listen on ${config.host}, port ${config.port}: ${message}`;
   return message;
+}
+
+/** Resolves when nobody holds the other end any more. */
+function stdinEnd(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const event of ['end', 'close', 'error'] as const) process.stdin.once(event, () => resolve());
+    process.stdin.resume();
+    // A signal ends the process all the same.
+    process.stdin.unref?.();
+  });
 }
 
 /** The second signal ends the process at once, even if the first has not had its effect yet. */

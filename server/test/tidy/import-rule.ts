@@ -78,6 +78,7 @@ const FILES: Readonly<Record<string, PartName>> = {
   'shipped-files.ts': 'shipped files',
   'world.ts': 'world',
   'config.ts': 'config',
+  'setting.ts': 'config',
   'setting-kind.ts': 'config',
   'help-page.ts': 'config',
   'near-misses.ts': 'config',

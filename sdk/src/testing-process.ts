@@ -1,0 +1,153 @@
+// Finds the command `postrider`, starts it as a child process for a test, and ends it again. It also ends by itself when
+// the test's process is gone, however that ended.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+export interface ServiceProcess {
+  readonly url: string;
+  readonly token: string;
+  /** Why it does not run any more, or null while it does. */
+  whyGone(): string | null;
+  close(): Promise<void>;
+}
+
+/** Attempts that hang at the end of a test are cut off after this. */
+const DRAIN = ['--drain', '1s'];
+const CLOSING_MS_MAX = 10_000;
+/** What it has written is kept for error messages, this much of it. */
+const SAID_LENGTH_MAX = 8_000;
+/** Settings of the test runner and of the user's own services are not for this one. */
+const NOT_PASSED_ON = /^(?:POSTRIDER_.*|NODE_OPTIONS|NODE_V8_COVERAGE|NODE_TEST_CONTEXT|NODE_CHANNEL_FD)$/;
+
+const MISSING =
+  'postrider-sdk/testing starts the command postrider, which was not found: install it with npm install --save-dev postrider, ' +
+  "or name it, as in startPostrider({ command: ['/path/to/postrider'] })";
+
+export async function startProcess(
+  command: readonly [string, ...string[]] | null,
+  flags: readonly string[],
+  startMs: number,
+): Promise<ServiceProcess> {
+  const [file, ...first] = command ?? findCommand();
+  const args = ['dev', '--clock', 'manual', '--port', '0', '--json', '--until-stdin-ends'];
+  const drain = flags.some((flag) => flag.startsWith('--drain')) ? [] : DRAIN;
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_PASSED_ON.test(name)));
+  const child = spawn(file, [...first, ...args, ...drain, ...flags], { stdio: ['pipe', 'pipe', 'pipe'], env });
+  const service = new Child(child);
+  try {
+    const { api, token } = await service.ready(startMs);
+    return { url: api, token, whyGone: () => service.whyGone, close: () => service.close() };
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+}
+
+/** Installed beside the test or beside the SDK, else on the PATH. */
+function findCommand(): readonly [string, ...string[]] {
+  for (const from of [join(process.cwd(), 'test.js'), import.meta.url]) {
+    try {
+      const bin = join(dirname(createRequire(from).resolve('postrider/package.json')), 'bin', 'postrider.js');
+      if (existsSync(bin)) return [node(), bin];
+    } catch {
+      // Not there.
+    }
+  }
+  return ['postrider'];
+}
+
+/** Other runtimes have no Node.js inside, and the service needs one. */
+function node(): string {
+  const { bun, deno } = process.versions as { readonly bun?: string; readonly deno?: string };
+  return bun === undefined && deno === undefined ? process.execPath : 'node';
+}
+
+class Child {
+  readonly #child: ChildProcess;
+  readonly #gone: Promise<string>;
+  #whyGone: string | null = null;
+  #said = '';
+  #isClosing = false;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    child.stdin!.on('error', () => {}); // it has ended: `#gone` says why
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.#said = (this.#said + text).slice(-SAID_LENGTH_MAX);
+    });
+    this.#gone = new Promise((resolve) => {
+      const end = (why: string) => {
+        this.#whyGone ??= why;
+        resolve(this.#whyGone);
+      };
+      child.once('error', (error: NodeJS.ErrnoException) =>
+        end(error.code === 'ENOENT' ? MISSING : `postrider cannot be started: ${error.message}`),
+      );
+      child.once('close', (status, signal) => {
+        const how = this.#isClosing ? 'was closed' : `ended with ${signal ?? `status ${status}`}`;
+        end(`the service ${how}${this.#said === '' ? '' : `, and said:\n${this.#said}`}`);
+      });
+    });
+  }
+
+  get whyGone(): string | null {
+    return this.#whyGone;
+  }
+
+  /** Its one line on standard output. */
+  async ready(startMs: number): Promise<{ readonly api: string; readonly token: string }> {
+    let cancel = () => {};
+    const late = new Promise<string>((resolve) => {
+      const timer = setTimeout(
+        () => resolve(`the service has not started within ${startMs} ms\n${this.#said}`),
+        startMs,
+      );
+      cancel = () => clearTimeout(timer);
+    });
+    const failed = Promise.race([this.#gone, late]).then((why) => {
+      throw new Error(why);
+    });
+    try {
+      const line = await Promise.race([this.#firstLine(), failed]);
+      // A test that forgets to close it ends all the same, and the service with it.
+      this.#keepAlive(false);
+      return JSON.parse(line) as { readonly api: string; readonly token: string };
+    } finally {
+      cancel();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    if (this.#whyGone !== null) return;
+    this.#keepAlive(true);
+    this.#child.kill('SIGTERM');
+    this.#child.stdin!.end();
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), CLOSING_MS_MAX);
+    await this.#gone;
+    clearTimeout(timer);
+  }
+
+  #firstLine(): Promise<string> {
+    return new Promise((resolve) => {
+      let text = '';
+      this.#child.stdout!.setEncoding('utf8').on('data', (more: string) => {
+        text += more;
+        const end = text.indexOf('\n');
+        if (end >= 0) resolve(text.slice(0, end));
+      });
+    });
+  }
+
+  /** Whether the process of the test waits for this one before it ends. */
+  #keepAlive(isWanted: boolean): void {
+    const { stdin, stdout, stderr } = this.#child;
+    for (const each of [this.#child, stdin, stdout, stderr] as { ref?(): void; unref?(): void }[]) {
+      if (isWanted) each.ref?.();
+      else each.unref?.();
+    }
+  }
+}

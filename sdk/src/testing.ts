@@ -1,0 +1,112 @@
+// For tests: starts a real service with a clock that stands still until the test moves it. Needs the package `postrider`
+// beside this one, and a runtime that can start a process: Node.js, Bun or Deno.
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import { type Client, createClient } from './client.ts';
+import type { ServiceClock } from './shapes.ts';
+import { type ServiceProcess, startProcess } from './testing-process.ts';
+
+export type { ServiceClock } from './shapes.ts';
+
+export interface StartOptions {
+  /** More flags of `postrider dev`, such as `['--header-prefix', 'Upstash-']`. */
+  readonly flags?: readonly string[];
+  /** The command and its first arguments. Default: the package `postrider`, else `postrider` on the PATH. */
+  readonly command?: readonly [string, ...string[]];
+  /** How long the service may take to start. Default: a minute. */
+  readonly startMs?: number;
+}
+
+export interface AdvanceOptions {
+  /** How long to wait for one attempt, in real time: `'30s'`, or seconds. Default: 10 seconds. */
+  readonly wait?: string | number;
+  /** Return also if attempts are still under way after that. Default: an advance then throws. */
+  readonly allowUnderWay?: boolean;
+}
+
+/** The time of the service. It stands still until it is moved. */
+export interface TestClock {
+  /** Milliseconds since 1970. */
+  now(): Promise<number>;
+  /**
+   * Moves the time by a duration such as `'1h'`, or by seconds. Resolves when everything that became due was attempted,
+   * each at its own time, and its result is stored. `advance(0)` waits for what is due already.
+   */
+  advance(span: string | number, options?: AdvanceOptions): Promise<ServiceClock>;
+  /** The same, to an instant: a Date, an ISO text with its time zone, or milliseconds since 1970. */
+  advanceTo(instant: Date | string | number, options?: AdvanceOptions): Promise<ServiceClock>;
+  /** It runs from now on, as fast as real time. */
+  run(): Promise<ServiceClock>;
+  /** It stands still from now on. */
+  freeze(): Promise<ServiceClock>;
+}
+
+export interface TestService extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:35245`. */
+  readonly url: string;
+  /** Authenticates every call: `Authorization: Bearer …`. */
+  readonly token: string;
+  readonly client: Client;
+  readonly clock: TestClock;
+  /** Stops the service and removes its data. Calling it twice is the same as once. */
+  close(): Promise<void>;
+}
+
+/** A receiver has not answered for longer than an advance waits. */
+export class StillUnderWayError extends Error {
+  override readonly name = 'StillUnderWayError';
+  readonly clock: ServiceClock;
+
+  constructor(clock: ServiceClock) {
+    const { underWay, underWayCount } = clock;
+    const first = underWay.slice(0, 3).map(({ messageId, url }) => `${messageId} to ${url}`);
+    const more = underWayCount > first.length ? `, and ${underWayCount - first.length} more` : '';
+    super(
+      `the clock has moved, but receivers have not answered yet: ${first.join(', ')}${more}. ` +
+        'Give them longer with { wait }, or go on without them with { allowUnderWay: true }',
+    );
+    this.clock = clock;
+  }
+}
+
+/** Starts a service on a free port, in a process of its own, with its data in a temporary folder. */
+export async function startPostrider(options: StartOptions = {}): Promise<TestService> {
+  const started = await startProcess(options.command ?? null, options.flags ?? [], options.startMs ?? 60_000);
+  const { url, token } = started;
+  const client = createClient({ baseUrl: url, token, fetch: ownFetch });
+  const close = () => started.close();
+  return { url, token, client, clock: clockOf(started), close, [Symbol.asyncDispose]: close };
+}
+
+/** As it was before a test put a mock in its place. */
+const ownFetch = globalThis.fetch;
+
+function clockOf(started: ServiceProcess): TestClock {
+  async function ask(order?: object): Promise<ServiceClock> {
+    const response = await ownFetch(`${started.url}/v2/dev/clock`, {
+      method: order ? 'POST' : 'GET',
+      headers: { Authorization: `Bearer ${started.token}` },
+      ...(order && { body: JSON.stringify(order) }),
+    }).catch((error: unknown) => {
+      throw new Error(started.whyGone() ?? 'the service does not answer', { cause: error });
+    });
+    const answer = (await response.json()) as ServiceClock & { readonly error?: string };
+    if (!response.ok) throw new Error(`the clock cannot be moved: ${answer.error}`);
+    return answer;
+  }
+
+  async function advance(order: object, { wait, allowUnderWay = false }: AdvanceOptions): Promise<ServiceClock> {
+    const clock = await ask({ ...order, ...(wait !== undefined && { wait }) });
+    if (clock.underWayCount > 0 && !allowUnderWay) throw new StillUnderWayError(clock);
+    return clock;
+  }
+
+  return {
+    now: async () => (await ask()).now,
+    advance: (span, options = {}) => advance({ advance: span }, options),
+    advanceTo: (instant, options = {}) =>
+      advance({ advanceTo: instant instanceof Date ? instant.getTime() : instant }, options),
+    run: () => ask({ run: true }),
+    freeze: () => ask({ freeze: true }),
+  };
+}

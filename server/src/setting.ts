@@ -1,0 +1,51 @@
+// What a setting is, and the short ways to write one: which commands have it, its defaults, and what it means there.
+
+import type { Kind } from './setting-kind.ts';
+
+/** Commands that run the service, and commands that work on its store. */
+export type ServiceCommand = 'dev' | 'serve';
+export const COMMANDS = ['dev', 'serve', 'backup', 'check', 'migrate-store', 'token create'] as const;
+export type Command = (typeof COMMANDS)[number];
+
+export interface Setting<T> {
+  readonly flag: string;
+  readonly kind: Kind<T>;
+  readonly defaults: Readonly<Record<ServiceCommand, T>>;
+  readonly description: string;
+  readonly commands: readonly Command[];
+  /** For commands where it means something else than `description` says. */
+  readonly meanings?: Partial<Readonly<Record<Command, string>>>;
+  /** Its value is never printed: not in the summary, not in an error. */
+  readonly isSecret: boolean;
+}
+
+export function setting<T>(
+  flag: string,
+  kind: Kind<T>,
+  defaults: Readonly<Record<ServiceCommand, T>>,
+  description: string,
+): Setting<T> {
+  return { flag, kind, defaults, description, commands: ['dev', 'serve'], isSecret: false };
+}
+
+export function both<T>(value: T): Readonly<Record<ServiceCommand, T>> {
+  return { dev: value, serve: value };
+}
+
+/** A setting that other commands have too, with another meaning. */
+export function alsoIn<T>(meanings: NonNullable<Setting<T>['meanings']>, of: Setting<T>): Setting<T> {
+  return {
+    ...of,
+    commands: COMMANDS.filter((each) => of.commands.includes(each) || Object.hasOwn(meanings, each)),
+    meanings,
+  };
+}
+
+export function onlyIn<T>(command: Command, of: Setting<T>): Setting<T> {
+  return { ...of, commands: [command] };
+}
+
+/** Other commands use the default of `serve`. */
+export function defaultOf<T>({ defaults }: Setting<T>, command: Command): T {
+  return defaults[command === 'dev' ? 'dev' : 'serve'];
+}
