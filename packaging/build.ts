@@ -7,6 +7,7 @@ import { join } from 'node:path';
 // It comes with Vite, which builds the console. Named as a dependency of ours as well, npm would demand its builds for
 // every platform in the lock file.
 import { rolldown } from 'rolldown';
+import { minifySync } from 'rolldown/utils';
 import { licencesOf } from './licences.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -18,6 +19,12 @@ const ENTRIES = ['cli/main', 'index', ...THREADS];
 /** What the server reads while it runs. */
 const READ = ['store/sqlite/migrations', 'store/postgres/migrations'];
 const DEPENDENCIES = 'dependencies';
+/** Loaded only where they are used: for a destination with HTTPS, for PostgreSQL, and by a command. */
+const LOADED_LATE = new Map([
+  ['undici', /^undici$/],
+  ['pg', /^(?:pg|pg-.*|pgpass|postgres-.*|xtend)$/],
+  ['yaml', /^yaml$/],
+]);
 /** Parts of a manifest. What the server depends on is inside it. */
 const OF_THE_CHECKOUT = ['private', 'scripts', 'dependencies', 'devDependencies'];
 /** Not installed, and asked for only where they are: a client in C, and a runtime that is not Node.js. */
@@ -80,14 +87,38 @@ async function bundle(dist: string): Promise<string[]> {
     sourcemap: true,
     // Names of classes appear in logs, and two modules may use the same one.
     keepNames: true,
-    codeSplitting: { groups: [{ name: DEPENDENCIES, test: /[\\/]node_modules[\\/]/ }] },
+    codeSplitting: { groups: [{ name: dependenciesOf, debugName: DEPENDENCIES, test: /[\\/]node_modules[\\/]/ }] },
   });
   await build.close();
-  // The map of other people's code is as large as the code, and nobody steps through it.
-  rmSync(join(dist, `${DEPENDENCIES}.js.map`));
-  const code = join(dist, `${DEPENDENCIES}.js`);
-  writeFileSync(code, readFileSync(code, 'utf8').replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n'));
+  for (const { fileName } of output) {
+    if (!fileName.startsWith(DEPENDENCIES)) continue;
+    // The map of other people's code is as large as the code, and nobody steps through it.
+    if (fileName.endsWith('.map')) rmSync(join(dist, fileName));
+    else shorten(join(dist, fileName));
+  }
   return output.flatMap((each) => (each.type === 'chunk' ? each.moduleIds : []));
+}
+
+function dependenciesOf(file: string): string {
+  const [name] = /^(?:@[^\\/]+[\\/])?[^\\/]+/.exec(file.split(/[\\/]node_modules[\\/]/).at(-1)!)!;
+  const late = [...LOADED_LATE].find(([, isOne]) => isOne.test(name));
+  return late === undefined ? DEPENDENCIES : `${DEPENDENCIES}-of-${late[0]}`;
+}
+
+/**
+ * Removes blanks and comments; names stay. A text with one character beyond Latin-1 takes twice its bytes in memory, and
+ * the runtime keeps the text of every module. So these characters become escapes.
+ */
+function shorten(file: string): void {
+  const options = {
+    compress: false,
+    mangle: false,
+    codegen: { removeWhitespace: true, legalComments: 'none' },
+  } as const;
+  const { code, errors } = minifySync(file, readFileSync(file, 'utf8'), options);
+  if (errors.length > 0) throw new Error(`the bundler cannot shorten ${file}: ${errors[0]!.message}`);
+  const escaped = code.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  writeFileSync(file, escaped);
 }
 
 /** The types of what programs import. They stand alone: they name no file of ours and no dependency. */

@@ -10,9 +10,7 @@ import { changingInTurn } from './store/changes-in-turn.ts';
 import { type AtOnce, inTurn } from './store/in-turn.ts';
 import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
-import { openMoveTarget } from './store/postgres/move.ts';
-import { openPostgresStore, shown } from './store/postgres/open.ts';
-import { DATABASE_AT_ONCE } from './store/postgres/pool.ts';
+import { shown } from './store/postgres/shown.ts';
 import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
 import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from './store/sqlite/directory.ts';
@@ -20,7 +18,7 @@ import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { LiveHeader } from './store/sqlite/live-header.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { portExecutor, servePort } from './store/sqlite/port-executor.ts';
-import { readerExecutor } from './store/sqlite/reader.ts';
+import { Reader } from './store/sqlite/reader.ts';
 import { restoreStore } from './store/sqlite/restore.ts';
 import type { StartCheck } from './store/sqlite/start-check.ts';
 import { createSqliteStore, type NodeChannel } from './store/sqlite/store.ts';
@@ -62,6 +60,9 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     return { store: inTurn(store, FILE_AT_ONCE), connectLane };
   }
   const { node, about, log, inbox, onOutdated } = options;
+  // Loaded only where it is used: a node on a file needs none of it.
+  const { openPostgresStore } = await import('./store/postgres/open.ts');
+  const { DATABASE_AT_ONCE } = await import('./store/postgres/pool.ts');
   const store = await openPostgresStore({
     url: config.store,
     node,
@@ -102,7 +103,7 @@ async function openFile(config: Config, options: OpenStoreOptions): Promise<Open
   requireClock(config.data, config.clock === 'manual');
   const onFound = (found: StartCheck) => logFound(log, found, config.data);
   const executor = await threadExecutor(config.data, 'writer', undefined, onFound);
-  const reader = await readerExecutor({
+  const reader = new Reader({
     directory: config.data,
     emptyLog: executor.emptyLog!,
     timers,
@@ -171,6 +172,7 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   const { clock } = systemWorld();
   const node = 'nod_beside';
   if (config.store !== null) {
+    const { openPostgresStore } = await import('./store/postgres/open.ts');
     return openPostgresStore({ url: config.store, node, timers: clock, log: () => {}, isBeside: true });
   }
   const onBroken = (error: Error) => {
@@ -227,6 +229,7 @@ export async function moveIntoDatabase(
   requireClock(config.data, false);
   const source = openMoveSource(config.data);
   try {
+    const { openMoveTarget } = await import('./store/postgres/move.ts');
     const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });
     try {
       return await moveStore(source, target, { now: clock.now(), onProgress });

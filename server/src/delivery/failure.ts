@@ -1,7 +1,6 @@
 // Turns the errors of Node and undici into text for the reader of the delivery log. It does not decide what an error
 // means for the message.
 
-import { errors } from 'undici';
 import { ClosedError } from './exchange-errors.ts';
 
 interface SystemError extends Error {
@@ -79,7 +78,8 @@ export function exchangeWords(error: SystemError, isAnswerBegun: boolean): strin
     default:
       break;
   }
-  if (error instanceof errors.HTTPParserError) {
+  // By name: undici is loaded only when a destination has HTTPS.
+  if (error.name === 'HTTPParserError') {
     return `answer is not HTTP: ${/\((.*)\)$/.exec(error.message)?.[1] ?? error.message}`;
   }
   if (error.code?.startsWith('ERR_SSL_')) return tlsWords(error);

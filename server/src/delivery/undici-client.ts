@@ -2,7 +2,7 @@
 // checks the time before the first byte goes out.
 
 import type { Socket } from 'node:net';
-import { Client, type Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import { eachMax } from '../domain/budgets.ts';
 import type { HeaderList } from '../domain/message.ts';
 import { guardAnswer, type TakeBytes } from './answer-guard.ts';
@@ -11,15 +11,45 @@ import { type Exchange, type HttpClient, type HttpRequest, IDLE_MS_MAX } from '.
 import { LargeBody } from './large-body.ts';
 import type { WireWindow } from './wire-window.ts';
 
+type Undici = typeof import('undici');
+
+let undici: Undici | null = null;
+
 export class UndiciClient implements HttpClient {
   readonly reusableMs = IDLE_MS_MAX;
-  readonly #client: Client;
+  #client: Client | null = null;
+  readonly #opened: Promise<void>;
+  #isDestroyed = false;
   /** Called for each request as it starts. */
   #requestStarts: (takeBytes: TakeBytes) => void = () => {};
 
   /** `onLost` is called when the connection is gone. */
   constructor(origin: string, wire: WireWindow, dial: () => Promise<Socket>, onLost: () => void) {
-    this.#client = new Client(origin, {
+    const open = (loaded: Undici) => {
+      undici = loaded;
+      if (!this.#isDestroyed) this.#client = this.#open(loaded, origin, wire, dial).on('disconnect', onLost);
+    };
+    // Loaded by the first destination with HTTPS: it takes more memory than the rest of a delivery.
+    this.#opened = undici === null ? import('undici').then(open) : Promise.resolve(open(undici));
+  }
+
+  send(request: HttpRequest, exchange: Exchange): void {
+    if (this.#client !== null) this.#dispatch(this.#client, request, exchange);
+    else {
+      this.#opened.then(
+        () => this.#client && this.#dispatch(this.#client, request, exchange),
+        (error: Error) => exchange.onError(error),
+      );
+    }
+  }
+
+  async destroy(): Promise<void> {
+    this.#isDestroyed = true;
+    await this.#client?.destroy();
+  }
+
+  #open({ Client: Opening }: Undici, origin: string, wire: WireWindow, dial: () => Promise<Socket>): Client {
+    return new Opening(origin, {
       connect: (_options, done) => {
         dial().then(
           (socket) => {
@@ -43,19 +73,14 @@ export class UndiciClient implements HttpClient {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    this.#client.on('disconnect', onLost);
   }
 
-  send({ method, path, host, headers, signature, body }: HttpRequest, exchange: Exchange): void {
+  #dispatch(client: Client, { method, path, host, headers, signature, body }: HttpRequest, exchange: Exchange): void {
     const all = ['Host', host, ...headers.flat(), ...signature];
     if (body instanceof LargeBody) all.push('Content-Length', String(body.length));
     const request = { path, method, headers: all, body };
     const handler = new Handler(exchange, () => this.#requestStarts((bytes) => exchange.takeBytes(bytes)));
-    this.#client.dispatch(request as Dispatcher.DispatchOptions, handler);
-  }
-
-  destroy(): Promise<void> {
-    return this.#client.destroy();
+    client.dispatch(request as Dispatcher.DispatchOptions, handler);
   }
 }
 

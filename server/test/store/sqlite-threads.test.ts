@@ -8,7 +8,7 @@ import type { MessageFilter } from '../../src/domain/message-filter.ts';
 import { countMatching } from '../../src/store/count-in-pieces.ts';
 import type { PageRequest } from '../../src/store/message-store.ts';
 import { threadExecutor } from '../../src/store/sqlite/executor.ts';
-import { readerExecutor } from '../../src/store/sqlite/reader.ts';
+import { Reader } from '../../src/store/sqlite/reader.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Store, StoreUnavailable } from '../../src/store/store.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
@@ -38,7 +38,7 @@ async function open(t: TestContext, directory = scratchDirectory(t)): Promise<Op
   const clock = new ManualClock(NOW);
   const store = createSqliteStore({
     executor: await threadExecutor(directory),
-    reader: await readerExecutor({
+    reader: new Reader({
       directory,
       emptyLog: async () => {},
       timers: clock,
@@ -65,6 +65,29 @@ const isUnavailable = (error: unknown) => error instanceof StoreUnavailable && e
 async function logs(logged: readonly string[], text: string): Promise<void> {
   while (!logged.includes(text)) await new Promise<void>((resolve) => setImmediate(resolve));
 }
+
+/** The first list starts it. */
+async function startReader(store: Store, threads: readonly Worker[]): Promise<void> {
+  assert.equal(threads.length, 1);
+  await store.searchMessages(ACCOUNT, {}, PAGE);
+  assert.equal(threads.length, 2);
+}
+
+test('lists that are asked for at once start one reader; a store that is closed while it starts closes it too', async (t) => {
+  const { store, broken, logged, threads } = await open(t);
+  await store.accept([message()], NOW);
+  assert.equal(threads.length, 1, 'none before the first list');
+  const asked = [store.searchMessages(ACCOUNT, {}, PAGE), countMatching(store, ACCOUNT, {}, 10)];
+  await Promise.resolve();
+  await store.close();
+  await Promise.allSettled(asked);
+  assert.equal(threads.length, 2);
+  assert.deepEqual([broken, logged], [[], []]);
+  assert.ok(
+    threads.every(({ threadId }) => threadId === -1),
+    'both have ended',
+  );
+});
 
 test('a command that cannot cross to the writer fails alone', async (t) => {
   const { store, broken } = await open(t);
@@ -105,7 +128,7 @@ test('a command that cannot cross to the reader fails alone', async (t) => {
 test('a reader that ends is started anew after a pause; what it was asked is refused, and the writer goes on', async (t) => {
   const { store, clock, broken, logged, threads } = await open(t);
   await store.accept([message()], NOW);
-  assert.equal(threads.length, 2);
+  await startReader(store, threads);
   const asked = Array.from({ length: 3 }, () => assert.rejects(store.searchMessages(ACCOUNT, {}, PAGE), isUnavailable));
   await Promise.all([...asked, threads[1]!.terminate()]);
   await assert.rejects(countMatching(store, ACCOUNT, {}, 10), isUnavailable, 'while there is none');
@@ -124,6 +147,7 @@ test('a reader that ends is started anew after a pause; what it was asked is ref
 
 test('a reader that ends while nobody asks it is started anew as well', async (t) => {
   const { store, clock, broken, logged, threads } = await open(t);
+  await startReader(store, threads);
   for (const round of [1, 2, 3]) {
     await threads[round]!.terminate();
     await logs(logged, 'the reader of the store ended; starting another one');
@@ -137,6 +161,7 @@ test('a reader that ends while nobody asks it is started anew as well', async (t
 
 test('a store that is closed while its reader is away starts no other', async (t) => {
   const { store, clock, logged, threads } = await open(t);
+  await startReader(store, threads);
   await threads[1]!.terminate();
   await logs(logged, 'the reader of the store ended; starting another one');
   await store.close();

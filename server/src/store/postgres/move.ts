@@ -13,9 +13,10 @@ import {
 } from '../move.ts';
 import type { Database, Value } from './database.ts';
 import { compared } from './move-check.ts';
-import { hasUnfinishedMove, openForMove, shown } from './open.ts';
+import { hasUnfinishedMove, openForMove } from './open.ts';
 import type { Note } from './pool.ts';
 import { inTransaction, underSchemaLock } from './schema-upgrade.ts';
+import { shown } from './shown.ts';
 import { storable } from './storable.ts';
 
 /** The moving process holds this lock in its session, because a killed process may still have a statement running. */

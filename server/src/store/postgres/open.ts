@@ -12,6 +12,7 @@ import { Database } from './database.ts';
 import { requireOwnSessions } from './own-session.ts';
 import { type Note, Pool } from './pool.ts';
 import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
+import { shown } from './shown.ts';
 import { createPostgresStore, type PostgresStore } from './store.ts';
 
 const VERSION_MIN = 14;
@@ -137,12 +138,6 @@ async function requireSessions(client: pg.Client, { url, timers }: Pick<OpenOpti
   } finally {
     await other.end().catch(() => {});
   }
-}
-
-/** The location without the password. */
-export function shown(url: string): string {
-  const { hostname, port, pathname } = new URL(url);
-  return `${hostname || 'localhost'}${port && `:${port}`}${pathname}`;
 }
 
 async function requireDurability(database: Database, log: Note): Promise<void> {

@@ -1,5 +1,5 @@
-// The thread for lists and searches. It changes nothing, so the process survives its end: its calls are refused, and
-// after a pause a new thread starts. While it reads, the writer's log cannot be emptied, so a log that has grown is
+// The thread for lists and searches, started by the first of them. It changes nothing, so the process survives its end:
+// its calls are refused, and after a pause a new thread starts. While it reads, the writer's log cannot be emptied, so a log that has grown is
 // emptied between two reads.
 
 import { statSync } from 'node:fs';
@@ -23,17 +23,14 @@ export interface ReaderOptions {
   readonly log: (level: 'info' | 'error', fields: { readonly err?: Error }, text: string) => void;
 }
 
-/** For a directory that a writer has opened. Rejects if the first thread cannot start. */
-export async function readerExecutor(options: ReaderOptions): Promise<Executor> {
-  const reader = new Reader(options);
-  await reader.start();
-  return reader;
-}
-
-class Reader implements Executor {
+/** For a directory that a writer has opened. */
+export class Reader implements Executor {
   readonly #options: ReaderOptions;
   /** Null while no thread runs. */
   #thread: Executor | null = null;
+  /** The start that is under way. */
+  #starting: Promise<void> | null = null;
+  #isPausing = false;
   #pauseMs = PAUSE_MS;
   #isClosed = false;
   #cancelPause = () => {};
@@ -42,13 +39,8 @@ class Reader implements Executor {
     this.#options = options;
   }
 
-  async start(): Promise<void> {
-    const thread = await threadExecutor(this.#options.directory, 'reader', (error) => this.#onEnd(error));
-    if (this.#isClosed) await thread.close();
-    else this.#thread = thread;
-  }
-
   async execute(commands: readonly Command[], from: string): Promise<readonly Reply[]> {
+    if (!this.#thread && !this.#isPausing) await this.#start();
     const thread = this.#thread;
     if (!thread) return commands.map(() => failedReply('the reader is starting', 'unavailable'));
     try {
@@ -66,6 +58,7 @@ class Reader implements Executor {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelPause();
+    await this.#starting;
     await this.#thread?.close();
   }
 
@@ -85,14 +78,30 @@ class Reader implements Executor {
   }
 
   #startLater(): void {
+    this.#isPausing = true;
     this.#cancelPause = this.#options.timers.after(this.#pauseMs, () => void this.#startAgain());
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
   }
 
   async #startAgain(): Promise<void> {
+    this.#isPausing = false;
+    await this.#start();
+    if (this.#thread) this.#options.log('info', {}, 'the reader of the store works again');
+  }
+
+  /** Never rejects: if the thread cannot start, another one is tried after a pause. */
+  #start(): Promise<void> {
+    this.#starting ??= this.#startThread().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  async #startThread(): Promise<void> {
     try {
-      await this.start();
-      if (!this.#isClosed) this.#options.log('info', {}, 'the reader of the store works again');
+      const thread = await threadExecutor(this.#options.directory, 'reader', (error) => this.#onEnd(error));
+      if (this.#isClosed) await thread.close();
+      else this.#thread = thread;
     } catch (error) {
       if (this.#isClosed) return;
       this.#options.log('error', { err: error as Error }, 'the reader of the store could not be started');
