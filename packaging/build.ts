@@ -42,12 +42,7 @@ function buildSdk(folder: string): void {
   compile('tsconfig.sdk.json', join(folder, 'dist'));
   writeManifest('sdk', folder, {
     sideEffects: false,
-    exports: {
-      '.': entry('index'),
-      './receiver': entry('receiver'),
-      './testing': entry('testing'),
-      './package.json': './package.json',
-    },
+    exports: { ...builtExports('sdk'), './package.json': './package.json' },
   });
   copyPages('sdk', folder);
 }
@@ -150,6 +145,15 @@ function writeManifest(workspace: string, folder: string, more: object): void {
 function copyPages(workspace: string, folder: string): void {
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   cpSync(join(ROOT, workspace, 'README.md'), join(folder, 'README.md'));
+}
+
+/** What a workspace exports, each source by the file that is built from it. */
+function builtExports(workspace: string) {
+  const manifest = readFileSync(join(ROOT, workspace, 'package.json'), 'utf8');
+  const { exports } = JSON.parse(manifest) as { exports: Readonly<Record<string, string>> };
+  return Object.fromEntries(
+    Object.entries(exports).map(([name, source]) => [name, entry(source.replace(/^\.\/src\/(.*)\.ts$/, '$1'))]),
+  );
 }
 
 function entry(file: string) {

@@ -1,7 +1,7 @@
 // A call as a shell command, safe to paste whatever the call contains.
 
-import type { Call } from './calls.ts';
-import { headersOf } from './client.ts';
+import type { Call } from './call.ts';
+import { headersOf } from './send.ts';
 
 export interface CurlOptions {
   readonly baseUrl: string;

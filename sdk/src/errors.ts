@@ -1,35 +1,44 @@
 // The errors of a call.
 
+import type { ErrorCode } from './error-codes.ts';
+
+export interface ErrorDetails {
+  readonly retryAfterSeconds?: number | null;
+  readonly answer?: unknown;
+}
+
 /** The service refused the call, with a text and a stable code. See docs/errors.md. */
 export class PostriderError extends Error {
   override readonly name = 'PostriderError';
   readonly status: number;
-  readonly code: string;
+  /** Empty when the answer is not the service's, but that of a proxy for instance. */
+  readonly code: ErrorCode | '';
   /** How many seconds to wait before a retry, if the service says so. */
   readonly retryAfterSeconds: number | null;
+  /** The whole answer, if it is JSON. */
+  readonly answer: unknown;
 
-  constructor(status: number, code: string, message: string, retryAfterSeconds: number | null = null) {
+  constructor(status: number, code: string, message: string, { retryAfterSeconds = null, answer }: ErrorDetails = {}) {
     super(message);
     this.status = status;
-    this.code = code;
+    this.code = code as ErrorCode | '';
     this.retryAfterSeconds = retryAfterSeconds;
+    this.answer = answer;
   }
 }
 
-/** There was no response: the service cannot be reached, or the connection broke. */
+/** There was no response: the service cannot be reached, or the connection broke, or it took too long. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
 export async function errorFrom(response: Response): Promise<PostriderError> {
-  const text = await response.text().catch(() => '');
-  const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN);
-  const seconds = Number.isFinite(retryAfter) ? retryAfter : null;
-  try {
-    const { error, code } = JSON.parse(text) as { error?: unknown; code?: unknown };
-    if (typeof error === 'string') return new PostriderError(response.status, String(code ?? ''), error, seconds);
-  } catch {
-    // A proxy in between answered in its own format.
-  }
-  return new PostriderError(response.status, '', `the service answered ${response.status}`, seconds);
+  const { status, headers } = response;
+  // A proxy in between may answer in its own format.
+  const answer = (await response.json().catch(() => null)) as { error?: unknown; code?: unknown } | null;
+  const { error = `the service answered ${status}`, code = '' } = answer ?? {};
+  return new PostriderError(status, String(code), String(error), {
+    retryAfterSeconds: Number(headers.get('Retry-After')) || null,
+    answer,
+  });
 }

@@ -1,5 +1,10 @@
-// Reads Server-Sent Events from a body, chunk by chunk, wherever the chunks are cut.
+// Live events: reads Server-Sent Events from a body, wherever its chunks are cut, and connects again after the last one.
 
+import { query } from './call.ts';
+import { PostriderError, UnreachableError } from './errors.ts';
+import type { MessageQuery } from './message-query.ts';
+import { backoffMs, pause } from './retry.ts';
+import type { Exchange } from './send.ts';
 import type { MessageEvent } from './shapes.ts';
 
 export interface StreamedEvent {
@@ -8,34 +13,126 @@ export interface StreamedEvent {
   readonly event: MessageEvent;
 }
 
-export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamedEvent> {
+export interface StreamOptions {
+  readonly signal: AbortSignal;
+  readonly lastEventId?: string | null;
+  /** The connection is open: all later events are delivered. */
+  readonly onOpen?: () => void;
+  /** Called with each position in the stream, also where there is no event. */
+  readonly onPosition?: (id: string) => void;
+}
+
+export interface TailOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The `eventId` of the last event that was seen: all events after it come first. */
+  readonly after?: string | undefined;
+  readonly onOpen?: (() => void) | undefined;
+  /** The connection is lost and will be opened again. */
+  readonly onLost?: ((error: unknown) => void) | undefined;
+}
+
+export type TailedEvent = MessageEvent & { readonly eventId: string };
+
+/** The service sends something every 15 seconds. Three times that means that it is gone. */
+const SILENCE_MS_MAX = 45_000;
+const LINE_LENGTH_MAX = 64 * 1024 * 1024;
+
+/** Live events until `signal` aborts or the connection ends. */
+export async function* stream(
+  exchange: Exchange,
+  filter: MessageQuery,
+  { signal, lastEventId, onOpen, onPosition }: StreamOptions,
+): AsyncGenerator<StreamedEvent> {
+  const call = {
+    method: 'GET' as const,
+    path: `/v2/events/stream${query(filter)}`,
+    headers: { Accept: 'text/event-stream', ...(lastEventId && { 'Last-Event-ID': lastEventId }) },
+  };
+  const body = await exchange(call, async (response) => response.body, { signal, hasNoDeadline: true });
+  onOpen?.();
+  if (body) yield* readEventStream(body, onPosition);
+}
+
+/** Live events. When the connection breaks, it is opened again after the last event: none is lost or comes twice. */
+export async function* tail(
+  exchange: Exchange,
+  filter: MessageQuery,
+  { signal = new AbortController().signal, after, onOpen, onLost }: TailOptions = {},
+): AsyncGenerator<TailedEvent> {
+  let position = after ?? null;
+  let wasOpen = false;
+  let tries = 0;
+  const onPosition = (id: string) => {
+    position = id;
+  };
+  while (!signal.aborted) {
+    try {
+      const opened = () => {
+        if (!wasOpen) onOpen?.();
+        wasOpen = true;
+        tries = 0;
+      };
+      const options = { signal, lastEventId: position, onOpen: opened, onPosition };
+      for await (const { id, event } of stream(exchange, filter, options)) yield { ...event, eventId: id };
+      onLost?.(new UnreachableError('the service ended the stream'));
+    } catch (error) {
+      if (signal.aborted) return;
+      const isRefused = error instanceof PostriderError && error.status < 500 && error.status !== 429;
+      if (!wasOpen || isRefused) throw error;
+      onLost?.(error);
+    }
+    await pause(backoffMs(tries), signal).catch(() => {});
+    tries += 1;
+  }
+}
+
+async function* readEventStream(
+  body: ReadableStream<Uint8Array>,
+  onPosition: ((id: string) => void) | undefined,
+): AsyncGenerator<StreamedEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let waiting = '';
+  const silence = { timer: setTimeout(() => {}, 0) };
   try {
     for (;;) {
+      clearTimeout(silence.timer);
+      silence.timer = setTimeout(() => reader.cancel().catch(() => {}), SILENCE_MS_MAX);
       const { done, value } = await reader.read();
       if (done) return;
       waiting += decoder.decode(value, { stream: true });
       const blocks = waiting.split('\n\n');
       waiting = blocks.pop()!;
+      if (waiting.length > LINE_LENGTH_MAX) throw new PostriderError(200, '', 'the answer is not a stream of events');
       for (const block of blocks) {
-        const event = parseBlock(block);
-        if (event) yield event;
+        const { id, data } = parseBlock(block);
+        const event = data === '' ? null : eventOf(data);
+        // The caller has the event before the position moves past it.
+        if (event) yield { id, event };
+        if (id !== '') onPosition?.(id);
       }
     }
   } finally {
+    clearTimeout(silence.timer);
     // When the reader stops, the connection is released as well.
     await reader.cancel().catch(() => {});
   }
 }
 
-function parseBlock(block: string): StreamedEvent | null {
+function parseBlock(block: string): { readonly id: string; readonly data: string } {
   let id = '';
   let data = '';
   for (const line of block.split('\n')) {
     if (line.startsWith('id: ')) id = line.slice(4);
     else if (line.startsWith('data: ')) data += line.slice(6);
   }
-  return data === '' ? null : { id, event: JSON.parse(data) as MessageEvent };
+  return { id, data };
+}
+
+function eventOf(data: string): MessageEvent {
+  try {
+    return JSON.parse(data) as MessageEvent;
+  } catch {
+    throw new PostriderError(200, '', 'the answer is not a stream of events');
+  }
 }

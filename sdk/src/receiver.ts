@@ -1,5 +1,7 @@
-// For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged.
-// WebCrypto only, so that it runs on servers, workers and in browsers.
+// For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged, and
+// answers with more than success and failure. WebCrypto only, so that it runs on servers, workers and in browsers.
+
+import type { Duration } from './setting-options.ts';
 
 export interface SignedRequest {
   /** The header `Service-Signature`: a JWT. */
@@ -9,45 +11,229 @@ export interface SignedRequest {
   /** The account's keys. A receiver that accepts both is not affected by a rotation. */
   readonly keys: readonly string[];
   /** The URL it was sent to. Requests meant for another URL are refused. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** Milliseconds since 1970. Default: this machine's clock. */
-  readonly now?: number;
+  readonly now?: number | undefined;
 }
 
 export type Verdict = { readonly isValid: true } | { readonly isValid: false; readonly reason: string };
 
+/** A signature of the Standard Webhooks, by its three headers. */
+export interface WebhookRequest extends Omit<SignedRequest, 'signature' | 'url'> {
+  readonly id: string;
+  readonly timestamp: string;
+  /** One or more, separated by spaces. */
+  readonly signature: string;
+}
+
 /** Clocks differ a little. */
 const LEEWAY_SECONDS = 30;
+/** How old a signature may be. A JWT says so itself. */
+const LIFETIME_SECONDS = 300;
+const SIGNATURES_MAX = 10;
 
 export async function verifySignature(request: SignedRequest): Promise<Verdict> {
   const [head, claims, mac, ...more] = request.signature.split('.');
   if (!head || !claims || !mac || more.length > 0) return refused('the signature is not a JWT');
-  const parsed = parseJson(head);
-  if (parsed?.alg !== 'HS256') return refused('the signature is not HS256');
+  if (parseJson(head)?.alg !== 'HS256') return refused('the signature is not HS256');
   const signed = new TextEncoder().encode(`${head}.${claims}`);
-  if (!(await isSignedByOne(request.keys, signed, fromBase64Url(mac))))
+  if (!(await isSignedByOne(request.keys, signed, [fromBase64(mac)])))
     return refused('the signature does not match any key');
   const { exp, nbf, sub, body } = parseJson(claims) ?? {};
   const now = (request.now ?? Date.now()) / 1000;
   if (typeof exp !== 'number' || now > exp + LEEWAY_SECONDS) return refused('the signature has expired');
   if (typeof nbf === 'number' && now < nbf - LEEWAY_SECONDS) return refused('the signature is not valid yet');
   if (request.url !== undefined && sub !== request.url) return refused('the signature is for another URL');
-  const bytes = typeof request.body === 'string' ? new TextEncoder().encode(request.body) : request.body;
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes)));
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(request.body)));
   if (typeof body !== 'string' || body.replace(/=+$/, '') !== toBase64Url(digest))
     return refused('the signature is for another body');
-  return { isValid: true };
+  return VALID;
 }
+
+export async function verifyWebhook(request: WebhookRequest): Promise<Verdict> {
+  const { id, timestamp, signature, keys, body } = request;
+  if (!/^\d{1,12}$/.test(timestamp)) return refused('webhook-timestamp is not a time');
+  const macs = signature
+    .split(' ', SIGNATURES_MAX)
+    .filter((each) => each.startsWith('v1,'))
+    .map((each) => fromBase64(each.slice(3)));
+  const start = new TextEncoder().encode(`${id}.${timestamp}.`);
+  const bytes = bytesOf(body);
+  const signed = new Uint8Array(start.length + bytes.length);
+  signed.set(start);
+  signed.set(bytes, start.length);
+  if (!(await isSignedByOne(keys, signed, macs))) return refused('webhook-signature does not match any key');
+  const age = (request.now ?? Date.now()) / 1000 - Number(timestamp);
+  if (age > LIFETIME_SECONDS + LEEWAY_SECONDS) return refused('the signature has expired');
+  return age < -LEEWAY_SECONDS ? refused('the signature is not valid yet') : VALID;
+}
+
+export interface VerifyOptions {
+  /** The account's keys: the current one, and the next one, so that a rotation refuses nothing. */
+  readonly keys: readonly string[];
+  /** The prefix that the server was started with. Default: `Service-`. */
+  readonly headerPrefix?: string | undefined;
+  /**
+   * The URL that the service sends to, as it was published. Requests that were signed for another URL are refused. Needs
+   * the signature of the service: that of the Standard Webhooks does not name a URL.
+   */
+  readonly url?: string | undefined;
+  /** Default: 10 MiB. A larger body is refused before it is read. */
+  readonly bodyBytesMax?: number | undefined;
+  /** Milliseconds since 1970. Default: this machine's clock. */
+  readonly now?: number | undefined;
+}
+
+/** What was delivered, and is known to come from the service. */
+export interface Delivery {
+  /** The same on every attempt: a receiver that remembers it does nothing twice. */
+  readonly messageId: string;
+  /** 0 on the first attempt, then 1, 2, … */
+  readonly retried: number;
+  readonly topicName: string | null;
+  readonly queueName: string | null;
+  readonly scheduleId: string | null;
+  readonly headers: Headers;
+  /** The raw body. */
+  readonly body: Uint8Array;
+  text(): string;
+  json<T = unknown>(): T;
+}
+
+/** The request is not a delivery of the service, or it has changed on its way. */
+export class SignatureError extends Error {
+  override readonly name = 'SignatureError';
+  /** The status to answer with: 401, or 413 for a body that is too large. */
+  readonly status: number;
+
+  constructor(message: string, status = 401) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** A request in parts, where there is no `Request`. */
+export interface RequestParts {
+  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string | Uint8Array;
+}
+
+export const BODY_BYTES_MAX = 10 * 1024 * 1024;
+
+/** Throws a SignatureError unless the service has signed this request with one of the keys. */
+export async function verify(request: Request | RequestParts, options: VerifyOptions): Promise<Delivery> {
+  const { headerPrefix = 'Service-', keys, url, now, bodyBytesMax = BODY_BYTES_MAX } = options;
+  const used = keys.filter(Boolean);
+  if (used.length === 0) throw new TypeError('keys: give the signing keys of the account, none is set');
+  const headers = headersFrom(request.headers);
+  const raw = 'arrayBuffer' in request ? await readBody(request, bodyBytesMax) : bytesOf(request.body);
+  if (raw.length > bodyBytesMax) throw new SignatureError('the body is too large', 413);
+  const part = (name: string) => headers.get(headerPrefix + name);
+  const signature = part('Signature');
+  const webhook = headers.get('webhook-signature');
+  const signed = { body: raw, keys: used, now };
+  const id = webhook === null ? null : headers.get('webhook-id');
+  let verdict = refused('the request is not signed');
+  if (signature !== null) verdict = await verifySignature({ ...signed, signature, url });
+  else if (url !== undefined) verdict = refused(`${headerPrefix}Signature is missing`);
+  // Both have to be right where there are both: only this one covers the id of the message.
+  if (webhook !== null && (verdict.isValid || (signature === null && url === undefined))) {
+    const timestamp = headers.get('webhook-timestamp') ?? '';
+    verdict = await verifyWebhook({ ...signed, signature: webhook, id: id ?? '', timestamp });
+  }
+  if (!verdict.isValid) throw new SignatureError(verdict.reason);
+  const text = () => new TextDecoder().decode(raw);
+  return {
+    messageId: id ?? part('Message-Id') ?? '',
+    retried: Number(part('Retried') ?? 0),
+    topicName: part('Topic-Name'),
+    queueName: part('Queue-Name'),
+    scheduleId: part('Schedule-Id'),
+    headers,
+    body: raw,
+    text,
+    json: <T>() => JSON.parse(text()) as T,
+  };
+}
+
+/** Answers a delivery: it failed, and no retry can help. The message becomes a dead letter at once. */
+export function doNotRetry(reason = 'no retry can help', headerPrefix = 'Service-'): Response {
+  return new Response(reason, { status: 489, headers: { [`${headerPrefix}NonRetryable-Error`]: 'true' } });
+}
+
+/** Answers a delivery: it failed, and the next attempt should not come before this time. At most one day. */
+export function retryAfter(wait: Duration, reason = 'not now'): Response {
+  return new Response(reason, { status: 503, headers: { 'Retry-After': String(secondsOf(wait)) } });
+}
+
+const UNIT_SECONDS: ReadonlyMap<string, number> = new Map([
+  ['ms', 0.001],
+  ['s', 1],
+  ['m', 60],
+  ['h', 3600],
+  ['d', 86_400],
+]);
+
+/** Whole seconds, rounded up: never sooner than asked. */
+function secondsOf(wait: Duration): number {
+  const parts = typeof wait === 'number' ? [] : [...wait.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
+  const isRead = typeof wait === 'number' ? wait >= 0 : parts.length > 0 && parts.map(([all]) => all).join('') === wait;
+  if (!isRead)
+    throw new TypeError(`${JSON.stringify(wait)} is not a duration such as 90s, 1h30m or a number of seconds`);
+  const sum = parts.reduce((seconds, [, count, unit]) => seconds + Number(count) * UNIT_SECONDS.get(unit!)!, 0);
+  return Math.ceil(typeof wait === 'number' ? wait : sum);
+}
+
+/** Stops as soon as it is too large: whoever sent it has not been checked yet. */
+async function readBody(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+  if (request.bodyUsed) throw new TypeError('the body was read before: give the request to verify() first');
+  const tooLarge = () => new SignatureError('the body is too large', 413);
+  if (Number(request.headers.get('Content-Length') ?? 0) > bytesMax) throw tooLarge();
+  const reader = request.body?.getReader();
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+    if (done || !value) break;
+    length += value.length;
+    if (length > bytesMax) {
+      await reader?.cancel().catch(() => {});
+      throw tooLarge();
+    }
+    pieces.push(value);
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+function headersFrom(given: RequestParts['headers']): Headers {
+  if (given instanceof Headers) return given;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    // Names of HTTP/2 that are no headers.
+    if (value === undefined || name.startsWith(':')) continue;
+    for (const each of typeof value === 'string' ? [value] : value) headers.append(name, each);
+  }
+  return headers;
+}
+
+const VALID: Verdict = { isValid: true };
 
 async function isSignedByOne(
   keys: readonly string[],
   signed: Uint8Array<ArrayBuffer>,
-  mac: Uint8Array<ArrayBuffer>,
+  macs: readonly Uint8Array<ArrayBuffer>[],
 ): Promise<boolean> {
-  for (const key of keys) {
+  // A key that is not set would be one that everybody knows.
+  for (const key of keys.filter(Boolean)) {
     const secret = new TextEncoder().encode(key);
     const hmac = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
-    if (await crypto.subtle.verify('HMAC', hmac, mac, signed)) return true;
+    for (const mac of macs) if (await crypto.subtle.verify('HMAC', hmac, mac, signed)) return true;
   }
   return false;
 }
@@ -56,15 +242,20 @@ function refused(reason: string): Verdict {
   return { isValid: false, reason };
 }
 
+function bytesOf(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  return typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
+}
+
 function parseJson(base64Url: string): Record<string, unknown> | null {
   try {
-    return JSON.parse(new TextDecoder().decode(fromBase64Url(base64Url))) as Record<string, unknown>;
+    return JSON.parse(new TextDecoder().decode(fromBase64(base64Url))) as Record<string, unknown>;
   } catch {
     return null;
   }
 }
 
-function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
+/** Of either alphabet. */
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (character) =>
       character.charCodeAt(0),

@@ -11,6 +11,7 @@ import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/set
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
 import { cliPage } from './cli-page.ts';
 import { messageRowCode, postgresMessageCode, sqliteMessageCode } from './message-code.ts';
+import { sdkErrorCodes, sdkSettingNames, sdkSettingOptions } from './sdk-settings.ts';
 import { sdkTypes } from './sdk-shapes.ts';
 
 const SETTINGS_FILE = 'server/src/domain/setting-table.ts';
@@ -24,7 +25,9 @@ const PAGES: readonly { readonly path: string; readonly render: () => string }[]
   { path: 'docs/limits.md', render: limitsPage },
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
   { path: 'console/src/parts/setting-table.ts', render: consoleSettings },
-  { path: 'sdk/src/setting-names.ts', render: sdkSettings },
+  { path: 'sdk/src/setting-names.ts', render: () => sdkSettingNames(madeFrom(SETTINGS_FILE)) },
+  { path: 'sdk/src/setting-options.ts', render: () => sdkSettingOptions(madeFrom(SETTINGS_FILE)) },
+  { path: 'sdk/src/error-codes.ts', render: () => sdkErrorCodes(madeFrom('server/src/domain/problem.ts')) },
   { path: 'sdk/src/shapes.ts', render: () => sdkTypes(madeFrom('server/src/http/answers.ts')) },
   { path: 'server/src/store/message-row.ts', render: () => messageRowCode(madeFrom(FIELDS_FILE)) },
   { path: 'server/src/store/sqlite/message-code.ts', render: () => sqliteMessageCode(madeFrom(FIELDS_FILE)) },
@@ -109,9 +112,6 @@ function withPart(path: string, name: string, part: string): string {
   return before + start + part + end + after;
 }
 
-const ofSetting = (of: PublishSetting['of']) =>
-  (SETTING_TABLE as readonly PublishSetting[]).filter((each) => each.of === of);
-
 function settingsPart(): string {
   const shownName = (name: string) => (name.endsWith('-') ? `${name}<Name>` : name);
   const rows = (SETTING_TABLE as readonly PublishSetting[])
@@ -121,7 +121,9 @@ function settingsPart(): string {
       value,
       told ?? (/^[A-Z]{2}/.test(help) ? help : help.charAt(0).toLowerCase() + help.slice(1)),
     ]);
-  const ofCallback = ofSetting('delivery').map(({ name }) => `\`-${shownName(name)}\``);
+  const ofCallback = (SETTING_TABLE as readonly PublishSetting[])
+    .filter(({ of }) => of === 'delivery')
+    .map(({ name }) => `\`-${shownName(name)}\``);
   const callbacks = [
     `\`Service-Callback\` with ${ofCallback.join(', ')}`,
     'those of the message for retries, else as above',
@@ -158,24 +160,6 @@ ${rows.join('')}];
 
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
-}
-
-function sdkSettings(): string {
-  const types = (of: PublishSetting['of']) =>
-    ofSetting(of).map(({ name }) => (name.endsWith('-') ? `\`${name}\${string}\`` : quoted(name)));
-  const others = [...types('message'), ...types('schedule')];
-  return `${madeFrom(SETTINGS_FILE)}
-
-/** Settings of one delivery: of a message, or of a callback. */
-export type DeliverySettingName = ${types('delivery').join(' | ')};
-
-/** The headers of a publish, without their prefix. */
-export type SettingName =
-  | DeliverySettingName
-  | \`Callback-\${DeliverySettingName}\`
-  | \`Failure-Callback-\${DeliverySettingName}\`
-${others.map((type) => `  | ${type}`).join('\n')};
-`;
 }
 
 function limitsPage(): string {

@@ -12,6 +12,7 @@ import { BodyReader } from './http/body.ts';
 import { Callers } from './http/caller.ts';
 import { CALLER_TIMES, CallerConnections, type CallerTimes } from './http/caller-connections.ts';
 import { Console } from './http/console.ts';
+import { CrossOrigin } from './http/cross-origin.ts';
 import { ApiError } from './http/errors.ts';
 import { EventStreams } from './http/event-streams.ts';
 import { createListener } from './http/listener.ts';
@@ -100,6 +101,7 @@ export async function buildFront(
     webConsole: new Console(accounts, consoleFiles),
     sink,
     ownHosts,
+    crossOrigin: config.allowOrigin.length > 0 ? new CrossOrigin(config.allowOrigin, headerPrefix) : null,
     isForQstashClients: context.isForQstashClients,
     onFault,
   });

@@ -22,6 +22,7 @@ import {
   nullable,
   oneOf,
   onOff,
+  origins,
   port,
   scopes,
   storeUrl,
@@ -152,6 +153,12 @@ export const SETTINGS = {
       both(false),
       'Stop when standard input ends: a test that starts the service and is killed leaves no process behind.',
     ),
+  ),
+  allowOrigin: setting(
+    'allow-origin',
+    origins,
+    both<readonly string[]>([]),
+    'Origins of web pages that may call the API with a token (CORS), such as https://app.example.com, separated by commas; the flag may be repeated. * means every page; dev refuses that, because its token is public. Cookies are never accepted from such a page.',
   ),
   json: alsoIn(
     {

@@ -8,11 +8,13 @@ export interface ReadSettings {
   readonly store?: string | null;
   readonly lanes?: number | null;
   readonly clock?: string;
+  readonly allowOrigin?: readonly string[];
   readonly admin?: boolean;
   readonly scope?: readonly Scope[];
 }
 
-export function contradictionsOf(command: string, { role, store, lanes, clock, admin, scope }: ReadSettings): string[] {
+export function contradictionsOf(command: string, values: ReadSettings): string[] {
+  const { role, store, lanes, clock, allowOrigin, admin, scope } = values;
   const problems: string[] = [];
   if ((role === 'api' || role === 'deliver') && store === null) {
     problems.push(
@@ -24,6 +26,9 @@ export function contradictionsOf(command: string, { role, store, lanes, clock, a
   }
   if (clock === 'manual' && store !== null) {
     problems.push('--clock manual has a store of its own: it cannot be used with --store');
+  }
+  if (command === 'dev' && allowOrigin?.includes('*')) {
+    problems.push('--allow-origin * is not for dev: every web page could use its public token; name the origins');
   }
   if (command === 'token create' && scope && admin === scope.length > 0) {
     problems.push('give --admin for a token that may do everything, or --scope with its scopes, but not both');

@@ -144,6 +144,25 @@ export const hostNames: Kind<readonly string[]> = {
   show: (value) => (value.length === 0 ? 'none' : value.join(',')),
 };
 
+/** As a browser writes them, because they are compared as texts. */
+export const origins: Kind<readonly string[]> = {
+  placeholder: '<origin,…>',
+  isList: true,
+  parse(list) {
+    const value = [...new Set(list.split(',').map((part) => part.trim()))];
+    const problems = value.filter((part) => part !== '*' && !isOrigin(part));
+    if (problems.length > 0) {
+      return { problems: problems.map((part) => `"${part}" is not an origin such as https://app.example.com, or *`) };
+    }
+    return { value };
+  },
+  show: (value) => (value.length === 0 ? 'none' : value.join(',')),
+};
+
+function isOrigin(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
 export const scopes: Kind<readonly Scope[]> = {
   placeholder: '<scope,…>',
   isList: true,

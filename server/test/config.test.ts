@@ -63,6 +63,11 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   },
   minFreeDiskBytes: { text: '1024', value: 1024, bad: '-1' },
   allowHost: { text: 'box.example, *.tunnel.example', value: ['box.example', '*.tunnel.example'], bad: 'http://x' },
+  allowOrigin: {
+    text: 'https://app.example, http://localhost:3000',
+    value: ['https://app.example', 'http://localhost:3000'],
+    bad: 'app.example',
+  },
   strictSettings: { text: 'true', value: true, bad: 'maybe' },
   takeOverDev: { text: 'true', value: true, bad: 'maybe' },
   to: { text: 'copy.db', value: 'copy.db', bad: 'a\0b' },
@@ -110,7 +115,18 @@ for (const key of SETTING_KEYS) {
         assert.deepEqual(byDefault, defaults[service]);
         // Shown as words: nothing to give.
         if (
-          ['tiers', 'allowCidr', 'trustedProxy', 'allowHost', 'store', 'scope', 'account', 'to', 'lanes'].includes(key)
+          [
+            'tiers',
+            'allowCidr',
+            'trustedProxy',
+            'allowHost',
+            'allowOrigin',
+            'store',
+            'scope',
+            'account',
+            'to',
+            'lanes',
+          ].includes(key)
         )
           continue;
         assert.deepEqual(kind.parse(kind.show(byDefault)), { value: byDefault });

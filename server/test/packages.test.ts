@@ -36,28 +36,29 @@ const OF_SERVER = [
   /^dist\/store\/(?:sqlite|postgres)\/migrations\/\d{4}-[a-z-]+\.sql$/,
   /^dist\/console\/(?:index\.html|icon\.svg|theme\.js|licenses\.md|assets\/[\w-]+\.(?:js|css))$/,
 ];
-const OF_SDK = [/^(?:package\.json|README\.md|LICENSE)$/, /^dist\/[a-z-]+\.(?:js|js\.map|d\.ts)$/];
+const OF_SDK = [/^(?:package\.json|README\.md|LICENSE)$/, /^dist\/(?:adapters\/)?[a-z0-9-]+\.(?:js|js\.map|d\.ts)$/];
 
 /** In JavaScript: the service in the program's own process, called through the SDK. */
 const PROGRAM = `
 import { startDev } from 'postrider';
-import { createClient } from 'postrider-sdk';
-import { verifySignature } from 'postrider-sdk/receiver';
+import { Postrider } from 'postrider-sdk';
+import { receive } from 'postrider-sdk/workers';
 const service = await startDev(['--port', '0', '--data', 'data-of-program', '--log-level', 'silent']);
-const client = createClient({ baseUrl: service.url, token: service.token });
-const { messageId } = await client.publish({ destination: service.url + '/dev/sink/ok', body: 'hello' });
-let message;
-do message = await client.getMessage(messageId); while (message.state !== 'DELIVERED');
-const verdict = await verifySignature({ signature: 'none', body: '', keys: [] });
+const postrider = new Postrider({ baseUrl: service.url, token: service.token });
+const { messageId } = await postrider.publish({ url: service.url + '/dev/sink/ok', json: 'hello' });
+const message = await postrider.waitFor(messageId);
+const receiver = receive({ keys: ['sig_1'] }, () => {});
+const { status } = await receiver(new Request('http://localhost/', { method: 'POST', body: 'forged' }));
 const refused = await startDev(['--prot', '0']).catch((error) => error.message);
 await service.close();
-console.log(JSON.stringify({ state: message.state, isValid: verdict.isValid, refused }));
+console.log(JSON.stringify({ state: message.state, status, refused }));
 `;
 
 /** In TypeScript: what is right compiles, and what is wrong does not. */
 const TYPED = `
 import { type DevService, startDev } from 'postrider';
-import { type Client, createClient, type MessageWithAttempts } from 'postrider-sdk';
+import { type Client, createClient, type MessageWithAttempts, Postrider } from 'postrider-sdk';
+import { receive } from 'postrider-sdk/hono';
 import { type Verdict, verifySignature } from 'postrider-sdk/receiver';
 import { startPostrider, type TestClock } from 'postrider-sdk/testing';
 export async function use(): Promise<MessageWithAttempts> {
@@ -65,6 +66,11 @@ export async function use(): Promise<MessageWithAttempts> {
   const client: Client = createClient({ baseUrl: service.url, token: service.token });
   // @ts-expect-error: a setting that does not exist
   await client.publish({ destination: 'https://example.com', settings: { Dealy: '1s' } });
+  const postrider = new Postrider({ baseUrl: service.url, token: service.token });
+  // @ts-expect-error: an option that does not exist
+  await postrider.publish({ url: 'https://example.com', retires: 3 });
+  const [slot] = await postrider.batch([{ url: 'https://example.com', delay: '5m' }]);
+  if (slot.isAccepted) console.log(slot.messageId, receive({ keys: [] }, (delivery) => console.log(delivery.json())));
   // @ts-expect-error: a number is no token
   createClient({ baseUrl: service.url, token: 7 });
   const verdict: Verdict = await verifySignature({ signature: '', body: '', keys: [] });
@@ -215,8 +221,8 @@ suite('the packages, installed', () => {
 
   test('a program in JavaScript starts a service and calls it', () => {
     writeFileSync(join(app, 'program.mjs'), PROGRAM);
-    const { state, isValid, refused } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
-    assert.deepEqual([state, isValid], ['DELIVERED', false]);
+    const { state, status, refused } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
+    assert.deepEqual([state, status], ['DELIVERED', 401]);
     assert.match(String(refused), /--port/);
   });
 

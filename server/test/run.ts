@@ -26,6 +26,7 @@ const SAME_ON_EVERY_STORE: ReadonlySet<string> = new Set(
     'isolation/redaction-names',
     'isolation/uploads',
     'security/answer-headers',
+    'security/cross-origin',
     'security/own-hosts',
     'service/openapi',
     'service/sink',

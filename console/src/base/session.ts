@@ -9,7 +9,8 @@ import { API_URL } from './address.ts';
 const OWN_HEADERS = { 'X-Postrider-Console': '1' };
 
 export function clientFor(headerPrefix?: string): Client {
-  return createClient({ baseUrl: API_URL, headers: OWN_HEADERS, ...(headerPrefix !== undefined && { headerPrefix }) });
+  // The page shows every failure at once and asks again by itself.
+  return createClient({ baseUrl: API_URL, headers: OWN_HEADERS, headerPrefix, retries: 0 });
 }
 
 async function session(method: 'POST' | 'DELETE', body?: string): Promise<void> {

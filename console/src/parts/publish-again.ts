@@ -57,7 +57,7 @@ export function callOf(draft: Draft): Call<SentAnswer> {
   const request = {
     destination: draft.destination,
     ...(draft.contentType !== '' && { contentType: draft.contentType }),
-    ...(draft.settings.length > 0 && { settings: Object.fromEntries(draft.settings.filter(([name]) => name !== '')) }),
+    settings: Object.fromEntries(draft.settings.filter(([name]) => name !== '')),
     ...(draft.body !== '' && { body: draft.body }),
   };
   if (draft.mode === 'enqueue') return calls.enqueue(draft.queue, request);

@@ -101,7 +101,7 @@ export class EventStreams {
       'Content-Type': 'text/event-stream',
       'X-Accel-Buffering': 'no',
     });
-    response.write(': connected\n\n');
+    response.write(`: connected\n${idOf(position)}`);
     this.#audienceOf(accountId).readers.add(reader);
     this.#stopListening ??= this.#store.onJournal(() => this.#gather());
     this.#cancelPing ??= this.#clock.after(PING_EVERY_MS, () => this.#ping());
@@ -167,7 +167,7 @@ export class EventStreams {
 
   #ping(): void {
     for (const { readers } of this.#audiences.values()) {
-      for (const { response } of readers) response.write(': ping\n\n');
+      for (const { response, position } of readers) response.write(`: ping\n${idOf(position)}`);
     }
     this.#cancelPing = this.#clock.after(PING_EVERY_MS, () => this.#ping());
   }
@@ -257,6 +257,11 @@ export class EventStreams {
       if (response.destroyed) onClose();
     });
   }
+}
+
+/** A position without an event: a reader that has seen no event yet comes back to where it was. */
+function idOf({ at, seen }: ReaderPosition): string {
+  return `id: ${at + 1}.${seen}\n\n`;
 }
 
 function isWaiting({ hasNews, isFull }: Reader): boolean {

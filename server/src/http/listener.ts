@@ -8,6 +8,7 @@ import type { Api } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
 import type { Console } from './console.ts';
 import { CountedRequest } from './counted-request.ts';
+import type { CrossOrigin } from './cross-origin.ts';
 import { ApiError } from './errors.ts';
 import type { OwnHosts } from './own-hosts.ts';
 import type { PublishHandler } from './publish-handler.ts';
@@ -23,6 +24,8 @@ export interface ListenerOptions {
   readonly sink: Sink | null;
   /** Null when any host name is accepted. */
   readonly ownHosts: OwnHosts | null;
+  /** Null when no page of another origin may call the API. */
+  readonly crossOrigin: CrossOrigin | null;
   readonly isForQstashClients: boolean;
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
@@ -144,11 +147,13 @@ class OneListener implements Listener {
 
   /** Null when the answer is left to others. Not async, because an async function would cost each publish. */
   #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
-    const { api, sink, publishing, ownHosts, webConsole, isForQstashClients } = this.#options;
+    const { api, sink, publishing, ownHosts, crossOrigin, webConsole, isForQstashClients } = this.#options;
     const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
     if (foreign !== null) throw new ApiError('misdirected', foreign);
-    const page = ownHosts?.originProblem(request.headers.origin) ?? null;
+    const isAllowedPage = crossOrigin?.isAllowed(request.headers.origin) === true;
+    const page = isAllowedPage ? null : (ownHosts?.originProblem(request.headers.origin) ?? null);
     if (page !== null) throw new ApiError('forbidden', page);
+    if (crossOrigin?.handle(request, response)) return null;
     if (isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return null;
     if (request.headers.host === undefined && request.httpVersion === '1.1') {

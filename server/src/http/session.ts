@@ -7,10 +7,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 const COOKIE = 'postrider_session';
 
 /**
- * The console sets it on each of its requests. A page of another origin cannot set it without a CORS preflight, and we
- * allow none.
+ * The console sets it on each of its requests. A page of another origin cannot set it without a CORS preflight, and none
+ * allows it: see cross-origin.ts.
  */
-const OWN_HEADER = 'x-postrider-console';
+export const OWN_HEADER = 'x-postrider-console';
 
 /** The secret of a session, or null when there is none or the request was not made by the console itself. */
 export function sessionSecret(headers: IncomingHttpHeaders): string | null {

@@ -146,6 +146,10 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
     ...(token.value !== null && { token: token.value }),
     headerPrefix: headerPrefix.value!,
     headers: { 'User-Agent': `postrider-cli/${VERSION}` },
+    // The command has deadlines, retries and warnings of its own.
+    retries: 0,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    onWarning: () => {},
     fetch: callerOf(io, given.duration('request-timeout') ?? REQUEST_MS_MAX, (warning) => out.warn(warning)),
   });
   return {

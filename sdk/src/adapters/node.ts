@@ -1,0 +1,90 @@
+// For frameworks on Node's own request and response: reads the raw body, wherever it is, and writes the answer.
+
+import { BODY_BYTES_MAX, SignatureError } from '../receiver.ts';
+import { type Answer, answerTo, type Handler, type Options, optionsFor, refusal } from './answer.ts';
+
+export interface NodeRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Set by whoever has read the body before. */
+  readonly body?: unknown;
+  readonly rawBody?: unknown;
+  readonly readableDidRead?: boolean;
+  on(name: string, listener: (value: never) => void): unknown;
+  off(name: string, listener: (value: never) => void): unknown;
+  pause(): unknown;
+}
+
+export interface NodeResponse {
+  statusCode: number;
+  readonly headersSent: boolean;
+  setHeader(name: string, value: string): unknown;
+  end(body?: Uint8Array): unknown;
+}
+
+/** Verifies, calls the function and answers, unless the function has answered itself. */
+export async function receiveNode<Context extends readonly unknown[]>(
+  request: NodeRequest,
+  response: NodeResponse,
+  options: Options<Context>,
+  handler: Handler<Context>,
+  context: Context,
+): Promise<void> {
+  const own = await optionsFor(options, context);
+  let answer: Answer | null;
+  try {
+    const body = await rawBodyOf(request, own.bodyBytesMax ?? BODY_BYTES_MAX);
+    answer = await answerTo({ headers: request.headers, body }, own, handler, context);
+  } catch (error) {
+    answer = refusal(error);
+    // What is left of the body is not read.
+    response.setHeader('Connection', 'close');
+  }
+  if (response.headersSent) return;
+  response.statusCode = answer?.status ?? 200;
+  answer?.headers.forEach((value, name) => {
+    response.setHeader(name, value);
+  });
+  response.end(answer === null ? undefined : new Uint8Array(await answer.arrayBuffer()));
+}
+
+export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise<Uint8Array | string> {
+  for (const known of [request.rawBody, request.body]) {
+    if (known instanceof Uint8Array || typeof known === 'string') return known;
+  }
+  if (request.readableDidRead) {
+    throw new TypeError(
+      'the body was parsed before it could be verified: put the receiver before the parser, or keep the raw body',
+    );
+  }
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  return new Promise((resolve, reject) => {
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    const onData = (piece: Uint8Array) => {
+      pieces.push(piece);
+      length += piece.length;
+      if (length <= bytesMax) return;
+      request.off('data', onData);
+      request.pause();
+      reject(tooLarge());
+    };
+    request.on('end', () => resolve(joined(pieces, length)));
+    request.on('error', reject);
+    request.on('close', () => reject(new Error('the request was cut off')));
+    request.on('data', onData);
+  });
+}
+
+function tooLarge(): SignatureError {
+  return new SignatureError('the body is too large', 413);
+}
+
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

@@ -1,0 +1,261 @@
+// The client that programs use: what belongs together is in one group, lists are read one by one, and every method
+// takes an AbortSignal.
+
+import { type BatchElement, type BatchOptions, type BatchSlots, type Exact, sendBatch } from './batch.ts';
+import * as calls from './calls.ts';
+import { bind, type Publish } from './client.ts';
+import { type TailedEvent, type TailOptions, tail } from './event-stream.ts';
+import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './message-query.ts';
+import { type Listing, listing, readWhole } from './pages.ts';
+import { type PublishRequest, settingsOf } from './publish-request.ts';
+import { type ClientOptions, pause, retry } from './retry.ts';
+import { type Exchange, exchangeWith, type Send, type SendOptions } from './send.ts';
+import type { MessageOptions } from './setting-options.ts';
+import type {
+  DeadLetter,
+  FlowKey,
+  Job,
+  Message,
+  MessageEvent,
+  MessageWithAttempts,
+  PageRequest,
+  Queue,
+  Schedule,
+  Topic,
+  Why,
+} from './shapes.ts';
+
+type InOrder = Omit<PageRequest, 'cursor'>;
+type ListRequest = MessageQuery & InOrder;
+
+export interface EndedMessage extends MessageWithAttempts {
+  readonly state: 'DELIVERED' | 'FAILED' | 'CANCELLED';
+  readonly endedAt: number;
+}
+
+const LOOK_MS = 50;
+const LOOK_MS_MAX = 2000;
+
+export class Postrider {
+  readonly messages: ReturnType<typeof messagesOf>;
+  readonly queues: ReturnType<typeof queuesOf>;
+  readonly topics: ReturnType<typeof topicsOf>;
+  readonly schedules: ReturnType<typeof schedulesOf>;
+  readonly deadLetters: ReturnType<typeof deadLettersOf>;
+  readonly flow: ReturnType<typeof flowOf>;
+  readonly bulk: ReturnType<typeof bulkOf>;
+  readonly account: ReturnType<typeof accountOf>;
+  readonly events: ReturnType<typeof eventsOf>;
+  /** Publishes a message to a URL or to a topic. */
+  readonly publish: Publish;
+  /** Sends any of `calls`. */
+  readonly send: Send;
+  readonly #exchange: Exchange;
+  readonly #prefix: string | undefined;
+
+  constructor(options: ClientOptions) {
+    const exchange = exchangeWith(options, retry(options));
+    const send: Send = (call, sendOptions) => readWhole(exchange, call, sendOptions);
+    this.#exchange = exchange;
+    this.#prefix = options.headerPrefix;
+    this.send = send;
+    this.publish = ((request: PublishRequest, sent?: SendOptions) => send(calls.publish(request), sent)) as Publish;
+    this.messages = messagesOf(exchange, send);
+    this.queues = queuesOf(exchange, send);
+    this.topics = topicsOf(exchange, send);
+    this.schedules = schedulesOf(exchange, send);
+    this.deadLetters = deadLettersOf(exchange, send);
+    this.flow = flowOf(exchange, send);
+    this.bulk = bulkOf(exchange, send);
+    this.account = accountOf(send);
+    this.events = eventsOf(exchange);
+  }
+
+  /** A queue by its name. It is made when its first message is enqueued. */
+  queue(name: string) {
+    const { send } = this;
+    const own = bind(send, {
+      get: () => calls.getQueue(name),
+      pause: () => calls.pauseQueue(name),
+      resume: () => calls.resumeQueue(name),
+      set: (change: { readonly parallelism?: number; readonly paused?: boolean }) =>
+        calls.saveQueue({ queueName: name, ...change }),
+      delete: (how?: { readonly force?: boolean }) => calls.deleteQueue(name, how),
+    });
+    const enqueue = (request: PublishRequest, sent?: SendOptions) => send(calls.enqueue(name, request), sent);
+    return { ...own, enqueue: enqueue as Publish };
+  }
+
+  /**
+   * Publishes many messages, each with its own result. The good ones are accepted, whatever is wrong with others. See
+   * `isAccepted` of each result.
+   */
+  batch<const E extends readonly BatchElement[]>(
+    elements: E & { readonly [K in keyof E]: Exact<E[K]> },
+    options?: BatchOptions,
+  ): Promise<BatchSlots<E>> {
+    return sendBatch(this.send, elements, options, this.#prefix) as Promise<unknown> as Promise<BatchSlots<E>>;
+  }
+
+  /** Live events until `signal` aborts. It survives lost connections without losing or repeating an event. */
+  tail(filter: MessageQuery = {}, options?: TailOptions): AsyncGenerator<TailedEvent> {
+    return tail(this.#exchange, filter, options);
+  }
+
+  /** Why a message is not delivered yet, in words and data. */
+  why(messageId: string, options?: SendOptions): Promise<Why> {
+    return this.send(calls.whyNotDelivered(messageId), options);
+  }
+
+  /** Waits until a message has ended, in whatever state. A message that is held waits for a person. */
+  async waitFor(messageId: string, options?: SendOptions): Promise<EndedMessage> {
+    for (let ms = LOOK_MS; ; ms = Math.min(LOOK_MS_MAX, ms * 1.5)) {
+      const message = await this.send(calls.getMessage(messageId), options);
+      if (message.endedAt !== undefined) return message as EndedMessage;
+      await pause(ms * (0.5 + Math.random() / 2), options?.signal);
+    }
+  }
+}
+
+function messagesOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      get: calls.getMessage,
+      why: calls.whyNotDelivered,
+      counts: calls.countMessages,
+      cancel: calls.cancelMessage,
+      /** By ids or by filter. */
+      cancelMany: calls.cancelMessages,
+      release: calls.releaseMessage,
+      deliverNow: calls.deliverNow,
+    }),
+    /** Newest first. Bodies are left out: `get` has them. */
+    list: (filter: ListRequest = {}, options?: SendOptions): Listing<Message> =>
+      listing(exchange, calls.listMessages(filter), 'messages', options),
+  };
+}
+
+function queuesOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      get: calls.getQueue,
+      save: calls.saveQueue,
+      pause: calls.pauseQueue,
+      resume: calls.resumeQueue,
+      delete: calls.deleteQueue,
+    }),
+    list: (options?: SendOptions): Listing<Queue> => listing(exchange, calls.listQueues(), null, options),
+  };
+}
+
+function topicsOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      get: calls.getTopic,
+      addEndpoints: calls.addEndpoints,
+      removeEndpoints: calls.removeEndpoints,
+      change: calls.changeTopic,
+      delete: calls.deleteTopic,
+    }),
+    list: (options?: SendOptions): Listing<Topic> => listing(exchange, calls.listTopics(), null, options),
+  };
+}
+
+function schedulesOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      create: calls.createSchedule,
+      get: calls.getSchedule,
+      pause: calls.pauseSchedule,
+      resume: calls.resumeSchedule,
+      run: calls.runSchedule,
+      delete: calls.deleteSchedule,
+      /** The next times of a cron expression. */
+      times: calls.cronTimes,
+    }),
+    list: (options?: SendOptions): Listing<Schedule> => listing(exchange, calls.listSchedules(), null, options),
+  };
+}
+
+function deadLettersOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      get: calls.getDeadLetter,
+      retry: calls.retryDeadLetter,
+      delete: calls.deleteDeadLetter,
+      /** Dead letters with the same host and reason, counted. */
+      groups: calls.failureGroups,
+    }),
+    list: (filter: DeadLetterQuery & InOrder = {}, options?: SendOptions): Listing<DeadLetter> =>
+      listing(exchange, calls.listDeadLetters(filter), 'messages', options),
+    /** Sends all that match again, with these options changed. Returns the ids of the new messages. */
+    async retryMany(
+      selection: DeadLetterSelection,
+      changes: MessageOptions = {},
+      options?: SendOptions,
+    ): Promise<string[]> {
+      const ids: string[] = [];
+      for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+        const asked = { ...selection, ...(cursor !== undefined && { cursor }) };
+        const page = await send(calls.retryDeadLetters(asked, settingsOf(changes)), options);
+        ids.push(...page.responses.map(({ messageId }) => messageId));
+        cursor = 'count' in selection ? undefined : page.cursor;
+      }
+      return ids;
+    },
+    /** Deletes all that match. Returns how many. */
+    async deleteMany(selection: DeadLetterSelection, options?: SendOptions): Promise<number> {
+      let deleted = 0;
+      for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+        const page = await send(
+          calls.deleteDeadLetters({ ...selection, ...(cursor !== undefined && { cursor }) }),
+          options,
+        );
+        deleted += page.deleted;
+        cursor = 'count' in selection ? undefined : page.cursor;
+      }
+      return deleted;
+    },
+  };
+}
+
+function flowOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      get: calls.getFlowKey,
+      pause: calls.pauseFlowKey,
+      resume: calls.resumeFlowKey,
+      pin: calls.pinFlowKey,
+      unpin: calls.unpinFlowKey,
+      resetRate: calls.resetFlowRate,
+      /** Attempts in flight on the node that answers, and their limit. */
+      parallelism: calls.parallelism,
+    }),
+    list: (options?: SendOptions): Listing<FlowKey> => listing(exchange, calls.listFlowKeys(), null, options),
+  };
+}
+
+function bulkOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, { count: calls.countBulk, start: calls.startBulk, get: calls.getBulk, stop: calls.stopBulk }),
+    list: (options?: SendOptions): Listing<Job> => listing(exchange, calls.listBulk(), 'jobs', options),
+  };
+}
+
+function accountOf(send: Send) {
+  return bind(send, {
+    get: calls.getAccount,
+    keys: calls.getKeys,
+    rotateKeys: calls.rotateKeys,
+    usage: calls.usage,
+    overview: calls.overview,
+    activity: calls.activity,
+  });
+}
+
+function eventsOf(exchange: Exchange) {
+  return {
+    list: (filter: ListRequest = {}, options?: SendOptions): Listing<MessageEvent> =>
+      listing(exchange, calls.listEvents(filter), 'events', options),
+  };
+}

@@ -1,0 +1,117 @@
+// What a program gives to publish a message, and the call that it becomes. Options become headers by their names alone:
+// there is no table here, so that one call stays small.
+
+import { type Call, type PublishSettings, part } from './call.ts';
+import type { MessageOptions, ScheduleOptions } from './setting-options.ts';
+
+/** The content of a message: JSON, or a body as it is. */
+export type Content =
+  | {
+      /** Sent as JSON. */
+      readonly json: unknown;
+      readonly body?: undefined;
+      readonly contentType?: string | undefined;
+    }
+  | {
+      readonly json?: undefined;
+      readonly body?: string | Uint8Array | undefined;
+      readonly contentType?: string | undefined;
+    };
+
+/** Options by the names of their headers, for programs that have only those. They win over the other options. */
+export interface RawSettings {
+  /** Such as `{ Retries: '3', 'Forward-X-Tenant': 'acme' }`. */
+  readonly settings?: PublishSettings | undefined;
+}
+
+export interface ToUrl {
+  readonly url: string;
+  readonly topic?: undefined;
+  readonly destination?: undefined;
+}
+
+export interface ToTopic {
+  /** Its name or its id. */
+  readonly topic: string;
+  readonly url?: undefined;
+  readonly destination?: undefined;
+}
+
+/** For a text that may be one or the other. */
+export interface ToEither {
+  /** A URL, or the name or id of a topic. */
+  readonly destination: string;
+  readonly url?: undefined;
+  readonly topic?: undefined;
+}
+
+export type Destination = ToUrl | ToTopic | ToEither;
+type Request<D, O> = D & Content & RawSettings & O;
+export type UrlRequest = Request<ToUrl, MessageOptions>;
+export type TopicRequest = Request<ToTopic, MessageOptions>;
+export type EitherRequest = Request<ToEither, MessageOptions>;
+export type PublishRequest = Request<Destination, MessageOptions>;
+/** With `settings`, the cron expression may be among them. */
+export type ScheduleRequest =
+  | Request<Destination, ScheduleOptions>
+  | (Request<Destination, Partial<ScheduleOptions>> & { readonly settings: PublishSettings });
+
+interface AnyRequest extends RawSettings {
+  readonly url?: string | undefined;
+  readonly topic?: string | undefined;
+  readonly destination?: string | undefined;
+  readonly json?: unknown;
+  readonly body?: string | Uint8Array | undefined;
+  readonly contentType?: string | undefined;
+}
+
+/** A request in the parts that every way of publishing has. */
+export function partsOf({ url, topic, destination, json, body, contentType, settings, ...options }: AnyRequest) {
+  const isJson = json !== undefined;
+  return {
+    destination: destination ?? url ?? topic ?? '',
+    body: isJson ? JSON.stringify(json) : body,
+    contentType: contentType ?? (isJson ? 'application/json' : undefined),
+    settings: { ...settingsOf(options), ...settings } as PublishSettings,
+  };
+}
+
+/** The destination is encoded whole, so that no runtime normalises its dots, slashes or query. */
+export function publication<T>(path: string, request: AnyRequest): Call<T> {
+  const { destination, body, contentType, settings } = partsOf(request);
+  return {
+    method: 'POST',
+    path: `${path}/${part(destination)}`,
+    settings,
+    headers: contentType ? { 'Content-Type': contentType } : {},
+    ...(body !== undefined && { body }),
+    repeat: hasOwnKey(settings) ? 'yes' : 'key',
+  };
+}
+
+/** Whether the service recognises the message by itself when it comes again. */
+export function hasOwnKey(settings: object): boolean {
+  return Object.keys(settings).some((name) => /^(content-based-)?dedup/i.test(name));
+}
+
+/** `{ retryDelay: '1000', headers: { 'X-A': 'b' } }` becomes `{ 'Retry-Delay': '1000', 'Forward-X-A': 'b' }`. */
+export function settingsOf(options: object, start = ''): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const [key, value] of Object.entries(options) as [string, unknown][]) {
+    const name = start + key.replace(/^[a-z]/, (first) => first.toUpperCase()).replace(/\B[A-Z]/g, '-$&');
+    if (value === undefined || value === null) continue;
+    if (value instanceof Date) settings[name] = `${value.getTime() / 1000}`;
+    else if (typeof value !== 'object' || Array.isArray(value)) settings[name] = `${value}`;
+    else if (key === 'headers') {
+      for (const [header, text] of Object.entries(value)) settings[`${start}Forward-${header}`] = text;
+    } else if ('url' in value) {
+      const { url, ...own } = value;
+      Object.assign(settings, { [name]: url }, settingsOf(own, `${name}-`));
+    } else {
+      // `{ rate: 10, period: '1m' }` becomes `rate=10,period=1m`.
+      const limits = Object.entries(value).filter(([, limit]) => limit !== undefined);
+      settings[name] = `${limits.map((pair) => pair.join('='))}`;
+    }
+  }
+  return settings;
+}

@@ -1,0 +1,78 @@
+// When a call is sent again: when the service says that it did nothing, or when the call has the same effect however
+// often it is sent. A publish has that effect through a deduplication id that is made here.
+
+import type { PostriderError } from './errors.ts';
+import { UnreachableError } from './errors.ts';
+import type { ConnectionOptions, RetryPolicy } from './send.ts';
+
+export interface RetryOptions {
+  /** How often a call is sent again after it failed, where that is safe. Default: 2. */
+  readonly retries?: number | undefined;
+}
+
+export type ClientOptions = ConnectionOptions & RetryOptions;
+
+/** The shortest wait before the first retry. It doubles with each one. */
+const WAIT_MS = 125;
+/** Whoever should wait longer is told so instead. */
+const WAIT_MS_MAX = 10_000;
+
+/** For `connect`: sends a call again, up to this often, where that is safe. */
+export function retry({ retries = 2 }: RetryOptions = {}): RetryPolicy {
+  return async (call, headerPrefix, attempt, signal) => {
+    const isKeyOurs = call.repeat === 'key' && retries > 0;
+    const isRepeatable = isKeyOurs || call.repeat === 'yes' || (call.method === 'GET' && !call.repeat);
+    const headers: Record<string, string> = isKeyOurs ? { [`${headerPrefix}Deduplication-Id`]: newKey() } : {};
+    for (let tries = 0; ; tries += 1) {
+      try {
+        const answer = await attempt(headers);
+        return isKeyOurs ? withoutDuplicates(answer) : answer;
+      } catch (error) {
+        const waitMs = backoffMs(tries, (error as Partial<PostriderError>).retryAfterSeconds);
+        if (tries >= retries || waitMs > WAIT_MS_MAX || !isSafe(error, isRepeatable)) throw error;
+        await pause(waitMs, signal);
+      }
+    }
+  };
+}
+
+function isSafe(error: unknown, isRepeatable: boolean): boolean {
+  if (error instanceof UnreachableError) return isRepeatable;
+  const { status, code } = error as Partial<PostriderError>;
+  const isNothingDone = status === 429 || (status === 503 && code !== '' && code !== 'outcome_unknown');
+  return isNothingDone || (isRepeatable && (status === 502 || status === 503 || status === 504));
+}
+
+/** With an id of our own, only our own retry is a duplicate: the caller has published once. */
+function withoutDuplicates<T>(answer: T): T {
+  if (Array.isArray(answer)) return answer.map((each: unknown) => withoutDuplicates(each)) as T;
+  const { deduplicated: _deduplicated, ...rest } = answer as T & { deduplicated?: unknown };
+  return rest as T;
+}
+
+/** Between one and two times a time that doubles, and not before the service wants it. */
+export function backoffMs(tries: number, leastSeconds?: number | null): number {
+  const random = 1 + Math.random();
+  const ownMs = Math.min(WAIT_MS_MAX / 2, WAIT_MS * 2 ** tries) * random;
+  return Math.max(ownMs, (leastSeconds ?? 0) * 1000 * (1 + random / 20));
+}
+
+/** Ends early, with an error, when the signal aborts. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
+  });
+}
+
+/** A random id. `randomUUID` exists only in secure pages. */
+export function newKey(): string {
+  return crypto.getRandomValues(new BigUint64Array(2)).join('-');
+}

@@ -1,0 +1,74 @@
+// Lets web pages of other origins call the API where the operator allows it (CORS). A page gets in with a token alone:
+// cookies are never allowed, and neither is the header that marks the console's own requests.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ANSWER_HEADERS } from './errors.ts';
+import { OWN_HEADER } from './session.ts';
+
+export const ANY_ORIGIN = '*';
+const METHODS = 'GET, POST, PUT, PATCH, DELETE';
+/** What a page may send beside the headers of the service. */
+const SENT: ReadonlySet<string> = new Set([
+  'accept',
+  'authorization',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'last-event-id',
+  'traceparent',
+  'tracestate',
+]);
+/** What a page may read of a response, beside the warning of the service. */
+const READ = ['Link', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+/** How long a browser remembers the answer to a preflight. */
+const REMEMBERED_SECONDS = '600';
+const ASKED_HEADERS_MAX = 100;
+
+export class CrossOrigin {
+  readonly #origins: ReadonlySet<string>;
+  readonly #prefix: string;
+  readonly #read: string;
+
+  constructor(origins: readonly string[], headerPrefix: string) {
+    this.#origins = new Set(origins);
+    this.#prefix = headerPrefix.toLowerCase();
+    this.#read = [...READ, `${headerPrefix}Warning`].join(', ');
+  }
+
+  isAllowed(origin: string | undefined): boolean {
+    return origin !== undefined && (this.#origins.has(ANY_ORIGIN) || this.#origins.has(origin));
+  }
+
+  /** Marks the response for the page. Returns true when the request was a preflight, which is answered. */
+  handle(request: IncomingMessage, response: ServerResponse): boolean {
+    if (!request.url?.startsWith('/v2/')) return false;
+    // Also without an allowed origin: a cache must not give that response to a page that may read it.
+    if (!this.#origins.has(ANY_ORIGIN)) response.setHeader('Vary', 'Origin');
+    const { origin } = request.headers;
+    if (origin === undefined || !this.isAllowed(origin)) return false;
+    response.setHeader('Access-Control-Allow-Origin', this.#origins.has(ANY_ORIGIN) ? ANY_ORIGIN : origin);
+    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
+      response.setHeader('Access-Control-Expose-Headers', this.#read);
+      return false;
+    }
+    const headers = this.#headersOf(request.headers['access-control-request-headers'] ?? '');
+    response.writeHead(204, {
+      ...ANSWER_HEADERS,
+      'Access-Control-Allow-Methods': METHODS,
+      ...(headers.length > 0 && { 'Access-Control-Allow-Headers': headers.join(', ') }),
+      'Access-Control-Max-Age': REMEMBERED_SECONDS,
+    });
+    response.end();
+    return true;
+  }
+
+  /** Those of the headers that a page asks for that it may send. */
+  #headersOf(asked: string): string[] {
+    return asked
+      .toLowerCase()
+      .split(',', ASKED_HEADERS_MAX)
+      .map((name) => name.trim())
+      .filter((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))
+      .filter((name) => name !== OWN_HEADER && (SENT.has(name) || name.startsWith(this.#prefix)));
+  }
+}
