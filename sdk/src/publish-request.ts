@@ -96,7 +96,7 @@ export function hasOwnKey(settings: object): boolean {
 
 /** `{ retryDelay: '1000', headers: { 'X-A': 'b' } }` becomes `{ 'Retry-Delay': '1000', 'Forward-X-A': 'b' }`. */
 export function settingsOf(options: object, start = ''): Record<string, string> {
-  const settings: Record<string, string> = {};
+  const settings: Record<string, string> = Object.create(null);
   for (const [key, value] of Object.entries(options) as [string, unknown][]) {
     const name = start + key.replace(/^[a-z]/, (first) => first.toUpperCase()).replace(/\B[A-Z]/g, '-$&');
     if (value === undefined || value === null) continue;

@@ -45,9 +45,10 @@ function isSafe(error: unknown, isRepeatable: boolean): boolean {
 
 /** With an id of our own, only our own retry is a duplicate: the caller has published once. */
 function withoutDuplicates<T>(answer: T): T {
-  if (Array.isArray(answer)) return answer.map((each: unknown) => withoutDuplicates(each)) as T;
-  const { deduplicated: _deduplicated, ...rest } = answer as T & { deduplicated?: unknown };
-  return rest as T;
+  if (typeof answer !== 'object' || answer === null) return answer;
+  if (Array.isArray(answer)) return answer.map(withoutDuplicates) as T;
+  const entries = Object.entries(answer).filter(([name]) => name !== 'deduplicated');
+  return Object.fromEntries(entries.map(([name, value]) => [name, withoutDuplicates(value as unknown)])) as T;
 }
 
 /** Between one and two times a time that doubles, and not before the service wants it. */
