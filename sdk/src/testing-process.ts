@@ -124,7 +124,7 @@ class Child {
     this.#isClosing = true;
     if (this.#whyGone !== null) return;
     this.#keepAlive(true);
-    this.#child.kill('SIGTERM');
+    // It ends when its standard input does. A signal would not let it clean up on every system.
     this.#child.stdin!.end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), CLOSING_MS_MAX);
     await this.#gone;

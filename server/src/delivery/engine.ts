@@ -10,7 +10,7 @@ import { Cancels } from './cancels.ts';
 import { CrashRecovery } from './crash-recovery.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { InFlight } from './in-flight.ts';
-import { Loop, timersFor, untilAnswered } from './loop.ts';
+import { Loop, untilAnswered, waitTimers } from './loop.ts';
 import { deliveryMaker } from './request.ts';
 import type { SendReport } from './sender.ts';
 import { type EndedAttempt, inPieces, judging, passingOn, sorted } from './settling.ts';
@@ -103,7 +103,7 @@ export class Engine {
 
   /** Whether nothing is left to do before time passes, apart from the attempts under way. */
   get isCaughtUp(): boolean {
-    return this.isAsleep && this.#mayStart;
+    return this.#arrived.length === 0 && this.#mayStart && this.#loops().every((loop) => loop.isDone);
   }
 
   readonly underWay = (): Iterable<Claim> => this.#inFlight.claims();
@@ -135,8 +135,8 @@ export class Engine {
 
   #loop(during: string, run: () => Promise<number>, dueBelowMs = 0): Loop {
     const { dueTimers, world } = this.#options;
-    const timers = dueTimers ? timersFor(world.clock, dueTimers, dueBelowMs) : world.clock;
-    return new Loop(timers, run, (error) => this.#trouble(during, error));
+    const waits = dueTimers && waitTimers(world.clock, dueTimers, dueBelowMs);
+    return new Loop(world.clock, run, (error) => this.#trouble(during, error), waits);
   }
 
   #loops(): Loop[] {

@@ -6,18 +6,15 @@ import type { Clock } from '../world.ts';
 /** How long to wait before the next try when the store did not answer. */
 export const STORE_PAUSE_MS = 1000;
 
-/** What a loop waits by. */
-export type LoopTimers = Pick<Clock, 'after' | 'soon'>;
+/** What times the waits of a loop. */
+export type WaitTimers = Pick<Clock, 'after'>;
 
 /**
  * Waits shorter than `dueBelowMs` go by `dueTimers`: they are for something that becomes due. All others are in real
  * time.
  */
-export function timersFor(clock: Clock, dueTimers: Pick<Clock, 'after'>, dueBelowMs: number): LoopTimers {
-  return {
-    after: (ms, fire) => (ms < dueBelowMs ? dueTimers : clock).after(ms, fire),
-    soon: (fire) => clock.soon(fire),
-  };
+export function waitTimers(clock: Clock, dueTimers: WaitTimers, dueBelowMs: number): WaitTimers {
+  return { after: (ms, fire) => (ms < dueBelowMs ? dueTimers : clock).after(ms, fire) };
 }
 
 /** Asks until it is answered. `onTrouble` is told of every failure; what it throws ends the asking. */
@@ -37,17 +34,25 @@ export async function untilAnswered<T>(
 }
 
 export class Loop {
-  readonly #clock: LoopTimers;
+  readonly #clock: Clock;
+  readonly #waits: WaitTimers;
   readonly #run: () => Promise<number>;
   readonly #onTrouble: (error: unknown) => void;
   #isStopping = false;
   #isWoken = false;
+  #hasFailed = false;
   #wakeUp: (() => void) | null = null;
   #running: Promise<void> | null = null;
 
-  /** `run` returns in how many milliseconds it wants to run again. */
-  constructor(clock: LoopTimers, run: () => Promise<number>, onTrouble: (error: unknown) => void) {
+  /** `run` returns in how many milliseconds it wants to run again. `waits` times that, but not the pause after a failure. */
+  constructor(
+    clock: Clock,
+    run: () => Promise<number>,
+    onTrouble: (error: unknown) => void,
+    waits: WaitTimers = clock,
+  ) {
     this.#clock = clock;
+    this.#waits = waits;
     this.#run = run;
     this.#onTrouble = onTrouble;
   }
@@ -55,6 +60,11 @@ export class Loop {
   /** True while it waits for its time or for a wake-up. */
   get isAsleep(): boolean {
     return this.#wakeUp !== null;
+  }
+
+  /** True while it has nothing to do: it waits, and not because its last run has failed. */
+  get isDone(): boolean {
+    return this.isAsleep && !this.#hasFailed;
   }
 
   start(): void {
@@ -82,8 +92,10 @@ export class Loop {
       let waitMs: number;
       try {
         waitMs = await this.#run();
+        this.#hasFailed = false;
       } catch (error) {
         this.#onTrouble(error);
+        this.#hasFailed = true;
         waitMs = STORE_PAUSE_MS;
       }
       if (waitMs > 0) await this.#sleep(waitMs);
@@ -98,7 +110,8 @@ export class Loop {
     if (this.#isStopping) return;
     await new Promise<void>((resolve) => {
       if (this.#isWoken) return this.#clock.soon(resolve);
-      const cancel = this.#clock.after(ms, () => {
+      const timers = this.#hasFailed ? this.#clock : this.#waits;
+      const cancel = timers.after(ms, () => {
         this.#wakeUp = null;
         resolve();
       });

@@ -2,6 +2,7 @@
 
 import { type ClockOrder, type ClockOrderBody, readClockOrder, type Steered } from '../../domain/clock-order.ts';
 import type { Claim } from '../../domain/message.ts';
+import type { Principal } from '../../store/account-store.ts';
 import { ClockAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
@@ -39,17 +40,21 @@ export function clockRoutes(
   { world }: Pick<RouteContext<unknown>, 'world'>,
   steering: SteeredClock | null,
 ): void {
-  const shown = (underWay: readonly Claim[]) => ({
-    now: world.clock.now(),
-    clock: steering === null ? 'real' : steering.isRunning ? 'running' : 'frozen',
-    ...(steering && steering.advancingTo !== null && { advancingTo: steering.advancingTo }),
-    underWay: underWay.slice(0, NAMED_MAX).map(({ message: { id, url, claimedAt } }) => ({
-      messageId: id,
-      url,
-      ...(claimedAt !== null && { since: claimedAt }),
-    })),
-    underWayCount: underWay.length,
-  });
+  /** A token without the scope `admin` sees the messages of its own account only. */
+  const shown = (all: readonly Claim[], { account, token }: Principal) => {
+    const underWay = all.filter(({ message }) => token.scopes.includes('admin') || message.accountId === account.id);
+    return {
+      now: world.clock.now(),
+      clock: steering === null ? 'real' : steering.isRunning ? 'running' : 'frozen',
+      ...(steering && steering.advancingTo !== null && { advancingTo: steering.advancingTo }),
+      underWay: underWay.slice(0, NAMED_MAX).map(({ message: { id, url, claimedAt } }) => ({
+        messageId: id,
+        url,
+        ...(claimedAt !== null && { since: claimedAt }),
+      })),
+      underWayCount: underWay.length,
+    };
+  };
 
   api.add({
     method: 'GET',
@@ -58,7 +63,7 @@ export function clockRoutes(
     summary: 'What the clock of the service shows, and the attempts under way',
     answer: ClockAnswer,
     isRead: false,
-    handle: async () => shown(steering?.underWay() ?? []),
+    handle: async ({ principal }) => shown(steering?.underWay() ?? [], principal),
   });
 
   api.add({
@@ -68,7 +73,7 @@ export function clockRoutes(
     summary: 'Move, stop or start a manual clock',
     body: Order,
     answer: ClockAnswer,
-    handle: async ({ body, reply }) => {
+    handle: async ({ principal, body, reply }) => {
       if (!steering) {
         throw new ApiError(
           'clock_not_manual',
@@ -81,7 +86,7 @@ export function clockRoutes(
       reply.raw.once('close', () => gone.abort());
       const steered = await steering.carryOut(order, gone.signal);
       if (steered.kind === 'refused') throw new ApiError(steered.problem.code, steered.problem.message);
-      return shown(steered.underWay);
+      return shown(steered.underWay, principal);
     },
   });
 }
