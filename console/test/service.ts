@@ -35,11 +35,18 @@ export interface ServiceOptions {
   /** A free one unless given. */
   readonly port?: string;
   readonly command?: 'dev' | 'serve';
+  /** Further ones. */
+  readonly flags?: readonly string[];
 }
 
-export async function startService({ data: kept, port = '0', command = 'dev' }: ServiceOptions = {}): Promise<Service> {
+export async function startService({
+  data: kept,
+  port = '0',
+  command = 'dev',
+  flags: more = [],
+}: ServiceOptions = {}): Promise<Service> {
   const data = kept ?? mkdtempSync(join(tmpdir(), 'postrider-console-'));
-  const flags = ['--host', '127.0.0.1', '--port', port, '--data', data, '--log-level', 'silent'];
+  const flags = ['--host', '127.0.0.1', '--port', port, '--data', data, '--log-level', 'silent', ...more];
   const parsed = parseConfig(command, flags, {});
   if (!('config' in parsed)) throw new Error(JSON.stringify(parsed));
   const postrider: Postrider = await startPostrider(parsed.config);

@@ -9,6 +9,7 @@ import { toggleTheme, useTheme } from '../base/theme.ts';
 import { isTyping } from '../base/typing.ts';
 import { Icon, Mark } from '../ui/icon.tsx';
 import { ToastProvider } from '../ui/toast.tsx';
+import { ManualClock } from './manual-clock.tsx';
 import { Palette } from './palette.tsx';
 import { SCREENS, screensFor } from './screens.ts';
 
@@ -116,6 +117,7 @@ function Navigation({ onSearch }: { readonly onSearch: () => void }) {
           ))}
         </ul>
       </nav>
+      {account.service.isDev && <ManualClock />}
       <div className="flex items-center gap-1 border-t border-line p-3">
         <div className="min-w-0 grow px-1">
           <p className="truncate text-sm font-medium" title={account.name}>

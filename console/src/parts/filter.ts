@@ -2,6 +2,7 @@
 
 import type { MessageFilter } from 'postrider-sdk';
 import { listOf, type Search, textOf } from '../base/search.ts';
+import { serviceNow } from '../base/service-time.ts';
 
 const LISTS = [
   'state',
@@ -77,7 +78,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map([
 /** `15m` means that long ago. Anything else is a date that the API reads. */
 function instantOf(value: string): string {
   const [, count, unit] = /^(\d+)([smhd])$/.exec(value) ?? [];
-  return count && unit ? new Date(Date.now() - Number(count) * UNITS_MS.get(unit)!).toISOString() : value;
+  return count && unit ? new Date(serviceNow() - Number(count) * UNITS_MS.get(unit)!).toISOString() : value;
 }
 
 export interface FilterChip {

@@ -1,16 +1,17 @@
 // Time as people read it: how long ago or how soon, with the exact moment on hover.
 
 import { useSyncExternalStore } from 'react';
+import { serviceNow } from '../base/service-time.ts';
 
 /** One clock for the whole page. It ticks only while a component uses it. */
-const ticking = { listeners: new Set<() => void>(), now: Date.now(), timer: 0 };
+const ticking = { listeners: new Set<() => void>(), now: serviceNow(), timer: 0 };
 
 function subscribe(listener: () => void): () => void {
   ticking.listeners.add(listener);
   if (ticking.listeners.size === 1) {
-    ticking.now = Date.now();
+    ticking.now = serviceNow();
     ticking.timer = window.setInterval(() => {
-      ticking.now = Date.now();
+      ticking.now = serviceNow();
       for (const each of ticking.listeners) each();
     }, 1000);
   }
@@ -56,7 +57,7 @@ export function exactTime(at: number): string {
 }
 
 /** The time of day, on this machine's clock. */
-export function clockTime(at: number, now = Date.now()): string {
+export function clockTime(at: number, now = serviceNow()): string {
   const date = new Date(at);
   const isToday = new Date(now).toDateString() === date.toDateString();
   const time = date.toLocaleTimeString(undefined, { hour12: false });

@@ -1,0 +1,16 @@
+// What the clock of the service shows now. It is this machine's time, unless the service runs with a manual clock: then
+// ages and countdowns go by that one.
+
+import type { ServiceClock } from 'postrider-sdk';
+
+let manual: { readonly at: number; readonly isRunning: boolean; readonly readAtMs: number } | null = null;
+
+/** Takes what the service has just said about its clock. */
+export function noteClock({ now, clock }: ServiceClock): void {
+  manual = clock === 'real' ? null : { at: now, isRunning: clock === 'running', readAtMs: Date.now() };
+}
+
+export function serviceNow(): number {
+  if (!manual) return Date.now();
+  return manual.isRunning ? manual.at + Date.now() - manual.readAtMs : manual.at;
+}
