@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openPage, sharedBrowser } from './browser.ts';
-import { type Service, sharedService } from './service.ts';
+import { type Service, sharedService, startService } from './service.ts';
 
 const browser = sharedBrowser();
 const service = sharedService();
@@ -361,4 +361,19 @@ suite('the screens', () => {
       await page.keyboard.press('q');
       await page.waitForURL(/queues$/);
     }));
+});
+
+test('ages and countdowns go by a manual clock, which is shown', async (t) => {
+  const { url, link, client, sink, publish, close } = await startService({ flags: ['--clock', 'manual'] });
+  t.after(close);
+  const { page, context, complaints } = await openPage(browser(), link);
+  t.after(() => context.close());
+  await publish(sink('ok?later'), { settings: { Delay: '40d' } });
+  const row = page.getByRole('row').filter({ hasText: '/dev/sink/ok?later' });
+  await row.getByText('in 40d').waitFor();
+  const { now } = await client.setClock({ advance: '39d' });
+  await page.getByText(new Date(now).toISOString().replace('T', ' ').replace('Z', ' UTC')).waitFor();
+  await page.goto(`${url}/console/messages`);
+  await row.getByText('in 1d').waitFor();
+  assert.deepEqual(complaints, []);
 });

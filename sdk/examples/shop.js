@@ -4,8 +4,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-/** Starts the shop on a free port. `postrider` has the `url` and the `token` of the service. */
-export async function startShop(postrider) {
+/** Starts the shop on a free port. `client` is a `Postrider` of postrider-sdk. */
+export async function startShop(client) {
   const shop = { orders: new Map(), isBankDown: false, asked: 0 };
 
   const server = createServer(async (request, response) => {
@@ -28,17 +28,14 @@ export async function startShop(postrider) {
 
   /** In ten minutes, so that a customer can still change the order. */
   async function charge(id) {
-    const answer = await fetch(`${postrider.url}/v2/publish/${shop.url}/charge/${id}`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Bearer ${postrider.token}`,
-        'Service-Delay': '10m',
-        'Service-Retries': '3',
-        'Service-Failure-Callback': `${shop.url}/charge-failed/${id}`,
-      },
-      body: id,
+    const { messageId } = await client.publish({
+      url: `${shop.url}/charge/${id}`,
+      json: { order: id },
+      delay: '10m',
+      retries: 3,
+      failureCallback: `${shop.url}/charge-failed/${id}`,
     });
-    return (await answer.json()).messageId;
+    return messageId;
   }
 
   server.listen(0, '127.0.0.1');

@@ -2,14 +2,16 @@
 // beside this one, and a runtime that can start a process: Node.js, Bun or Deno.
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { type Client, createClient } from './client.ts';
+import { Postrider } from './postrider.ts';
 import type { ServiceClock } from './shapes.ts';
 import { type ServiceProcess, startProcess } from './testing-process.ts';
 
 export type { ServiceClock } from './shapes.ts';
 
 export interface StartOptions {
-  /** More flags of `postrider dev`, such as `['--header-prefix', 'Upstash-']`. */
+  /** The prefix of all headers of the service. Default: `Service-`. */
+  readonly headerPrefix?: string;
+  /** More flags of `postrider dev`, such as `['--deduplication-window', '1h']`. */
   readonly flags?: readonly string[];
   /** The command and its first arguments. Default: the package `postrider`, else `postrider` on the PATH. */
   readonly command?: readonly [string, ...string[]];
@@ -46,7 +48,7 @@ export interface TestService extends AsyncDisposable {
   readonly url: string;
   /** Authenticates every call: `Authorization: Bearer …`. */
   readonly token: string;
-  readonly client: Client;
+  readonly client: Postrider;
   readonly clock: TestClock;
   /** Stops the service and removes its data. Calling it twice is the same as once. */
   close(): Promise<void>;
@@ -71,9 +73,16 @@ export class StillUnderWayError extends Error {
 
 /** Starts a service on a free port, in a process of its own, with its data in a temporary folder. */
 export async function startPostrider(options: StartOptions = {}): Promise<TestService> {
-  const started = await startProcess(options.command ?? null, options.flags ?? [], options.startMs ?? 60_000);
+  const { headerPrefix, flags = [], command = null, startMs = 60_000 } = options;
+  const prefix = headerPrefix === undefined ? [] : ['--header-prefix', headerPrefix];
+  const started = await startProcess(command, [...prefix, ...flags], startMs);
   const { url, token } = started;
-  const client = createClient({ baseUrl: url, token, fetch: ownFetch });
+  const client = new Postrider({
+    baseUrl: url,
+    token,
+    fetch: ownFetch,
+    ...(headerPrefix !== undefined && { headerPrefix }),
+  });
   const close = () => started.close();
   return { url, token, client, clock: clockOf(started), close, [Symbol.asyncDispose]: close };
 }

@@ -13,7 +13,7 @@ before(async () => {
 after(() => postrider.close());
 
 test('a charge is retried after 1 s, 7.4 s and 55 s, then given up with a failure callback', async () => {
-  await using shop = await startShop(postrider);
+  await using shop = await startShop(postrider.client);
   const { clock } = postrider;
   const orderedAt = await clock.now();
   shop.isBankDown = true;
@@ -32,14 +32,14 @@ test('a charge is retried after 1 s, 7.4 s and 55 s, then given up with a failur
   assert.equal(order.state, 'given up');
 
   // The retries came at their own times within these two minutes, to the millisecond.
-  const { attempts } = await messageOf(order.messageId);
+  const { attempts } = await postrider.client.messages.get(order.messageId);
   const firstAt = orderedAt + 600_000;
   const afterMs = attempts.map(({ startedAt }) => startedAt - firstAt);
   assert.deepEqual(afterMs, [0, 1000, 1000 + 7390, 1000 + 7390 + 54_599]);
 });
 
 test('a charge that succeeds in the second try is not given up', async () => {
-  await using shop = await startShop(postrider);
+  await using shop = await startShop(postrider.client);
   shop.isBankDown = true;
   await shop.order('o-2');
   await postrider.clock.advance('10m');
@@ -48,9 +48,3 @@ test('a charge that succeeds in the second try is not given up', async () => {
   assert.equal(shop.asked, 2);
   assert.equal(shop.orders.get('o-2').state, 'charged');
 });
-
-async function messageOf(messageId) {
-  const { url, token } = postrider;
-  const answer = await fetch(`${url}/v2/messages/${messageId}`, { headers: { Authorization: `Bearer ${token}` } });
-  return answer.json();
-}

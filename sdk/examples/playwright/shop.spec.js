@@ -12,7 +12,7 @@ const test = base.extend({
     await postrider.close();
   },
   shop: async ({ postrider }, use) => {
-    const shop = await startShop(postrider);
+    const shop = await startShop(postrider.client);
     await use(shop);
     await shop[Symbol.asyncDispose]();
   },

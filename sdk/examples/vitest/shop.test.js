@@ -9,7 +9,7 @@ let shop;
 
 beforeAll(async () => {
   postrider = await startPostrider();
-  shop = await startShop(postrider);
+  shop = await startShop(postrider.client);
 });
 
 afterAll(async () => {
