@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { EXIT } from '../../src/cli/frame/exit-codes.ts';
@@ -267,6 +267,47 @@ suite('messages, dead letters and tail', () => {
     assert.deepEqual(states, ['CREATED', 'CANCEL_REQUESTED', 'CANCELLED'], 'each once');
     assert.ok(events.every(({ messageId }) => messageId === before));
   });
+});
+
+test('tail shows what happened while the connection was cut, even if nothing had happened before', async (t) => {
+  const cut: Socket[] = [];
+  let isAway = false;
+  const server = createProxy((incoming) => {
+    if (isAway) incoming.destroy();
+    else {
+      const onward = connect(Number(new URL(rider().url).port), '127.0.0.1');
+      incoming.pipe(onward).pipe(incoming);
+      for (const socket of [incoming, onward]) socket.on('error', () => {});
+      cut.push(incoming, onward);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const interrupt = new AbortController();
+  let notes = '';
+  const env = { POSTRIDER_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const tailing = cli(['tail', '--label', 'cut-off'], {
+    ...{ env, isHurried: true, interrupted: interrupt.signal },
+    onOutput: (all) => {
+      if (all.includes('/after')) interrupt.abort('SIGINT');
+    },
+    onError: (all) => {
+      notes = all;
+    },
+  });
+  const publish = (path: string) => ok('publish', `http://127.0.0.1:1${path}`, '--delay', '1h', '--label', 'cut-off');
+  await waitFor('the stream', () => notes.includes('as they happen'));
+  isAway = true;
+  for (const socket of cut.splice(0)) socket.destroy();
+  await waitFor('the loss', () => notes.includes('The connection is lost'));
+  await publish('/meanwhile');
+  isAway = false;
+  await waitFor('the connection', () => notes.includes('The connection is back'));
+  await publish('/after');
+  const ran = await tailing;
+  assert.match(ran.stdout, /^.*CREATED.*\/meanwhile\n.*CREATED.*\/after\n$/);
+  assert.match(ran.stderr, /^Events of .*\nThe connection is lost \(.*\nThe connection is back\.\n$/, 'each once');
 });
 
 suite('a service that is away, is another one, or refuses', () => {

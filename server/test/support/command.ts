@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly isHurried?: boolean;
   /** Called with each piece of standard output. */
   readonly onOutput?: (all: string) => void;
+  /** The same for standard error. */
+  readonly onError?: (all: string) => void;
 }
 
 export interface Ran {
@@ -30,7 +32,7 @@ export interface Ran {
 }
 
 export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const [stdout, stderr] = [collect(options.columns, options.onOutput), collect(options.columns)];
+  const [stdout, stderr] = [collect(options.columns, options.onOutput), collect(options.columns, options.onError)];
   const input = options.stdin === undefined ? [] : [Buffer.from(options.stdin)];
   const io: Io = {
     stdout,

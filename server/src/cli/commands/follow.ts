@@ -9,7 +9,9 @@ export interface FollowOptions {
   readonly clock: Clock;
   /** Also what happened since then. Without it, only what happens from now on. */
   readonly from?: number;
+  /** Once for each loss, however long it lasts. */
   readonly onLost: (why: string) => void;
+  readonly onBack?: () => void;
   readonly onOpen?: () => void;
 }
 
@@ -19,11 +21,18 @@ const PAGE = 1000;
 export async function* follow(
   client: Client,
   filter: MessageFilter,
-  { signal, clock, from, onLost, onOpen }: FollowOptions,
+  { signal, clock, from, onLost, onBack, onOpen }: FollowOptions,
 ): AsyncGenerator<MessageEvent> {
   const seen = new Set<string>();
   let lastEventId: string | null = null;
+  // By the service's clock. Until an event has come, it is where a broken connection is taken up again.
+  const beganAt = from ?? (await client.overview()).now;
   let isFirst = true;
+  let isLost = false;
+  const lose = (why: string) => {
+    if (!isLost) onLost(why);
+    isLost = true;
+  };
   for (;;) {
     try {
       const opened = Promise.withResolvers<void>();
@@ -33,10 +42,13 @@ export async function* follow(
       first.catch(() => {});
       // Whichever comes first: open, or an error.
       await Promise.race([opened.promise, first]);
+      if (isLost) onBack?.();
+      isLost = false;
       if (isFirst) onOpen?.();
+      const isHistoryShown = lastEventId === null && (!isFirst || from !== undefined);
       isFirst = false;
-      if (from !== undefined && lastEventId === null) {
-        for await (const event of history(client, { ...filter, fromDate: from })) {
+      if (isHistoryShown) {
+        for await (const event of history(client, { ...filter, fromDate: beganAt })) {
           const key = keyOf(event);
           if (seen.has(key)) continue;
           seen.add(key);
@@ -47,13 +59,13 @@ export async function* follow(
         lastEventId = next.value.id;
         if (!seen.has(keyOf(next.value.event))) yield next.value.event;
       }
-      onLost('the service ended the stream');
+      lose('the service ended the stream');
     } catch (error) {
       if (signal.aborted) return;
       const isPassing =
         error instanceof UnreachableError || (error instanceof PostriderError && error.status >= 500) || isCut(error);
       if (isFirst || !isPassing) throw error;
-      onLost((error as Error).message);
+      lose((error as Error).message);
     }
     if (signal.aborted) return;
     await pause(clock, AGAIN_AFTER_MS, signal);

@@ -19,6 +19,7 @@ export async function tail({ given, out, io, connect }: Invocation): Promise<num
       ...(from !== undefined && { from }),
       onOpen: () => out.note(`Events of ${url}, as they happen. Ctrl-C ends it.`),
       onLost: (why) => out.note(`The connection is lost (${why}). Trying again, from the last event on.`),
+      onBack: () => out.note('The connection is back.'),
     },
   );
   for await (const event of events) {

@@ -38,6 +38,7 @@ export async function waitForEnd(client: Client, ids: readonly string[], options
       clock: io.world.clock,
       from: isNamed ? 0 : startedAt - CLOCKS_APART_MS,
       onLost: (why) => out.note(`The connection is lost (${why}). Trying again.`),
+      onBack: () => out.note('The connection is back.'),
     });
     for await (const event of events) {
       if (!asked.has(event.messageId)) continue;
