@@ -245,6 +245,7 @@ test('a backup is restored into an empty directory, and into no other', { skip: 
   assert.equal((await again.call('GET', `/v2/messages/${messageId}`)).status, 200);
   await again.close();
 
+  assert.equal((await runCli(['restore', copy, '--data', ''])).code, EXIT.usage, 'a variable that is not set');
   const empty = join(folder, 'empty');
   mkdirSync(empty);
   const damaged = join(folder, 'damaged.db');

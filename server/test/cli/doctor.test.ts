@@ -62,6 +62,8 @@ test('doctor finds nothing wrong where nothing is, and a service that runs', asy
   ]);
   assert.match(checks.find(({ name }) => name === 'clock')!.says, /^the service is 1h.* behind this machine$/);
   assert.equal(ok, !checks.some(({ state }) => state === 'wrong'));
+  const byPort = await examine(['--data', data, '--port', port]);
+  assert.deepEqual([byPort.of('service')?.state, byPort.of('port')?.state], ['ok', 'ok'], 'the port names the service');
   const shown = await runCli(['doctor', ...argv]);
   assert.match(shown.stdout, /^ok {7}program {4}postrider \d.*\n/);
   assert.match(
@@ -77,7 +79,10 @@ test('doctor names what is wrong, and what to do', async (t) => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const noDirectory = await examine([...away, '--data', file]);
-  assert.deepEqual([noDirectory.of('directory')?.state, noDirectory.of('service')?.state], ['wrong', 'skipped']);
+  assert.deepEqual(
+    ['directory', 'store', 'service'].map((name) => noDirectory.of(name)?.state),
+    ['wrong', 'skipped', 'skipped'],
+  );
 
   const lost = join(folder, 'lost');
   mkdirSync(lost);

@@ -288,6 +288,11 @@ function loadedBy(...argv: string[]): string[] {
   return paths;
 }
 
+test('help is shown for the commands that start a service too', () => {
+  const { status, stdout } = spawnSync(process.execPath, [BIN, 'help', 'serve'], { encoding: 'utf8' });
+  assert.deepEqual([status, stdout.split('\n')[0]], [EXIT.done, 'Usage: postrider serve [settings]']);
+});
+
 test('a call of the command loads nothing of the service, and the service nothing of the commands', () => {
   const isOfService = (path: string) => /^(?:main|build-|http\/|delivery\/|store\/sqlite|store\/postgres)/.test(path);
   assert.deepEqual(loadedBy('version').filter(isOfService), []);

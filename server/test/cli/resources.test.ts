@@ -168,6 +168,8 @@ suite('accounts and tokens', () => {
     assert.equal(created.code, EXIT.done, created.stderr);
     assert.match((await inStore('account', 'list')).stdout, /default +free[\s\S]*shop +free/);
     assert.equal((await inStore('account', 'create', 'shop')).code, EXIT.failed);
+    const misnamed = await inStore('account', 'create', 'a\nb');
+    assert.deepEqual([misnamed.code, misnamed.stdout], [EXIT.usage, ''], 'the rule of the API');
     const made = await inStore('token', 'create', '--admin', '--json');
     const { token, tokenId } = made.json<{ token: string; tokenId: string }>();
     assert.match((await inStore('token', 'list')).stdout, new RegExp(tokenId));

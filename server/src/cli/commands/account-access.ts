@@ -59,9 +59,9 @@ async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
   try {
     return await storeAccess(parsed.config);
   } catch (error) {
-    throw new Failure((error as Error).message, {
-      hint: 'Name the directory of the service with --data, or its database with --store.',
-    });
+    const { message } = error as Error;
+    const hint = 'Name the directory of the service with --data, or its database with --store.';
+    throw new Failure(message, message.startsWith('there is no store') ? { hint } : {});
   }
 }
 

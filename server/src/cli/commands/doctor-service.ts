@@ -2,6 +2,7 @@
 
 import { VERSION } from '../../version.ts';
 import type { Invocation } from '../frame/command.ts';
+import { type Connection, connectTo, findAddress } from '../frame/connection.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure, failureOf } from '../frame/failure.ts';
 import { spanText, timeText } from '../frame/time-text.ts';
@@ -11,11 +12,16 @@ const CLOCKS_APART_MS_MAX = 5000;
 /** No program of this version is older. */
 const EARLIEST_AT = Date.UTC(2025, 0, 1);
 
-export async function checkService({ io, connect }: Invocation): Promise<{ findings: Finding[]; port: number | null }> {
+/** Where no address is given, the service is the one that listens on this port. */
+export async function checkService(
+  invocation: Invocation,
+  port: number,
+): Promise<{ findings: Finding[]; port: number | null }> {
+  const { io } = invocation;
   const clock = checkOwnClock(io.world.clock.machineNow());
   let where = { url: '', hasToken: false };
   try {
-    const { client, url, hasToken } = connect();
+    const { client, url, hasToken } = connectOn(invocation, port);
     where = { url, hasToken };
     const account = await client.getAccount();
     const { version } = account.service;
@@ -46,6 +52,11 @@ export async function checkService({ io, connect }: Invocation): Promise<{ findi
       port: answers,
     };
   }
+}
+
+function connectOn({ given, io, out, connect }: Invocation, port: number): Connection {
+  if (findAddress(given, io).url.source !== 'default') return connect();
+  return connectTo(given, { ...io, env: { ...io.env, POSTRIDER_URL: `http://127.0.0.1:${port}` } }, out);
 }
 
 function checkOwnClock(now: number): Finding | null {

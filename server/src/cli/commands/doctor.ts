@@ -19,8 +19,11 @@ export async function doctor(invocation: Invocation): Promise<number> {
   const { config, problems } = settingsOf(invocation);
   findings.push(...problems);
   if (config) {
-    findings.push(...checkDirectory(config), await checkStoreOpens(config));
-    const service = await checkService(invocation);
+    const directory = checkDirectory(config);
+    const isUsable = !directory.some(({ state }) => state === 'wrong');
+    findings.push(...directory);
+    findings.push(isUsable ? await checkStoreOpens(config) : finding('store', 'skipped', 'see the directory'));
+    const service = await checkService(invocation, config.port);
     findings.push(...service.findings, await checkPort(config, service.port));
     if (destination === undefined)
       findings.push(

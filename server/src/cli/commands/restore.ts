@@ -16,6 +16,9 @@ export async function restore({ given, out, io }: Invocation): Promise<number> {
       hint: 'PostgreSQL restores with its own tools: pg_restore, or a base backup with its log. Name a directory with --data otherwise.',
     });
   }
+  if (given.text('data') === '') {
+    throw new Failure('--data is empty: is a variable of the shell not set?', { exit: EXIT.usage });
+  }
   const directory = given.text('data') ?? (io.env.POSTRIDER_DATA || DIRECTORY_BY_DEFAULT);
   // SQLite blocks this process while it reads: without a handler, a signal ends it at once. The copy has no name until then.
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
