@@ -2,6 +2,7 @@
 // small download.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
@@ -9,15 +10,17 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
-import { openPage, PHONE, sharedBrowser } from './browser.ts';
+import { DESKTOP, openPage, PHONE, sharedBrowser } from './browser.ts';
 import { sharedService } from './service.ts';
 
 const browser = sharedBrowser();
 const service = sharedService();
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const DIST = join(import.meta.dirname, '..', 'dist');
+const shell = promisify(execFile);
 const GZIPPED_BYTES_MAX = 250 * 1024;
 
 interface AxeResult {
@@ -176,7 +179,50 @@ suite('looks', () => {
     await page.getByRole('row').nth(1).getByRole('link').click();
     await page.reload();
     await page.getByRole('complementary', { name: 'Message' }).getByText('Timeline').waitFor();
+    await page.goto(`${base}/`);
+    await page.waitForURL(`${base}/console/messages`);
+    await page.goto(`${base}/docs`);
+    assert.match(
+      await page.locator('#post-publish pre').first().innerText(),
+      new RegExp(`curl -X POST ${base}/v2/publish/`),
+    );
     assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('the docs page: contents, search, examples that run, both themes, a phone', async () => {
+    const url = `${service().url}/docs`;
+    for (const [colorScheme, viewport] of [
+      ['light', DESKTOP],
+      ['dark', PHONE],
+    ] as const) {
+      const { page, context } = await openPage(browser(), url, { bypassCSP: true, colorScheme, viewport });
+      // Everything is made in the same few ways, and axe would take half a minute for all of it.
+      const repeated = '#queues ~ section:not(#errors), #messages, article ~ article, nav li li ~ li, tr ~ tr ~ tr';
+      await page.evaluate(`for (const each of document.querySelectorAll('${repeated}')) each.remove()`);
+      assert.deepEqual(await seriousProblems(page), [], colorScheme);
+      await context.close();
+    }
+    const { page, context, complaints, strangers } = await openPage(browser(), url, { viewport: PHONE });
+    // On a phone the contents are closed at first, and nothing is wider than the screen.
+    await page.getByText('Contents').click();
+    await page.getByRole('navigation').getByRole('link', { name: 'GET queues', exact: true }).click();
+    assert.match(page.url(), /#get-queues$/);
+    assert.ok(await page.locator('#get-queues').isVisible());
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), PHONE.width);
+    // Names of headers are found, also where they are folded away.
+    await page.keyboard.press('/');
+    await page.keyboard.type('flow-control-value');
+    await page.getByText('3 calls').waitFor();
+    assert.ok(await page.getByRole('cell', { name: 'Service-Flow-Control-Value' }).first().isVisible());
+    await page.keyboard.press('Escape');
+    await page.getByRole('searchbox').fill('pause queue');
+    await page.getByText('1 call').waitFor();
+    // The example is the command of this service, and works as it is pasted.
+    await service().client.saveQueue({ queueName: 'orders' });
+    const { stdout } = await shell('sh', ['-c', await page.locator('article:visible pre').first().innerText()]);
+    assert.match(stdout, /"name":"orders".*"paused":true/);
+    assert.deepEqual([complaints, strangers], [[], []]);
     await context.close();
   });
 

@@ -10,6 +10,7 @@ import { PROBLEMS } from '../src/domain/problem.ts';
 import { type Setting as PublishSetting, SETTING_TABLE } from '../src/domain/setting-table.ts';
 import { DEFAULT_TIERS, TIER_LIMITS, type TierLimit } from '../src/domain/tier.ts';
 import { cliPage } from './cli-page.ts';
+import { docsExamples } from './docs-examples.ts';
 import { messageRowCode, postgresMessageCode, sqliteMessageCode } from './message-code.ts';
 import { sdkErrorCodes, sdkSettingNames, sdkSettingOptions } from './sdk-settings.ts';
 import { sdkTypes } from './sdk-shapes.ts';
@@ -18,12 +19,15 @@ const SETTINGS_FILE = 'server/src/domain/setting-table.ts';
 const FIELDS_FILE = 'server/src/store/message-fields.ts';
 const root = join(import.meta.dirname, '..', '..');
 
+const examples = await docsExamples(madeFrom('server/scripts/sdk-examples.ts'));
+
 const PAGES: readonly { readonly path: string; readonly render: () => string }[] = [
   { path: 'docs/configuration.md', render: configurationPage },
   { path: 'docs/cli.md', render: () => cliPage(generatedFrom('server/src/cli/table/'), table) },
   { path: 'docs/errors.md', render: errorsPage },
   { path: 'docs/limits.md', render: limitsPage },
   { path: 'docs/api.md', render: () => withPart('docs/api.md', 'settings', settingsPart()) },
+  { path: 'server/src/http/docs-examples.ts', render: () => examples },
   { path: 'console/src/parts/setting-table.ts', render: consoleSettings },
   { path: 'sdk/src/setting-names.ts', render: () => sdkSettingNames(madeFrom(SETTINGS_FILE)) },
   { path: 'sdk/src/setting-options.ts', render: () => sdkSettingOptions(madeFrom(SETTINGS_FILE)) },

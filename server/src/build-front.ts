@@ -1,6 +1,7 @@
 // Builds everything that faces callers: the API with all routes, the publish handler, the console and the listener.
 
 import { hostname } from 'node:os';
+import { DEV_TOKEN } from './accounts/well-known.ts';
 import type { Engine } from './delivery/engine.ts';
 import { whyNothingIsAccepted, whyNotReady } from './domain/acceptance.ts';
 import { laneMax } from './domain/lanes.ts';
@@ -82,7 +83,9 @@ export async function buildFront(
   const api = new Api(context);
   const consoleFiles = shippedFiles('console');
   const streams = addRoutes(api, context, ground);
-  rootRoutes(api, VERSION, consoleFiles.size > 0);
+  const hasConsole = consoleFiles.size > 0;
+  rootRoutes(api, VERSION, hasConsole);
+  docsRoutes(api, VERSION, { headerPrefix, token: isDev ? DEV_TOKEN : null, hasConsole });
   showNode(ground, engine);
   metricsRoutes(api, async () => metricsText((await allFacts()).map((lane) => lane.metrics)));
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
@@ -151,16 +154,11 @@ function createContext(
   };
 }
 
-function addRoutes(
-  api: Api,
-  context: RouteContext<Store>,
-  { config, world, metrics, store, accounts }: Ground,
-): EventStreams {
+function addRoutes(api: Api, context: RouteContext<Store>, { world, metrics, store, accounts }: Ground): EventStreams {
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);
   for (const routes of ROUTES) routes(api, context);
   eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
-  docsRoutes(api, VERSION, config.headerPrefix);
   return streams;
 }
 

@@ -29,6 +29,7 @@ const OPEN: ReadonlySet<string> = new Set([
   '/openapi.json',
   '/docs',
   '/docs/style.css',
+  '/docs/script.js',
 ]);
 
 /** Has no end to wait for when it is allowed; who sees what there is in api/live-stream.test.ts. */

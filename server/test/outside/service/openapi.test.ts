@@ -88,20 +88,37 @@ test('GET /openapi.json: names the headers by the prefix of the server', async (
   assert.equal(text.includes('Service-'), false);
 });
 
-test('GET /docs: every call is on the page, which names no other address and runs no script', async () => {
+test('GET /docs: every call is on the page with its examples, and nothing is loaded from elsewhere', async () => {
   const rider = asked();
   const { text, headers } = await rider.call('GET', '/docs', { token: null });
-  assert.match(headers['content-security-policy'] as string, /^default-src 'none'; style-src 'self'/);
-  for (const { path } of operationsOf(await rider.manage<Document>('GET', '/openapi.json'))) {
-    assert.ok(text.includes(path), path);
+  assert.equal(
+    headers['content-security-policy'],
+    "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  const articles = new Map(
+    [...text.matchAll(/<article id="([\w-]+)">(.*?)<\/article>/gs)].map(([, id, all]) => [id, all!]),
+  );
+  for (const { path, operation } of operationsOf(await rider.manage<Document>('GET', '/openapi.json'))) {
+    const article = articles.get(operation.operationId) ?? '';
+    assert.ok(article.includes(path), path);
+    assert.match(article, /aria-label="curl">curl /, `${path}: add an example to server/scripts/sdk-examples.ts`);
+    if (path.startsWith('/v2/')) assert.match(article, /aria-label="SDK">(?:await postrider|for await)/, path);
+    assert.ok(text.includes(`<a href="#${operation.operationId}">`), `${path} is in the contents`);
   }
+  assert.ok(text.includes(`Bearer ${rider.token}`), 'in development the examples work as they are pasted');
   assert.deepEqual(
     [...text.matchAll(/(?:href|src|action|url)\s*[=(]\s*["']?([^"'#)>][^"')>]*)/gi)].map(([, address]) => address),
-    ['docs/style.css', 'openapi.json'],
+    ['docs/style.css', 'console/', 'openapi.json', 'docs/script.js'],
   );
-  assert.equal(/<script|<iframe|<img|\son\w+=|style=|@import/i.test(text), false);
+  assert.equal(
+    /<script(?! src="docs\/script.js" defer><\/script>)|<iframe|<img|\son\w+=|style=|@import/i.test(text),
+    false,
+  );
   const style = await rider.call('GET', '/docs/style.css', { token: null });
   assert.equal(/url\(|@import/.test(style.text), false);
+  const script = await rider.call('GET', '/docs/script.js', { token: null });
+  assert.match(String(script.headers['content-type']), /^text\/javascript/);
+  assert.equal(/innerHTML|insertAdjacent|eval|fetch|import\(/.test(script.text), false);
 });
 
 test('GET /: dev leads a browser to the console too', async () => {
