@@ -13,6 +13,7 @@ import { publishOf, type RequestShape } from './request.ts';
 import { onSqlite, type Running } from './targets.ts';
 
 const TICK_MS = 10;
+const START_MS_MAX = 30_000;
 
 interface Measured {
   readonly delivered: number;
@@ -33,9 +34,22 @@ function threadsMs(pid: number): Map<string, number> {
   return sums;
 }
 
-async function endedSoFar(api: string): Promise<number> {
+async function metric(api: string, line: RegExp): Promise<number> {
   const text = await (await fetch(`${api}/metrics`)).text();
-  return Number(/^postrider_messages_ended_total\{state="delivered"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  return Number(line.exec(text)?.[1] ?? 0);
+}
+
+function endedSoFar(api: string): Promise<number> {
+  return metric(api, /^postrider_messages_ended_total\{state="delivered"\} (\d+)$/m);
+}
+
+/** A connection stays with the lane that took it, so publishers that come before all lanes listen would find only some. */
+async function allListen(api: string, lanes: number): Promise<void> {
+  const giveUpMs = performance.now() + START_MS_MAX;
+  while ((await metric(api, /^postrider_lanes (\d+)$/m)) < lanes) {
+    if (performance.now() > giveUpMs) throw new Error(`not all of ${lanes} lanes listen`);
+    await wait(20);
+  }
 }
 
 async function startNginx(folder: string): Promise<{ readonly child: Child; readonly url: string }> {
@@ -107,6 +121,7 @@ const results = await interleaved(
   async ({ lanes }) => {
     const running = await onSqlite.start({ flags: ['--lanes', String(lanes)] });
     try {
+      if (lanes > 1) await allListen(running.apis[0]!, lanes);
       return await measureThreads(running);
     } finally {
       await running.stop();
