@@ -15,11 +15,13 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
+import { findChromium } from '../../console/test/browser.ts';
 import { buildPackages } from '../../packaging/build.ts';
 import { buildSingleFile } from '../../packaging/single-file.ts';
 import { waitFor } from './support/wait.ts';
@@ -76,8 +78,8 @@ export async function use(): Promise<MessageWithAttempts> {
   const verdict: Verdict = await verifySignature({ signature: '', body: '', keys: [] });
   if (!verdict.isValid) console.log(verdict.reason);
   await service.close();
-  await using postrider = await startPostrider({ flags: ['--log-level', 'silent'] });
-  const clock: TestClock = postrider.clock;
+  await using tested = await startPostrider({ flags: ['--log-level', 'silent'] });
+  const clock: TestClock = tested.clock;
   const { now, underWay } = await clock.advance('1h');
   // @ts-expect-error: a clock is not moved by a date
   await clock.advance(new Date(now));
@@ -227,26 +229,47 @@ suite('the packages, installed', () => {
   });
 
   /** The sample project and its tests, as they are in the repository, on the installed packages. */
-  const examples = () => {
-    const to = join(app, 'examples');
-    cpSync(join(ROOT, 'sdk', 'examples'), to, { recursive: true });
-    return to;
-  };
+  suite('the example for', () => {
+    before(() => {
+      cpSync(join(ROOT, 'sdk', 'examples'), join(app, 'examples'), { recursive: true });
+      for (const runner of ['vitest', '@playwright/test']) {
+        const link = join(app, 'examples', 'node_modules', runner);
+        mkdirSync(dirname(link), { recursive: true });
+        symlinkSync(join(ROOT, 'node_modules', runner), link, 'junction');
+      }
+    });
 
-  test('the example for the test runner of Node.js passes', () => {
-    execFileSync('node', ['--test', join(examples(), 'node-test', 'shop.test.js')], { cwd: app, env: environment() });
-  });
+    function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+      const cwd = join(app, 'examples');
+      return spawnSync(command, args, { cwd, env: { ...environment(), ...env }, encoding: 'utf8' });
+    }
 
-  test('the example for pytest passes', (t) => {
-    const pytest = (...args: string[]) =>
-      spawnSync('python3', ['-B', '-m', 'pytest', '-p', 'no:cacheprovider', ...args], {
-        cwd: app,
-        env: environment(),
-        encoding: 'utf8',
-      });
-    if (pytest('--version').status !== 0) return t.skip('pytest is not installed here');
-    const { status, stdout, stderr } = pytest(join(examples(), 'pytest'));
-    assert.equal(status, 0, stdout + stderr);
+    function passes(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): void {
+      const { status, stdout, stderr } = run(command, args, env);
+      assert.equal(status, 0, stdout + stderr);
+    }
+
+    test('the test runner of Node.js passes', () => passes('node', ['--test', 'node-test/shop.test.js']));
+
+    test('Vitest passes', () =>
+      passes('node', [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', 'vitest']));
+
+    test('Playwright passes', (t) => {
+      let chromium: string;
+      try {
+        chromium = findChromium();
+      } catch (error) {
+        return t.skip(String(error));
+      }
+      const cli = join(ROOT, 'node_modules/@playwright/test/cli.js');
+      passes('node', [cli, 'test', '-c', 'playwright'], { CHROMIUM_PATH: chromium });
+    });
+
+    test('pytest passes', (t) => {
+      const pytest = ['-B', '-m', 'pytest', '-p', 'no:cacheprovider'];
+      if (run('python3', [...pytest, '--version']).status !== 0) return t.skip('pytest is not installed here');
+      passes('python3', [...pytest, 'pytest']);
+    });
   });
 
   for (const [module, moduleResolution] of [
