@@ -97,12 +97,17 @@ suite('text for people', () => {
       ['a', '7', '', 'https://example.com/a/long/path'],
       ['日本', '1200', '', 'x\ty'],
     ];
-    assert.deepEqual(tableText(columns, rows), [
+    assert.deepEqual(tableText(columns, rows).lines, [
       'NAME   LAG  URL',
       'a        7  https://example.com/a/long/path',
       '日本  1200  x\\ty',
     ]);
-    assert.equal(tableText(columns, rows, 30)[1], 'a        7  https://example.c…');
+    assert.equal(tableText(columns, rows, 30).lines[1], 'a        7  https://example.c…');
+    const extra = columns.map((column) => ({ ...column, isExtra: column.title === 'LAG' }));
+    assert.deepEqual(tableText(extra, rows, 30), {
+      lines: ['NAME  URL', 'a     https://example.com/a/l…', '日本  x\\ty'],
+      leftOut: ['LAG'],
+    });
     assert.equal(widthOf('日本'), 4);
     assert.equal(cutTo('日本語', 5), '日本…');
   });

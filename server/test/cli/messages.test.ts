@@ -201,6 +201,13 @@ suite('messages, dead letters and tail', () => {
     assert.ok(colours.stdout.includes('\u001b[32mstatus 200\u001b[39m'));
     const plain = await cli(['messages', 'get', id], { columns: 60, env: { NO_COLOR: '1' } });
     assert.ok(!plain.stdout.includes('\u001b'));
+    const narrow = await cli(['messages', '--label', 'nasty'], { columns: 60 });
+    const [head, row] = narrow.stdout.split('\n');
+    assert.deepEqual(
+      [head, row!.replace(/ http.*/, '')],
+      ['\u001b[1mMESSAGE                         STATE      URL\u001b[22m', `${id}  \u001b[32mDELIVERED\u001b[39m `],
+    );
+    assert.match(narrow.stderr, /^Too narrow for RETRIED, STATUS, ACCEPTED: a wider window shows them/);
   });
 
   test('cancels by filter only when that is said twice', async () => {

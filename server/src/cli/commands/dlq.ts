@@ -24,10 +24,10 @@ export async function listDeadLetters({ given, out, connect }: Invocation): Prom
     out.table(
       [
         { title: 'DEAD LETTER' },
-        { title: 'FAILED' },
-        { title: 'STATUS', isNumber: true },
-        { title: 'QUEUE' },
-        { title: 'URL' },
+        { title: 'FAILED', isExtra: true },
+        { title: 'STATUS', isNumber: true, isExtra: true },
+        { title: 'QUEUE', isExtra: true },
+        { title: 'URL', isExtra: true },
         { title: 'WHY' },
       ],
       entries.map(({ dlqId, endedAt, responseStatus, queueName = '', url, failure = '' }) => [

@@ -4,10 +4,20 @@ import { type Config, parseConfig } from '../../config.ts';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
+import { wrap } from '../frame/help.ts';
 import { printable } from '../frame/printable.ts';
 import { checkDestination } from './doctor-egress.ts';
 import { checkDirectory, checkPort, checkProgram, checkStoreOpens, type Finding, finding } from './doctor-machine.ts';
 import { checkService } from './doctor-service.ts';
+
+const [STATE_WIDTH, NAME_WIDTH] = [7, 9];
+const TEXT_AT = STATE_WIDTH + NAME_WIDTH + 4;
+const TEXT_WIDTH_MIN = 30;
+
+/** In one column, as wide as the terminal lets it be. */
+function wrapped(text: string, width: number | null): string[] {
+  return wrap(printable(text), width === null ? Number.POSITIVE_INFINITY : Math.max(TEXT_WIDTH_MIN, width - TEXT_AT));
+}
 
 export async function doctor(invocation: Invocation): Promise<number> {
   const { given, io, out } = invocation;
@@ -35,8 +45,11 @@ export async function doctor(invocation: Invocation): Promise<number> {
   if (out.isJson) out.json({ ok: isWell, checks: findings });
   else {
     for (const { name, state, says, todo } of findings) {
-      out.line(`${out.state(state.padEnd(7))}  ${name.padEnd(9)}  ${printable(says)}`);
-      if (todo !== undefined) out.line(`${' '.repeat(20)}${printable(todo)}`);
+      const [first, ...more] = wrapped(says, out.width);
+      out.line(`${out.state(state, state.padEnd(STATE_WIDTH))}  ${name.padEnd(NAME_WIDTH)}  ${first}`);
+      for (const line of [...more, ...wrapped(todo ?? '', out.width)]) {
+        if (line !== '') out.line(`${' '.repeat(TEXT_AT)}${line}`);
+      }
     }
     out.note(isWell ? 'Nothing is wrong.' : 'Something is wrong: see above.');
   }

@@ -24,8 +24,8 @@ export async function listFlowKeys({ out, connect }: Invocation): Promise<number
         { title: 'KEY' },
         { title: 'STATE' },
         { title: 'WAITING', isNumber: true },
-        { title: 'IN FLIGHT', isNumber: true },
-        { title: 'PARALLELISM' },
+        { title: 'IN FLIGHT', isNumber: true, isExtra: true },
+        { title: 'PARALLELISM', isExtra: true },
         { title: 'RATE' },
       ],
       keys.map((key) => [

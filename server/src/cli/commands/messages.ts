@@ -15,12 +15,12 @@ import { upTo } from './pages.ts';
 
 const COLUMNS = [
   { title: 'MESSAGE' },
-  { title: 'STATE' },
-  { title: 'RETRIED', isNumber: true },
-  { title: 'STATUS', isNumber: true },
-  { title: 'ACCEPTED' },
-  { title: 'QUEUE' },
-  { title: 'TOPIC' },
+  { title: 'STATE', isState: true },
+  { title: 'RETRIED', isNumber: true, isExtra: true },
+  { title: 'STATUS', isNumber: true, isExtra: true },
+  { title: 'ACCEPTED', isExtra: true },
+  { title: 'QUEUE', isExtra: true },
+  { title: 'TOPIC', isExtra: true },
   { title: 'URL' },
 ];
 

@@ -23,7 +23,7 @@ export async function listQueues({ out, connect }: Invocation): Promise<number> 
         { title: 'STATE' },
         { title: 'PARALLELISM', isNumber: true },
         { title: 'OPEN', isNumber: true },
-        { title: 'CREATED' },
+        { title: 'CREATED', isExtra: true },
       ],
       queues.map((queue) => [
         queue.name,

@@ -23,8 +23,8 @@ export async function listSchedules({ out, connect }: Invocation): Promise<numbe
         { title: 'SCHEDULE' },
         { title: 'CRON' },
         { title: 'NEXT' },
-        { title: 'LAST' },
-        { title: 'QUEUE' },
+        { title: 'LAST', isExtra: true },
+        { title: 'QUEUE', isExtra: true },
         { title: 'DESTINATION' },
       ],
       schedules.map((schedule) => [

@@ -13,7 +13,12 @@ export async function listTopics({ out, connect }: Invocation): Promise<number> 
   else if (topics.length === 0) out.note('There are no topics. Make one: postrider topics add <topic> <url>');
   else {
     out.table(
-      [{ title: 'TOPIC' }, { title: 'ENDPOINTS', isNumber: true }, { title: 'CHANGED' }, { title: 'URLS' }],
+      [
+        { title: 'TOPIC' },
+        { title: 'ENDPOINTS', isNumber: true },
+        { title: 'CHANGED', isExtra: true },
+        { title: 'URLS' },
+      ],
       topics.map(({ name, endpoints, updatedAt }) => [
         name,
         String(endpoints.length),

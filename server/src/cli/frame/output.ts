@@ -67,10 +67,18 @@ export class Output {
   }
 
   table(columns: readonly Column[], rows: readonly (readonly string[])[]): void {
-    const width = this.isTerminal ? this.#io.stdout.columns || COLUMNS_ASSUMED : null;
-    const [head, ...lines] = tableText(columns, rows, width);
+    const { lines, leftOut } = tableText(columns, rows, this.width, (padded, state) => this.state(state, padded));
+    const [head, ...rest] = lines;
     this.line(this.paint('bold', head!));
-    for (const line of lines) this.line(line);
+    for (const line of rest) this.line(line);
+    if (leftOut.length > 0)
+      this.note(`Too narrow for ${leftOut.join(', ')}: a wider window shows them, and so does --json.`);
+  }
+
+  /** Of the terminal, in columns. Null where nobody looks. */
+  get width(): number | null {
+    // Some terminals report a width of 0.
+    return this.isTerminal ? this.#io.stdout.columns || COLUMNS_ASSUMED : null;
   }
 
   facts(facts: readonly (readonly [name: string, value: string | null | undefined])[]): void {
@@ -99,9 +107,9 @@ export class Output {
     if (hint) this.#io.stderr.write(`  ${printableLines(hint)}\n`);
   }
 
-  /** A state in its colour. */
-  state(state: string): string {
-    const text = printable(state);
+  /** A state in its colour, with the spaces around it that a table needs. */
+  state(state: string, padded = state): string {
+    const text = printable(padded);
     if (/^(?:DELIVERED|SUCCESS|ok)$/.test(state)) return this.paint('green', text);
     if (/^(?:FAILED|ERROR|FAIL|HELD|wrong)$/.test(state)) return this.paint('red', text);
     return /^(?:RETRY|CANCEL|warning)/.test(state) ? this.paint('yellow', text) : text;

@@ -5,38 +5,82 @@ import { cutTo, printable, widthOf } from './printable.ts';
 export interface Column {
   readonly title: string;
   readonly isNumber?: boolean;
+  /** Whether a narrow terminal may leave it out, the last such column first. */
+  readonly isExtra?: boolean;
+  /** Whether its values are states, which have colours. */
+  readonly isState?: boolean;
+}
+
+export interface TableText {
+  readonly lines: readonly string[];
+  /** Titles of what did not fit. */
+  readonly leftOut: readonly string[];
 }
 
 const GAP = '  ';
 /** The last column keeps at least this, however narrow the terminal is. */
 const LAST_WIDTH_MIN = 12;
+/** Before it gets narrower than this, other columns are left out. */
+const LAST_WIDTH_WANTED = 24;
 
-/** Without `widthMax` nothing is cut, for output that a program may read. */
+/** Without `widthMax` nothing is cut or left out, for output that a program may read. */
 export function tableText(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   widthMax: number | null = null,
-): string[] {
+  paintState: (padded: string, state: string) => string = (padded) => padded,
+): TableText {
   const safe = rows.map((row) => row.map(printable));
-  const shown = columns.flatMap((column, index) => {
+  const filled = columns.flatMap((column, index) => {
+    const width = Math.max(widthOf(column.title), ...safe.map((row) => widthOf(row[index]!)));
     // A column without any value says nothing.
     const isEmpty = safe.length > 0 && safe.every((row) => row[index] === '');
-    return isEmpty ? [] : [{ ...column, index }];
+    return isEmpty ? [] : [{ ...column, index, width }];
   });
-  const lines = [shown.map(({ title }) => title), ...safe.map((row) => shown.map(({ index }) => row[index]!))];
-  const widths = shown.map((_, at) => Math.max(...lines.map((line) => widthOf(line[at]!))));
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0);
+  const shown = widthMax === null ? filled : fitting(filled, widthMax);
+  const before = beforeLast(shown);
   const lastMax = widthMax === null ? Number.POSITIVE_INFINITY : Math.max(LAST_WIDTH_MIN, widthMax - before);
-  return lines.map((line) =>
-    line
-      .map((cell, at) => {
-        if (at === line.length - 1 && !shown[at]!.isNumber) return cutTo(cell, lastMax);
-        const fill = ' '.repeat(widths[at]! - widthOf(cell));
-        return shown[at]!.isNumber ? fill + cell : cell + fill;
+  const lineOf = (cells: readonly string[], isHead: boolean) =>
+    shown
+      .map(({ index, width, isNumber, isState }, at) => {
+        const isLast = at === shown.length - 1;
+        const cell = isLast && !isNumber ? cutTo(cells[index]!, lastMax) : cells[index]!;
+        const fill = isLast && !isNumber ? '' : ' '.repeat(width - widthOf(cell));
+        const padded = isNumber ? fill + cell : cell + fill;
+        return isState && !isHead ? paintState(padded, cells[index]!) : padded;
       })
       .join(GAP)
-      .trimEnd(),
-  );
+      .trimEnd();
+  return {
+    lines: [
+      lineOf(
+        columns.map(({ title }) => title),
+        true,
+      ),
+      ...safe.map((row) => lineOf(row, false)),
+    ],
+    leftOut: filled.filter((column) => !shown.includes(column)).map(({ title }) => title),
+  };
+}
+
+interface Measured extends Column {
+  readonly index: number;
+  readonly width: number;
+}
+
+const beforeLast = (columns: readonly Measured[]) =>
+  columns.slice(0, -1).reduce((sum, { width }) => sum + width + GAP.length, 0);
+
+function fitting(columns: readonly Measured[], widthMax: number): readonly Measured[] {
+  const wanted = Math.min(columns.at(-1)?.width ?? 0, LAST_WIDTH_WANTED);
+  if (beforeLast(columns) + wanted <= widthMax) return columns;
+  const extra = columns.findLast(({ isExtra }) => isExtra);
+  return extra === undefined
+    ? columns
+    : fitting(
+        columns.filter((column) => column !== extra),
+        widthMax,
+      );
 }
 
 /** Names and values below each other. An absent value leaves its line out. */
