@@ -278,6 +278,14 @@ suite('the code blocks of the documentation', () => {
     assert.match(commandProblem(['pubilsh', 'x']) ?? '', /no command/);
   });
 
+  test('every block for a shell is right for zsh too', () => {
+    for (const { page, line, text } of PAGES.flatMap(blocksOf).filter(({ language }) => language === 'sh')) {
+      const unquoted = text.replaceAll(/'[^']*'|"[^"]*"/g, 'Q');
+      assert.doesNotMatch(unquoted, /https?:\S*[?&*[]/, `${page}:${line}: zsh reads this as a pattern`);
+      assert.doesNotMatch(unquoted, /(?:^|\s)#/m, `${page}:${line}: zsh knows no comments at its prompt`);
+    }
+  });
+
   test('no table of the documentation is cut in two', () => {
     const pages = ['README.md', 'CHANGELOG.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
     for (const page of pages) assert.deepEqual(brokenTables(page), [], page);
