@@ -116,7 +116,7 @@ async function main(given: readonly string[]): Promise<number> {
     process.stderr.write(`there is no test file like ${given.join(' ')}\n`);
     return 1;
   }
-  if (files.some((file) => file.startsWith('console'))) prepareChromium();
+  if (files.some((file) => file.startsWith('console') || file.includes('runtimes'))) prepareChromium();
   if (files.some((file) => file.includes('pgbouncer'))) preparePgbouncer();
   const server = await startTestServer().catch((error: Error) => error);
   if (server instanceof Error) {

@@ -12,9 +12,9 @@ export interface FastifyLike {
     parser: (request: never, body: never, done: (error: Error | null, body?: unknown) => void) => void,
   ): unknown;
   route(options: {
-    readonly method: string[];
+    readonly method: string | readonly string[];
     readonly url: string;
-    readonly handler: (request: never, reply: never) => Promise<unknown>;
+    readonly handler: (request: never, reply: never) => unknown;
   }): unknown;
 }
 

@@ -9,8 +9,8 @@ export interface NodeRequest {
   readonly body?: unknown;
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
-  on(name: string, listener: (value: never) => void): unknown;
-  off(name: string, listener: (value: never) => void): unknown;
+  on(name: string, listener: (value: unknown) => void): unknown;
+  off(name: string, listener: (value: unknown) => void): unknown;
   pause(): unknown;
 }
 
@@ -60,7 +60,8 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
   return new Promise((resolve, reject) => {
     const pieces: Uint8Array[] = [];
     let length = 0;
-    const onData = (piece: Uint8Array) => {
+    const onData = (value: unknown) => {
+      const piece = value as Uint8Array;
       pieces.push(piece);
       length += piece.length;
       if (length <= bytesMax) return;

@@ -1,0 +1,205 @@
+// Starts each framework, from npm and for real, with a receiver at /hook.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import express from 'express';
+import fastify from 'fastify';
+import { H3, serve } from 'h3';
+import * as h3Before from 'h3-1';
+import { type Context, Hono } from 'hono';
+import { receive as receiveExpress } from 'postrider-sdk/express';
+import { receive as receiveFastify } from 'postrider-sdk/fastify';
+import { receive as receiveH3 } from 'postrider-sdk/h3';
+import { receive as receiveHono } from 'postrider-sdk/hono';
+import { receivePages } from 'postrider-sdk/next';
+import { rolldown } from 'rolldown';
+import { createServer as createVite } from 'vite';
+import { handle } from './handler.ts';
+
+export interface Started {
+  readonly url: string;
+  close(): Promise<unknown>;
+}
+
+export type Keys = readonly string[];
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const MOST = { bodyBytesMax: 100_000 };
+
+async function listening(server: Server): Promise<Started> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+function onNode(listener: RequestListener): Promise<Started> {
+  return listening(createServer(listener));
+}
+
+export const PROGRAMS: Readonly<Record<string, (keys: Keys) => Promise<Started>>> = {
+  Express(keys) {
+    const app = express();
+    app.post('/hook', receiveExpress({ keys, ...MOST }, handle));
+    app.use(express.json());
+    return onNode(app as RequestListener);
+  },
+
+  'Express after a parser of raw bodies'(keys) {
+    const app = express();
+    app.use(express.raw({ type: '*/*', limit: 200_000 }));
+    app.post('/hook', receiveExpress({ keys, ...MOST }, handle));
+    return onNode(app as RequestListener);
+  },
+
+  async Fastify(keys) {
+    const app = fastify();
+    app.register(receiveFastify({ keys, ...MOST }, handle), { prefix: '/hook' });
+    app.post('/parsed', async (request) => request.body);
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}/hook`, close: () => app.close() };
+  },
+
+  async Hono(keys) {
+    const app = new Hono();
+    app.post(
+      '/hook',
+      receiveHono<Context>({ keys, ...MOST }, (delivery, c) => handle(delivery) ?? c.body(null)),
+    );
+    // Hono runs on any server of web requests; this is the one of h3.
+    return served(app.fetch);
+  },
+
+  'h3 and Nuxt, version 1'(keys) {
+    const app = h3Before.createApp();
+    app.use('/hook', h3Before.eventHandler(receiveH3({ keys, ...MOST }, handle)));
+    return onNode(h3Before.toNodeListener(app));
+  },
+
+  'h3, version 2'(keys) {
+    const app = new H3({ silent: true }).post('/hook', receiveH3({ keys, ...MOST }, handle));
+    return served(app.fetch.bind(app));
+  },
+
+  'Next.js, as its pages call it'(keys) {
+    return onNode((request, response) => {
+      const receives = receivePages({ keys, ...MOST }, handle);
+      receives(request, response).catch(() => response.writeHead(500).end());
+    });
+  },
+
+  'Cloudflare Workers': startWorkerd,
+  SvelteKit: startSvelteKit,
+};
+
+async function served(fetch: (request: Request) => Response | Promise<Response>): Promise<Started> {
+  const server = serve({ fetch } as unknown as H3, { port: 0, hostname: '127.0.0.1', silent: true });
+  await server.ready();
+  return { url: `${server.url}hook`, close: () => server.close(true) };
+}
+
+/** The executable that its package has for this machine, or null where there is none. */
+export function binaryOf(names: readonly string[], path: string): string | null {
+  const found = names.map((name) => join(ROOT, 'node_modules', name, path)).find((file) => existsSync(file));
+  return found ?? null;
+}
+
+/** In its folder, packages are found as they are here. */
+export function folderInside(name: string): string {
+  const cache = join(ROOT, 'node_modules', '.cache');
+  mkdirSync(cache, { recursive: true });
+  return mkdtempSync(join(cache, `${name}-`));
+}
+
+export async function bundled(file: string): Promise<string> {
+  const build = await rolldown({ cwd: ROOT, input: file, platform: 'browser' });
+  const { output } = await build.generate({ format: 'esm' });
+  await build.close();
+  return output[0].code;
+}
+
+const WORKERD = ['darwin-64', 'darwin-arm64', 'linux-64', 'linux-arm64'].map((each) => `@cloudflare/workerd-${each}`);
+
+async function startWorkerd(keys: Keys): Promise<Started> {
+  const binary = binaryOf(WORKERD, join('bin', 'workerd'));
+  if (binary === null) throw new Error('npm has no workerd for this machine');
+  const folder = folderInside('workerd');
+  writeFileSync(join(folder, 'worker.js'), await bundled(join(import.meta.dirname, 'worker.ts')));
+  writeFileSync(
+    join(folder, 'config.capnp'),
+    `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .receiver)],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+const receiver :Workerd.Worker = (
+  modules = [(name = "worker", esModule = embed "worker.js")],
+  compatibilityDate = "2026-01-01",
+  bindings = [(name = "KEYS", text = ${JSON.stringify(keys.join(','))})],
+);`,
+  );
+  const child = spawn(binary, ['serve', join(folder, 'config.capnp'), '--control-fd=3'], {
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+  });
+  const { port } = (await firstLine(child, 3)) as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    async close() {
+      child.kill();
+      await once(child, 'exit');
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function firstLine(child: ChildProcess, from: number): Promise<unknown> {
+  const pipe = child.stdio[from] as NodeJS.ReadableStream;
+  const [text] = (await Promise.race([once(pipe, 'data'), once(child, 'exit').then(() => ['{}'])])) as [Buffer];
+  return JSON.parse(String(text).split('\n')[0]!);
+}
+
+async function startSvelteKit(keys: Keys): Promise<Started> {
+  const folder = folderInside('sveltekit');
+  const route = join(folder, 'src', 'routes', 'hook');
+  mkdirSync(route, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(
+    join(folder, 'src', 'app.html'),
+    '<html><head>%sveltekit.head%</head><body>%sveltekit.body%</body></html>',
+  );
+  writeFileSync(
+    join(route, '+server.ts'),
+    `import { receive } from 'postrider-sdk/sveltekit';
+import { handle } from ${JSON.stringify(join(import.meta.dirname, 'handler.ts'))};
+export const POST = receive(${JSON.stringify({ keys, ...MOST })}, handle);`,
+  );
+  const { sveltekit } = await import('@sveltejs/kit/vite');
+  const before = process.cwd();
+  process.chdir(folder);
+  const vite = await createVite({
+    root: folder,
+    logLevel: 'silent',
+    server: { host: '127.0.0.1', port: 0, hmr: false, ws: false, fs: { strict: false } },
+    plugins: [await sveltekit()],
+  });
+  await vite.listen();
+  const { port } = vite.httpServer!.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    async close() {
+      await vite.close();
+      process.chdir(before);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
