@@ -154,7 +154,7 @@ class PageRun {
       .replaceAll(/msg_[0-9A-Z]{26}/g, this.#lastId)
       .replaceAll('--data /var/lib/postrider', `--data ${this.#directory(text, home)}`)
       .replaceAll('/backup/', `${this.work}/`)
-      .replaceAll('postrider-2026-01-31.db', `postrider-${new Date().toISOString().slice(0, 10)}.db`);
+      .replaceAll('postrider-2026-01-31.db', globSync('postrider-*.db', { cwd: this.work })[0] ?? 'none');
   }
 
   /** A restore is made into an empty directory. */
