@@ -65,6 +65,14 @@ function node(): string {
   return bun === undefined && deno === undefined ? process.execPath : 'node';
 }
 
+function readyLine(line: string): { readonly api: string; readonly token: string } {
+  try {
+    return JSON.parse(line) as { readonly api: string; readonly token: string };
+  } catch {
+    throw new Error(`the command does not start a service: it has printed ${JSON.stringify(line.slice(0, 200))}`);
+  }
+}
+
 class Child {
   readonly #child: ChildProcess;
   readonly #gone: Promise<string>;
@@ -114,7 +122,7 @@ class Child {
       const line = await Promise.race([this.#firstLine(), failed]);
       // A test that forgets to close it ends all the same, and the service with it.
       this.#keepAlive(false);
-      return JSON.parse(line) as { readonly api: string; readonly token: string };
+      return readyLine(line);
     } finally {
       cancel();
     }

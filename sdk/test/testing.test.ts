@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, suite, test } from 'node:test';
+import { verify } from 'postrider-sdk';
 import { StillUnderWayError, startPostrider, type TestService } from 'postrider-sdk/testing';
-import { type Cleanup, startReceiver } from '../../server/test/support/receiver.ts';
+import { type Arrival, type Cleanup, startReceiver } from '../../server/test/support/receiver.ts';
 import { waitFor } from '../../server/test/support/wait.ts';
 
 async function publish({ url, token }: TestService, destination: string, headers: Record<string, string> = {}) {
@@ -47,6 +48,18 @@ suite('a service for tests', () => {
     });
     const { underWayCount } = await postrider.clock.advance('1m', { wait: 0, allowUnderWay: true });
     assert.equal(underWayCount, 1);
+  });
+
+  test('a receiver checks signatures by the time of the clock', async (t) => {
+    const receiver = await startReceiver(t);
+    const { client, clock } = postrider;
+    await publish(postrider, receiver.url, { 'Service-Delay': '30d' });
+    await clock.advance('30d', { allowUnderWay: true });
+    const [{ headers, body }] = (await receiver.received(1)) as [Arrival];
+    const keys = Object.values(await client.account.keys());
+    const parts = { headers: Object.fromEntries(headers), body };
+    assert.equal((await verify(parts, { keys, now: await clock.now() })).text(), 'hello');
+    await assert.rejects(verify(parts, { keys }), /not valid yet/);
   });
 
   test('the client and the clock do not use a fetch that a test has replaced', async (t) => {

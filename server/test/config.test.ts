@@ -16,6 +16,7 @@ import {
   SETTINGS,
   type Setting,
   type SettingKey,
+  TEMPORARY_DATA,
 } from '../src/config.ts';
 import { DEFAULT_TIERS } from '../src/domain/tier.ts';
 
@@ -274,4 +275,14 @@ test('the generated pages of docs/ are up to date', () => {
   const script = join(import.meta.dirname, '..', 'scripts', 'generate-docs.ts');
   const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
+});
+
+test('a manual clock is for dev, and has a store of its own unless a directory is named', () => {
+  const manual = ['--clock', 'manual'];
+  assert.equal(configOf(manual, {}, 'dev').data, TEMPORARY_DATA);
+  assert.equal(configOf([...manual, '--data', 'there'], {}, 'dev').data, 'there');
+  assert.equal(configOf([], { POSTRIDER_CLOCK: 'manual', POSTRIDER_DATA: 'there' }, 'dev').data, 'there');
+  assert.match(problemsOf([...manual, '--store', 'postgres://me@localhost/db'], {}, 'dev').join(), /--clock manual/);
+  assert.match(problemsOf(manual, {}, 'serve').join(), /--clock/);
+  assert.equal(configOf([], { POSTRIDER_CLOCK: 'manual' }, 'serve').clock, 'real');
 });

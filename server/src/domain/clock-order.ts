@@ -60,10 +60,10 @@ function spanOf(value: string | number): To | { readonly problem: Problem } {
 }
 
 /** An ISO date with its time zone, or milliseconds since 1970. */
-const ISO_INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+const ISO_INSTANT = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 function instantOf(value: string | number): To | { readonly problem: Problem } {
-  const at = typeof value === 'number' ? value : ISO_INSTANT.test(value) ? Date.parse(value) : Number.NaN;
+  const at = typeof value === 'number' ? value : parseInstant(value);
   if (!Number.isSafeInteger(at)) {
     return problem(
       'bad_body',
@@ -82,6 +82,14 @@ function instantOf(value: string | number): To | { readonly problem: Problem } {
       return withinReach('advanceTo', at);
     },
   };
+}
+
+/** NaN if it is none: 31 November is not 1 December. */
+function parseInstant(text: string): number {
+  const date = ISO_INSTANT.exec(text)?.[1];
+  const day = date === undefined ? Number.NaN : Date.parse(date);
+  const isDay = !Number.isNaN(day) && new Date(day).toISOString().slice(0, date!.length) === date;
+  return isDay ? Date.parse(text) : Number.NaN;
 }
 
 function withinReach(field: string, at: number): number | Problem {

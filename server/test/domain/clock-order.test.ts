@@ -40,7 +40,17 @@ test('a span or an instant that means nothing is refused', () => {
   for (const advance of ['', '-1h', 'NaN', 'Infinity', '1 hour', '1e3', '3661d', -1, 1e12, 1e300]) {
     assert.match(refusal({ advance }), /^advance:/, String(advance));
   }
-  for (const advanceTo of ['', 'tomorrow', '2026-01-01', '2026-01-01T00:00:00', '2026-13-01T00:00:00Z', 0.5, 1e300]) {
+  for (const advanceTo of [
+    '',
+    'tomorrow',
+    '2026-01-01',
+    '2026-01-01T00:00:00',
+    '2026-13-01T00:00:00Z',
+    '2026-11-31T00:00:00Z',
+    '2026-01-01T25:00Z',
+    0.5,
+    1e300,
+  ]) {
     assert.match(refusal({ advanceTo }), /^advanceTo:/, String(advanceTo));
   }
   for (const wait of ['-1s', 'long', '3h']) assert.match(refusal({ advance: '1h', wait }), /^wait:/, wait);
