@@ -147,9 +147,9 @@ export const resumeFlowKey = (key: string) =>
 export const pinFlowKey = (
   key: string,
   limits: {
-    readonly parallelism?: string | undefined;
-    readonly rate?: string | undefined;
-    readonly period?: string | undefined;
+    readonly parallelism?: number | string | undefined;
+    readonly rate?: number | string | undefined;
+    readonly period?: number | string | undefined;
   },
 ) => repeatable(call<shapes.FlowKey>('POST', `/v2/flowControl/${part(key)}/pin${query(limits)}`));
 export const unpinFlowKey = (key: string) =>

@@ -36,8 +36,9 @@ export async function errorFrom(response: Response): Promise<PostriderError> {
   const { status, headers } = response;
   // A proxy in between may answer in its own format.
   const answer = (await response.json().catch(() => null)) as { error?: unknown; code?: unknown } | null;
-  const { error = `the service answered ${status}`, code = '' } = answer ?? {};
-  return new PostriderError(status, String(code), String(error), {
+  const { error, code } = answer ?? {};
+  const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
+  return new PostriderError(status, text(code, ''), text(error, `the service answered ${status}`), {
     retryAfterSeconds: Number(headers.get('Retry-After')) || null,
     answer,
   });

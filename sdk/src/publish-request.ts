@@ -72,7 +72,7 @@ export function partsOf({ url, topic, destination, json, body, contentType, sett
     destination: destination ?? url ?? topic ?? '',
     body: isJson ? JSON.stringify(json) : body,
     contentType: contentType ?? (isJson ? 'application/json' : undefined),
-    settings: { ...settingsOf(options), ...settings } as PublishSettings,
+    settings: given({ ...settingsOf(options), ...settings }) as PublishSettings,
   };
 }
 
@@ -89,9 +89,14 @@ export function publication<T>(path: string, request: AnyRequest): Call<T> {
   };
 }
 
-/** Whether the service recognises the message by itself when it comes again. */
+/** Without those that have no value, which would become the header `undefined`. */
+function given(settings: object): object {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? null) !== null));
+}
+
+/** Whether the service recognises the message by itself when it comes again: not by an empty id, nor by `false`. */
 export function hasOwnKey(settings: object): boolean {
-  return Object.keys(settings).some((name) => /^(content-based-)?dedup/i.test(name));
+  return Object.entries(settings).some((pair) => /^(dedup.*,\s*\S|content-based.*,\s*true)/i.test(`${pair}`));
 }
 
 /** `{ retryDelay: '1000', headers: { 'X-A': 'b' } }` becomes `{ 'Retry-Delay': '1000', 'Forward-X-A': 'b' }`. */

@@ -41,7 +41,7 @@ export async function verifySignature(request: SignedRequest): Promise<Verdict> 
     return refused('the signature does not match any key');
   const { exp, nbf, sub, body } = parseJson(claims) ?? {};
   const now = (request.now ?? Date.now()) / 1000;
-  if (typeof exp !== 'number' || now > exp + LEEWAY_SECONDS) return refused('the signature has expired');
+  if (typeof exp !== 'number' || !(now <= exp + LEEWAY_SECONDS)) return refused('the signature has expired');
   if (typeof nbf === 'number' && now < nbf - LEEWAY_SECONDS) return refused('the signature is not valid yet');
   if (request.url !== undefined && sub !== request.url) return refused('the signature is for another URL');
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(request.body)));
@@ -64,7 +64,7 @@ export async function verifyWebhook(request: WebhookRequest): Promise<Verdict> {
   signed.set(bytes, start.length);
   if (!(await isSignedByOne(keys, signed, macs))) return refused('webhook-signature does not match any key');
   const age = (request.now ?? Date.now()) / 1000 - Number(timestamp);
-  if (age > LIFETIME_SECONDS + LEEWAY_SECONDS) return refused('the signature has expired');
+  if (!(age <= LIFETIME_SECONDS + LEEWAY_SECONDS)) return refused('the signature has expired');
   return age < -LEEWAY_SECONDS ? refused('the signature is not valid yet') : VALID;
 }
 
@@ -123,7 +123,7 @@ export const BODY_BYTES_MAX = 10 * 1024 * 1024;
 /** Throws a SignatureError unless the service has signed this request with one of the keys. */
 export async function verify(request: Request | RequestParts, options: VerifyOptions): Promise<Delivery> {
   const { headerPrefix = 'Service-', keys, url, now, bodyBytesMax = BODY_BYTES_MAX } = options;
-  const used = keys.filter(Boolean);
+  const used = [keys].flat().filter(Boolean);
   if (used.length === 0) throw new TypeError('keys: give the signing keys of the account, none is set');
   const headers = headersFrom(request.headers);
   const raw = 'arrayBuffer' in request ? await readBody(request, bodyBytesMax) : bytesOf(request.body);
@@ -177,7 +177,10 @@ const UNIT_SECONDS: ReadonlyMap<string, number> = new Map([
 /** Whole seconds, rounded up: never sooner than asked. */
 function secondsOf(wait: Duration): number {
   const parts = typeof wait === 'number' ? [] : [...wait.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
-  const isRead = typeof wait === 'number' ? wait >= 0 : parts.length > 0 && parts.map(([all]) => all).join('') === wait;
+  const isRead =
+    typeof wait === 'number'
+      ? wait >= 0 && wait < Infinity
+      : parts.length > 0 && parts.map(([all]) => all).join('') === wait;
   if (!isRead)
     throw new TypeError(`${JSON.stringify(wait)} is not a duration such as 90s, 1h30m or a number of seconds`);
   const sum = parts.reduce((seconds, [, count, unit]) => seconds + Number(count) * UNIT_SECONDS.get(unit!)!, 0);
@@ -243,6 +246,9 @@ function refused(reason: string): Verdict {
 }
 
 function bytesOf(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  // An object that a parser has made would be taken for an empty body.
+  if (body && !('byteLength' in Object(body)) && typeof body !== 'string')
+    throw new TypeError('body: give it as it came, not parsed');
   return typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
 }
 

@@ -82,7 +82,7 @@ export function exchangeWith(options: ConnectionOptions, policy?: RetryPolicy): 
         signal?.throwIfAborted();
         if (cause instanceof PostriderError) throw cause;
         const isLate = signals.some(({ aborted }) => aborted);
-        throw new UnreachableError(isLate ? `no answer within ${timeoutMs} ms` : 'no answer', { cause });
+        throw new UnreachableError(`no answer${isLate ? ` within ${timeoutMs} ms` : ''} from ${baseUrl}`, { cause });
       }
     };
     return policy ? policy(call, headerPrefix, attempt, signal) : attempt({});

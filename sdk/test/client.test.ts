@@ -14,8 +14,11 @@ import {
   PostriderError,
   type Published,
   type PublishRequest,
+  retryAfter,
   UnreachableError,
+  verify,
   verifySignature,
+  verifyWebhook,
 } from 'postrider-sdk';
 import { sharedService } from '../../console/test/service.ts';
 
@@ -143,11 +146,27 @@ test('a valid signature is verified, and any change is detected', async (t) => {
     { ...signed, url: `${receiver.url}/other` },
     { ...signed, now: Date.now() + 3_600_000 },
     { ...signed, now: Date.now() - 3_600_000 },
+    { ...signed, now: Number.NaN },
     { ...signed, signature: 'a.b.c' },
     { ...signed, signature: `${btoa('{"alg":"none"}')}.${signed.signature.split('.')[1]}.` },
     { ...signed, signature: '' },
   ];
   for (const each of wrong) assert.equal((await verifySignature(each)).isValid, false, JSON.stringify(each));
+
+  const webhook = { ...signed, id: String(headers['webhook-id']), timestamp: String(headers['webhook-timestamp']) };
+  const mac = { signature: String(headers['webhook-signature']) };
+  assert.deepEqual(await verifyWebhook({ ...webhook, ...mac }), { isValid: true });
+  assert.equal((await verifyWebhook({ ...webhook, ...mac, now: Number.NaN })).isValid, false);
+});
+
+test('what a program without types may get wrong is told in words', async () => {
+  const request = { headers: {}, body: 'x' };
+  const loose = verify as (request: object, options: object) => Promise<unknown>;
+  await assert.rejects(loose(request, {}), /^TypeError: keys: give the signing keys/);
+  await assert.rejects(loose(request, { keys: 'sig_one' }), /the request is not signed/);
+  const parsed = { ...request, body: { a: 1 } };
+  await assert.rejects(loose(parsed, { keys: ['sig_one'] }), /^TypeError: body: give it as it came, not parsed/);
+  assert.throws(() => retryAfter(Number.POSITIVE_INFINITY), /is not a duration/);
 });
 
 test('a misspelt setting is a type error', () => {

@@ -59,6 +59,17 @@ test('every option becomes the header of its name, also those of callbacks', () 
   assert.deepEqual([body, headers], ['null', { 'Content-Type': 'application/json' }]);
 });
 
+test('an option without a value is no header', () => {
+  const unset = undefined as unknown as string;
+  const { settings } = calls.publish({
+    url: 'https://example.com/',
+    label: undefined,
+    headers: { 'X-A': unset },
+    settings: { 'Deduplication-Id': unset, Delay: unset },
+  });
+  assert.deepEqual(settings, {});
+});
+
 test('a long batch is cut into calls, and every element has its result in its place', async () => {
   const troubled = await startTroubled(service());
   try {
@@ -107,9 +118,19 @@ test('a publish whose answer is lost is sent again and accepted once', async () 
         trouble,
       );
     }
+    const label = 'no-key-of-its-own';
+    const keyless = [{ contentBasedDeduplication: false }, { deduplicationId: '' }, { settings: {} }] as const;
+    for (const [index, options] of keyless.entries()) {
+      troubled.next('lose answer');
+      await postrider.publish({ url: service().sink('ok'), label, ...options });
+      assert.equal((await postrider.messages.list({ label }).all()).length, index + 1, JSON.stringify(options));
+    }
     troubled.next('lose answer');
-    const slots = await postrider.batch([{ url: service().sink('ok'), label: 'lost-batch' }]);
-    assert.equal((await postrider.messages.list({ label: 'lost-batch' }).all()).length, 1);
+    const slots = await postrider.batch([
+      { url: service().sink('ok'), label: 'lost-batch' },
+      { url: service().sink('ok'), label: 'lost-batch', contentBasedDeduplication: false },
+    ]);
+    assert.equal((await postrider.messages.list({ label: 'lost-batch' }).all()).length, 2);
     assert.deepEqual(Object.keys(slots[0]).sort(), ['isAccepted', 'messageId']);
     // Retires is what a program without types may write.
     await postrider.publish({ url: service().sink('ok'), ...({ retires: 3 } as object) });
@@ -163,6 +184,10 @@ test('nonsense in place of an answer is an error that says so', async () => {
         return true;
       });
     }
+    troubled.next('error of another');
+    await assert.rejects(postrider.queues.get('q'), { code: '', message: 'the service answered 403' });
+    const nobody = new Postrider({ ...options, baseUrl: 'http://127.0.0.1:1' });
+    await assert.rejects(nobody.queues.get('q'), { message: 'no answer from http://127.0.0.1:1' });
     troubled.next('not a list');
     await assert.rejects(postrider.messages.list().all(), /has no list/);
     troubled.next('not a list');
@@ -248,7 +273,7 @@ test('flow keys, schedules, queues and topics have all that the API has', async 
   const postrider = postriderOf();
   await postrider.publish({ url: service().sink('ok'), flowControlKey: 'k', flowControlValue: { parallelism: 2 } });
   assert.equal((await postrider.flow.get('k')).parallelismMax, 2);
-  assert.equal((await postrider.flow.pin('k', { parallelism: '5' })).isPinnedParallelism, true);
+  assert.equal((await postrider.flow.pin('k', { parallelism: 5 })).isPinnedParallelism, true);
   assert.equal((await postrider.flow.unpin('k')).isPinnedParallelism, false);
   await postrider.flow.resetRate('k');
   assert.deepEqual(

@@ -15,6 +15,7 @@ const INSTEAD = {
   'not json': [200, {}, 'data: not json\n\n'],
   redirect: [302, { Location: 'http://127.0.0.1:1/' }, ''],
   teapot: [418, {}, '[]'],
+  'error of another': [403, {}, '{"error":{"message":"blocked"},"code":7}'],
   'not a list': [200, {}, '{"messages":7}'],
 } as const;
 
