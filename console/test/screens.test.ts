@@ -264,7 +264,7 @@ suite('the screens', () => {
         /\/v2\/enqueue\/by-hand\/http:\/\/127\.0\.0\.1:\d+\/dev\/sink\/ok\?from=builder/,
       );
       await page.getByRole('tab', { name: 'TypeScript' }).click();
-      await code.getByText('postrider.enqueue("by-hand"').waitFor();
+      await code.getByText('postrider.queue("by-hand").enqueue(').waitFor();
       await page.getByRole('tab', { name: 'Python' }).click();
       await code.getByText('requests.post(').waitFor();
       await button(page, 'Send').click();

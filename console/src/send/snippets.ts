@@ -23,16 +23,16 @@ export function typescriptSnippet(
       : []),
   ];
   const call =
-    mode === 'enqueue' ? `enqueue(${text(queue)}, {` : mode === 'schedule' ? 'createSchedule({' : 'publish({';
+    mode === 'enqueue' ? `queue(${text(queue)}).enqueue({` : mode === 'schedule' ? 'schedules.create({' : 'publish({';
   const options = [
     `baseUrl: ${text(baseUrl)}`,
     `token: ${fromEnvironment(token, 'process.env.TOKEN')}`,
     ...(prefix === 'Service-' ? [] : [`headerPrefix: ${text(prefix)}`]),
   ];
   return [
-    `import { createClient } from 'postrider-sdk';`,
+    `import { Postrider } from 'postrider-sdk';`,
     '',
-    `const postrider = createClient({ ${options.join(', ')} });`,
+    `const postrider = new Postrider({ ${options.join(', ')} });`,
     `await postrider.${call}`,
     ...lines,
     '});',
