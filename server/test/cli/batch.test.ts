@@ -186,6 +186,18 @@ function barLines(isTTY: boolean, ...times: number[]): number {
   return lines;
 }
 
+/** What a bar writes in a terminal of this width. */
+function barAt(columns: number): string {
+  let text = '';
+  const write = (data: string | Uint8Array) => {
+    text += String(data).replace('\r\u001b[K', '');
+    return true;
+  };
+  const bar = new ProgressBar({ isTTY: true, columns, write, drained: async () => {} }, systemWorld().clock, false);
+  bar.show(1, 3, 'lines');
+  return text;
+}
+
 test('lines are cut where they end, whatever the chunks, and each is checked', async () => {
   const bytes = Buffer.from('\ufeffa\r\nbü\n\nlast');
   for (const size of [1, 2, 3, 100]) {
@@ -218,6 +230,11 @@ test('lines are cut where they end, whatever the chunks, and each is checked', a
     'a log gets no line of work that is soon done',
   );
   assert.equal(barLines(false, 0, 5000, 9000, 10_000), 2);
+  assert.deepEqual(
+    [20, 32, 60].map(barAt),
+    ['33 % · 1 of 3 lin', '[##-----] 33 % · 1 of 3 lines', '[########----------------] 33 % · 1 of 3 lines'],
+    'as wide as the terminal lets it be, with room for ^C',
+  );
   assert.equal((await cli(['batch', 'none.ndjson'])).code, EXIT.usage);
 });
 

@@ -1,7 +1,7 @@
 // Cancels, retries or deletes all messages that a filter selects: counts them, asks, starts the operation and follows it
 // to its end.
 
-import type { JobAction, MessageFilter } from 'postrider-sdk';
+import type { Job, JobAction, MessageFilter } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { interruptedExit } from '../frame/command-line.ts';
 import { confirm } from '../frame/confirm.ts';
@@ -34,7 +34,13 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
     return EXIT.done;
   }
   await confirm(invocation, `${VERBS[action]} ${number}?`);
-  let job = await client.startBulk(action, filter, given.number('per-second') ?? PER_SECOND);
+  let job: Job;
+  try {
+    job = await client.startBulk(action, filter, given.number('per-second') ?? PER_SECOND);
+  } catch (error) {
+    if (io.interrupted.aborted) out.note('Stopped before the service answered: it may have begun, and then goes on.');
+    throw error;
+  }
   const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
   while (job.state === 'running' && !io.interrupted.aborted) {
     bar.show(job.done, Math.max(job.done, job.matched), `${what}s`);

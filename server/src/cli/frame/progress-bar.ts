@@ -6,7 +6,11 @@ import { spanText } from './time-text.ts';
 
 const TERMINAL_EVERY_MS = 100;
 const PLAIN_EVERY_MS = 5000;
-const BAR_WIDTH = 24;
+/** With its brackets. */
+const BAR_WIDTH = 26;
+const BAR_WIDTH_MIN = 8;
+/** The terminal itself writes ^C behind the line. On a line of its own, it would keep this one from being erased. */
+const RESERVED = 3;
 const COLUMNS_ASSUMED = 100;
 /** Rates are shown only after this time: before, they jump. */
 const RATE_MS_MIN = 1000;
@@ -44,8 +48,10 @@ export class ProgressBar {
       return;
     }
     // Some terminals report a width of 0.
-    const line = `${barText(done, total)} ${text}`.slice(0, (this.#sink.columns || COLUMNS_ASSUMED) - 1);
-    this.#sink.write(`\r\u001b[K${line}`);
+    const widthMax = (this.#sink.columns || COLUMNS_ASSUMED) - RESERVED;
+    const room = widthMax - text.length - 1;
+    const line = room < BAR_WIDTH_MIN ? text : `${barText(done, total, Math.min(BAR_WIDTH, room))} ${text}`;
+    this.#sink.write(`\r\u001b[K${line.slice(0, widthMax)}`);
     this.#isLineOpen = true;
   }
 
@@ -60,9 +66,10 @@ function percent(done: number, total: number): number {
   return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100));
 }
 
-export function barText(done: number, total: number): string {
-  const filled = Math.round((BAR_WIDTH * percent(done, total)) / 100);
-  return `[${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}]`;
+export function barText(done: number, total: number, width = BAR_WIDTH): string {
+  const inside = width - 2;
+  const filled = Math.round((inside * percent(done, total)) / 100);
+  return `[${'#'.repeat(filled)}${'-'.repeat(inside - filled)}]`;
 }
 
 export function progressText(done: number, total: number, unit: string, newlyDone: number, ms: number): string {
