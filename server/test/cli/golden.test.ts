@@ -148,6 +148,10 @@ test('every command prints what golden.txt says, and exits with its code', async
   await cli(`dlq delete ${letters[1]!.dlqId}`);
   await cli('dlq delete --all --dry-run');
 
+  await waitFor('the empty queue', async () => {
+    const { lag } = (await rider().call('GET', '/v2/queues/orders')).json<{ lag: number }>();
+    return lag === 0;
+  });
   await cli('queues list');
   await cli('queues set mail --parallelism 2');
   for (const verb of ['get', 'pause', 'resume', 'delete']) await cli(`queues ${verb} mail`);

@@ -34,9 +34,10 @@ export async function* follow(
     isLost = true;
   };
   for (;;) {
+    let stream: ReturnType<Client['stream']> | null = null;
     try {
       const opened = Promise.withResolvers<void>();
-      const stream = client.stream(filter, { signal, lastEventId, onOpen: opened.resolve });
+      stream = client.stream(filter, { signal, lastEventId, onOpen: opened.resolve });
       const first = stream.next();
       // Nobody may be waiting for it when it fails: its reader can leave before.
       first.catch(() => {});
@@ -66,6 +67,9 @@ export async function* follow(
         error instanceof UnreachableError || (error instanceof PostriderError && error.status >= 500) || isCut(error);
       if (isFirst || !isPassing) throw error;
       lose((error as Error).message);
+    } finally {
+      // Whoever reads may leave at any event. The stream has timers, which would keep the process alive.
+      stream?.return(undefined).catch(() => {});
     }
     if (signal.aborted) return;
     await pause(clock, AGAIN_AFTER_MS, signal);
