@@ -77,13 +77,17 @@ export async function* tail(
       onLost?.(new UnreachableError('the service ended the stream'));
     } catch (error) {
       if (signal.aborted) return;
-      const isRefused = error instanceof PostriderError && error.status < 500 && error.status !== 429;
-      if (!wasOpen || isRefused) throw error;
+      if (!wasOpen || !isPassing(error)) throw error;
       onLost?.(error);
     }
     await pause(backoffMs(tries), signal).catch(() => {});
     tries += 1;
   }
+}
+
+/** The service is away or busy, and may answer later. */
+export function isPassing(error: unknown): boolean {
+  return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }
 
 async function* readEventStream(

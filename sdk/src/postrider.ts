@@ -4,7 +4,7 @@
 import { type BatchElement, type BatchOptions, type BatchSlots, type Exact, sendBatch } from './batch.ts';
 import * as calls from './calls.ts';
 import { bind, type Publish } from './client.ts';
-import { type TailedEvent, type TailOptions, tail } from './event-stream.ts';
+import { isPassing, type TailedEvent, type TailOptions, tail } from './event-stream.ts';
 import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './message-query.ts';
 import { type Listing, listing, readWhole } from './pages.ts';
 import { type PublishRequest, settingsOf } from './publish-request.ts';
@@ -107,11 +107,16 @@ export class Postrider {
     return this.send(calls.whyNotDelivered(messageId), options);
   }
 
-  /** Waits until a message has ended, in whatever state. A message that is held waits for a person. */
+  /**
+   * Waits until a message has ended, in whatever state. A message that is held waits for a person. Once it was found, a
+   * service that is away for a while is waited for as well.
+   */
   async waitFor(messageId: string, options?: SendOptions): Promise<EndedMessage> {
     for (let ms = LOOK_MS; ; ms = Math.min(LOOK_MS_MAX, ms * 1.5)) {
-      const message = await this.send(calls.getMessage(messageId), options);
-      if (message.endedAt !== undefined) return message as EndedMessage;
+      const message = await this.send(calls.getMessage(messageId), options).catch((error: unknown) => {
+        if (ms === LOOK_MS || !isPassing(error)) throw error;
+      });
+      if (message?.endedAt !== undefined) return message as EndedMessage;
       await pause(ms * (0.5 + Math.random() / 2), options?.signal);
     }
   }

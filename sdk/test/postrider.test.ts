@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { calls, connect, Postrider, PostriderError } from 'postrider-sdk';
 import { sharedService } from '../../console/test/service.ts';
+import { waitFor } from '../../server/test/support/wait.ts';
 import { EXPECTED, scenario } from './scenario.ts';
 import { startTroubled } from './troubled-service.ts';
 
@@ -203,6 +204,33 @@ test('nonsense in place of an answer is an error that says so', async () => {
     const waiting = postrider.queues.get('q', { signal: stop.signal });
     stop.abort(new Error('enough'));
     await assert.rejects(waiting, /enough/);
+  } finally {
+    await troubled.close();
+  }
+});
+
+test('a message is waited for while the service is away, but not if it was never found', async () => {
+  const troubled = await startTroubled(service());
+  try {
+    const postrider = new Postrider({ baseUrl: troubled.url, token: service().token, retries: 0 });
+    const { messageId } = await postriderOf().publish({ url: service().sink('ok'), delay: '1d' });
+    troubled.next('bad gateway');
+    await assert.rejects(postrider.waitFor(messageId), { status: 502 });
+    const before = troubled.requests.length;
+    const waiting = postrider.waitFor(messageId);
+    const looked = (times: number) => waitFor(`look ${times}`, () => troubled.requests.length >= before + times);
+    await looked(1);
+    troubled.next('lose answer');
+    await looked(2);
+    troubled.next('bad gateway');
+    await looked(3);
+    await postriderOf().messages.cancel(messageId);
+    assert.equal((await waiting).state, 'CANCELLED');
+    const stop = new AbortController();
+    const later = await postriderOf().publish({ url: service().sink('ok'), delay: '1d' });
+    const given = postrider.waitFor(later.messageId, { signal: stop.signal });
+    stop.abort(new Error('enough'));
+    await assert.rejects(given, /enough/);
   } finally {
     await troubled.close();
   }
