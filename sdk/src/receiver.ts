@@ -87,8 +87,8 @@ export interface VerifyOptions {
 /** What was delivered, and is known to come from the service. */
 export interface Delivery {
   /**
-   * The same on every attempt: a receiver that remembers it does nothing twice. It is signed, except in requests of
-   * QStash itself.
+   * The same on every attempt: a receiver that remembers it does nothing twice. It is signed if the request has the
+   * headers of Standard Webhooks, as every delivery of the service has; the JWT alone does not cover it.
    */
   readonly messageId: string;
   /** 0 on the first attempt, then 1, 2, … */
@@ -144,9 +144,6 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
     const timestamp = headers.get('webhook-timestamp') ?? '';
     verdict = await verifyWebhook({ ...signed, signature: webhook, id: id ?? '', timestamp });
   }
-  // A JWT alone, as QStash sends it, would let anybody who has seen a request send it again with another id.
-  if (verdict.isValid && webhook === null && headerPrefix !== 'Upstash-')
-    verdict = refused('webhook-signature is missing');
   if (!verdict.isValid) throw new SignatureError(verdict.reason);
   const text = () => new TextDecoder().decode(raw);
   return {

@@ -157,11 +157,6 @@ test('a valid signature is verified, and any change is detected', async (t) => {
   const mac = { signature: String(headers['webhook-signature']) };
   assert.deepEqual(await verifyWebhook({ ...webhook, ...mac }), { isValid: true });
   assert.equal((await verifyWebhook({ ...webhook, ...mac, now: Number.NaN })).isValid, false);
-
-  const replayed = { body, headers: { 'service-signature': signed.signature, 'service-message-id': 'msg_another' } };
-  await assert.rejects(verify(replayed, signed), /webhook-signature is missing/);
-  const ofQstash = { body, headers: { 'upstash-signature': signed.signature, 'upstash-message-id': 'msg_1' } };
-  assert.equal((await verify(ofQstash, { ...signed, headerPrefix: 'Upstash-' })).messageId, 'msg_1');
 });
 
 test('what a program without types may get wrong is told in words', async () => {
