@@ -176,6 +176,16 @@ suite('compose', () => {
     });
   }
 
+  for (const file of ['compose.yaml', 'compose.three-nodes.yaml']) {
+    test(`${file}: docker-compose finds nothing wrong by its schema`, (t) => {
+      const folder = folderFor(t);
+      // Its first version, the one that Debian has, knows all of it but the name of the project.
+      writeFileSync(join(folder, file), read('deploy', 'docker', file).replace(/^name: .*$/m, ''));
+      writeFileSync(join(folder, '.env'), 'POSTRIDER_DB_PASSWORD=secret\n');
+      runs(t, 'docker-compose', '--project-directory', folder, '--file', join(folder, file), 'config', '--quiet');
+    });
+  }
+
   test('the proxy of three nodes sends to each of them', () => {
     const { services } = parse(read('deploy', 'docker', 'compose.three-nodes.yaml'), { merge: true }) as Compose;
     const nodes = Object.keys(services).filter((name) => services[name]!.image.startsWith('postrider:'));

@@ -231,7 +231,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
     name: 'apply',
     summary: 'bring queues, topics and schedules to the state of a file',
     about:
-      'Brings queues, topics and schedules to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule is replaced whole; what the file does not say of a queue or a topic stays.',
+      'Brings queues, topics and schedules to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule is replaced whole; what the file does not say of a queue or a topic stays. There is no section for alerts, because the service has none.',
     flags: [
       { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
       { name: 'dry-run', about: 'Only show what would change.' },
