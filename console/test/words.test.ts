@@ -83,9 +83,10 @@ test('a message is turned into the call that publishes it again', () => {
     headers: { 'Content-Type': 'text/plain' },
     settings: { Method: 'PUT', Retries: '2', Label: 'a, b', 'Forward-X-Tenant': 'acme' },
     body: 'hello',
+    repeat: 'key',
   });
   const typescript = typescriptSnippet(draft, 'http://x', 'Service-', null);
-  assert.match(typescript, /postrider\.enqueue\("q", \{/);
+  assert.match(typescript, /postrider\.queue\("q"\)\.enqueue\(\{/);
   assert.match(typescript, /token: process\.env\.TOKEN/);
   assert.match(pythonSnippet(callOf(draft), 'http://x', 'Service-', 'dev'), /"Authorization": "Bearer dev"/);
 });
