@@ -1,6 +1,7 @@
 // For receivers of deliveries: checks that a request really comes from the service and that its body is unchanged, and
 // answers with more than success and failure. WebCrypto only, so that it runs on servers, workers and in browsers.
 
+import { joined } from './joined.ts';
 import type { Duration } from './setting-options.ts';
 
 export interface SignedRequest {
@@ -208,13 +209,7 @@ async function readBody(request: Request, bytesMax: number): Promise<Uint8Array<
     }
     pieces.push(value);
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return joined(pieces, length);
 }
 
 function headersFrom(given: RequestParts['headers']): Headers {

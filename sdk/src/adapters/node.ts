@@ -1,5 +1,6 @@
 // For frameworks on Node's own request and response: reads the raw body, wherever it is, and writes the answer.
 
+import { joined } from '../joined.ts';
 import { BODY_BYTES_MAX, SignatureError } from '../receiver.ts';
 import { type Answer, answerTo, type Handler, type Options, optionsFor, refusal } from './answer.ts';
 
@@ -78,14 +79,4 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
 
 function tooLarge(): SignatureError {
   return new SignatureError('the body is too large', 413);
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

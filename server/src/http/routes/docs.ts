@@ -36,23 +36,18 @@ export function docsRoutes(api: Api, version: string, options: DocsPageOptions):
     },
   });
 
-  api.addOpen({
-    path: '/docs/style.css',
-    summary: 'The style sheet of that page',
-    mediaType: 'text/css',
-    handle: async (_request, reply) => {
-      reply.header('Content-Type', 'text/css; charset=utf-8');
-      return DOCS_STYLE;
-    },
-  });
-
-  api.addOpen({
-    path: '/docs/script.js',
-    summary: 'The script of that page',
-    mediaType: 'text/javascript',
-    handle: async (_request, reply) => {
-      reply.header('Content-Type', 'text/javascript; charset=utf-8');
-      return DOCS_SCRIPT;
-    },
-  });
+  for (const [path, summary, mediaType, text] of [
+    ['/docs/style.css', 'The style sheet of that page', 'text/css', DOCS_STYLE],
+    ['/docs/script.js', 'The script of that page', 'text/javascript', DOCS_SCRIPT],
+  ] as const) {
+    api.addOpen({
+      path,
+      summary,
+      mediaType,
+      handle: async (_request, reply) => {
+        reply.header('Content-Type', `${mediaType}; charset=utf-8`);
+        return text;
+      },
+    });
+  }
 }
