@@ -2,9 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArguments } from '../../src/cli/frame/arguments.ts';
 import { sharedFlags } from '../../src/cli/frame/command-line.ts';
+import { isTokenForStore } from '../../src/cli/frame/store-or-service.ts';
 import { COMMAND_TABLE, SETTINGS_COMMANDS } from '../../src/cli/table/table.ts';
-import { SETTING_KEYS, SETTINGS } from '../../src/config.ts';
+import { COMMANDS, parseConfig, SETTING_KEYS, SETTINGS } from '../../src/config.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..');
 
@@ -34,14 +36,76 @@ export function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-/** The calls of our command in a text: each as its words. */
+/** A call of our command in a block for a shell, with the variables before it. */
+export interface Call {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What may stand before our command in a line: it runs what comes after it. */
+const RUNS_IT = /^(?:npx|source|sudo(?: -u \w+)?|docker exec \S+|docker compose .* exec \S+|kubectl exec \S+ --)$/;
+
+/** The calls in a block for a shell, with their words as the shell splits them. */
+export function callsIn(text: string): Call[] {
+  return simpleCommands(text).flatMap((words) => {
+    const start = words.findIndex((word) => !/^\w+=/.test(word));
+    const env = Object.fromEntries(words.slice(0, Math.max(start, 0)).map((word) => word.split(/=(.*)/s).slice(0, 2)));
+    const rest = words.slice(start);
+    const at = rest.findIndex(
+      (word, index) => word === 'postrider' && (index === 0 || RUNS_IT.test(rest.slice(0, index).join(' '))),
+    );
+    return at === -1 ? [] : [{ words: rest.slice(at + 1), env: env as Record<string, string> }];
+  });
+}
+
+/** The words of each command of a list or a pipe, without quotes, comments and redirections. */
+export function simpleCommands(text: string): string[][] {
+  const found: string[][] = [[]];
+  const joined = text.replaceAll('\\\n', ' ').replaceAll(/(^|\s)#.*/g, '$1');
+  const word = /(?:'[^']*'|"[^"]*"|\\.|\$\([^)]*\)|[^\s|&;()<>'"\\])+/.source;
+  const tokens = new RegExp(`[<>]+\\s*${word}|[<>]*[|&;()\\n]+|${word}`, 'g');
+  for (const [token] of joined.matchAll(tokens)) {
+    if (/^[<>]*[|&;()\n]/.test(token)) found.push([]);
+    else if (!/^[<>]/.test(token)) found.at(-1)!.push(unquoted(token));
+  }
+  return found.filter((words) => words.length > 0);
+}
+
+function unquoted(word: string): string {
+  return word.replaceAll(/'([^']*)'|"([^"]*)"|\\(.)/g, (_, single = '', double = '', escaped = '') => {
+    return single + double.replaceAll(/\\(["$\\])/g, '$1') + escaped;
+  });
+}
+
+/** What the program says to a call before it does anything. Null when it takes the call. */
+export function callProblem({ words, env }: Call): string | null {
+  const named = COMMANDS.find((each) => each === words[0] || each === words.slice(0, 2).join(' '));
+  const isOfStore = named !== 'token create' || isTokenForStore(words, env);
+  if (named && isOfStore) {
+    const parsed = parseConfig(named, words.slice(named.split(' ').length), env);
+    return 'problems' in parsed ? parsed.problems.join('; ') : null;
+  }
+  const spec = commandOf(words);
+  if (!spec) return words[0] === 'help' ? null : `no command "${words.slice(0, 2).join(' ')}"`;
+  const isPair = spec.name === words.slice(0, 2).join(' ');
+  const shape = { arguments: spec.arguments ?? [], flags: [...(spec.flags ?? []), ...sharedFlags(spec)] };
+  const parsed = parseArguments(shape, words.slice(isPair ? 2 : 1), Date.UTC(2026, 0, 1));
+  return 'problems' in parsed ? parsed.problems.join('; ') : null;
+}
+
+function commandOf(words: readonly string[]) {
+  return (
+    COMMAND_TABLE.find(({ name }) => name === words.slice(0, 2).join(' ')) ??
+    COMMAND_TABLE.find(({ name }) => name === words[0]) ??
+    COMMAND_TABLE.find(({ name, isDefault }) => isDefault && name.split(' ')[0] === words[0])
+  );
+}
+
+/** The calls of our command that the prose of a page names between backticks: each as its words. */
 export function commandsIn(text: string): string[][] {
-  const whole = text.replaceAll('\\\n', ' ');
-  return [...whole.matchAll(/(?<![\w/.:@-])postrider ((?:[a-z][\w-]*|--?\w)[^\n`|;&']*)/g)].map(([, words]) =>
-    words!
-      .replace(/\s#.*$/, '')
-      .trim()
-      .split(/\s+/),
+  const prose = text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+  return [...prose.matchAll(/`(?:npx )?postrider ((?:[a-z][\w-]*|--?\w)[^`|;&']*)/g)].map(([, words]) =>
+    words!.trim().split(/\s+/),
   );
 }
 
@@ -56,10 +120,7 @@ export function commandProblem(words: readonly string[]): string | null {
     );
     return unknown(new Set(['--help', ...known.map(({ flag }) => `--${flag}`)]));
   }
-  const command =
-    COMMAND_TABLE.find(({ name }) => name === words.slice(0, 2).join(' ')) ??
-    COMMAND_TABLE.find(({ name }) => name === words[0]) ??
-    COMMAND_TABLE.find(({ name, isDefault }) => isDefault && name.split(' ')[0] === words[0]);
+  const command = commandOf(words);
   if (!command) return words[0] === 'help' ? null : `no command "${words.slice(0, 2).join(' ')}"`;
   const own = [...(command.flags ?? []), ...sharedFlags(command)];
   return unknown(new Set(['--help', ...own.flatMap(({ name, short }) => [`--${name}`, `-${short ?? name}`])]));

@@ -1,238 +1,86 @@
-// Every code block of README.md, the quick start and the guides is run as a reader would: pasted into a shell, in the
-// order of the page, against the service that the page starts. Addresses, ports, ids and folders are those of the test.
-// What cannot be run here is listed with the reason, and read instead.
+// Every code block of README.md, the guides and the pages about running it is run as a reader would. What cannot be run
+// here is listed with the reason: the command line itself reads each call of ours in it, and the shell reads all of it.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { promisify } from 'node:util';
+import { Ajv } from 'ajv';
 import { parse as parseYaml } from 'yaml';
-import { runCli } from '../support/command.ts';
-import { freePort } from '../support/free-port.ts';
-import { waitFor } from '../support/wait.ts';
-import { type Block, blocksOf, brokenTables, commandProblem, commandsIn, ROOT, readPage } from './blocks.ts';
+import {
+  type Block,
+  blocksOf,
+  brokenTables,
+  callProblem,
+  callsIn,
+  commandProblem,
+  commandsIn,
+  ROOT,
+  readPage,
+  simpleCommands,
+} from './blocks.ts';
+import { closeShell, openShell, PageRun, shell } from './page-run.ts';
 
-const shell = promisify(execFile);
 const GUIDES = globSync('docs/guides/*.md', { cwd: ROOT }).sort();
-const PAGES = ['README.md', 'server/README.md', 'docs/quick-start.md', 'docs/concepts.md', 'docs/README.md', ...GUIDES];
-const BIN = join(ROOT, 'server', 'bin', 'postrider.js');
-const TOKEN = 'dev_postrider';
-
-/** What is not run, by its page and a part of its text. Each is still read by the shell, and its commands are looked up. */
-const NOT_RUN: readonly (readonly [page: string, part: string, why: string])[] = [
-  ['README.md', 'docker build', 'needs Docker and the network; deploy.test.ts reads the Dockerfile'],
-  ['README.md', 'npm ci && npm run dev', 'installs this checkout again; .ci/run begins with npm ci'],
-  ['README.md', 'npm run pack', 'takes a minute; packages.test.ts packs, installs and starts the package'],
-  ['README.md', 'npm install --global', 'installs from the registry; packages.test.ts installs the package'],
-  ['README.md', '--store postgres://', 'needs a database called db.internal; all of outside/ runs on PostgreSQL'],
-  ['server/README.md', 'npm install --global', 'installs from the registry; packages.test.ts installs the package'],
-  ['server/README.md', 'startDev', 'a part of a test; packages.test.ts runs startDev'],
-  ['docs/guides/backups.md', 'pg_dump', 'needs a database called db.internal'],
-  ['docs/guides/upgrades.md', 'systemctl', 'installs from the registry, and restarts a unit of systemd'],
+const PAGES = [
+  ...['README.md', 'server/README.md', 'sdk/README.md', 'docs/README.md', 'docs/quick-start.md', 'docs/concepts.md'],
+  ...GUIDES,
+  ...['operations', 'deployment', 'configuration', 'testing', 'api', 'sdk', 'sdk-from-qstash', 'cli'].map(
+    (name) => `docs/${name}.md`,
+  ),
 ];
 
-/** What a receiver of a page must have printed at the end of the page. */
-const PRINTED = new Map([
-  ['docs/quick-start.md', /^msg_\w+ hello, receiver$/m],
-  ['docs/guides/from-bullmq.md', /mail to ada@example\.com[\s\S]*mail to grace@example\.com/],
-]);
+/** Lines that are not run, by their page and a part of their text. The other lines of their block are run. */
+const NOT_RUN: readonly (readonly [page: string, part: string, why: string])[] = [
+  ['README.md', 'docker build', 'needs Docker; npm run check:image builds and runs the image'],
+  ['README.md', 'npm ci && npm run dev', 'installs this checkout again; .ci/run begins with npm ci'],
+  ['README.md', 'npm run pack', 'takes a minute; packages.test.ts packs, installs and starts the package'],
+  ['README.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
+  ['README.md', '--store postgres://', 'needs a database called db.internal; all of outside/ runs on PostgreSQL'],
+  ['server/README.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
+  ['sdk/README.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
+  ['docs/guides/backups.md', 'pg_', 'needs a database called db.internal'],
+  ['docs/guides/upgrades.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
+  ['docs/guides/upgrades.md', 'systemctl', 'restarts a unit of systemd; deploy.test.ts has the unit verified'],
+  ['docs/operations.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
+  ['docs/operations.md', 'POSTRIDER_STORE', 'needs a database called host; store/ and outside/ run these commands'],
+  ['docs/operations.md', 'postrider backup', 'docs/guides/backups.md has the same call'],
+  ['docs/operations.md', 'postrider restore', 'docs/guides/backups.md has the same call'],
+  ['docs/deployment.md', 'sudo ', 'needs root and a running systemd; deploy.test.ts has the unit verified'],
+  ['docs/deployment.md', 'docker ', 'needs Docker; npm run check:image builds and runs the image'],
+  ['docs/deployment.md', 'helm ', 'needs Helm; the values are checked below, the templates by deploy.test.ts'],
+  ['docs/deployment.md', 'kubectl ', 'needs Kubernetes'],
+  ['docs/configuration.md', 'postrider serve', 'its settings are read below'],
+  ['docs/testing.md', 'npm install', 'installs from the registry; packages.test.ts installs the packages'],
+  ['docs/cli.md', 'postrider tail', 'goes on until it is stopped; cli/messages.test.ts runs it'],
+  ['docs/cli.md', 'token create --admin', 'docs/operations.md has the same call'],
+  ['docs/cli.md', 'postrider restore', 'docs/guides/backups.md has the same call'],
+  ['docs/cli.md', 'postrider doctor', 'calls a host of the internet; cli/doctor.test.ts runs it'],
+];
 
-interface Service {
-  readonly url: string;
-  readonly folder: string;
-  readonly greeting: string;
+const isShell = ({ language }: Block) => language === 'sh' || language === 'bash';
+const isSet = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** The lines as a shell sees them: one that ends with a backslash goes on. */
+function linesOf({ text }: Block): string[] {
+  return text
+    .replaceAll('\\\n', '\u0000')
+    .split('\n')
+    .map((line) => line.replaceAll('\u0000', '\\\n'));
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'postrider-docs-'));
-let path: string;
-const services = new Map<string, Service>();
-const children: ChildProcess[] = [];
-
-before(() => {
-  const shims = join(folder, 'bin');
-  mkdirSync(shims);
-  const shim = (name: string, text: string) => {
-    writeFileSync(join(shims, name), `#!/bin/sh\n${text}\n`);
-    chmodSync(join(shims, name), 0o755);
-  };
-  shim('postrider', `exec '${process.execPath}' '${BIN}' "$@"`);
-  // The package is not published. As npx does, it runs the command of this name.
-  shim('npx', `test "$1" = postrider || exit 90; shift; exec postrider "$@"`);
-  shim('node', `exec '${process.execPath}' "$@"`);
-  // A refusal of the service fails the block.
-  shim('curl', `PATH='${process.env.PATH}' exec curl --silent --show-error --fail-with-body "$@"`);
-  path = `${shims}${delimiter}${process.env.PATH}`;
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-});
-
-after(async () => {
-  for (const child of children) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    child.kill('SIGKILL');
-    await once(child, 'close');
-  }
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-});
-
-function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(?:POSTRIDER_|NODE_TEST|NODE_OPTIONS)/.test(name),
-  );
-  return { ...Object.fromEntries(inherited), PATH: path, POSTRIDER_LOG_LEVEL: 'silent', HOME: folder, ...more };
+/** The block without what is not run, and the reasons for that. */
+function runnable(block: Block): { readonly rest: Block | null; readonly reasons: readonly string[] } {
+  if (!isShell(block)) return { rest: block, reasons: [] };
+  const left = (line: string) => NOT_RUN.find(([page, part]) => page === block.page && line.includes(part));
+  const lines = linesOf(block);
+  const text = lines.filter((line) => !left(line)).join('\n');
+  const reasons = new Set(lines.flatMap((line) => left(line)?.[2] ?? []));
+  return { rest: text.trim() === '' ? null : { ...block, text }, reasons: [...reasons] };
 }
 
-/** Starts something that goes on, and returns what it has printed so far. */
-function startInBackground(command: string, args: readonly string[], cwd: string, env = environment()): () => string {
-  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  children.push(child);
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
-  return () => printed;
-}
-
-/** The same words start the same service for all pages. */
-async function startService(text: string): Promise<Service> {
-  const known = services.get(text);
-  if (known) return known;
-  const home = join(folder, `service-${services.size}`);
-  mkdirSync(home);
-  const output = startInBackground('bash', ['-c', text.replace(/--port \d+/, '--port 0')], home, {
-    ...environment(),
-    POSTRIDER_PORT: '0',
-  });
-  const url = await waitFor(`the greeting of ${text}`, () => /API +(http:\S+)\n[\s\S]*Token/.exec(output())?.[1]);
-  const service = { url, folder: home, greeting: output() };
-  services.set(text, service);
-  return service;
-}
-
-const isStart = ({ language, text }: Block) =>
-  language === 'sh' && /^(?:npx )?postrider (?:dev|serve)(?: --\S+(?: [^-\s]\S*)?)*(?: +#.*)?$/.test(text);
-
-/** What the page as a whole is run with. */
-class PageRun {
-  readonly page: string;
-  readonly work: string;
-  #service: Service | null = null;
-  #portOfPage = '8411';
-  #receiverPort = 0;
-  #receiver: (() => string) | null = null;
-  #lastOutput = '';
-  #lastId = '';
-
-  constructor(page: string) {
-    this.page = page;
-    this.work = join(folder, page.replaceAll('/', '-'));
-    mkdirSync(this.work);
-  }
-
-  async run(block: Block, index: number): Promise<void> {
-    this.#receiverPort ||= await freePort();
-    if (isStart(block)) {
-      this.#portOfPage = /--port (\d+)/.exec(block.text)?.[1] ?? '8411';
-      const started = await startService(block.text.replace(/ +#.*$/, ''));
-      if (started.greeting.includes(TOKEN)) this.#service = started;
-      return;
-    }
-    this.#service ??= await startService('npx postrider dev');
-    if (block.language === 'sh' || block.language === 'bash') return this.#shell(block);
-    if (block.language === 'js') return this.#program(block, index);
-    return this.#read(block);
-  }
-
-  /** The text with what is the test's own in place of what the page says. */
-  #here(text: string): string {
-    const { url, folder: home } = this.#service!;
-    return text
-      .replaceAll(`http://127.0.0.1:${this.#portOfPage}`, url)
-      .replaceAll('127.0.0.1:3000', `127.0.0.1:${this.#receiverPort}`)
-      .replaceAll('listen(3000', `listen(${this.#receiverPort}`)
-      .replaceAll(/msg_[0-9A-Z]{26}/g, this.#lastId)
-      .replaceAll('--data /var/lib/postrider', `--data ${this.#directory(text, home)}`)
-      .replaceAll('/backup/', `${this.work}/`)
-      .replaceAll('postrider-2026-01-31.db', globSync('postrider-*.db', { cwd: this.work })[0] ?? 'none');
-  }
-
-  /** A restore is made into an empty directory. */
-  #directory(text: string, home: string): string {
-    return text.includes('restore') ? join(this.work, 'restored') : join(home, '.postrider');
-  }
-
-  async #shell({ text }: Block): Promise<void> {
-    const env = environment({ POSTRIDER_URL: this.#service!.url, POSTRIDER_TOKEN: TOKEN, TZ: 'UTC' });
-    const { stdout } = await shell('bash', ['-euo', 'pipefail', '-c', this.#here(text)], {
-      cwd: this.work,
-      env,
-      timeout: 120_000,
-    });
-    this.#lastOutput = stdout;
-    this.#lastId = /msg_[0-9A-Z]{26}/.exec(stdout)?.[0] ?? this.#lastId;
-  }
-
-  async #program({ text }: Block, index: number): Promise<void> {
-    const file = join(this.work, `block-${index}.mjs`);
-    writeFileSync(file, this.#here(text));
-    if (!text.includes('.listen(')) {
-      await shell(process.execPath, [file], { cwd: this.work, env: environment(), timeout: 120_000 });
-      return;
-    }
-    const output = startInBackground(process.execPath, [file], this.work);
-    await waitFor('the receiver of the page', () => output().includes('listening'));
-    this.#receiver = output;
-  }
-
-  async #read({ language, text }: Block): Promise<void> {
-    if (language === 'json') this.#checkJson(text);
-    else if (language === 'text') this.#checkGreeting(text);
-    else if (language === 'yaml') await this.#checkYaml(text);
-    else if (language === 'ini') assert.ok(text.split('\n').every((line) => /^(?:\[\w+\]|\w+=.+|#.*|)$/.test(line)));
-    else if (language === 'nginx') assert.match(text, /^(?:location (?:= )?\/\S+ \{(?: [a-z_]+ [^;{}]+;)+ \}\n?)+$/);
-    // Run with a real delivery by signatures.test.ts.
-    else assert.equal(this.page, 'docs/guides/signatures.md', `nothing runs ${language}`);
-  }
-
-  /** An answer as the command before it has printed it, with other values. */
-  #checkJson(text: string): void {
-    const shape = (value: object) => Object.keys(value).sort();
-    assert.deepEqual(shape(JSON.parse(text)), shape(JSON.parse(this.#lastOutput)));
-  }
-
-  #checkGreeting(text: string): void {
-    const { greeting, url } = this.#service!;
-    const plain = (line: string) =>
-      line.replaceAll(/in \S+ \(kept\) · .*/g, 'in').replaceAll(url, 'http://127.0.0.1:8411');
-    const printed = greeting.split('\n').map(plain);
-    for (const line of text.split('\n'))
-      assert.ok(printed.includes(plain(line)), `${line}\nis not printed:\n${greeting}`);
-  }
-
-  async #checkYaml(text: string): Promise<void> {
-    const { url } = this.#service!;
-    if ('groups' in parseYaml(text)) {
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      for (const [name] of text.matchAll(/postrider_\w+/g)) assert.match(metrics, new RegExp(`^# TYPE ${name} `, 'm'));
-      return;
-    }
-    const file = join(this.work, 'resources.yaml');
-    writeFileSync(file, this.#here(text));
-    const { code, stderr } = await runCli(['apply', '-f', file, '--url', url, '--token', TOKEN]);
-    assert.equal(code, 0, stderr);
-  }
-
-  /** What the receivers of the page got. */
-  async end(): Promise<void> {
-    const wanted = PRINTED.get(this.page);
-    if (wanted) await waitFor(`${wanted} from the receiver`, () => wanted.test(this.#receiver!()));
-    else if (this.#receiver) {
-      const answer = await fetch(`http://127.0.0.1:${this.#receiverPort}/`, { method: 'POST', body: '{}' });
-      assert.equal(answer.status, 200);
-    }
-  }
-}
+before(openShell);
+after(closeShell);
 
 suite('the code blocks of the documentation', () => {
   for (const page of PAGES) {
@@ -241,12 +89,11 @@ suite('the code blocks of the documentation', () => {
     test(`${page}: every block works as it is pasted`, async (t) => {
       const run = new PageRun(page);
       for (const [index, block] of blocks.entries()) {
-        const left = NOT_RUN.find(([of, part]) => of === page && block.text.includes(part));
+        const { rest, reasons } = runnable(block);
+        for (const why of reasons) t.diagnostic(`of line ${block.line} not all is run: ${why}`);
         try {
-          if (left) {
-            t.diagnostic(`line ${block.line} is not run: ${left[2]}`);
-            if (block.language === 'sh') await shell('bash', ['-n', '-c', block.text]);
-          } else await run.run(block, index);
+          if (isShell(block)) await shell('bash', ['-n', '-c', block.text]);
+          if (rest) await run.run(rest, index, (program) => t.diagnostic(`${program} is not installed: not judged`));
         } catch (error) {
           const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string };
           throw new Error(`${page}:${block.line}: ${message}\n${stdout}\n${stderr}`, { cause: error });
@@ -256,16 +103,36 @@ suite('the code blocks of the documentation', () => {
     });
   }
 
-  test('what is not run is there, and is listed once', () => {
+  test('what is not run is there', () => {
     for (const [page, part] of NOT_RUN) {
-      assert.equal(blocksOf(page).filter(({ text }) => text.includes(part)).length, 1, `${page}: ${part}`);
+      const lines = blocksOf(page).filter(isShell).flatMap(linesOf);
+      assert.ok(
+        lines.some((line) => line.includes(part)),
+        `${page}: ${part}`,
+      );
     }
   });
 
-  test('every command and flag of ours that a page names exists, and every npm script', () => {
+  test('the program takes every call of a block: command, arguments, flags and their values', () => {
+    let count = 0;
+    for (const { page, line, text } of PAGES.flatMap(blocksOf).filter(isShell)) {
+      for (const call of callsIn(text)) {
+        count += 1;
+        assert.equal(callProblem(call), null, `${page}:${line}: postrider ${call.words.join(' ')}`);
+      }
+    }
+    assert.ok(count > 50, `found only ${count}`);
+    const problemOf = (text: string) => callsIn(text).map(callProblem).join();
+    assert.match(problemOf('sudo -u postrider postrider publish x --dealy 1s'), /--dealy/);
+    assert.match(problemOf('echo | npx postrider publish x --delay \\\n "soon"'), /--delay/);
+    assert.match(problemOf('docker exec postrider postrider pubilsh x'), /no command/);
+    assert.match(problemOf(`A=1 postrider serve --tiers '{"fre":{}}' > file`), /--tiers/);
+  });
+
+  test('every command and flag of ours that the prose of a page names exists, and every npm script', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
     let count = 0;
-    for (const page of PAGES) {
+    for (const page of [...PAGES, 'CONTRIBUTING.md', 'docs/performance.md', 'docs/scaling.md']) {
       const text = readPage(page);
       for (const words of commandsIn(text)) {
         count += 1;
@@ -273,9 +140,29 @@ suite('the code blocks of the documentation', () => {
       }
       for (const [, script] of text.matchAll(/npm run ([\w:-]+)/g)) assert.ok(Object.hasOwn(scripts, script!), script!);
     }
-    assert.ok(count > 20, `found only ${count}`);
+    assert.ok(count > 50, `found only ${count}`);
     assert.match(commandProblem(['publish', '--dealy', '1s']) ?? '', /--dealy/);
     assert.match(commandProblem(['pubilsh', 'x']) ?? '', /no command/);
+  });
+
+  test('every file of this repository that a block names exists, and the chart takes every value', () => {
+    const chart = join('deploy', 'helm', 'postrider');
+    const isValid = new Ajv({ strict: false }).compile(JSON.parse(readPage(join(chart, 'values.schema.json'))));
+    let [files, charts] = [0, 0];
+    for (const { page, line, text } of PAGES.flatMap(blocksOf).filter(isShell)) {
+      for (const words of simpleCommands(text)) {
+        for (const word of words.filter((each) => /^(?:deploy|docs|server|sdk)\//.test(each))) {
+          files += 1;
+          assert.ok(existsSync(join(ROOT, word)), `${page}:${line}: ${word}`);
+        }
+        if (words[0] !== 'helm') continue;
+        charts += 1;
+        const values = parseYaml(readPage(join(chart, 'values.yaml'))) as Record<string, unknown>;
+        for (const [at, word] of words.entries()) if (words[at - 1] === '--set') setValue(values, word);
+        assert.ok(isValid(values), `${page}:${line}: ${JSON.stringify(isValid.errors)}`);
+      }
+    }
+    assert.ok(files > 5 && charts > 1, `${files} files, ${charts} charts`);
   });
 
   test('every block for a shell is right for zsh too', () => {
@@ -291,3 +178,17 @@ suite('the code blocks of the documentation', () => {
     for (const page of pages) assert.deepEqual(brokenTables(page), [], page);
   });
 });
+
+/** As `helm --set a.b=c` does. */
+function setValue(values: Record<string, unknown>, given: string): void {
+  const [path, text] = given.split('=') as [string, string];
+  const keys = path.split('.');
+  let at = values;
+  for (const key of keys.slice(0, -1)) {
+    const next = at[key];
+    assert.ok(isSet(next), `values.yaml has no ${path}`);
+    at = next as Record<string, unknown>;
+  }
+  assert.ok(Object.hasOwn(at, keys.at(-1)!), `values.yaml has no ${path}`);
+  at[keys.at(-1)!] = parseYaml(text);
+}
