@@ -38,7 +38,8 @@ export async function buildPackages(into: string): Promise<void> {
   await buildServer(server);
 }
 
-function buildSdk(folder: string): void {
+/** Writes the folder of the SDK. */
+export function buildSdk(folder: string): void {
   compile('tsconfig.sdk.json', join(folder, 'dist'));
   writeManifest('sdk', folder, {
     sideEffects: false,
