@@ -65,6 +65,7 @@ export class StandingOffer {
   #asked: SlotBudget | null = null;
   /** How many messages probably became ready in the database since it was last asked. Only those this node noticed. */
   #waiting = 0;
+  #lacksSlots = false;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
@@ -119,6 +120,11 @@ export class StandingOffer {
     return isNews;
   }
 
+  /** A message that could have been leased at accept found no free slot, and the database was not asked since. */
+  get lacksSlots(): boolean {
+    return this.#lacksSlots;
+  }
+
   /** True if no ready message waits for a slot. Unknown, thus false, while the database is being asked. */
   isCaughtUp(now: number): boolean {
     return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);
@@ -143,6 +149,7 @@ export class StandingOffer {
     if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
     if (!this.#offer.take(message.accountId, message.host, message.body.length)) {
       this.#waiting += 1;
+      this.#lacksSlots = true;
       return null;
     }
     if (this.#offer !== this.#budget) use(this.#budget, message);
@@ -271,6 +278,7 @@ export class StandingOffer {
     };
     const waiting = this.#waiting;
     this.#waiting = 0;
+    this.#lacksSlots = false;
     if (waiting > 0 && waiting < this.#budget.slots) {
       const reply = await askFor(this.#budget.half(waiting));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;

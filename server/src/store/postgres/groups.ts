@@ -2,6 +2,7 @@
 // due at accept are leased to the engine of this node at once, if a slot is free.
 
 import type { NewMessage, Settlement } from '../../domain/message.ts';
+import type { Clock } from '../../world.ts';
 import type { AcceptCommand, AcceptReply, SettleReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import { bodyBytes } from '../shared-bodies.ts';
@@ -19,9 +20,12 @@ import { arePlain, settle } from './settle.ts';
 /** The limits of one transaction: while it runs, no other call gets its reply. */
 const BATCH_MESSAGES_MAX = 1000;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
+/** How long accepts wait for a settlement, from its start. One that hangs, as behind a lock, must not delay them. */
+export const SETTLED_FIRST_MS_MAX = 300;
 
 export interface GroupsOptions {
   readonly pool: Pool;
+  readonly timers: Clock;
   readonly node: string;
   readonly offer: StandingOffer;
   readonly doubts: Doubts;
@@ -41,11 +45,16 @@ export class Groups {
   /** Separate, because these accepts may wait for a queue, a key or a quota and must not delay the others. */
   readonly #acceptingInLine: Committer<AcceptCommand, AcceptReply>;
   readonly #settling: Committer<SettleCommand, Omit<SettleReply, 'claims'>>;
+  /** The end of the last settlement that waits for no queue or key, or of the patience with it. Never rejects. */
+  #plainSettlement: Promise<void> = Promise.resolve();
 
   constructor(options: GroupsOptions) {
     const { pool } = options;
     this.#options = options;
-    this.#accepting = acceptor((work) => pool.add(work));
+    this.#accepting = acceptor(async (work) => {
+      await this.#settledFirst();
+      return pool.add(work);
+    });
     this.#acceptingInLine = acceptor((work) => pool.transaction(work));
     this.#settling = new Committer({
       run: (commands) => this.#settleAll(commands),
@@ -97,18 +106,41 @@ export class Groups {
     await Promise.all([this.#accepting.close(), this.#acceptingInLine.close(), this.#settling.close()]);
   }
 
+  /**
+   * While no slot is free, an accept waits for the settlement under way, which frees some. Otherwise publishers who send
+   * again at each answer would be accepted faster than their messages are delivered, and what is not leased at accept
+   * costs two more writes. If no settlement is under way, because the receivers are slow, nothing is waited for.
+   */
+  async #settledFirst(): Promise<void> {
+    if (this.#options.offer.lacksSlots) await this.#plainSettlement;
+  }
+
   async #settleAll(commands: readonly SettleCommand[]): Promise<Omit<SettleReply, 'claims'>[]> {
-    const { pool, life } = this.#options;
+    const { life } = this.#options;
     const all = commands.flatMap(({ settlements }) => settlements);
     const now = Math.max(...commands.map((command) => command.now));
     const { results, dueAt } = arePlain(all)
-      ? await pool.write((database) => settle(database, all, now))
+      ? await this.#settlePlain(all, now)
       : await this.#settleInLine(all, now, life.mayLease() ? takingOver(commands) : []);
     let at = 0;
     return commands.map(({ settlements }) => {
       at += settlements.length;
       return { results: results.slice(at - settlements.length, at), dueAt };
     });
+  }
+
+  #settlePlain(settlements: readonly Settlement[], now: number): Promise<SettleReply> {
+    const { pool, timers } = this.#options;
+    const written = pool.write((database) => settle(database, settlements, now));
+    this.#plainSettlement = new Promise((resolve) => {
+      const cancel = timers.after(SETTLED_FIRST_MS_MAX, resolve);
+      const end = () => {
+        cancel();
+        resolve();
+      };
+      written.then(end, end);
+    });
+    return written;
   }
 
   async #settleInLine(

@@ -53,7 +53,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
   const news = new News(hints);
   const calls = new Calls(pool, offer, hints, news);
   const life = new OwnLife({ pool, timers, hints, about, schema });
-  const groups = new Groups({ pool, node, offer, doubts, calls, life });
+  const groups = new Groups({ pool, timers, node, offer, doubts, calls, life });
   const cancels = createCancels({ calls, offer, node, timers, say });
   // Real time is right here: it only decides in which window of a flow key a start no longer counts.
   const releaseDoubts = calls.writing((database: Database) => doubts.release(database, node, timers.now()));
