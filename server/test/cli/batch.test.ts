@@ -94,6 +94,15 @@ test('a file is sent whole, and refused lines are named by their number', async 
   assert.deepEqual([none.code, none.stdout], [EXIT.failed, '0 accepted, 1 refused.\n']);
 });
 
+test('a file that an earlier run began to send elsewhere is not sent, and --restart is named', async (t) => {
+  const file = fileOf(t, [element('elsewhere', '1')]);
+  const url = await proxy(t, () => 'cut before');
+  assert.equal((await cli(['batch', file], { isHurried: true }, url)).code, EXIT.unreachable);
+  const { code, stderr } = await cli(['batch', file]);
+  assert.equal(code, EXIT.usage);
+  assert.match(stderr, /: an earlier run began to send this file to \S+, not to \S+\n.*--restart/);
+});
+
 test('a broken line is named, and nothing is sent; what was sent before is not sent again', async (t) => {
   const lines = Array.from({ length: 6 }, (_, index) => element('broken', String(index)));
   const file = fileOf(t, lines);

@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { EXIT } from '../../src/cli/frame/exit-codes.ts';
 import { COMMAND_TABLE } from '../../src/cli/table/table.ts';
@@ -344,6 +345,41 @@ suite('a service that is away, is another one, or refuses', () => {
     }
   });
 
+  test('a missing token is told from a wrong one, although that of dev was tried', async (t) => {
+    const answer = JSON.stringify({ error: 'the token is not known', code: 'unauthorized' });
+    const server = createServer((_, response) =>
+      response.writeHead(401, { 'Content-Type': 'application/json' }).end(answer),
+    );
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { code, stderr } = await runCli(['messages', '--url', url]);
+    assert.equal(code, EXIT.denied);
+    assert.match(stderr, /wants a token, and none was given\n {2}Give one by POSTRIDER_TOKEN, .*token create --admin/);
+  });
+
+  test('a port that speaks no HTTP, and a connection that is cut, are told', async (t) => {
+    const cases: readonly (readonly [onData: (socket: Socket) => void, said: RegExp])[] = [
+      [(socket) => socket.end('SSH-2.0-OpenSSH_9\r\n'), /: what listens there does not speak HTTP\n {2}Check the port/],
+      [
+        (socket) => socket.end(),
+        /: the connection was cut before the answer\n {2}It may still have done what was asked/,
+      ],
+      [(socket) => socket.resetAndDestroy(), /: the connection was cut before the answer\n/],
+    ];
+    for (const [onData, said] of cases) {
+      const server = createProxy((socket) => socket.on('error', () => {}).once('data', () => onData(socket)));
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      t.after(() => server.close());
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const { code, stderr } = await runCli(['account', 'create', 'shop', '--url', url]);
+      assert.equal(code, EXIT.unreachable, stderr);
+      assert.match(stderr, said);
+    }
+  });
+
   test('a token without the scope is told from a wrong one', async () => {
     const { accountId } = (await rider().call('GET', '/v2/account')).json<{ accountId: string }>();
     const { token } = await rider().tokenFor(accountId, ['publish']);
@@ -363,6 +399,7 @@ suite('a service that is away, is another one, or refuses', () => {
       /answered 200 with text\/html, where Postrider answers with JSON/,
     ],
     [502, { 'Content-Type': 'text/html' }, '<h1>Bad gateway</h1>', /answered 502 with text\/html/],
+    [502, {}, 'Bad gateway', /answered 502 with no Content-Type, where Postrider answers with JSON/],
     [
       301,
       { Location: 'https://elsewhere.example/' },
@@ -414,6 +451,9 @@ suite('a service that is away, is another one, or refuses', () => {
         assert.match(stderr, /answered with JSON, but not with that of Postrider/, argv.join(' '));
       }
     }
+    answer = '[]';
+    const nothing = await runCli(['publish', 'http://127.0.0.1:1'], { env });
+    assert.deepEqual([nothing.code, nothing.stdout], [EXIT.unreachable, ''], 'no message was accepted');
     answer = '{"messages":7}';
     const odd = await runCli(['messages'], { env });
     assert.deepEqual([odd.code, odd.stderr.split('\n').length], [EXIT.unreachable, 3], odd.stderr);
@@ -480,6 +520,15 @@ suite('a service that is away, is another one, or refuses', () => {
 });
 
 suite('as a process', () => {
+  test('an answer that cannot be written is told in words', { skip: !existsSync('/dev/full') }, async () => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [BIN, 'version'], { stdio: ['ignore', full, 'pipe'] });
+    const [stderr] = await Promise.all([text(child.stderr!), once(child, 'close')]);
+    closeSync(full);
+    assert.equal(child.exitCode, EXIT.failed);
+    assert.match(stderr, /^postrider: cannot write the answer: ENOSPC.*\n {2}What was asked may be done\..*\n$/);
+  });
+
   test('a reader that leaves a pipe, Ctrl-C, and a token on the command line', async (t) => {
     for (let n = 0; n < 3; n += 1) await ok('publish', 'http://127.0.0.1:1', '--delay', '1h', '--label', 'piped');
     const env = { ...process.env, POSTRIDER_URL: rider().url, POSTRIDER_TOKEN: rider().token! };

@@ -169,7 +169,8 @@ async function startOf({ given, out, io }: Invocation, { path, progressPath, url
   }
   const hint = 'To send all lines from the first one on: --restart.';
   if (found.url !== url) {
-    throw new Failure(`an earlier run has sent ${found.line} lines of this file to ${found.url}, not to ${url}`, {
+    const did = found.line === 0 ? 'began to send this file' : `has sent ${found.line} lines of this file`;
+    throw new Failure(`an earlier run ${did} to ${found.url}, not to ${url}`, {
       exit: EXIT.usage,
       hint,
     });

@@ -117,7 +117,8 @@ function foreignJson(url: string): ForeignAnswer {
 /** What a publish answers: one message, or one for each endpoint of a topic. */
 export function requirePublished(answer: unknown, url: string): void {
   const all: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
-  if (!all.every((entry) => hasAll(entry, ['messageId', 'url']))) throw foreignJson(url);
+  const isOurs = all.length > 0 && all.every((entry) => hasAll(entry, ['messageId', 'url']));
+  if (!isOurs) throw foreignJson(url);
 }
 
 /** What a batch answers: for each element its message, its messages, or why it was refused. */

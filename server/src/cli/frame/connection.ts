@@ -17,9 +17,11 @@ import type { Io } from './terminal.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:8411';
 const REQUEST_MS_MAX = 60_000;
+const DEV_SOURCE = 'the token of postrider dev';
 
 export interface Connection {
   readonly url: string;
+  /** Whether the caller gave one: that of dev is tried without being asked for. */
   readonly hasToken: boolean;
   readonly headerPrefix: string;
   readonly client: Client;
@@ -84,7 +86,7 @@ function findToken(given: Given, io: Io, profile: Profile | null, path: string, 
     return { value: readTokenFile(profile.tokenFile), source: `${path}, ${profile.tokenFile}` };
   }
   // Everybody knows it, and it opens nothing but a service that dev has started on this machine.
-  if (isLoopback(url.value!)) return { value: DEV_TOKEN, source: 'the token of postrider dev' };
+  if (isLoopback(url.value!)) return { value: DEV_TOKEN, source: DEV_SOURCE };
   return { value: null, source: 'none' };
 }
 
@@ -154,7 +156,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
   });
   return {
     url,
-    hasToken: token.value !== null,
+    hasToken: token.value !== null && token.source !== DEV_SOURCE,
     headerPrefix: headerPrefix.value!,
     client: checkedClient(client, url),
   };
@@ -204,7 +206,7 @@ function requireOurs(response: Response, url: string, isStream: boolean): void {
       'The command follows no redirect, because the token would go along: give the right address with --url.',
     );
   }
-  const kind = response.headers.get('Content-Type') ?? 'nothing';
+  const kind = response.headers.get('Content-Type') ?? 'no Content-Type';
   const isRight = isStream && response.ok ? kind.startsWith('text/event-stream') : /[/+]json\b/.test(kind);
   if (isRight) return;
   throw new ForeignAnswer(

@@ -61,12 +61,12 @@ function refused(error: PostriderError, { url, hasToken }: { url: string; hasTok
   const { status, code, message } = error;
   const known = { status, ...(code !== '' && { code }) };
   if (status === 401) {
-    return new Failure(hasToken ? `${url} does not accept the token: ${message}` : `${url} wants a token: ${message}`, {
+    const said = hasToken ? `does not accept the token: ${message}` : 'wants a token, and none was given';
+    const first = hasToken ? 'Look for a typing error or a revoked token.' : `Give one by ${TOKEN_WAYS}.`;
+    return new Failure(`${url} ${said}`, {
       ...known,
       exit: EXIT.denied,
-      hint: hasToken
-        ? 'Look for a typing error or a revoked token. On the machine of the service, "postrider token create --admin --data <directory>" makes a new one.'
-        : `Give one by ${TOKEN_WAYS}.`,
+      hint: `${first} On the machine of the service, "postrider token create --admin --data <directory>" makes a new one.`,
     });
   }
   if (status === 403) {
@@ -105,11 +105,21 @@ function noSuchPath(message: string, url: string, known: FailureParts): Failure 
   });
 }
 
-const REASONS: ReadonlyMap<string, readonly [why: string, hint: string]> = new Map([
+type Reason = readonly [why: string, hint: string];
+
+const CUT: Reason = [
+  'the connection was cut before the answer',
+  'It may still have done what was asked: look before you repeat it. The log of the service, or of a proxy in between, says more.',
+];
+
+const NOT_HTTP: Reason = ['what listens there does not speak HTTP', 'Check the port in --url or POSTRIDER_URL.'];
+
+const REASONS: ReadonlyMap<string, Reason> = new Map([
   ['ECONNREFUSED', ['nothing listens there', 'Is the service running? Check the address: --url or POSTRIDER_URL.']],
   ['ENOTFOUND', ['the name is not known', 'Check the host name in --url or POSTRIDER_URL.']],
   ['EAI_AGAIN', ['the name servers do not answer', 'Check the network and DNS of this machine.']],
-  ['ECONNRESET', ['the connection was cut', 'Look at the log of the service and of a proxy in between.']],
+  ['ECONNRESET', CUT],
+  ['UND_ERR_SOCKET', CUT],
   ['EHOSTUNREACH', ['there is no route to it', 'Check the network of this machine.']],
   ['ENETUNREACH', ['there is no route to it', 'Check the network of this machine.']],
   ['ETIMEDOUT', ['it does not answer', 'A firewall may drop the packets. Check the address and the port.']],
@@ -128,7 +138,8 @@ function unreachable(cause: unknown, url: string): Failure {
   }
   const inner = innermost(cause);
   const code = inner?.code ?? '';
-  const [why, hint] = REASONS.get(code) ?? [
+  const known = inner?.name === 'HTTPParserError' ? NOT_HTTP : REASONS.get(code);
+  const [why, hint] = known ?? [
     inner?.message ?? 'there was no answer',
     CERTIFICATE.test(code)
       ? 'If the service has a certificate of your own authority, name it in NODE_EXTRA_CA_CERTS.'
@@ -141,7 +152,7 @@ function unreachable(cause: unknown, url: string): Failure {
   });
 }
 
-function innermost(error: unknown): { readonly code?: string; readonly message: string } | null {
+function innermost(error: unknown): { readonly code?: string; readonly name: string; readonly message: string } | null {
   let found: Error | null = null;
   for (let each = error; each instanceof Error; each = each.cause) {
     found = each instanceof AggregateError && each.errors[0] instanceof Error ? each.errors[0] : each;

@@ -30,7 +30,12 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
   // Who reads a pipe may leave before the end, as "head -1" does. There is nobody left to write for.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.done);
-    throw error;
+    if (stream === process.stdout) {
+      process.stderr.write(
+        `postrider: cannot write the answer: ${error.message}\n  What was asked may be done. Make room, or write to another place.\n`,
+      );
+    }
+    process.exit(EXIT.failed);
   });
   return {
     get isTTY() {
