@@ -21,11 +21,19 @@ export function hashText(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
+const USUAL_START = 'Bearer ';
+const PRINTABLE = /^[!-~]+$/;
+
 /**
  * The token in an Authorization header, or null. Bearer carries it as it is. Basic carries base64 of the token alone,
  * of `token:`, or of `anything:token`.
  */
 export function tokenFromHeader(header: string | undefined): string | null {
+  if (header?.startsWith(USUAL_START)) {
+    const token = header.slice(USUAL_START.length);
+    // `test` makes no objects, unlike `exec` below.
+    if (PRINTABLE.test(token)) return token;
+  }
   const match = /^(bearer|basic) +([!-~]+) *$/i.exec(header ?? '');
   if (!match) return null;
   const value = match[2]!;

@@ -10,6 +10,15 @@ const SHARED_BYTES_MAX = 16 * 1024;
 /** Up to this size a body is copied behind its head, so that both go out with one call of the system. */
 const COPIED_BODY_BYTES_MAX = 8 * 1024;
 
+const BLANK = 0x20;
+const COLON = 0x3a;
+const CARRIAGE_RETURN = 0x0d;
+const LINE_FEED = 0x0a;
+/** Between the path and the host, between the host and the first header, and before the length of the body. */
+const HOST = ' HTTP/1.1\r\nHost: ';
+const CONNECTION = '\r\nConnection: keep-alive\r\n';
+const LENGTH = 'Content-Length: ';
+
 const LINE_END_BYTES = 2;
 const SEPARATOR_BYTES = 2;
 
@@ -24,12 +33,13 @@ export function isCopied(body: HttpRequest['body']): body is Uint8Array {
 /** With the body, if it is copied. Every text in it is Latin-1 and was checked. */
 export function requestBytes(request: HttpRequest): Buffer {
   const { method, path, host, headers, signature, body } = request;
-  const start = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: keep-alive\r\n`;
   // A method that usually has a body says that there is none.
   const hasLength = body.length > 0 || (method !== 'GET' && method !== 'DELETE');
-  const end = hasLength ? `Content-Length: ${body.length}\r\n\r\n` : '\r\n';
+  const length = hasLength ? String(body.length) : '';
   const copied = isCopied(body) ? body : null;
-  let bytes = start.length + end.length + (copied?.length ?? 0);
+  let bytes = method.length + 1 + path.length + HOST.length + host.length + CONNECTION.length + LINE_END_BYTES;
+  if (hasLength) bytes += LENGTH.length + length.length + LINE_END_BYTES;
+  bytes += copied?.length ?? 0;
   for (const header of headers) bytes += header[0].length + header[1].length + SEPARATOR_BYTES + LINE_END_BYTES;
   for (const text of signature) bytes += text.length + LINE_END_BYTES;
 
@@ -40,12 +50,21 @@ export function requestBytes(request: HttpRequest): Buffer {
   }
   const memory = isShared ? block : Buffer.allocUnsafeSlow(bytes);
   const from = isShared ? blockAt : 0;
-  let at = from + memory.write(start, from, 'latin1');
+  let at = from + memory.write(method, from, 'latin1');
+  memory[at++] = BLANK;
+  at += memory.write(path, at, 'latin1');
+  at += memory.write(HOST, at, 'latin1');
+  at += memory.write(host, at, 'latin1');
+  at += memory.write(CONNECTION, at, 'latin1');
   for (const header of headers) at = putHeader(memory, at, header[0], header[1]);
   for (let index = 0; index < signature.length; index += 2) {
     at = putHeader(memory, at, signature[index]!, signature[index + 1]!);
   }
-  at += memory.write(end, at, 'latin1');
+  if (hasLength) {
+    at += memory.write(LENGTH, at, 'latin1');
+    at = putLineEnd(memory, at + memory.write(length, at, 'latin1'));
+  }
+  at = putLineEnd(memory, at);
   if (copied !== null) memory.set(copied, at);
   if (isShared) blockAt += bytes;
   return memory.subarray(from, from + bytes);
@@ -53,10 +72,13 @@ export function requestBytes(request: HttpRequest): Buffer {
 
 function putHeader(memory: Buffer, from: number, name: string, value: string): number {
   let at = from + memory.write(name, from, 'latin1');
-  memory[at++] = 0x3a;
-  memory[at++] = 0x20;
-  at += memory.write(value, at, 'latin1');
-  memory[at++] = 0x0d;
-  memory[at++] = 0x0a;
-  return at;
+  memory[at++] = COLON;
+  memory[at++] = BLANK;
+  return putLineEnd(memory, at + memory.write(value, at, 'latin1'));
+}
+
+function putLineEnd(memory: Buffer, at: number): number {
+  memory[at] = CARRIAGE_RETURN;
+  memory[at + 1] = LINE_FEED;
+  return at + LINE_END_BYTES;
 }

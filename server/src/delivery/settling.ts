@@ -20,13 +20,17 @@ export function sorted(
 ): { readonly ended: EndedAttempt[]; readonly unsent: Claim[] } {
   const ended: EndedAttempt[] = [];
   const unsent: Claim[] = [];
-  for (const { lease, outcome, startedAt, endedAt } of reports) {
-    const claim = claimOf(lease);
+  for (const report of reports) {
+    const claim = claimOf(report.lease);
     if (!claim) continue;
-    if (outcome === 'unsent') unsent.push(claim);
-    else ended.push([claim, { outcome, startedAt, endedAt }]);
+    if (isMade(report)) ended.push([claim, report]);
+    else unsent.push(claim);
   }
   return { ended, unsent };
+}
+
+function isMade(report: SendReport): report is SendReport & Ended {
+  return report.outcome !== 'unsent';
 }
 
 /** Callbacks repeat the sent body and make it larger, so many attempts are settled in several pieces. */

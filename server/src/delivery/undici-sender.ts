@@ -13,7 +13,7 @@ import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
 import { Lookups } from './lookups.ts';
 import type { Delivery, Sender, SendReport } from './sender.ts';
-import { putStandardWebhookHeaders, signJwt } from './sign.ts';
+import { base64urlOfBytes, putStandardWebhookHeaders, signJwt } from './sign.ts';
 import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
@@ -192,7 +192,7 @@ class Signer {
   /** A name, its value, the next name, … */
   signatureOf({ signingKey: key, messageId, url, body }: Delivery): string[] {
     const nowMs = this.#world.clock.machineNow();
-    const jti = `jwt_${Buffer.from(this.#world.random.bytes(16)).toString('base64url')}`;
+    const jti = `jwt_${base64urlOfBytes(this.#world.random.bytes(16))}`;
     const headers = [this.#signatureName, signJwt({ key, issuer: this.#issuer, url, body, nowMs, jti })];
     putStandardWebhookHeaders(headers, { key, messageId, body, nowMs });
     return headers;

@@ -195,14 +195,14 @@ interface Other {
 }
 
 /**
- * Most settings are absent from most messages. So the headers are read once, and each is stored under its name; finding
- * that one is absent then costs almost nothing.
+ * Most settings are absent from most messages. So the headers are read once, and only those with a meaning are stored;
+ * finding that one is absent then costs almost nothing.
  */
 class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
-  /** By the names of `storedAs`. */
-  readonly #values = new Map<string, string[]>();
+  /** A name of `storedAs`, its value, the next name, … They are few: a map would cost more than it saves. */
+  readonly #stored: string[] = [];
   readonly #others: Other[] = [];
   #hasTrace = false;
 
@@ -216,7 +216,7 @@ class HeaderReader {
       // Spec 4.1: a header that is left empty counts as absent.
       if (trimmed === '') continue;
       const { storedAs, isTrace, otherName } = meaningOf(name, rules.headerPrefix);
-      if (storedAs !== null) add(this.#values, storedAs, trimmed);
+      if (storedAs !== null) this.#stored.push(storedAs, trimmed);
       else if (isTrace) this.#hasTrace = true;
       else if (otherName !== null) this.#others.push({ lowerName: otherName, name, value });
     }
@@ -224,10 +224,10 @@ class HeaderReader {
 
   /** Null when it is absent. */
   own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
-    const values = this.#values.get(name);
-    if (values === undefined) return null;
+    const at = this.#find(name, 0);
+    if (at === -1) return null;
     const shownAs = this.#rules.headerPrefix + name;
-    const value = only(values, shownAs);
+    const value = this.#only(at, shownAs);
     // Checked before it is parsed: in a batch it may be as long as the whole request.
     if (value.length > VALUE_LENGTH_MAX) {
       throw new Refused('bad_header', `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`);
@@ -238,9 +238,8 @@ class HeaderReader {
   }
 
   contentType(): string | null {
-    const values = this.#values.get('Content-Type');
-    if (values === undefined) return null;
-    const contentType = only(values, 'Content-Type');
+    const contentType = this.#plain('Content-Type');
+    if (contentType === null) return null;
     const wrong = forwardHeaderProblem('Content-Type', contentType, this.#rules.headerPrefix);
     if (wrong !== null) throw new Refused('bad_header', `Content-Type: ${wrong}`);
     return contentType;
@@ -278,9 +277,9 @@ class HeaderReader {
   deduplication(): PublishRequest['deduplication'] {
     const id = this.own('Deduplication-Id', parseDeduplicationId);
     if (id !== null) return { id };
-    const keys = this.#values.get('Idempotency-Key');
-    if (keys !== undefined) {
-      const parsed = parseDeduplicationId(only(keys, 'Idempotency-Key'));
+    const key = this.#plain('Idempotency-Key');
+    if (key !== null) {
+      const parsed = parseDeduplicationId(key);
       if ('problem' in parsed) throw new Refused('bad_header', `Idempotency-Key: ${parsed.problem}`);
       return { id: parsed.value };
     }
@@ -335,6 +334,27 @@ class HeaderReader {
       .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
   }
 
+  /** A header without our prefix. Null when it is absent. */
+  #plain(name: 'Content-Type' | 'Idempotency-Key'): string | null {
+    const at = this.#find(name, 0);
+    return at === -1 ? null : this.#only(at, name);
+  }
+
+  /** The place of the name, from `from` on; -1 when it is absent. */
+  #find(name: string, from: number): number {
+    for (let at = from; at < this.#stored.length; at += 2) if (this.#stored[at] === name) return at;
+    return -1;
+  }
+
+  /** The value at the first place of a name that may occur only once. */
+  #only(first: number, shownAs: string): string {
+    const name = this.#stored[first]!;
+    let times = 0;
+    for (let at = first; at !== -1; at = this.#find(name, at + 2)) times += 1;
+    if (times > 1) throw new Refused('bad_header', `${shownAs}: given ${times} times; give it once`);
+    return this.#stored[first + 1]!;
+  }
+
   #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {
     if (this.#others.length === 0) return NO_HEADERS;
     const { headerPrefix } = this.#rules;
@@ -354,16 +374,4 @@ class HeaderReader {
     if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
     return forward;
   }
-}
-
-function add(values: Map<string, string[]>, name: string, value: string): void {
-  const before = values.get(name);
-  if (before === undefined) values.set(name, [value]);
-  else before.push(value);
-}
-
-/** The value of a header that may occur only once. */
-function only(values: readonly string[], shownAs: string): string {
-  if (values.length > 1) throw new Refused('bad_header', `${shownAs}: given ${values.length} times; give it once`);
-  return values[0]!;
 }

@@ -13,7 +13,7 @@ import type { Principal } from '../store/account-store.ts';
 import type { World } from '../world.ts';
 import { PIECE_BYTES, StreamedAnswer, textInPieces, writePieces } from './answer-stream.ts';
 import { authenticate } from './authenticate.ts';
-import type { BodyReader } from './body.ts';
+import type { BodyReader, HeldBody } from './body.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { ANSWER_HEADERS, ApiError, errorResponse, problemOf } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
@@ -160,7 +160,7 @@ export class Api {
       },
       // Before the body is read: a caller without permission learns nothing else.
       onRequest: async (request, reply) => {
-        reply.raw.once('close', () => request.releaseBody?.());
+        reply.raw.once('close', () => request.heldBody?.release());
         request.principal = await authenticate(this.#context.accounts, request.headers, route.scope);
         this.#context.requests.begin(request.principal.account.id, reply.raw);
         const refusal = makesMessages ? this.#context.refusal() : null;
@@ -223,7 +223,7 @@ export class Api {
     const { principal, raw } = request;
     // Only an authenticated caller gets this far. A public route has no body.
     if (!principal) return undefined;
-    request.releaseBody = await this.#context.bodies.receive(raw, principal.account.id, BODY_LIMIT, (piece) =>
+    request.heldBody = await this.#context.bodies.receive(raw, principal.account.id, BODY_LIMIT, (piece) =>
       whole.add(piece),
     );
     return whole.length === 0 ? undefined : parseManagementJson(whole.view());
@@ -247,7 +247,7 @@ export class Api {
 declare module 'fastify' {
   interface FastifyRequest {
     principal?: Principal;
-    releaseBody?: () => void;
+    heldBody?: HeldBody;
   }
 }
 

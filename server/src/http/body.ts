@@ -20,17 +20,29 @@ export interface BodyLimit {
 const WINDOW_MS = 10_000;
 const WINDOW_BYTES_MIN = 16 * 1024;
 
+/** A body that was received whole. */
+export interface HeldBody {
+  /** Empty if the pieces went elsewhere. */
+  readonly bytes: Uint8Array;
+  /** Its bytes count against the budget until this is called. */
+  release(): void;
+}
+
+const NOTHING = new Uint8Array(0);
+
 /** One upload in progress. One object for each: a closure for every step would cost several times as much. */
-class Upload {
+class Upload implements HeldBody {
   readonly #pool: Pool;
   readonly #accountId: string;
   readonly #limit: BodyLimit;
-  readonly #take: (piece: Uint8Array) => void;
-  readonly #onEnd: (release: () => void) => void;
+  readonly #announced: number | null;
+  readonly #take: ((piece: Uint8Array) => void) | null;
+  readonly #onEnd: (body: HeldBody) => void;
   readonly #onFailure: (error: unknown) => void;
+  #whole: GrowingBytes | null = null;
   /** Bytes taken from the pool. */
   #held = 0;
-  bytes = 0;
+  received = 0;
   /** Bytes received at the last check. Null before the first one. */
   lookedAt: number | null = null;
   isDone = false;
@@ -39,16 +51,22 @@ class Upload {
     pool: Pool,
     accountId: string,
     limit: BodyLimit,
-    take: (piece: Uint8Array) => void,
-    onEnd: (release: () => void) => void,
+    announced: number | null,
+    take: ((piece: Uint8Array) => void) | null,
+    onEnd: (body: HeldBody) => void,
     onFailure: (error: unknown) => void,
   ) {
     this.#pool = pool;
     this.#accountId = accountId;
     this.#limit = limit;
+    this.#announced = announced;
     this.#take = take;
     this.#onEnd = onEnd;
     this.#onFailure = onFailure;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#whole?.whole() ?? NOTHING;
   }
 
   hold(bytes: number): void {
@@ -59,12 +77,13 @@ class Upload {
 
   add(chunk: Buffer, isInPieces: boolean): void {
     if (this.isDone) return;
-    this.bytes += chunk.length;
+    this.received += chunk.length;
     try {
-      if (this.bytes > this.#limit.bytesMax) throw this.#limit.error();
+      if (this.received > this.#limit.bytesMax) throw this.#limit.error();
       if (isInPieces) throw inPieces();
-      this.hold(Math.max(0, this.bytes - this.#held));
-      this.#take(chunk);
+      this.hold(Math.max(0, this.received - this.#held));
+      if (this.#take !== null) this.#take(chunk);
+      else this.#keep(chunk);
     } catch (error) {
       this.fail(error);
     }
@@ -73,19 +92,25 @@ class Upload {
   end(): void {
     if (this.isDone) return;
     this.isDone = true;
-    this.#onEnd(() => this.#release());
+    this.#onEnd(this);
   }
 
   fail(error: unknown): void {
     if (this.isDone) return;
     this.isDone = true;
-    this.#release();
+    this.release();
     this.#onFailure(error);
   }
 
-  #release(): void {
+  release(): void {
     if (this.#held > 0) this.#pool.give(this.#accountId, this.#held);
     this.#held = 0;
+  }
+
+  #keep(piece: Uint8Array): void {
+    // Allocated with the first piece: by then the announced length is within the limit and counted.
+    this.#whole ??= new GrowingBytes(this.#announced ?? 0);
+    this.#whole.add(piece);
   }
 }
 
@@ -106,29 +131,9 @@ export class BodyReader {
     this.#cancelLook = null;
   }
 
-  /** Runs `use` with the whole body, which counts against the budget until `use` has ended. */
-  async withBody<T>(
-    request: IncomingMessage,
-    accountId: string,
-    limit: BodyLimit,
-    use: (body: Uint8Array) => Promise<T>,
-  ): Promise<T> {
-    let whole: GrowingBytes | null = null;
-    const release = await this.receive(request, accountId, limit, (piece) => {
-      // Allocated with the first piece: by then the announced length is within the limit and counted.
-      whole ??= new GrowingBytes(announcedBytes(request) ?? 0);
-      whole.add(piece);
-    });
-    try {
-      return await use(bytesOf(whole));
-    } finally {
-      release();
-    }
-  }
-
   /**
-   * Passes each piece of a body to `take` as it comes. If `take` throws, the body is refused. The bytes count against
-   * the budget until the caller calls the returned function. If the promise rejects, none are counted. Uses events,
+   * Collects the body, or passes each piece to `take` as it comes. If `take` throws, the body is refused. The bytes
+   * count against the budget until the caller releases the body. If the promise rejects, none are counted. Uses events,
    * which allocate less than `for await`. A refused body keeps flowing and is dropped until the refusal is answered: a
    * destroyed request could not be answered, and a paused one would never end.
    */
@@ -136,8 +141,8 @@ export class BodyReader {
     request: IncomingMessage,
     accountId: string,
     limit: BodyLimit,
-    take: (piece: Uint8Array) => void,
-  ): Promise<() => void> {
+    take: ((piece: Uint8Array) => void) | null = null,
+  ): Promise<HeldBody> {
     return new Promise((resolve, reject) => {
       refuseEncoding(request);
       const announced = announcedBytes(request);
@@ -145,7 +150,7 @@ export class BodyReader {
       if (announced !== null && announced > limit.bytesMax) throw limit.error();
       // The request may have been closed while the token was looked up. No more events come then.
       if (request.destroyed) throw brokenOff();
-      const upload = new Upload(this.#pool, accountId, limit, take, resolve, reject);
+      const upload = new Upload(this.#pool, accountId, limit, announced, take, resolve, reject);
       upload.hold(announced ?? 0);
       this.#watch(upload);
       request.on('data', (chunk: Buffer) => upload.add(chunk, request instanceof CountedRequest && request.isInPieces));
@@ -182,15 +187,11 @@ export class BodyReader {
     this.#cancelLook = null;
     for (const upload of [...this.#uploads]) {
       if (upload.isDone) this.#uploads.delete(upload);
-      else if (upload.lookedAt !== null && upload.bytes - upload.lookedAt < WINDOW_BYTES_MIN) upload.fail(tooSlow());
-      else upload.lookedAt = upload.bytes;
+      else if (upload.lookedAt !== null && upload.received - upload.lookedAt < WINDOW_BYTES_MIN) upload.fail(tooSlow());
+      else upload.lookedAt = upload.received;
     }
     if (this.#uploads.size > 0) this.#lookLater();
   }
-}
-
-function bytesOf(whole: GrowingBytes | null): Uint8Array {
-  return whole?.whole() ?? new Uint8Array(0);
 }
 
 /** The value of `Content-Length`. Null for a chunked body. */

@@ -10,7 +10,7 @@ import type { Problem } from '../domain/problem.ts';
 import { type HeaderRules, KNOWN_SETTINGS, type ReadRequest } from '../domain/publish-settings.ts';
 import { isForQstashClients } from '../domain/qstash.ts';
 import { takeSettings } from '../domain/query-settings.ts';
-import type { Tier, Tiers } from '../domain/tier.ts';
+import type { Tier, TierName, Tiers } from '../domain/tier.ts';
 import { type NamedTopics, type Publication, type Publications, withDefaults } from '../publish/publications.ts';
 import type { Principal } from '../store/account-store.ts';
 import type { AcceptAnswer, DeliveryStore } from '../store/delivery-store.ts';
@@ -19,7 +19,7 @@ import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
 import { authenticate } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
-import type { BodyReader } from './body.ts';
+import type { BodyLimit, BodyReader } from './body.ts';
 import type { Callers } from './caller.ts';
 import { descentOf } from './descent-of.ts';
 import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
@@ -55,7 +55,14 @@ export interface PublishHandlerOptions {
 /** For a batch without a valid element: how many elements are listed with their reason. */
 const REASONS_MAX = 10;
 
-const JSON_HEADERS = ['Content-Type', 'application/json', ...Object.entries(ANSWER_HEADERS).flat()];
+/** One list for all responses, which is copied when it is used. The length of the body is put at its end each time. */
+const JSON_HEADERS: string[] = [
+  'Content-Type',
+  'application/json',
+  ...Object.entries(ANSWER_HEADERS).flat(),
+  'Content-Length',
+  '',
+];
 
 type Slot = readonly NewMessage[] | ApiError;
 
@@ -67,9 +74,15 @@ interface Result {
 
 export class PublishHandler {
   readonly #options: PublishHandlerOptions;
+  readonly #bodyLimits: Readonly<Record<TierName, BodyLimit>>;
 
   constructor(options: PublishHandlerOptions) {
+    const { tiers, requestBytesMax } = options;
     this.#options = options;
+    this.#bodyLimits = {
+      free: bodyLimit(tiers.free, requestBytesMax),
+      paid: bodyLimit(tiers.paid, requestBytesMax),
+    };
   }
 
   /**
@@ -103,40 +116,43 @@ export class PublishHandler {
     return this.#publish(request, response, principal, target);
   }
 
-  #publish(
+  /** One async function for all of a publish: each further one would cost as much as a check. */
+  async #publish(
     request: IncomingMessage,
     response: ServerResponse,
     principal: Principal,
     target: Exclude<PublishTarget, { call: 'batch' }>,
   ): Promise<void> {
     const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
-    const tier = tiers[principal.account.tier];
-    return bodies.withBody(request, principal.account.id, this.#bodyLimit(tier), async (body) => {
+    const { account } = principal;
+    const tier = tiers[account.tier];
+    const held = await bodies.receive(request, account.id, this.#bodyLimits[account.tier]);
+    try {
       const taken = takeSettings(target.destination, headerPrefix, KNOWN_SETTINGS);
       const publication: Publication = {
         destination: taken.destination,
         queueName: target.queueName,
         headers: withDefaults(rawHeaders(request), taken.settings),
-        body,
+        body: held.bytes,
         callerIp: this.#options.callers.ipOf(request),
         scheduleId: null,
         // It is read from the headers.
         descent: NO_DESCENT,
       };
       if (target.call === 'schedule') {
-        const { scheduleId, unknownNames } = await schedules.make(publication, principal.account);
+        const { scheduleId, unknownNames } = await schedules.make(publication, account);
         this.#warn(unknownNames, principal, response);
         sendJson(response, 201, { scheduleId });
         return;
       }
-      const reading = publications.read(publication, principal.account);
+      const reading = publications.read(publication, account);
       const draft = reading instanceof Promise ? await reading : reading;
       if ('problem' in draft) throw apiError(draft);
       const wrong = this.#misspelt(draft) ?? publications.sizeProblem([draft]);
       if (wrong) throw apiError(wrong);
       const left = publications.descendantsOf([draft]);
       if (typeof left !== 'number') throw apiError(left);
-      const planned = publications.make(draft, principal.account, left);
+      const planned = publications.make(draft, account, left);
       const results = this.#results(planned, await this.#accept(planned, tier), tier, response);
       this.#warn(draft.unknownNames, principal, response);
       const isNew = results.some((result) => !result.deduplicated);
@@ -144,7 +160,9 @@ export class PublishHandler {
       // In a topic, a copy is a duplicate only of a copy to the same URL, so its URL is known.
       const shown = isTopic ? results : isNew ? results[0] : await this.#standing(results[0]!, principal);
       sendJson(response, isNew ? 201 : 202, shown);
-    });
+    } finally {
+      held.release();
+    }
   }
 
   async #batch(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
@@ -154,7 +172,7 @@ export class PublishHandler {
     const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
     const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
     // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
-    const release = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
+    const held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
     try {
       batch.end();
       const { slots, unknownNames } = await this.#makeBatch(batch.elements, request, principal);
@@ -170,7 +188,7 @@ export class PublishHandler {
       const isOneRefusal = isRefused && isForQstashClients(headerPrefix);
       sendJson(response, status, isOneRefusal ? refusedBatch(slots) : batchEntries(slots, results));
     } finally {
-      release();
+      held.release();
     }
   }
 
@@ -260,17 +278,17 @@ export class PublishHandler {
     const url = await standingUrl(this.#options.store, account.id, result.messageId);
     return url === null ? result : { ...result, url };
   }
+}
 
-  #bodyLimit(tier: Tier) {
-    const { requestBytesMax } = this.#options;
-    const tierMax = tier.bodyBytesMax ?? Number.POSITIVE_INFINITY;
-    if (tierMax >= requestBytesMax) return { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
-    return {
-      bytesMax: tierMax,
-      error: () =>
-        new ApiError('limit_exceeded', `the body exceeds the limit of the ${tier.name} tier: ${tierMax} bytes`),
-    };
-  }
+/** The limit of a body that becomes one message. */
+function bodyLimit(tier: Tier, requestBytesMax: number): BodyLimit {
+  const tierMax = tier.bodyBytesMax ?? Number.POSITIVE_INFINITY;
+  if (tierMax >= requestBytesMax) return { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
+  return {
+    bytesMax: tierMax,
+    error: () =>
+      new ApiError('limit_exceeded', `the body exceeds the limit of the ${tier.name} tier: ${tierMax} bytes`),
+  };
 }
 
 function apiError({ problem }: { readonly problem: Problem }): ApiError {
@@ -306,7 +324,7 @@ function requestTooLarge(bytesMax: number): ApiError {
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  // As a list: Node would turn an object into one anyway.
-  response.writeHead(status, [...JSON_HEADERS, 'Content-Length', String(Buffer.byteLength(text))]);
+  JSON_HEADERS[JSON_HEADERS.length - 1] = String(Buffer.byteLength(text));
+  response.writeHead(status, JSON_HEADERS);
   response.end(text);
 }

@@ -24,8 +24,8 @@ export interface AcceptReply {
   readonly isOverQuota: boolean;
   /** The earliest time at which something written here can be claimed, or null if all of it was leased at accept. */
   readonly dueAt: number | null;
-  /** What the claims need to know about the accounts of the leased messages. */
-  readonly accounts: ReadonlyMap<string, AccountAtClaim>;
+  /** Parallel to `messages`: what a claim needs to know about the account. Only for messages that were leased. */
+  readonly accounts: readonly (AccountAtClaim | null)[];
   /** Parallel to `messages`: the numbers of the rows that were leased. Empty if the store does not need them again. */
   readonly rows: readonly (number | null)[];
 }

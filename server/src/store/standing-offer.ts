@@ -204,7 +204,7 @@ export class StandingOffer {
     leases.forEach((lease, index) => {
       if (lease === null || !this.#promised.delete(lease)) return;
       const message = messages[index]!;
-      claims.push(newClaim({ lease, row: rows[index] ?? null }, message, accounts.get(message.accountId)!, now));
+      claims.push(newClaim(lease, rows[index] ?? null, message, accounts[index]!, now));
     });
     if (claims.length > 0) this.#handOut?.(claims);
   }
@@ -297,12 +297,7 @@ function use(budget: SlotBudget, { accountId, host, body }: NewMessage): void {
   budget.use(accountId, host, body.length);
 }
 
-function newClaim(
-  { lease, row }: { readonly lease: string; readonly row: number | null },
-  message: NewMessage,
-  account: AccountAtClaim,
-  now: number,
-): Claim {
+function newClaim(lease: string, row: number | null, message: NewMessage, account: AccountAtClaim, now: number): Claim {
   return {
     lease,
     message: {

@@ -44,6 +44,21 @@ test('the JWT of an empty body carries the hash of nothing', async () => {
   assert.equal(payload.body, '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU');
 });
 
+test('the JWT carries a URL of any length and any characters, whatever was signed before', async () => {
+  for (const url of [
+    '',
+    'https://a.example/ü€😀"\\',
+    `https://a.example/${'€'.repeat(1_000)}`,
+    `https://a.example/${'x'.repeat(20_000)}`,
+  ]) {
+    const { payload } = await jwtVerify(signJwt({ ...input, url }), secret, { currentDate: new Date(NOW_MS) });
+    assert.equal(payload.sub, url);
+  }
+  const later = { ...input, issuer: 'Other', nowMs: NOW_MS + 5_000 };
+  const { payload } = await jwtVerify(signJwt(later), secret, { issuer: 'Other', currentDate: new Date(later.nowMs) });
+  assert.deepEqual([payload.iat, payload.exp], [1_800_000_005, 1_800_000_305]);
+});
+
 test('the JWT does not verify with another key, before its time or after it', async () => {
   const jwt = signJwt(input);
   const at = (ms: number) => ({ currentDate: new Date(ms) });

@@ -98,11 +98,10 @@ const acceptReply: fc.Arbitrary<AcceptReply> = fc.record({
   duplicates: fc.array(textOrNull, { maxLength: 3 }),
   isOverQuota: fc.boolean(),
   dueAt: fc.option(time),
-  accounts: fc
-    .array(fc.tuple(text, fc.record({ tier: fc.constantFrom('free' as const, 'paid' as const), signingKey: text })), {
-      maxLength: 3,
-    })
-    .map((pairs) => new Map(pairs)),
+  accounts: fc.array(
+    fc.option(fc.record({ tier: fc.constantFrom('free' as const, 'paid' as const), signingKey: text })),
+    { maxLength: 3 },
+  ),
   rows: fc.array(fc.option(whole), { maxLength: 3 }),
 });
 

@@ -40,9 +40,10 @@ export async function acceptAll(database: Database, commands: readonly AcceptCom
   const accounts = new Map<string, AccountAtClaim>();
   const dueAt = await write(database, drafts, accounts);
   return commands.map(({ messages }, index) => {
-    if (isOver[index]) return { duplicates: [], isOverQuota: true, dueAt: null, accounts, rows: [] };
+    if (isOver[index]) return { duplicates: [], isOverQuota: true, dueAt: null, accounts: [], rows: [] };
     const standing = messages.map((message) => duplicates.get(message) ?? null);
-    return { duplicates: standing, isOverQuota: false, dueAt, accounts, rows: [] };
+    const own = messages.map(({ accountId }) => accounts.get(accountId) ?? null);
+    return { duplicates: standing, isOverQuota: false, dueAt, accounts: own, rows: [] };
   });
 }
 

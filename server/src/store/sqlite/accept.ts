@@ -15,6 +15,7 @@ import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { insertMessage } from './messages.ts';
 import { correctOrderKey, ensureQueue, startHeads } from './queues.ts';
+import type { SaidLimits } from './said-limits.ts';
 import type { Usage } from './usage.ts';
 
 type Pair = readonly [accountId: string, name: string];
@@ -23,51 +24,61 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   const { messages, now } = command;
   const { journal, usage, activity, accountsAtClaim, saidLimits } = books;
   if (isDayOver(database, usage, command)) {
-    return { duplicates: [], isOverQuota: true, dueAt: null, accounts: new Map(), rows: [] };
+    return { duplicates: [], isOverQuota: true, dueAt: null, accounts: [], rows: [] };
   }
-  const accounts = new Map<string, AccountAtClaim>();
-  const queues = new Map<string, Pair>();
-  /** The newest message of each flow key: its limits apply. */
-  const flows = new Map<string, NewMessage>();
-  const shared = sharedBodies(messages);
-  const bodyIds = new Map<number, number>();
-  /** The id of the shared body, or null. The first message that has the body stores it. */
-  const bodyIdOf = ({ accountId, body }: NewMessage, index: number): number | null => {
-    const first = shared[index] ?? null;
-    if (first === null) return null;
-    const id = bodyIds.get(first) ?? insertBody(database, accountId, body);
-    bodyIds.set(first, id);
-    return id;
-  };
+  const duplicates: (string | null)[] = [];
+  const accounts: (AccountAtClaim | null)[] = [];
+  const rows: (number | null)[] = [];
+  const bodies = messages.length === 1 ? null : new Bodies(database, messages);
+  /** Made when needed: most messages are in no line. */
+  let lines: Lines | null = null;
   let dueAt: number | null = null;
-  const rows = messages.map((): number | null => null);
-  const duplicates = messages.map((message, index) => {
-    const standing = standingMessage(database, message, now);
-    if (standing !== null) return standing;
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index]!;
     const { accountId } = message;
+    const standing = standingMessage(database, message, now);
+    duplicates.push(standing);
+    if (standing !== null) {
+      accounts.push(null);
+      rows.push(null);
+      continue;
+    }
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease !== null, now);
-    const seq = insertMessage(database, message, state, claim, bodyIdOf(message, index));
+    const seq = insertMessage(database, message, state, claim, bodies?.idOf(message, index) ?? null);
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     activity.add(accountId, COUNTED.accepted, message.createdAt);
-    if (lease !== null) {
-      accounts.set(accountId, accountsAtClaim.get(accountId));
-      rows[index] = seq;
-    }
+    accounts.push(lease === null ? null : accountsAtClaim.get(accountId));
+    rows.push(lease === null ? null : seq);
     if (message.queueName !== null) {
       if (message.orderKey !== null) {
         database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
         correctOrderKey(database, accountId, message.queueName, message.orderKey);
       }
-      queues.set(JSON.stringify([accountId, message.queueName]), [accountId, message.queueName]);
+      lines ??= new Lines();
+      lines.queues.set(JSON.stringify([accountId, message.queueName]), [accountId, message.queueName]);
     } else if (message.flow) {
-      flows.set(JSON.stringify([accountId, message.flow.key]), message);
+      lines ??= new Lines();
+      lines.flows.set(JSON.stringify([accountId, message.flow.key]), message);
     }
     if (state === 'delayed' || state === 'ready') dueAt = earlier(dueAt, message.dueAt);
-    return null;
-  });
+  }
+  if (lines !== null) dueAt = earlier(dueAt, startLines(database, saidLimits, lines, now));
+  return { duplicates, isOverQuota: false, dueAt, accounts, rows };
+}
+
+/** The queues and flow keys that got new messages. */
+class Lines {
+  readonly queues = new Map<string, Pair>();
+  /** The newest message of each flow key: its limits apply. */
+  readonly flows = new Map<string, NewMessage>();
+}
+
+/** Returns the earliest time at which one of their messages can be claimed. */
+function startLines(database: Database, saidLimits: SaidLimits, { queues, flows }: Lines, now: number): number | null {
+  let dueAt: number | null = null;
   for (const [accountId, name] of queues.values()) {
     ensureQueue(database, accountId, name, now);
     dueAt = earlier(dueAt, startHeads(database, accountId, name, now));
@@ -76,7 +87,28 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   for (const { accountId, flow } of flows.values()) {
     dueAt = earlier(dueAt, saidLimits.say({ accountId, ...flow!, now }, ofKeyMax));
   }
-  return { duplicates, isOverQuota: false, dueAt, accounts, rows };
+  return dueAt;
+}
+
+/** The bodies that several messages share. The first message that has such a body stores it. */
+class Bodies {
+  readonly #database: Database;
+  readonly #firsts: readonly (number | null)[];
+  readonly #ids = new Map<number, number>();
+
+  constructor(database: Database, messages: readonly NewMessage[]) {
+    this.#database = database;
+    this.#firsts = sharedBodies(messages);
+  }
+
+  /** Null if the body is not shared. */
+  idOf({ accountId, body }: NewMessage, index: number): number | null {
+    const first = this.#firsts[index] ?? null;
+    if (first === null) return null;
+    const id = this.#ids.get(first) ?? insertBody(this.#database, accountId, body);
+    this.#ids.set(first, id);
+    return id;
+  }
 }
 
 /** The id of the message that holds the same deduplication key. If there is none, this message takes the key. */

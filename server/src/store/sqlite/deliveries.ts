@@ -5,7 +5,6 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
 import type { Cancelling } from '../cancelling.ts';
-import type { AcceptReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import type { Inbox } from '../inbox.ts';
 import type { StandingOffer } from '../standing-offer.ts';
@@ -81,23 +80,30 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
 }
 
 function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
-  return async (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> => {
-    const bytes = inbox.take(messages);
+  // Not async: each publish passes here, and `then` allocates half as much.
+  return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> => {
+    let bytes: number;
+    try {
+      bytes = inbox.take(messages);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     // Under a quota nothing is leased at accept, because all of it may be refused.
     const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
     const command = { messages, leases, node, now, dayMax };
-    let reply: AcceptReply;
-    try {
-      reply = await calls.writer.call('accept', command);
-    } catch (error) {
-      offer.drop(leases);
-      throw error;
-    } finally {
-      inbox.give(messages, bytes);
-    }
-    offer.confirm(messages, leases, reply, now);
-    calls.tell('accept', reply, command);
-    return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
+    return calls.writer.call('accept', command).then(
+      (reply) => {
+        inbox.give(messages, bytes);
+        offer.confirm(messages, leases, reply, now);
+        calls.tell('accept', reply, command);
+        return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
+      },
+      (error) => {
+        inbox.give(messages, bytes);
+        offer.drop(leases);
+        throw error;
+      },
+    );
   };
 }
 

@@ -202,12 +202,8 @@ function putAcceptReply(to: Packing, reply: AcceptReply): void {
   putEach(to, reply.duplicates, putValue);
   to.put(reply.isOverQuota);
   to.put(reply.dueAt);
-  to.put(reply.accounts.size);
-  for (const [accountId, account] of reply.accounts) {
-    to.put(accountId);
-    // An object that is in many replies of a batch is transferred once.
-    to.put(account);
-  }
+  // An object that is in many replies of a batch is transferred once.
+  putEach(to, reply.accounts, putValue);
   putEach(to, reply.rows, putValue);
 }
 
@@ -216,11 +212,7 @@ function takeAcceptReply(from: Unpacking): AcceptReply {
     duplicates: takeEach(from, takeValue<string | null>),
     isOverQuota: from.take(),
     dueAt: from.take(),
-    accounts: new Map(takeEach(from, takeAccount)),
+    accounts: takeEach(from, takeValue<AccountAtClaim | null>),
     rows: takeEach(from, takeValue<number | null>),
   };
-}
-
-function takeAccount(from: Unpacking): [accountId: string, account: AccountAtClaim] {
-  return [from.take(), from.take()];
 }

@@ -12,22 +12,33 @@ export interface Packed {
 /** In place of a body's length: it is the same body as the previous one. */
 const SAME_BODY = -1;
 
+/**
+ * Where values are put before their number is known. A list that grows value by value would be copied several times.
+ * One is enough: nothing waits between the first value and `packed`.
+ */
+let scratch: unknown[] = [];
+/** A longer one is not kept for the next packing. */
+const SCRATCH_LENGTH_MAX = 16 * 1024;
+
 export class Packing {
-  readonly #values: unknown[] = [];
   readonly #bodies: Uint8Array[] = [];
+  #length = 0;
   #bytes = 0;
 
   put(value: unknown): void {
-    this.#values.push(value);
+    // Never beyond the end: a list with holes is sent key by key.
+    if (this.#length < scratch.length) scratch[this.#length] = value;
+    else scratch.push(value);
+    this.#length += 1;
   }
 
   /** The same body object as the previous one is sent once. Messages that share it here also share it there. */
   putBody(body: Uint8Array): void {
     if (body === this.#bodies.at(-1)) {
-      this.#values.push(SAME_BODY);
+      this.put(SAME_BODY);
       return;
     }
-    this.#values.push(body.length);
+    this.put(body.length);
     this.#bodies.push(body);
     this.#bytes += body.length;
   }
@@ -40,7 +51,11 @@ export class Packing {
       bodies.set(body, at);
       at += body.length;
     }
-    return { values: this.#values, bodies };
+    const values = scratch.slice(0, this.#length);
+    // The values must not live longer than their messages.
+    if (scratch.length > SCRATCH_LENGTH_MAX) scratch = [];
+    else scratch.fill(null, 0, this.#length);
+    return { values, bodies };
   }
 }
 
