@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { doNotRetry, retryAfter, SignatureError, type VerifyOptions, verify, verifySignature } from 'postrider-sdk';
-import { putStandardWebhookHeaders, signJwt } from '../../server/src/delivery/sign.ts';
+import { signatureHeaders } from '../../server/src/delivery/sign.ts';
 import { rawBodyOf } from '../src/adapters/node.ts';
 
 const KEY = 'sig_current';
@@ -19,9 +19,9 @@ interface Signed {
 
 function signed({ key = KEY, nowMs = NOW, body = 'hello' }: Signed = {}): Record<string, string> {
   const bytes = Buffer.from(body);
-  const jwt = signJwt({ key, issuer: 'Service', url: URL_SIGNED, body: bytes, nowMs, jti: 'jwt_1' });
-  const list: string[] = ['Service-Signature', jwt, 'Service-Message-Id', 'msg_1', 'Service-Retried', '2'];
-  putStandardWebhookHeaders(list, { key, messageId: 'msg_1', body: bytes, nowMs });
+  const claims = { key, issuer: 'Service', url: URL_SIGNED, body: bytes, nowMs, jti: 'jwt_1', messageId: 'msg_1' };
+  const list = signatureHeaders('Service-Signature', claims);
+  list.push('Service-Message-Id', 'msg_1', 'Service-Retried', '2');
   return Object.fromEntries(Array.from({ length: list.length / 2 }, (_, at) => [list[at * 2]!, list[at * 2 + 1]!]));
 }
 

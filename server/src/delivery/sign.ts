@@ -7,6 +7,15 @@ import { hmacSha256 } from './mac.ts';
 const JWT_LIFETIME_S = 300;
 const JWT_START = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')}.`;
 
+export interface JwtInput {
+  readonly key: string;
+  readonly issuer: string;
+  readonly url: string;
+  readonly body: Uint8Array;
+  readonly nowMs: number;
+  readonly jti: string;
+}
+
 /**
  * Where a token is put together. A text that is joined piece by piece costs several times its length. Used by one call
  * at a time: nothing here waits.
@@ -20,14 +29,7 @@ const BASE64_LENGTH_MAX = 4 / 3;
 const BESIDE_CLAIMS_BYTES = 128;
 
 /** HS256 over the claims that receivers check: the issuer, the URL, the time, and the SHA-256 of the body. */
-export function signJwt(input: {
-  readonly key: string;
-  readonly issuer: string;
-  readonly url: string;
-  readonly body: Uint8Array;
-  readonly nowMs: number;
-  readonly jti: string;
-}): string {
+export function signJwt(input: JwtInput): string {
   const before = issuerClaim(input.issuer);
   const subject = JSON.stringify(input.url);
   const between = timeClaims(Math.floor(input.nowMs / 1_000));
@@ -88,15 +90,23 @@ export function base64urlOfBytes(bytes: Uint8Array): string {
 }
 
 /**
- * Standard Webhooks, symmetric. The secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account
- * has one key and not two. Libraries that want base64 are given `whsec_` + base64(key). Appends to the list: a name,
- * its value, the next name, …
+ * The headers of both signatures: a name, its value, the next name, … The second is Standard Webhooks, symmetric. Its
+ * secret is the UTF-8 bytes of the key, the same as for the JWT, so that an account has one key and not two. Libraries
+ * that want base64 are given `whsec_` + base64(key).
  */
-export function putStandardWebhookHeaders(
-  headers: string[],
-  input: { readonly key: string; readonly messageId: string; readonly body: Uint8Array; readonly nowMs: number },
-): void {
-  const timestamp = String(Math.floor(input.nowMs / 1_000));
-  const mac = hmacSha256(input.key, input.messageId, `.${timestamp}.`, input.body, 'base64');
-  headers.push('webhook-id', input.messageId, 'webhook-timestamp', timestamp, 'webhook-signature', `v1,${mac}`);
+export function signatureHeaders(name: string, input: JwtInput & { readonly messageId: string }): string[] {
+  const { key, messageId, body, nowMs } = input;
+  const timestamp = String(Math.floor(nowMs / 1_000));
+  const mac = hmacSha256(key, messageId, `.${timestamp}.`, body, 'base64');
+  // One literal: a list that grows is copied.
+  return [
+    name,
+    signJwt(input),
+    'webhook-id',
+    messageId,
+    'webhook-timestamp',
+    timestamp,
+    'webhook-signature',
+    `v1,${mac}`,
+  ];
 }

@@ -13,7 +13,7 @@ import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
 import { Lookups } from './lookups.ts';
 import type { Delivery, Sender, SendReport } from './sender.ts';
-import { base64urlOfBytes, putStandardWebhookHeaders, signJwt } from './sign.ts';
+import { base64urlOfBytes, signatureHeaders } from './sign.ts';
 import { WireWindow } from './wire-window.ts';
 
 export interface UndiciSenderOptions {
@@ -193,8 +193,6 @@ class Signer {
   signatureOf({ signingKey: key, messageId, url, body }: Delivery): string[] {
     const nowMs = this.#world.clock.machineNow();
     const jti = `jwt_${base64urlOfBytes(this.#world.random.bytes(16))}`;
-    const headers = [this.#signatureName, signJwt({ key, issuer: this.#issuer, url, body, nowMs, jti })];
-    putStandardWebhookHeaders(headers, { key, messageId, body, nowMs });
-    return headers;
+    return signatureHeaders(this.#signatureName, { key, issuer: this.#issuer, messageId, url, body, nowMs, jti });
   }
 }

@@ -34,6 +34,7 @@ import {
   parseTime,
   parseTimeout,
 } from './setting-values.ts';
+import { withEntry } from './short-list.ts';
 
 export interface HeaderRules {
   readonly headerPrefix: string;
@@ -202,8 +203,8 @@ class HeaderReader {
   readonly #rules: HeaderRules;
   readonly #headers: HeaderList;
   /** A name of `storedAs`, its value, the next name, … They are few: a map would cost more than it saves. */
-  readonly #stored: string[] = [];
-  readonly #others: Other[] = [];
+  #stored: string[] | null = null;
+  #others: Other[] | null = null;
   #hasTrace = false;
 
   constructor(headers: HeaderList, rules: HeaderRules) {
@@ -216,9 +217,11 @@ class HeaderReader {
       // Spec 4.1: a header that is left empty counts as absent.
       if (trimmed === '') continue;
       const { storedAs, isTrace, otherName } = meaningOf(name, rules.headerPrefix);
-      if (storedAs !== null) this.#stored.push(storedAs, trimmed);
-      else if (isTrace) this.#hasTrace = true;
-      else if (otherName !== null) this.#others.push({ lowerName: otherName, name, value });
+      if (storedAs === null) {
+        if (isTrace) this.#hasTrace = true;
+        else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
+      } else if (this.#stored === null) this.#stored = [storedAs, trimmed];
+      else this.#stored.push(storedAs, trimmed);
     }
   }
 
@@ -328,7 +331,7 @@ class HeaderReader {
   }
 
   unknownNames(): readonly string[] {
-    if (this.#others.length === 0) return NO_NAMES;
+    if (this.#others === null) return NO_NAMES;
     return this.#others
       .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
       .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
@@ -342,24 +345,26 @@ class HeaderReader {
 
   /** The place of the name, from `from` on; -1 when it is absent. */
   #find(name: string, from: number): number {
-    for (let at = from; at < this.#stored.length; at += 2) if (this.#stored[at] === name) return at;
+    const stored = this.#stored ?? NO_NAMES;
+    for (let at = from; at < stored.length; at += 2) if (stored[at] === name) return at;
     return -1;
   }
 
   /** The value at the first place of a name that may occur only once. */
   #only(first: number, shownAs: string): string {
-    const name = this.#stored[first]!;
+    const stored = this.#stored ?? NO_NAMES;
+    const name = stored[first]!;
     let times = 0;
     for (let at = first; at !== -1; at = this.#find(name, at + 2)) times += 1;
     if (times > 1) throw new Refused('bad_header', `${shownAs}: given ${times} times; give it once`);
-    return this.#stored[first + 1]!;
+    return stored[first + 1]!;
   }
 
   #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {
-    if (this.#others.length === 0) return NO_HEADERS;
+    if (this.#others === null) return NO_HEADERS;
     const { headerPrefix } = this.#rules;
     const lowerGroup = group.toLowerCase();
-    const forward: [string, string][] = [];
+    let forward: [string, string][] | null = null;
     for (const { lowerName, name, value } of this.#others) {
       if (!lowerName.startsWith(lowerGroup)) continue;
       const bare = name.slice(headerPrefix.length + group.length);
@@ -368,8 +373,9 @@ class HeaderReader {
         if (isForQstashClients(headerPrefix) && isOwned(bare, headerPrefix)) continue;
         throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
       }
-      forward.push([bare, value]);
+      forward = withEntry(forward, [bare, value]);
     }
+    if (forward === null) return NO_HEADERS;
     const tooMuch = forwardedHeadersProblem(forward, headerLimits(this.#rules));
     if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
     return forward;

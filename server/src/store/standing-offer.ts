@@ -23,6 +23,7 @@
 import { earlier } from '../domain/instant.ts';
 import type { Claim, NewMessage } from '../domain/message.ts';
 import { NO_INTERRUPTIONS } from '../domain/recovery.ts';
+import { withEntry } from '../domain/short-list.ts';
 import { type ClaimLimits, NO_SLOTS, SlotBudget } from '../domain/slots.ts';
 import type { TierName } from '../domain/tier.ts';
 import { TurnoverMap, TurnoverSet } from '../domain/turnover.ts';
@@ -200,13 +201,13 @@ export class StandingOffer {
     { accounts, rows }: Pick<AcceptReply, 'accounts' | 'rows'>,
     now: number,
   ): void {
-    const claims: Claim[] = [];
-    leases.forEach((lease, index) => {
-      if (lease === null || !this.#promised.delete(lease)) return;
-      const message = messages[index]!;
-      claims.push(newClaim(lease, rows[index] ?? null, message, accounts[index]!, now));
-    });
-    if (claims.length > 0) this.#handOut?.(claims);
+    let claims: Claim[] | null = null;
+    for (let index = 0; index < leases.length; index += 1) {
+      const lease = leases[index] ?? null;
+      if (lease === null || !this.#promised.delete(lease)) continue;
+      claims = withEntry(claims, newClaim(lease, rows[index] ?? null, messages[index]!, accounts[index]!, now));
+    }
+    if (claims !== null) this.#handOut?.(claims);
   }
 
   /** The accept failed. */

@@ -5,7 +5,7 @@ import { createHash, createHmac, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { jwtVerify } from 'jose';
 import { hmacSha256 } from '../../src/delivery/mac.ts';
-import { putStandardWebhookHeaders, signJwt } from '../../src/delivery/sign.ts';
+import { signatureHeaders, signJwt } from '../../src/delivery/sign.ts';
 
 const NOW_MS = 1_800_000_000_999;
 const KEY = 'sig_7Kgfjk-ünïcode';
@@ -68,10 +68,9 @@ test('the JWT does not verify with another key, before its time or after it', as
 });
 
 test('the Standard Webhooks signature is over id, timestamp and the raw body', async () => {
-  const list: string[] = [];
-  putStandardWebhookHeaders(list, { key: KEY, messageId: 'msg_1', body: ALL_BYTES, nowMs: NOW_MS });
+  const list = signatureHeaders('Service-Signature', { ...input, messageId: 'msg_1' });
   const headers = new Map(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1]!]] : [])));
-  assert.deepEqual([...headers.keys()], ['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+  assert.deepEqual([...headers.keys()], ['Service-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
   assert.equal(headers.get('webhook-id'), 'msg_1');
   assert.equal(headers.get('webhook-timestamp'), '1800000000');
 

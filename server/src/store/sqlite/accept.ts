@@ -26,9 +26,9 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   if (isDayOver(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: [], rows: [] };
   }
-  const duplicates: (string | null)[] = [];
-  const accounts: (AccountAtClaim | null)[] = [];
-  const rows: (number | null)[] = [];
+  const duplicates: (string | null)[] = messages.map(nothing);
+  const accounts: (AccountAtClaim | null)[] = messages.map(nothing);
+  const rows: (number | null)[] = messages.map(nothing);
   const bodies = messages.length === 1 ? null : new Bodies(database, messages);
   /** Made when needed: most messages are in no line. */
   let lines: Lines | null = null;
@@ -37,12 +37,8 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const message = messages[index]!;
     const { accountId } = message;
     const standing = standingMessage(database, message, now);
-    duplicates.push(standing);
-    if (standing !== null) {
-      accounts.push(null);
-      rows.push(null);
-      continue;
-    }
+    duplicates[index] = standing;
+    if (standing !== null) continue;
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease !== null, now);
@@ -50,8 +46,10 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     activity.add(accountId, COUNTED.accepted, message.createdAt);
-    accounts.push(lease === null ? null : accountsAtClaim.get(accountId));
-    rows.push(lease === null ? null : seq);
+    if (lease !== null) {
+      accounts[index] = accountsAtClaim.get(accountId);
+      rows[index] = seq;
+    }
     if (message.queueName !== null) {
       if (message.orderKey !== null) {
         database.run('UPDATE messages SET is_first_of_key = 0 WHERE seq = ?', seq);
@@ -67,6 +65,10 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
   }
   if (lines !== null) dueAt = earlier(dueAt, startLines(database, saidLimits, lines, now));
   return { duplicates, isOverQuota: false, dueAt, accounts, rows };
+}
+
+function nothing(): null {
+  return null;
 }
 
 /** The queues and flow keys that got new messages. */

@@ -2,6 +2,7 @@
 // the same order.
 
 import type { HeaderList } from '../../domain/message.ts';
+import { withEntry } from '../../domain/short-list.ts';
 
 export interface Packed {
   readonly values: readonly unknown[];
@@ -100,9 +101,9 @@ export function putEach<T>(to: Packing, list: readonly T[], putOne: (to: Packing
 
 export function takeEach<T>(from: Unpacking, takeOne: (from: Unpacking) => T): T[] {
   const length = from.take<number>();
-  const list: T[] = [];
-  for (let taken = 0; taken < length; taken += 1) list.push(takeOne(from));
-  return list;
+  let list: T[] | null = null;
+  for (let taken = 0; taken < length; taken += 1) list = withEntry(list, takeOne(from));
+  return list ?? [];
 }
 
 export function putValue(to: Packing, value: unknown): void {
