@@ -2,6 +2,8 @@
 // so that nothing else shows it.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
@@ -60,4 +62,39 @@ test('a node whose connection for notifications alone is silent hears of the oth
   });
   isOver = true;
   await assert.doesNotReject(beating, 'the database was there all the time');
+});
+
+test('a start asks a slow database again, where a request would be refused', async (t) => {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const url = new URL(server.url(name));
+  const port = Number(url.port);
+  let silenced = 0;
+  // Passes everything on, but the first connection for notifications hears nothing.
+  const between = createServer((outer) => {
+    const inner = connect(port, url.hostname);
+    let isSilent = false;
+    outer.on('data', (bytes) => {
+      if (silenced === 0 && bytes.includes('postrider listener')) {
+        silenced += 1;
+        isSilent = true;
+      }
+      inner.write(bytes);
+    });
+    inner.on('data', (bytes) => isSilent || outer.write(bytes));
+    for (const [one, other] of [[outer, inner] as const, [inner, outer] as const]) {
+      one.on('error', () => {});
+      one.on('close', () => other.destroy());
+    }
+  });
+  between.listen(0, '127.0.0.1');
+  await once(between, 'listening');
+  t.after(() => between.close());
+  url.port = String((between.address() as AddressInfo).port);
+  const timers = systemWorld().clock;
+  const store = await openPostgresStore({ timers, log: () => {}, url: url.href, node: 'nod_slow' });
+  t.after(() => store.close());
+  assert.equal(silenced, 1);
+  await store.heartbeat('nod_slow', TTL_MS);
 });

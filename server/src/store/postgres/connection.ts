@@ -97,6 +97,14 @@ export class NoAnswer extends Error {
   }
 }
 
+/** What the driver and its pool say when a connection is not made within `connectionTimeoutMillis`. */
+const TIMEOUTS: readonly string[] = ['timeout expired', 'timeout exceeded when trying to connect'];
+
+/** Whether a new connection was not made, or did not answer, in time. */
+export function isNoAnswer(error: unknown): boolean {
+  return error instanceof NoAnswer || (error instanceof Error && TIMEOUTS.includes(error.message));
+}
+
 export interface SetUp {
   readonly url: string;
   readonly name: string;

@@ -7,7 +7,7 @@ import type { Files } from '../../shipped-files.ts';
 import type { Clock } from '../../world.ts';
 import type { Inbox } from '../inbox.ts';
 import type { Store } from '../store.ts';
-import { clientConfig, NoAnswer, setUp } from './connection.ts';
+import { clientConfig, isNoAnswer, setUp } from './connection.ts';
 import { Database } from './database.ts';
 import { requireOwnSessions } from './own-session.ts';
 import { type Note, Pool } from './pool.ts';
@@ -63,7 +63,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     ...(knownForMs !== undefined && { knownForMs }),
     ...(options.inbox && { inbox: options.inbox }),
   });
-  await pool.start();
+  await pool.start(START_MS_MAX);
   return opened.store;
 }
 
@@ -117,7 +117,7 @@ async function connect(url: string, timers: Clock): Promise<pg.Client> {
     } catch (error) {
       void client.end().catch(() => {});
       const { code, message } = error as { code?: string; message: string };
-      const isStarting = code === 'ECONNREFUSED' || code === '57P03' || error instanceof NoAnswer;
+      const isStarting = code === 'ECONNREFUSED' || code === '57P03' || isNoAnswer(error);
       if (!isStarting || timers.monotonicMs() > endsAtMs) {
         throw new Error(`cannot reach PostgreSQL at ${shown(url)}: ${message || code}`);
       }
