@@ -63,7 +63,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     ...(knownForMs !== undefined && { knownForMs }),
     ...(options.inbox && { inbox: options.inbox }),
   });
-  await pool.start(START_MS_MAX);
+  await start(pool, timers);
   return opened.store;
 }
 
@@ -101,6 +101,18 @@ export async function openForMove(options: Pick<OpenOptions, 'url' | 'timers' | 
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** No request waits yet, so a slow database is asked again. */
+async function start(pool: Pool, timers: Clock): Promise<void> {
+  const endsAtMs = timers.monotonicMs() + START_MS_MAX;
+  for (;;) {
+    try {
+      return await pool.start();
+    } catch (error) {
+      if (!isNoAnswer(error) || timers.monotonicMs() > endsAtMs) throw error;
+    }
   }
 }
 

@@ -7,17 +7,7 @@ import { nodeMax } from '../../domain/budgets.ts';
 import type { Clock } from '../../world.ts';
 import { AccountLine } from '../account-line.ts';
 import { StoreUnavailable } from '../store.ts';
-import {
-  ACQUIRE_MS_MAX,
-  ADDING,
-  clientConfig,
-  destroy,
-  isNoAnswer,
-  type Settings,
-  setUp,
-  WRITING,
-  within,
-} from './connection.ts';
+import { ACQUIRE_MS_MAX, ADDING, clientConfig, destroy, type Settings, setUp, WRITING, within } from './connection.ts';
 import { Database } from './database.ts';
 import { CommitInDoubt, committing, isConflict, isLost, isNotOurs, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
@@ -112,22 +102,9 @@ export class Pool {
     this.#answeredAtMs = options.timers.monotonicMs();
   }
 
-  /**
-   * Starts to listen and begins the watch. Rejects if the database cannot be reached. No request waits yet, so a slow
-   * database is asked again for `msMax`.
-   */
-  async start(msMax: number): Promise<void> {
-    const { timers } = this.#options;
-    const endsAtMs = timers.monotonicMs() + msMax;
-    for (let isListening = false; !isListening; ) {
-      isListening = await this.#listen().then(
-        () => true,
-        (error) => {
-          if (isNoAnswer(error) && timers.monotonicMs() < endsAtMs) return false;
-          throw error;
-        },
-      );
-    }
+  /** Starts to listen and begins the watch. Rejects if the database cannot be reached, and may be called again then. */
+  async start(): Promise<void> {
+    await this.#listen();
     this.#schedulePing();
   }
 
