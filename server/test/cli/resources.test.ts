@@ -335,6 +335,42 @@ schedules:
     assert.equal((await cli(['apply', '-f', '-'], { stdin: 'just text' })).code, EXIT.usage);
   });
 
+  test('what the service would refuse is said before anything is changed, in a dry run too', async () => {
+    const wrong = `
+queues:
+  - { name: never-made }
+  - { name: 'a b', parallelism: 1001 }
+  - { name: "a\\0b" }
+topics:
+  - { name: 't t', endpoints: [{ url: nothing }, { url: 'https://a.example', name: "\\u0007" }] }
+schedules:
+  - { id: 's/1', cron: 'x y', destination: 'ftp://a.example', queue: '' }
+  - { id: ok, cron: 'CRON_TZ=Mars/Base 0 0 * * *', destination: news }
+`;
+    for (const more of [['--dry-run'], []]) {
+      const { code, stdout, stderr } = await cli(['apply', '-f', '-', ...more], { stdin: wrong });
+      assert.deepEqual([code, stdout], [EXIT.usage, '']);
+      assert.deepEqual(
+        stderr.split('\n').filter((line) => line.startsWith('  - ')),
+        [
+          '  - queues[1].name must have 1 to 128 letters, digits, "-", "_" or "."',
+          '  - queues[1].parallelism must be at most 1000',
+          '  - queues[2].name must have 1 to 128 letters, digits, "-", "_" or "."',
+          '  - topics[0].name must have 1 to 128 letters, digits, "-", "_" or "."',
+          '  - topics[0].endpoints[0].url: a URL starts with http:// or https://',
+          '  - topics[0].endpoints[1].name must have 1 to 128 characters, none of them a control character',
+          '  - schedules[0].id must have 1 to 128 letters, digits, "-", "_" or "."',
+          '  - schedules[0].cron: has 2 fields; five are needed: minute, hour, day-of-month, month, day-of-week',
+          '  - schedules[0].destination: neither a URL starting with http:// or https://, nor the name or id of a topic (1 to 128 letters, digits, "-", "_" or ".")',
+          '  - schedules[0].queue must have 1 to 128 letters, digits, "-", "_" or "."',
+          '  - schedules[1].cron: time zone "Mars/Base" is not known; use a name such as Europe/Berlin',
+        ],
+        stderr,
+      );
+    }
+    assert.equal((await cli(['queues', 'get', 'never-made'])).code, EXIT.notFound);
+  });
+
   test('what no read shows is compared by its hash', () => {
     const schedule = { id: 's', cron: '0 0 * * *', destination: 'https://a.example' };
     const hidden = 'REDACTED:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { nearestName } from '../../domain/nearest-name.ts';
+import { wrongValue } from './state-values.ts';
 
 export interface QueueState {
   readonly name: string;
@@ -125,7 +126,10 @@ function wrongEntry(kind: Kind, entry: unknown, at: string): string[] {
     .map((field) => `${at}: ${field} is missing`);
   const wrong = Object.entries(entry).flatMap(([field, value]) => {
     const shape = fields.get(field);
-    if (shape !== undefined) return wrongShape(shape, value, `${at}.${field}`);
+    if (shape !== undefined) {
+      const ofShape = wrongShape(shape, value, `${at}.${field}`);
+      return ofShape.length > 0 ? ofShape : wrongValue(kind, field, value, `${at}.${field}`);
+    }
     const guess = nearestName(field, [...fields.keys()]);
     return [
       `${at}: unknown field "${field}"${guess ? `; did you mean "${guess}"?` : `; there are ${[...fields.keys()].join(', ')}`}`,
