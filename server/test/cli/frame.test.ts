@@ -3,7 +3,17 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -15,6 +25,7 @@ import { EXIT, EXIT_MEANINGS } from '../../src/cli/frame/exit-codes.ts';
 import { cutTo, printable, safeJson, widthOf } from '../../src/cli/frame/printable.ts';
 import { tableText } from '../../src/cli/frame/table-text.ts';
 import { readTime, spanText, timeText } from '../../src/cli/frame/time-text.ts';
+import { writeWhole } from '../../src/cli/frame/whole-file.ts';
 import { COMMAND_TABLE, SECTIONS } from '../../src/cli/table/table.ts';
 import { parseConfig } from '../../src/config.ts';
 import { VERSION } from '../../src/version.ts';
@@ -277,6 +288,44 @@ suite('the config file of the command', () => {
     assert.throws(() => readClientFile(path, true), /is not JSON/);
     assert.equal(readClientFile(join(path, 'none'), false), null);
     assert.throws(() => readClientFile(join(path, 'none'), true), /cannot read the config file/);
+  });
+});
+
+suite('files that a command writes', () => {
+  test('a file that cannot be written whole leaves what was there, and nothing beside it', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'postrider-cli-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'config.json');
+    const before = { url: 'https://a.example', token: 'x'.repeat(3000) };
+    writeClientFile(path, before);
+    // As on a full disk: no file of this process may be larger than one block.
+    const call = `ulimit -f 1; '${process.execPath}' '${BIN}' config set --config '${path}' --url https://b.example`;
+    const { status, stderr } = spawnSync('bash', ['-c', call], { encoding: 'utf8' });
+    assert.equal(status, EXIT.failed, stderr);
+    assert.match(
+      stderr,
+      /^postrider config set: cannot write \S+config\.json: it is larger than a file may be there\n$/,
+    );
+    assert.deepEqual([readClientFile(path, true), readdirSync(folder)], [before, ['config.json']]);
+  });
+
+  test('why it cannot be written is said in words, and a link stays a link', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'postrider-cli-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const [file, link] = [join(folder, 'file'), join(folder, 'link')];
+    const write = (path: string, isReplacing: boolean) =>
+      writeWhole({ path, data: 'new', mode: 0o600, isReplacing, hintIfThere: 'choose another name' });
+    writeFileSync(file, 'old');
+    symlinkSync(file, link);
+    assert.throws(() => write(file, false), /cannot write \S+: it is there already; choose another name$/);
+    assert.throws(() => write(join(folder, 'none', 'file'), true), /: there is no such directory$/);
+    assert.throws(() => write(join(file, 'file'), true), /: a part of the path is a file, not a directory$/);
+    assert.throws(() => write(folder, true), /: it is a directory$/);
+    assert.equal(readFileSync(file, 'utf8'), 'old');
+    write(link, true);
+    assert.deepEqual([readFileSync(file, 'utf8'), lstatSync(link).isSymbolicLink()], ['new', true]);
+    const { code, stderr } = await runCli(['config', 'set', '--config', join(file, 'x'), '--url', 'https://a.example']);
+    assert.deepEqual([code, stderr.split('\n').length], [EXIT.failed, 2], stderr);
   });
 });
 

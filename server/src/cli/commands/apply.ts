@@ -1,6 +1,6 @@
 // `postrider apply` and `postrider export`: queues, topics and schedules as a file.
 
-import { createReadStream, writeFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { confirm } from '../frame/confirm.ts';
@@ -9,6 +9,7 @@ import { Failure } from '../frame/failure.ts';
 import type { Output } from '../frame/output.ts';
 import { printable, printableLines } from '../frame/printable.ts';
 import type { Io } from '../frame/terminal.ts';
+import { writeWhole } from '../frame/whole-file.ts';
 import { type Change, diffStates, readState, type ScheduleState, type State } from './desired-state.ts';
 
 const FILE_BYTES_MAX = 10 * 1024 ** 2;
@@ -175,14 +176,8 @@ export async function exportState({ given, out, connect }: Invocation): Promise<
     : `# Queues, topics and schedules of ${url}. "postrider apply -f" brings a service to this state.\n${stringify(kept, { lineWidth: 0 })}`;
   if (file === undefined) out.line((out.isTerminal ? printableLines(text) : text).trimEnd());
   else {
-    try {
-      writeFileSync(file, text, { flag: given.has('force') ? 'w' : 'wx', mode: 0o600 });
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      throw new Failure(
-        `cannot write ${printable(file)}: ${code === 'EEXIST' ? 'it is there already; --force overwrites it' : message}`,
-      );
-    }
+    const isReplacing = given.has('force');
+    writeWhole({ path: file, data: text, mode: 0o600, isReplacing, hintIfThere: '--force overwrites it' });
     out.note(
       `${file}: ${kept.queues!.length} queues, ${kept.topics!.length} topics, ${kept.schedules!.length} schedules.`,
     );

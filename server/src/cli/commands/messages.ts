@@ -1,13 +1,12 @@
 // `postrider messages …` and `postrider why`: looks at messages, and cancels, hurries and releases them.
 
-import { writeFileSync } from 'node:fs';
 import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
 import type { Output } from '../frame/output.ts';
 import { printable, printableLines } from '../frame/printable.ts';
 import { spanText, timeText } from '../frame/time-text.ts';
+import { writeWhole } from '../frame/whole-file.ts';
 import { runBulk } from './bulk.ts';
 import { eventText } from './event-text.ts';
 import { filterOf } from './filter.ts';
@@ -138,13 +137,7 @@ export async function messageBody({ given, out, connect }: Invocation): Promise<
   const file = given.text('output');
   const told = { messageId: message.messageId, bytes: body.length };
   if (file !== undefined) {
-    try {
-      writeFileSync(file, body, { flag: 'wx' });
-    } catch (error) {
-      const { code, message: why } = error as NodeJS.ErrnoException;
-      const said = code === 'EEXIST' ? 'it is there already, and is not overwritten' : why;
-      throw new Failure(`cannot write ${printable(file)}: ${said}`);
-    }
+    writeWhole({ path: file, data: body, mode: 0o666, isReplacing: false, hintIfThere: 'it is not overwritten' });
     if (out.isJson) out.json({ ...told, file });
     out.note(`${file}: ${body.length} bytes.`);
   } else if (out.isJson) out.json({ ...told, bodyBase64: body.toString('base64') });

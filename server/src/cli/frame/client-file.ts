@@ -1,10 +1,11 @@
 // The config file of the command: addresses and tokens of services, by profile. It is for its owner alone.
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Environment } from '../../config.ts';
 import { EXIT } from './exit-codes.ts';
 import { Failure } from './failure.ts';
+import { writeWhole } from './whole-file.ts';
 
 export interface ClientFile {
   readonly url?: string;
@@ -82,9 +83,6 @@ function holdsToken(file: ClientFile): boolean {
 
 /** Replaces the file whole, readable by its owner alone. */
 export function writeClientFile(path: string, file: ClientFile): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const part = `${path}.part`;
-  writeFileSync(part, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(part, 0o600);
-  renameSync(part, path);
+  const data = `${JSON.stringify(file, null, 2)}\n`;
+  writeWhole({ path, data, mode: 0o600, isReplacing: true, isDirectoryMade: true });
 }
