@@ -1,12 +1,13 @@
-// Finds the command `postrider`, starts it as a child process for a test, and ends it again. It also ends by itself when
-// the test's process is gone, however that ended.
+// Finds the package `postrider` and starts its service for a test: as a child process, which ends by itself when the
+// test's process is gone, however that ended, or inside that process.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
-export interface ServiceProcess {
+export interface StartedService {
   readonly url: string;
   readonly token: string;
   /** Why it does not run any more, or null while it does. */
@@ -14,28 +15,26 @@ export interface ServiceProcess {
   close(): Promise<void>;
 }
 
-/** Attempts that hang at the end of a test are cut off after this. */
-const DRAIN = ['--drain', '1s'];
 const CLOSING_MS_MAX = 10_000;
 /** What it has written is kept for error messages, this much of it. */
 const SAID_LENGTH_MAX = 8_000;
 /** Settings of the test runner and of the user's own services are not for this one. */
 const NOT_PASSED_ON = /^(?:POSTRIDER_.*|NODE_OPTIONS|NODE_V8_COVERAGE|NODE_TEST_CONTEXT|NODE_CHANNEL_FD)$/;
 
+const INSTALL = 'install it with npm install --save-dev postrider';
 const MISSING =
-  'postrider-sdk/testing starts the command postrider, which was not found: install it with npm install --save-dev postrider, ' +
+  `postrider-sdk/testing starts the command postrider, which was not found: ${INSTALL}, ` +
   "or name it, as in startPostrider({ command: ['/path/to/postrider'] })";
 
 export async function startProcess(
   command: readonly [string, ...string[]] | null,
   flags: readonly string[],
   startMs: number,
-): Promise<ServiceProcess> {
+): Promise<StartedService> {
   const [file, ...first] = command ?? findCommand();
-  const args = ['dev', '--clock', 'manual', '--port', '0', '--json', '--until-stdin-ends'];
-  const drain = flags.some((flag) => flag.startsWith('--drain')) ? [] : DRAIN;
+  const args = ['dev', ...flagsWith(flags), '--json', '--until-stdin-ends'];
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_PASSED_ON.test(name)));
-  const child = spawn(file, [...first, ...args, ...drain, ...flags], { stdio: ['pipe', 'pipe', 'pipe'], env });
+  const child = spawn(file, [...first, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env });
   const service = new Child(child);
   try {
     const { api, token } = await service.ready(startMs);
@@ -46,23 +45,58 @@ export async function startProcess(
   }
 }
 
-/** Installed beside the test or beside the SDK, else on the PATH. */
-function findCommand(): readonly [string, ...string[]] {
+/** The flags of every service for tests, and then those of the caller. */
+function flagsWith(flags: readonly string[]): readonly string[] {
+  // Attempts that hang at the end of a test are cut off soon.
+  const drain = flags.some((flag) => flag.startsWith('--drain')) ? [] : ['--drain', '1s'];
+  return ['--clock', 'manual', '--port', '0', ...drain, ...flags];
+}
+
+/** Starts the service on the event loop of the test. */
+export async function startInside(flags: readonly string[]): Promise<StartedService> {
+  if (!isNode() || Number.parseInt(process.versions.node, 10) < 24)
+    throw new Error('inProcess: the service needs Node.js 24 or newer; without inProcess it is started as a process');
+  const found = find('postrider');
+  if (found === null) throw new Error(`postrider-sdk/testing needs the package postrider: ${INSTALL}`);
+  const { startDev } = (await import(pathToFileURL(found).href)) as {
+    startDev(flags: readonly string[], env: object): Promise<Omit<StartedService, 'whyGone'>>;
+  };
+  const quiet = flags.some((flag) => flag.startsWith('--log-level')) ? [] : ['--log-level', 'silent'];
+  const { url, token, close } = await startDev(flagsWith([...quiet, ...flags]), {});
+  let closing: Promise<void> | null = null;
+  return {
+    url,
+    token,
+    whyGone: () => (closing === null ? null : 'the service was closed'),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** A file of the package, installed beside the test or beside the SDK. */
+function find(name: string): string | null {
   for (const from of [join(process.cwd(), 'test.js'), import.meta.url]) {
     try {
-      const bin = join(dirname(createRequire(from).resolve('postrider/package.json')), 'bin', 'postrider.js');
-      if (existsSync(bin)) return [node(), bin];
+      return createRequire(from).resolve(name);
     } catch {
       // Not there.
     }
   }
-  return ['postrider'];
+  return null;
 }
 
-/** Other runtimes have no Node.js inside, and the service needs one. */
-function node(): string {
+function findCommand(): readonly [string, ...string[]] {
+  const manifest = find('postrider/package.json');
+  const bin = manifest === null ? '' : join(dirname(manifest), 'bin', 'postrider.js');
+  // Other runtimes have no Node.js inside, and the service needs one.
+  return existsSync(bin) ? [isNode() ? process.execPath : 'node', bin] : ['postrider'];
+}
+
+function isNode(): boolean {
   const { bun, deno } = process.versions as { readonly bun?: string; readonly deno?: string };
-  return bun === undefined && deno === undefined ? process.execPath : 'node';
+  return bun === undefined && deno === undefined;
 }
 
 function readyLine(line: string): { readonly api: string; readonly token: string } {

@@ -4,7 +4,7 @@
 
 import { Postrider } from './postrider.ts';
 import type { ServiceClock } from './shapes.ts';
-import { type ServiceProcess, startProcess } from './testing-process.ts';
+import { type StartedService, startInside, startProcess } from './testing-process.ts';
 
 export type { ServiceClock } from './shapes.ts';
 
@@ -13,6 +13,12 @@ export interface StartOptions {
   readonly headerPrefix?: string;
   /** More flags of `postrider dev`, such as `['--deduplication-window', '1h']`. */
   readonly flags?: readonly string[];
+  /**
+   * Runs the service in the process of the test, where a debugger can follow a message through it. Then it uses the timers of
+   * that process, also those that a test has replaced, and keeps the process alive until it is closed. Node.js 24 or
+   * newer. Default: false, a process of its own.
+   */
+  readonly inProcess?: boolean;
   /** The command and its first arguments. Default: the package `postrider`, else `postrider` on the PATH. */
   readonly command?: readonly [string, ...string[]];
   /** How long the service may take to start. Default: a minute. */
@@ -71,11 +77,14 @@ export class StillUnderWayError extends Error {
   }
 }
 
-/** Starts a service on a free port, in a process of its own, with its data in a temporary folder. */
+/** Starts a service on a free port, with its data in a temporary folder, as a process of its own or inside this one. */
 export async function startPostrider(options: StartOptions = {}): Promise<TestService> {
-  const { headerPrefix, flags = [], command = null, startMs = 60_000 } = options;
+  const { headerPrefix, flags = [], command = null, startMs = 60_000, inProcess = false } = options;
+  if (inProcess && command !== null)
+    throw new TypeError('give inProcess or command: a command is a process of its own');
   const prefix = headerPrefix === undefined ? [] : ['--header-prefix', headerPrefix];
-  const started = await startProcess(command, [...prefix, ...flags], startMs);
+  const all = [...prefix, ...flags];
+  const started = await (inProcess ? startInside(all) : startProcess(command, all, startMs));
   const { url, token } = started;
   const client = new Postrider({
     baseUrl: url,
@@ -90,7 +99,7 @@ export async function startPostrider(options: StartOptions = {}): Promise<TestSe
 /** As it was before a test put a mock in its place. */
 const ownFetch = globalThis.fetch;
 
-function clockOf(started: ServiceProcess): TestClock {
+function clockOf(started: StartedService): TestClock {
   async function ask(order?: object): Promise<ServiceClock> {
     const response = await ownFetch(`${started.url}/v2/dev/clock`, {
       method: order ? 'POST' : 'GET',

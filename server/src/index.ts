@@ -15,10 +15,14 @@ export interface DevService {
 
 /**
  * Starts what `postrider dev` starts, with its flags, and resolves when it accepts messages. For a test of its own port
- * and its own data: `startDev(['--port', '0', '--data', folder])`. Rejects with all that is wrong with the flags.
+ * and its own data: `startDev(['--port', '0', '--data', folder])`. Rejects with all that is wrong with the flags. `env` has
+ * the settings that are not flags, such as `POSTRIDER_LOG_LEVEL`. Default: the environment of the process.
  */
-export async function startDev(flags: readonly string[] = []): Promise<DevService> {
-  const parsed = parseConfig('dev', flags);
+export async function startDev(
+  flags: readonly string[] = [],
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<DevService> {
+  const parsed = parseConfig('dev', flags, env);
   if ('help' in parsed) throw new Error('--help is for the command line: postrider dev --help');
   if ('problems' in parsed) throw new Error(`postrider dev cannot start: ${parsed.problems.join('; ')}`);
   const { url, token, close } = await startPostrider(parsed.config);

@@ -44,6 +44,7 @@ const OF_SDK = [/^(?:package\.json|README\.md|LICENSE)$/, /^dist\/(?:adapters\/)
 const PROGRAM = `
 import { startDev } from 'postrider';
 import { Postrider } from 'postrider-sdk';
+import { startPostrider } from 'postrider-sdk/testing';
 import { receive } from 'postrider-sdk/workers';
 const service = await startDev(['--port', '0', '--data', 'data-of-program', '--log-level', 'silent']);
 const postrider = new Postrider({ baseUrl: service.url, token: service.token });
@@ -53,7 +54,10 @@ const receiver = receive({ keys: ['sig_1'] }, () => {});
 const { status } = await receiver(new Request('http://localhost/', { method: 'POST', body: 'forged' }));
 const refused = await startDev(['--prot', '0']).catch((error) => error.message);
 await service.close();
-console.log(JSON.stringify({ state: message.state, status, refused }));
+const inside = await startPostrider({ inProcess: true });
+const { clock } = await inside.clock.advance('1h');
+await inside.close();
+console.log(JSON.stringify({ state: message.state, status, refused, clock }));
 `;
 
 /** In TypeScript: what is right compiles, and what is wrong does not. */
@@ -223,8 +227,8 @@ suite('the packages, installed', () => {
 
   test('a program in JavaScript starts a service and calls it', () => {
     writeFileSync(join(app, 'program.mjs'), PROGRAM);
-    const { state, status, refused } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
-    assert.deepEqual([state, status], ['DELIVERED', 401]);
+    const { state, status, refused, clock } = JSON.parse(node('program.mjs')) as Record<string, unknown>;
+    assert.deepEqual([state, status, clock], ['DELIVERED', 401, 'frozen']);
     assert.match(String(refused), /--port/);
   });
 
