@@ -79,6 +79,11 @@ export interface VerifyOptions {
    * the signature of the service: that of the Standard Webhooks does not name a URL.
    */
   readonly url?: string | undefined;
+  /**
+   * Which signatures a request must have. Default: `both`, as every delivery has. `jwt` accepts requests of QStash itself, whose
+   * `messageId` is not signed; `webhook` those of other senders by the Standard Webhooks. What is there is checked in any case.
+   */
+  readonly signatures?: 'both' | 'jwt' | 'webhook' | undefined;
   /** Default: 10 MiB. A larger body is refused before it is read. */
   readonly bodyBytesMax?: number | undefined;
   /** Milliseconds since 1970. Default: this machine's clock. */
@@ -87,12 +92,9 @@ export interface VerifyOptions {
 
 /** What was delivered, and is known to come from the service. */
 export interface Delivery {
-  /**
-   * The same on every attempt: a receiver that remembers it does nothing twice. It is signed if the request has the
-   * headers of Standard Webhooks, as every delivery of the service has; the JWT alone does not cover it.
-   */
+  /** The same on every attempt: a receiver that remembers it does nothing twice. Signed, except with `signatures: 'jwt'`. */
   readonly messageId: string;
-  /** 0 on the first attempt, then 1, 2, … */
+  /** 0 on the first attempt, then 1, 2, … This and all that follows, except for the body, is not signed. */
   readonly retried: number;
   readonly topicName: string | null;
   readonly queueName: string | null;
@@ -126,30 +128,20 @@ export const BODY_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Throws a SignatureError unless the service has signed this request with one of the keys. */
 export async function verify(request: Request | RequestParts, options: VerifyOptions): Promise<Delivery> {
-  const { headerPrefix = 'Service-', keys, url, now, bodyBytesMax = BODY_BYTES_MAX } = options;
+  const { headerPrefix = 'Service-', keys, bodyBytesMax = BODY_BYTES_MAX } = options;
   const used = [keys].flat().filter(Boolean);
   if (used.length === 0) throw new TypeError('keys: give the signing keys of the account, none is set');
   const headers = headersFrom(request.headers);
   const raw = 'arrayBuffer' in request ? await readBody(request, bodyBytesMax) : bytesOf(request.body);
   if (raw.length > bodyBytesMax) throw new SignatureError('the body is too large', 413);
   const part = (name: string) => headers.get(headerPrefix + name);
-  const signature = part('Signature');
-  const webhook = headers.get('webhook-signature');
-  const signed = { body: raw, keys: used, now };
-  const id = webhook === null ? null : headers.get('webhook-id');
-  let verdict = refused('the request is not signed');
-  if (signature !== null) verdict = await verifySignature({ ...signed, signature, url });
-  else if (url !== undefined) verdict = refused(`${headerPrefix}Signature is missing`);
-  // Both have to be right where there are both: only this one covers the id of the message.
-  if (webhook !== null && (verdict.isValid || (signature === null && url === undefined))) {
-    const timestamp = headers.get('webhook-timestamp') ?? '';
-    verdict = await verifyWebhook({ ...signed, signature: webhook, id: id ?? '', timestamp });
-  }
+  const verdict = await judge(headers, headerPrefix, { ...options, keys: used }, raw);
   if (!verdict.isValid) throw new SignatureError(verdict.reason);
   const text = () => new TextDecoder().decode(raw);
   return {
-    messageId: id ?? part('Message-Id') ?? '',
-    retried: Number(part('Retried') ?? 0),
+    // The signed one, where there is one.
+    messageId: headers.get(headers.has('webhook-signature') ? 'webhook-id' : `${headerPrefix}Message-Id`) ?? '',
+    retried: Number.parseInt(part('Retried') ?? '', 10) || 0,
     topicName: part('Topic-Name'),
     queueName: part('Queue-Name'),
     scheduleId: part('Schedule-Id'),
@@ -158,6 +150,35 @@ export async function verify(request: Request | RequestParts, options: VerifyOpt
     text,
     json: <T>() => JSON.parse(text()) as T,
   };
+}
+
+/**
+ * Each signature covers what the other does not: the JWT the URL, the other one the id of the message. Whoever has seen a
+ * delivery could otherwise leave one of them out, and send the body again under another id, or to another receiver.
+ */
+async function judge(
+  headers: Headers,
+  headerPrefix: string,
+  { keys, url, now, signatures = 'both' }: VerifyOptions,
+  body: Uint8Array,
+): Promise<Verdict> {
+  const jwt = headers.get(`${headerPrefix}Signature`);
+  const webhook = headers.get('webhook-signature');
+  const [id, timestamp] = [headers.get('webhook-id') ?? '', headers.get('webhook-timestamp') ?? ''];
+  if (jwt === null && webhook === null) return refused('the request is not signed');
+  if (jwt === null && (signatures !== 'webhook' || url !== undefined))
+    return refused(`${headerPrefix}Signature is missing`);
+  if (webhook === null && signatures !== 'jwt') return refused('webhook-signature is missing');
+  const signed = { keys, now, body };
+  if (jwt !== null) {
+    const verdict = await verifySignature({ ...signed, signature: jwt, url });
+    if (!verdict.isValid) return verdict;
+  }
+  if (webhook === null) return VALID;
+  const verdict = await verifyWebhook({ ...signed, signature: webhook, id, timestamp });
+  // Of two deliveries with the same body, one signature each.
+  const isOfOne = jwt === null || parseJson(jwt.split('.')[1]!)?.iat === Number(timestamp);
+  return verdict.isValid && !isOfOne ? refused('the signatures are of two requests') : verdict;
 }
 
 /** Answers a delivery: it failed, and no retry can help. The message becomes a dead letter at once. */

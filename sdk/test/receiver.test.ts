@@ -15,13 +15,14 @@ interface Signed {
   readonly key?: string;
   readonly nowMs?: number;
   readonly body?: string;
+  readonly messageId?: string;
 }
 
-function signed({ key = KEY, nowMs = NOW, body = 'hello' }: Signed = {}): Record<string, string> {
+function signed({ key = KEY, nowMs = NOW, body = 'hello', messageId = 'msg_1' }: Signed = {}): Record<string, string> {
   const bytes = Buffer.from(body);
-  const claims = { key, issuer: 'Service', url: URL_SIGNED, body: bytes, nowMs, jti: 'jwt_1', messageId: 'msg_1' };
+  const claims = { key, issuer: 'Service', url: URL_SIGNED, body: bytes, nowMs, jti: 'jwt_1', messageId };
   const list = signatureHeaders('Service-Signature', claims);
-  list.push('Service-Message-Id', 'msg_1', 'Service-Retried', '2');
+  list.push('Service-Message-Id', messageId, 'Service-Retried', '2');
   return Object.fromEntries(Array.from({ length: list.length / 2 }, (_, at) => [list[at * 2]!, list[at * 2 + 1]!]));
 }
 
@@ -39,18 +40,51 @@ async function refusedFor(given: Request, options: VerifyOptions = OPTIONS): Pro
   return error.message;
 }
 
-test('either signature is enough, with either key, and both are checked where there are both', async () => {
-  const [all, jwt, webhook] = [signed(), without(signed(), /^webhook/), without(signed(), /^Service/)];
-  for (const headers of [all, jwt, webhook, signed({ key: 'sig_next' })]) {
+test('a delivery has both signatures, with either key, and both are checked', async () => {
+  const all = signed();
+  for (const headers of [all, signed({ key: 'sig_next' })]) {
     const delivery = await verify(request(headers), OPTIONS);
-    assert.deepEqual([delivery.messageId, delivery.text()], ['msg_1', 'hello']);
+    assert.deepEqual([delivery.messageId, delivery.text(), delivery.retried], ['msg_1', 'hello', 2]);
   }
-  assert.equal((await verify(request(all), OPTIONS)).retried, 2);
   assert.match(await refusedFor(request(without(all, /./))), /not signed/);
   assert.match(await refusedFor(request(signed({ key: 'sig_old' }))), /any key/);
   const mixed = { ...all, 'webhook-id': 'msg_2' };
   assert.match(await refusedFor(request(mixed)), /webhook-signature does not match/);
   assert.match(await refusedFor(request({ ...all, 'Service-Signature': 'a.b.c' })), /not HS256/);
+  assert.equal((await verify(request({ ...all, 'Service-Retried': 'x' }), OPTIONS)).retried, 0);
+});
+
+test('a signature that somebody has left out is missed: the body cannot be sent again under another id', async () => {
+  const all = signed();
+  const [jwt, webhook] = [without(all, /^webhook/), without(all, /^Service/)];
+  const renamed = { ...jwt, 'Service-Message-Id': 'msg_2', 'webhook-id': 'msg_2' };
+  assert.match(await refusedFor(request(renamed)), /webhook-signature is missing/);
+  assert.match(await refusedFor(request(webhook)), /Service-Signature is missing/);
+  assert.match(await refusedFor(request(all), { ...OPTIONS, headerPrefix: 'Other-' }), /Other-Signature is missing/);
+  const later = signed({ nowMs: NOW + 1000, messageId: 'msg_2' });
+  const ofTwo = { ...jwt, ...without(later, /^Service/) };
+  assert.match(await refusedFor(request(ofTwo)), /of two requests/);
+});
+
+test('a receiver may say that one signature is enough; what is there is checked all the same', async () => {
+  const all = signed();
+  const [jwt, webhook] = [without(all, /^webhook/), without(all, /^Service/)];
+  for (const [signatures, headers] of [
+    ['jwt', jwt],
+    ['webhook', webhook],
+    ['jwt', all],
+    ['webhook', all],
+  ] as const) {
+    assert.equal((await verify(request(headers), { ...OPTIONS, signatures })).messageId, 'msg_1');
+    const wrong = { ...all, 'webhook-id': 'msg_2' };
+    assert.match(await refusedFor(request(wrong), { ...OPTIONS, signatures }), /does not match/);
+  }
+  assert.match(await refusedFor(request(webhook), { ...OPTIONS, signatures: 'jwt' }), /Service-Signature is missing/);
+  assert.match(await refusedFor(request(jwt), { ...OPTIONS, signatures: 'webhook' }), /webhook-signature is missing/);
+  assert.match(
+    await refusedFor(request(webhook), { ...OPTIONS, signatures: 'webhook', url: URL_SIGNED }),
+    /Service-Signature is missing/,
+  );
 });
 
 test('the id is the signed one, whatever the other header says', async () => {
@@ -60,16 +94,21 @@ test('the id is the signed one, whatever the other header says', async () => {
 
 test('a signature is good for five minutes and half a minute of wrong clocks, and not a second longer', async () => {
   const at = (seconds: number) => ({ ...OPTIONS, now: NOW + seconds * 1000 });
-  for (const headers of [signed(), without(signed(), /^Service/)]) {
-    for (const seconds of [-30, 0, 330]) await verify(request(headers), at(seconds));
-    assert.match(await refusedFor(request(headers), at(-31)), /not valid yet/);
-    assert.match(await refusedFor(request(headers), at(331)), /expired/);
+  for (const [signatures, headers] of [
+    ['both', signed()],
+    ['webhook', without(signed(), /^Service/)],
+    ['jwt', without(signed(), /^webhook/)],
+  ] as const) {
+    for (const seconds of [-30, 0, 330]) await verify(request(headers), { ...at(seconds), signatures });
+    assert.match(await refusedFor(request(headers), { ...at(-31), signatures }), /not valid yet/);
+    assert.match(await refusedFor(request(headers), { ...at(331), signatures }), /expired/);
   }
 });
 
 test('another body, another URL and doubled headers are refused', async () => {
   assert.match(await refusedFor(request(signed(), 'hello!')), /another body/);
-  assert.match(await refusedFor(request(without(signed(), /^Service/), 'hello!')), /does not match/);
+  const bare = { ...OPTIONS, signatures: 'webhook' } as const;
+  assert.match(await refusedFor(request(without(signed(), /^Service/), 'hello!'), bare), /does not match/);
   await verify(request(signed()), { ...OPTIONS, url: URL_SIGNED });
   assert.match(await refusedFor(request(signed()), { ...OPTIONS, url: `${URL_SIGNED}/` }), /another URL/);
   assert.match(await refusedFor(request(without(signed(), /^Service/)), { ...OPTIONS, url: URL_SIGNED }), /missing/);
@@ -111,9 +150,11 @@ test('what is not a signature is refused, and never an error of another kind', a
     ['webhook-signature', 'v1,'],
     ['webhook-signature', `${'v1,AAAA '.repeat(10)}${webhook['webhook-signature']}`],
   ] as const) {
-    await refusedFor(request({ ...webhook, [name]: value }));
+    const reason = await refusedFor(request({ ...webhook, [name]: value }), { ...OPTIONS, signatures: 'webhook' });
+    assert.doesNotMatch(reason, /missing/);
   }
-  await verify(request({ ...webhook, 'webhook-signature': `v1,AAAA v2,x ${webhook['webhook-signature']}` }), OPTIONS);
+  const several = `v1,AAAA v2,x ${webhook['webhook-signature']}`;
+  await verify(request({ ...signed(), 'webhook-signature': several }), OPTIONS);
 });
 
 test('a key that is not set is no key: nobody can sign with the empty text', async () => {

@@ -56,7 +56,10 @@ type ThreadFile = 'lane' | 'store/sqlite/backup-thread' | 'store/sqlite/thread';
 /** Runs a file of ours, named without its extension, on a thread of its own. */
 export function startThread(file: ThreadFile, options: Pick<WorkerOptions, 'workerData' | 'transferList' | 'name'>) {
   if (sea.isSea()) return new Worker(sea.getAsset(`${file}.js`, 'utf8'), { ...options, eval: true });
-  // A thread has the flags of its process. This one is about a program given as text, and refuses a thread from a file.
-  const execArgv = process.execArgv.filter((flag) => !flag.startsWith('--input-type'));
-  return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), { ...options, execArgv });
+  // A thread inherits the flags of its process. With this one, of a program that was given as text, it does not start.
+  const isOfText = process.execArgv.some((flag) => flag.startsWith('--input-type'));
+  return new Worker(new URL(`${file}.${isSource ? 'ts' : 'js'}`, import.meta.url), {
+    ...options,
+    ...(isOfText && { execArgv: [] }),
+  });
 }
