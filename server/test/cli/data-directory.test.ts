@@ -122,6 +122,20 @@ test('an owner without permissions is told to run chmod; a directory that cannot
   });
   assert.equal(child.status, 1);
   assert.match(child.stderr, /data cannot be read by this user \(EACCES\): run this as the user of the service/);
+  // It can be read, but its lock cannot be taken.
+  chmodSync(data, 0o755);
+  writeFileSync(join(data, 'postrider.lock'), '', { mode: 0o600 });
+  const locked = spawnSync(process.execPath, [BIN, 'check', '--data', data], {
+    encoding: 'utf8',
+    cwd: tmpdir(),
+    uid: NOBODY,
+    gid: NOBODY,
+  });
+  assert.equal(locked.status, 1);
+  assert.match(
+    locked.stderr,
+    /postrider\.lock cannot be read and written by this user \(EACCES\): run this as the user/,
+  );
 });
 
 test('files of another user in a directory that may be written are refused', {

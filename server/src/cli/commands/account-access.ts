@@ -81,6 +81,6 @@ export async function findAccount(access: AccountAccess, wanted: string | undefi
     hint:
       accounts.length === 0
         ? 'There are none yet: start postrider serve, which prints the first token.'
-        : `There are: ${names.join(', ')}${more}.`,
+        : `${wanted === undefined ? 'Choose one with --account' : 'There are'}: ${names.join(', ')}${more}.`,
   });
 }

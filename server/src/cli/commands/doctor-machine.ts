@@ -109,10 +109,13 @@ export async function checkStoreOpens(config: Config): Promise<Finding> {
     const more = isFile ? `, ${sizeText(statSync(join(config.data, 'postrider.db')).size)}` : '';
     return finding('store', 'ok', `the store in ${location} opens${more}`);
   } catch (error) {
+    const { message } = error as Error;
+    // It says itself what to do about a newer store, or one of another user.
+    if (/run the newer version|run this as the user/.test(message)) return finding('store', 'wrong', message);
     const todo = isFile
       ? 'postrider check looks at all of it. Restore a backup if it is damaged.'
       : 'Check --store, and whether the database runs.';
-    return finding('store', 'wrong', (error as Error).message, todo);
+    return finding('store', 'wrong', message, todo);
   }
 }
 

@@ -122,7 +122,7 @@ export function requireFile(directory: string): void {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR')
       throw new Error(`there is no store in ${directory}: it has no ${FILE}`);
-    throw new Error(`${path} cannot be read and written by this user (${code}): run this as the user of the service`);
+    throw notOfThisUser(path, code);
   }
 }
 
@@ -212,8 +212,14 @@ export function tryLock(directory: string): Database | null {
     return lockDirectory(directory);
   } catch (error) {
     if (error instanceof InUse) return null;
-    throw error;
+    const { code, path = directory } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') throw error;
+    throw notOfThisUser(path, code);
   }
+}
+
+function notOfThisUser(path: string, code: string | undefined): Error {
+  return new Error(`${path} cannot be read and written by this user (${code}): run this as the user of the service`);
 }
 
 /** If the directory cannot be entered, its content is unknown. */
