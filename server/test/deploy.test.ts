@@ -262,6 +262,8 @@ suite('the chart', () => {
     assert.ok(!isValid({ ...values, replicas: 3 }));
     assert.ok(!isValid({ ...values, replica: 1 }));
     assert.ok(!isValid({ ...values, settings: { POSTRIDER_LOG_LEVELS: 'warn' } }));
+    assert.ok(!isValid({ ...values, persistence: { size: '10 GB', storageClass: '' } }));
+    assert.ok(!isValid({ ...values, serviceMonitor: { enabled: true, interval: '30', labels: {} } }));
   });
 
   test('its settings are those of serve, without the ones that it sets itself', () => {
