@@ -17,7 +17,7 @@ import { receive as receiveH3 } from 'postrider-sdk/h3';
 import { receive as receiveHono } from 'postrider-sdk/hono';
 import { receivePages } from 'postrider-sdk/next';
 import { rolldown } from 'rolldown';
-import { createServer as createVite } from 'vite';
+import { createBuilder, preview } from 'vite';
 import { handle } from './handler.ts';
 
 export interface Started {
@@ -186,14 +186,17 @@ export const POST = receive(${JSON.stringify({ keys, ...MOST })}, handle);`,
   const { sveltekit } = await import('@sveltejs/kit/vite');
   const before = process.cwd();
   process.chdir(folder);
-  const vite = await createVite({
+  // Built: in production SvelteKit refuses what a form of another page could send, and these deliveries look like that.
+  const plugins = async () => [await sveltekit({ csrf: { trustedOrigins: ['*'] } })];
+  const builder = await createBuilder({ root: folder, logLevel: 'silent', plugins: await plugins() });
+  await builder.buildApp();
+  const vite = await preview({
     root: folder,
     logLevel: 'silent',
-    server: { host: '127.0.0.1', port: 0, hmr: false, ws: false, fs: { strict: false } },
-    plugins: [await sveltekit()],
+    preview: { host: '127.0.0.1', port: 0 },
+    plugins: await plugins(),
   });
-  await vite.listen();
-  const { port } = vite.httpServer!.address() as AddressInfo;
+  const { port } = vite.httpServer.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/hook`,
     async close() {
