@@ -178,8 +178,9 @@ export class SlotBudget {
 
   /**
    * A part of the budget that another user may spend, while this one continues `without` that part: half of what is
-   * free, rounded up, and no more than `most`. Both together never exceed a cap. Each of them shares its own part, so an
-   * account gets at most as much from both as it could have got from the whole before others came.
+   * free and half of what each account holds, rounded up, and no more than `most` slots. Both together never exceed a
+   * cap. Each of them shares its own part, so an account gets at most as much from both as it could have got from the
+   * whole before others came.
    */
   half(most = Number.POSITIVE_INFINITY): SlotBudget {
     const limits = this.limits();
@@ -190,8 +191,11 @@ export class SlotBudget {
       bytes: halfOf(limits.bytes),
       lastGoes: false,
       accountMax: halfOf(limits.accountMax),
-      hostsFree: limits.hostsFree.map(([host, free, others]) => [host, halfOf(free), others] as const),
-      hostsOther: [halfOf(limits.hostsOther[0]), limits.hostsOther[1]],
+      accountsBusy: limits.accountsBusy.map(([id, attempts, bytes]) => [id, halfOf(attempts), halfOf(bytes)] as const),
+      accountsOther: halfOf(limits.accountsOther),
+      hostsFree: limits.hostsFree.map(([host, free, others]) => [host, halfOf(free), halfOf(others)] as const),
+      hostsOther: [halfOf(limits.hostsOther[0]), halfOf(limits.hostsOther[1])],
+      busyAtHosts: limits.busyAtHosts.map(([id, host, attempts]) => [id, host, halfOf(attempts)] as const),
     });
   }
 
@@ -206,13 +210,29 @@ export class SlotBudget {
       oversized: limits.oversized - part.#oversized,
       lastGoes: false,
       accountMax: limits.accountMax - part.#accountMax,
-      hostsFree: limits.hostsFree.map(([host, free, others]) => [host, free - part.#freeAt(host), others] as const),
-      hostsOther: [limits.hostsOther[0] - part.#hostsOther[0], limits.hostsOther[1]],
+      accountsBusy: limits.accountsBusy.map(([id, attempts, bytes]) => {
+        const held = part.#accounts.get(id);
+        return [id, attempts - (held?.attempts ?? part.#accountsOther), bytes - (held?.bytes ?? 0)] as const;
+      }),
+      accountsOther: limits.accountsOther - part.#accountsOther,
+      hostsFree: limits.hostsFree.map(
+        ([host, free, others]) => [host, free - part.#freeAt(host), others - part.#heldAt(host)] as const,
+      ),
+      hostsOther: [limits.hostsOther[0] - part.#hostsOther[0], limits.hostsOther[1] - part.#hostsOther[1]],
+      busyAtHosts: limits.busyAtHosts.map(
+        ([id, host, attempts]) => [id, host, attempts - part.#heldAt(host, id)] as const,
+      ),
     });
   }
 
   #freeAt(host: string): number {
     return this.#hosts.get(host)?.free ?? this.#hostsOther[0];
+  }
+
+  #heldAt(host: string, accountId?: string): number {
+    const atHost = this.#hosts.get(host);
+    const others = atHost?.others ?? this.#hostsOther[1];
+    return accountId === undefined ? others : (atHost?.busy.get(accountId) ?? others);
   }
 
   #slotsAt(host: string): HostSlots {

@@ -66,7 +66,6 @@ export class StandingOffer {
   #asked: SlotBudget | null = null;
   /** How many messages probably became ready in the database since it was last asked. Only those this node noticed. */
   #waiting = 0;
-  #lacksSlots = false;
   /** The earliest time at which the database may have something to claim. */
   #databaseDueAt: number | null = LOOK_AT_ONCE;
   #scheduleAt: number | null = null;
@@ -121,11 +120,6 @@ export class StandingOffer {
     return isNews;
   }
 
-  /** A message that could have been leased at accept found no free slot, and the database was not asked since. */
-  get lacksSlots(): boolean {
-    return this.#lacksSlots;
-  }
-
   /** True if no ready message waits for a slot. Unknown, thus false, while the database is being asked. */
   isCaughtUp(now: number): boolean {
     return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);
@@ -145,12 +139,16 @@ export class StandingOffer {
     return `${this.#node}.${this.#leaseNumber}`;
   }
 
+  /** Whether the message would be leased at accept if a slot were free. */
+  lacksSlotFor(message: NewMessage, now: number): boolean {
+    return isLeasable(message, now) && this.#offer.room(message.accountId, message.host) < 1;
+  }
+
   /** A lease for a message that is about to be accepted, if the message is due and the offer has room for it. */
   leaseFor(message: NewMessage, now: number): string | null {
-    if (message.queueName !== null || message.flow || message.deduplication || message.dueAt > now) return null;
+    if (!isLeasable(message, now)) return null;
     if (!this.#offer.take(message.accountId, message.host, message.body.length)) {
       this.#waiting += 1;
-      this.#lacksSlots = true;
       return null;
     }
     if (this.#offer !== this.#budget) use(this.#budget, message);
@@ -279,7 +277,6 @@ export class StandingOffer {
     };
     const waiting = this.#waiting;
     this.#waiting = 0;
-    this.#lacksSlots = false;
     if (waiting > 0 && waiting < this.#budget.slots) {
       const reply = await askFor(this.#budget.half(waiting));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;
@@ -292,6 +289,10 @@ export class StandingOffer {
     this.#asked = asked;
     this.#offer = asked ? this.#budget.without(asked) : this.#budget;
   }
+}
+
+function isLeasable({ queueName, flow, deduplication, dueAt }: NewMessage, now: number): boolean {
+  return queueName === null && !flow && !deduplication && dueAt <= now;
 }
 
 function use(budget: SlotBudget, { accountId, host, body }: NewMessage): void {

@@ -253,6 +253,16 @@ test('an account takes at most as many slots of a host as it leaves free', () =>
   assert.deepEqual([at('a1'), at('a2'), at('a3')], [20, 10, 5]);
 });
 
+test('a half and the rest share the room of an account that has most of its share in flight', () => {
+  const whole = free(1000, {
+    accountsBusy: [['a1', 160, 0]],
+    hostsFree: [['h', 240, 0]],
+    busyAtHosts: [['a1', 'h', 160]],
+  });
+  const half = whole.half();
+  assert.deepEqual([whole.room('a1', 'h'), half.room('a1', 'h'), whole.without(half).room('a1', 'h')], [40, 20, 20]);
+});
+
 test('a body larger than all the bytes still goes, one at a time; small ones need no bytes', () => {
   const budget = free(50, { bytes: 10, oversized: 1 });
   assert.equal(budget.take('a1', 'h1', 1_000_000), true);

@@ -1,5 +1,5 @@
-// An accept on PostgreSQL while a settlement is under way: it waits for the settlement only if no slot is free, and
-// not longer than it may.
+// An accept on PostgreSQL while a settlement is under way: it waits for the settlement only if no slot is free and the
+// settlement frees one of its account, and not longer than it may.
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
@@ -7,7 +7,7 @@ import pg from 'pg';
 import { SETTLED_FIRST_MS_MAX } from '../../src/store/postgres/groups.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
-import { ACCOUNT, KEYS, message, NOW, OK, settlementOf } from '../conformance/given.ts';
+import { ACCOUNT, KEYS, limits, message, NOW, OK, OTHER_ACCOUNT, settlementOf } from '../conformance/given.ts';
 import { Node } from '../conformance/harness.ts';
 import { sharedServer } from '../postgres/server.ts';
 
@@ -39,6 +39,7 @@ before(async () => {
   const options = { knownForMs: 0, url: server.url(database), node: 'nod_a', timers, log: () => {} };
   a = new Node('nod_a', await openPostgresStore(options));
   await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
+  await a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'free', createdAt: NOW }, KEYS);
 });
 
 beforeEach(async () => {
@@ -76,8 +77,8 @@ function hold(part: string) {
   return { asked: asked.promise, fail: held.reject };
 }
 
-/** Settles one message, holds the settlement back and accepts another message meanwhile. */
-async function acceptBesideSettlement(freeSlots: number) {
+/** Settles one message, holds the settlement back and accepts another message meanwhile. Then ten slots are on offer. */
+async function acceptBesideSettlement(freeSlots: number, accepted = message()) {
   await a.claims(NOW);
   await a.store.accept([message()], NOW);
   const claim = await a.claimOne(NOW);
@@ -85,11 +86,14 @@ async function acceptBesideSettlement(freeSlots: number) {
   const { asked, fail } = hold('INSERT INTO attempts');
   const ended: string[] = [];
   const settling = a.store.settle([settlementOf(claim, OK, NOW)], NOW).then(
-    () => ended.push('settled'),
+    () => {
+      ended.push('settled');
+      a.store.offer(limits({ slots: 10 }));
+    },
     () => ended.push('not settled'),
   );
   await asked;
-  const accepting = a.store.accept([message()], NOW).then(() => ended.push('accepted'));
+  const accepting = a.store.accept([accepted], NOW).then(() => ended.push('accepted'));
   return { ended, fail, accepting, both: Promise.all([settling, accepting]) };
 }
 
@@ -98,13 +102,23 @@ async function givenTime(): Promise<void> {
   for (let each = 0; each < 10; each += 1) await a.store.getMessage(ACCOUNT, 'msg_none');
 }
 
-test('while no slot is free, an accept waits for the settlement that frees some', PATIENCE, async () => {
-  const { ended, both } = await acceptBesideSettlement(0);
+test('while no slot is free, an accept waits for the settlement that frees some, and takes one', PATIENCE, async () => {
+  const accepted = message();
+  const { ended, both } = await acceptBesideSettlement(0, accepted);
   await givenTime();
   assert.deepEqual(ended, []);
   letGo();
   await both;
   assert.deepEqual(ended, ['settled', 'accepted']);
+  assert.equal(await a.stateOf(accepted), 'claimed');
+});
+
+test('an accept of an account for which the settlement frees no slot does not wait', PATIENCE, async () => {
+  const { ended, accepting, both } = await acceptBesideSettlement(0, message({ accountId: OTHER_ACCOUNT }));
+  await accepting;
+  assert.deepEqual(ended, ['accepted']);
+  letGo();
+  await both;
 });
 
 test('while slots are free, an accept waits for no settlement', PATIENCE, async () => {

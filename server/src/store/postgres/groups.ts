@@ -22,6 +22,7 @@ const BATCH_MESSAGES_MAX = 1000;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 /** How long accepts wait for a settlement, from its start. One that hangs, as behind a lock, must not delay them. */
 export const SETTLED_FIRST_MS_MAX = 300;
+const NOBODY: ReadonlySet<string> = new Set();
 
 export interface GroupsOptions {
   readonly pool: Pool;
@@ -45,16 +46,15 @@ export class Groups {
   /** Separate, because these accepts may wait for a queue, a key or a quota and must not delay the others. */
   readonly #acceptingInLine: Committer<AcceptCommand, AcceptReply>;
   readonly #settling: Committer<SettleCommand, Omit<SettleReply, 'claims'>>;
-  /** The end of the last settlement that waits for no queue or key, or of the patience with it. Never rejects. */
-  #plainSettlement: Promise<void> = Promise.resolve();
+  /** The accounts of the settlement under way, if it waits for no queue or key. */
+  #settlingAccounts: ReadonlySet<string> = NOBODY;
+  /** Resolves when the slots of that settlement are on offer again, or when it takes too long. */
+  #slotsFreed: Promise<void> = Promise.resolve();
 
   constructor(options: GroupsOptions) {
     const { pool } = options;
     this.#options = options;
-    this.#accepting = acceptor(async (work) => {
-      await this.#settledFirst();
-      return pool.add(work);
-    });
+    this.#accepting = acceptor((work) => pool.add(work));
     this.#acceptingInLine = acceptor((work) => pool.transaction(work));
     this.#settling = new Committer({
       run: (commands) => this.#settleAll(commands),
@@ -65,6 +65,7 @@ export class Groups {
 
   async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
     const { node, offer, doubts, calls, life } = this.#options;
+    if (dayMax === null && this.#waitsForSlots(messages, now)) await this.#slotsFreed;
     // Under a quota nothing is leased at accept, because all of it may be refused.
     const isLeased = dayMax === null && life.mayLease();
     const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
@@ -107,12 +108,16 @@ export class Groups {
   }
 
   /**
-   * While no slot is free, an accept waits for the settlement under way, which frees some. Otherwise publishers who send
-   * again at each answer would be accepted faster than their messages are delivered, and what is not leased at accept
-   * costs two more writes. If no settlement is under way, because the receivers are slow, nothing is waited for.
+   * Whether the accept waits for the settlement under way: no slot is free for it, and the settlement frees slots of its
+   * account. Otherwise publishers who send again at each answer would be accepted faster than their messages are
+   * delivered, and what is not leased at accept costs two more writes. An account whose receivers are slow does not
+   * wait while nothing of it is settled.
    */
-  async #settledFirst(): Promise<void> {
-    if (this.#options.offer.lacksSlots) await this.#plainSettlement;
+  #waitsForSlots(messages: readonly NewMessage[], now: number): boolean {
+    const first = messages[0];
+    return (
+      first !== undefined && this.#settlingAccounts.has(first.accountId) && this.#options.offer.lacksSlotFor(first, now)
+    );
   }
 
   async #settleAll(commands: readonly SettleCommand[]): Promise<Omit<SettleReply, 'claims'>[]> {
@@ -132,13 +137,18 @@ export class Groups {
   #settlePlain(settlements: readonly Settlement[], now: number): Promise<SettleReply> {
     const { pool, timers } = this.#options;
     const written = pool.write((database) => settle(database, settlements, now));
-    this.#plainSettlement = new Promise((resolve) => {
-      const cancel = timers.after(SETTLED_FIRST_MS_MAX, resolve);
+    const accounts = new Set(settlements.map(({ accountId }) => accountId));
+    this.#settlingAccounts = accounts;
+    this.#slotsFreed = new Promise((resolve) => {
       const end = () => {
         cancel();
+        if (this.#settlingAccounts === accounts) this.#settlingAccounts = NOBODY;
         resolve();
       };
-      written.then(end, end);
+      const cancel = timers.after(SETTLED_FIRST_MS_MAX, end);
+      // Two turns: in the first the engine, which has its reply by then, is asked for a new offer.
+      const ended = () => timers.soon(() => timers.soon(end));
+      written.then(ended, ended);
     });
     return written;
   }
