@@ -30,6 +30,8 @@ export interface Part {
   readonly notes: readonly string[];
   /** How it was measured. */
   readonly pace: string;
+  /** When and where. */
+  readonly made?: string;
 }
 
 export interface Report {
@@ -119,11 +121,9 @@ export function publish(name: string, part: Part): void {
   const report: Report = existsSync(values.json)
     ? (JSON.parse(readFileSync(values.json, 'utf8')) as Report)
     : { machine: '', date: '', parts: {} };
-  const written: Report = {
-    machine: machine(),
-    date: new Date().toISOString().slice(0, 10),
-    parts: { ...report.parts, [name]: part },
-  };
+  const date = new Date().toISOString().slice(0, 10);
+  const parts = { ...report.parts, [name]: { ...part, made: `${date}: ${machine()}` } };
+  const written: Report = { machine: machine(), date, parts };
   writeFileSync(values.json, `${JSON.stringify(written, null, 2)}\n`);
 }
 

@@ -1,9 +1,10 @@
 // Writes docs/performance.md: bench/page.md, with what was measured between its marks, and the pictures beside it. And the
-// short table between the marks of the README.
+// short table between the marks of the README. What the results do not have stays as it was.
 // npx node bench/report.ts <results.json>
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { goals } from './goal-verdicts.ts';
 import { markdown, type Part, type Report } from './part.ts';
 import { plotAll } from './plot.ts';
 import { verdicts } from './verdicts.ts';
@@ -38,7 +39,18 @@ function shortTable(report: Report): string | null {
   return markdown({ ...whole, title, columns: SHORT, rows, notes: [] });
 }
 
+/** The verdicts, and then the rows they rest on. */
+function goalsText({ goals: part }: Report['parts']): string | null {
+  if (!part) return null;
+  const lines = goals(part.rows).map(({ goal, measured, verdict }) => `| ${goal} | ${measured} | ${verdict} |`);
+  const table = ['| Goal | Measured | |', '|---|---|---|', ...lines].join('\n');
+  return `${part.made}.\n\n${table}\n\n${markdown({ ...part, notes: part.notes.slice(-1) })}`;
+}
+
 function textFor(name: string, report: Report): string | null {
+  if (name === 'goals') return goalsText(report.parts);
+  // Of the run with all parts.
+  if (!report.parts['side-by-side'] && ['short', 'machine', 'targets'].includes(name)) return null;
   if (name === 'short') return shortTable(report);
   if (name === 'machine') return `${report.date}: ${report.machine}.\n`;
   if (name === 'targets') return verdictTable(report);
@@ -50,13 +62,25 @@ const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error('node bench/report.ts <results.json>');
 const report = JSON.parse(readFileSync(file, 'utf8')) as Report;
 
-function fill(text: string): string {
-  return text.replace(
-    MARKED,
-    (_, name: string) => `<!-- bench:${name} -->\n${textFor(name, report) ?? 'Not measured.\n'}<!-- /bench -->`,
-  );
+/** The text between the marks of a page, by their names. */
+function marked(page: string): Map<string, string> {
+  return new Map([...page.matchAll(MARKED)].map(([whole, name]) => [name!, whole]));
 }
 
-writeFileSync(join(DOCS, 'performance.md'), fill(readFileSync(join(import.meta.dirname, 'page.md'), 'utf8')));
-writeFileSync(README, fill(readFileSync(README, 'utf8')));
-plotAll(report, DOCS);
+/** `text` with what was measured, or else with what `before` has in the same place. */
+function fill(text: string, before: string): string {
+  const kept = marked(before);
+  return text.replace(MARKED, (_, name: string) => {
+    const measured = textFor(name, report);
+    if (measured === null && kept.has(name)) return kept.get(name)!;
+    return `<!-- bench:${name} -->\n${measured ?? 'Not measured.\n'}<!-- /bench -->`;
+  });
+}
+
+function rewrite(file: string, template = file): void {
+  writeFileSync(file, fill(readFileSync(template, 'utf8'), readFileSync(file, 'utf8')));
+}
+
+rewrite(join(DOCS, 'performance.md'), join(import.meta.dirname, 'page.md'));
+rewrite(README);
+if (report.parts['side-by-side']) plotAll(report, DOCS);

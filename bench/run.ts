@@ -15,6 +15,7 @@ const PARTS: Readonly<Record<string, () => Promise<unknown>>> = {
   topics: () => import('./topics.ts'),
   idle: () => import('./idle.ts'),
   'slow-disk': () => import('./slow-disk.ts'),
+  goals: () => import('./goals.ts'),
   guard: () => import('./guard.ts'),
 };
 

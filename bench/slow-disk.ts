@@ -2,19 +2,13 @@
 // for each request: the floor with the store in a worker beside Postrider. Needs Linux and a C compiler.
 // npm run bench -- slow-disk
 
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { measure, medianOf } from './measure.ts';
 import { deliveredText, interleaved, numbersOf, pace, paceText, publish } from './part.ts';
-import { floor, HERE, onSqlite } from './targets.ts';
+import { slowDisk } from './slow-fsync.ts';
+import { floor, onSqlite } from './targets.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'postrider-bench-'));
-const library = join(folder, 'slow-fsync.so');
+const { env, remove } = slowDisk();
 try {
-  execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, join(HERE, 'slow-fsync.c'), '-ldl']);
-  const env = { LD_PRELOAD: library, SLOW_FSYNC_US: '1000' };
   const layouts = [true, false].flatMap((isKeptAlive) =>
     [floor(false, true), floor(true, true), onSqlite].map((target) => ({
       name: `${target.name}, ${isKeptAlive ? 'connections kept' : 'a connection for each request'}`,
@@ -46,5 +40,5 @@ try {
     pace: paceText(),
   });
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  remove();
 }

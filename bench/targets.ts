@@ -17,6 +17,10 @@ export interface StartOptions {
   readonly countsAllocations?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
+  /** The command, if it is not the one of the checkout. */
+  readonly bin?: string;
+  /** Warnings only, unless given. */
+  readonly logLevel?: string;
 }
 
 export interface Target {
@@ -104,10 +108,11 @@ export function floor(hasWorker: boolean, isSigned: boolean): Target {
   };
 }
 
-const FLAGS = ['--host', '127.0.0.1', '--port', '0', '--json', '--log-level', 'warn', '--allow-cidr', '127.0.0.0/8'];
+const FLAGS = ['--host', '127.0.0.1', '--port', '0', '--json', '--allow-cidr', '127.0.0.0/8'];
 
 async function addNode(running: Running, store: readonly string[], options: StartOptions): Promise<Child> {
-  const argv = [...preloads(options), BIN, 'serve', ...store, ...FLAGS, ...(options.flags ?? [])];
+  const { bin = BIN, flags = [], logLevel = 'warn' } = options;
+  const argv = [...preloads(options), bin, 'serve', ...store, ...FLAGS, '--log-level', logLevel, ...flags];
   const node = running.add(new Child(argv, { env: options.env ?? {} }));
   running.apis.push(await node.says<string>('api'));
   if (node.said.token !== undefined) running.token = String(node.said.token);
