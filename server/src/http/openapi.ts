@@ -5,6 +5,7 @@ import { PROBLEMS } from '../domain/problem.ts';
 import { SETTING_TABLE, type Setting } from '../domain/setting-table.ts';
 import { BatchAnswer, ErrorAnswer, PublishAnswer, ScheduleIdAnswer } from './answers.ts';
 import type { RouteEntry } from './api.ts';
+import { meaningOf } from './parameter-meanings.ts';
 import Type, { type TSchema } from './schema.ts';
 
 interface Operation {
@@ -78,7 +79,7 @@ function operationOf(route: RouteEntry): Operation {
     ...(scope !== null && { description: `Needs a token with the scope \`${scope}\`.` }),
     tags: [tagOf(path)],
     ...(scope === null ? { security: [] } : { security: SECURITY }),
-    parameters: [...parametersOf('path', route.params), ...parametersOf('query', route.query)],
+    parameters: [...parametersOf(path, 'path', route.params), ...parametersOf(path, 'query', route.query)],
     ...(route.body && {
       requestBody: { required: !Type.IsOptional(route.body), content: { 'application/json': { schema: route.body } } },
     }),
@@ -119,17 +120,21 @@ function errorsOf(statuses: readonly number[]): Record<string, unknown> {
   );
 }
 
-function parametersOf(kind: 'path' | 'query', schema: TSchema | undefined): unknown[] {
+function parametersOf(path: string, kind: 'path' | 'query', schema: TSchema | undefined): unknown[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Record<string, TSchema>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, each]) => ({
-    name,
-    in: kind,
-    required: kind === 'path' || required.includes(name),
-    schema: each,
-  }));
+  return Object.entries(properties).map(([name, each]) => {
+    const { description = meaningOf(path, kind, name) } = each as { description?: string };
+    return {
+      name,
+      in: kind,
+      required: kind === 'path' || required.includes(name),
+      ...(description !== undefined && { description }),
+      schema: each,
+    };
+  });
 }
 
 function operationId(method: string, path: string): string {
@@ -183,7 +188,8 @@ function publishingCalls(prefix: string): { path: string; operation: Operation }
     description: 'A URL, not encoded, up to the end of the request target; or the name or id of a topic.',
     schema: { type: 'string' },
   };
-  const queue = { name: 'queue', in: 'path', required: true, schema: { type: 'string' } };
+  const description = meaningOf('/v2/enqueue', 'path', 'queue');
+  const queue = { name: 'queue', in: 'path', required: true, description, schema: { type: 'string' } };
   const cron = SETTING_TABLE.filter(({ of }) => of === 'schedule').map((setting) => settingParameter(setting, prefix));
   const anyBody = { required: false, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } };
   const operation = (

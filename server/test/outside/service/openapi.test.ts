@@ -11,7 +11,12 @@ import { sharedRider, startRider } from '../../support/harness.ts';
 interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
-  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly description?: string;
+  }[];
 }
 
 interface Document {
@@ -41,6 +46,16 @@ test('GET /openapi.json: is a valid OpenAPI 3.1 document', async () => {
   assert.match(document.openapi, /^3\.1\./);
   const { valid, errors } = await new Validator().validate(document);
   assert.equal(valid, true, JSON.stringify(errors));
+});
+
+test('GET /openapi.json: every parameter says what it means', async () => {
+  const document = await asked().manage<Document>('GET', '/openapi.json');
+  const silent = operationsOf(document).flatMap(({ path, method, operation }) =>
+    (operation.parameters ?? [])
+      .filter(({ description }) => !/^\S.*\.$/.test(description ?? ''))
+      .map(({ name }) => `${method} ${path}: ${name}`),
+  );
+  assert.deepEqual(silent, []);
 });
 
 test('the schema of every request can be compiled, also of one that nobody has sent yet', () => {
