@@ -32,6 +32,7 @@ export type ErrorCode =
   | 'request_timeout'
   | 'already_retried'
   | 'conflict'
+  | 'advance_too_long'
   | 'clock_not_manual'
   | 'last_admin_token'
   | 'session_active'

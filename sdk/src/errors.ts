@@ -13,7 +13,7 @@ export class PostriderError extends Error {
   readonly status: number;
   /** Empty when the answer is not the service's, but that of a proxy for instance. */
   readonly code: ErrorCode | '';
-  /** How many seconds to wait before a retry, if the service says so. */
+  /** How many seconds to wait before a retry, if the service says so. Below zero if it named a time that is over. */
   readonly retryAfterSeconds: number | null;
   /** The whole answer, if it is JSON. */
   readonly answer: unknown;
@@ -32,14 +32,27 @@ export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
+/** A change of many has failed after some of it was done: `done` says what, and `cause` why. */
+export class PartlyDoneError<T> extends Error {
+  override readonly name = 'PartlyDoneError';
+  readonly done: T;
+
+  constructor(done: T, cause: unknown) {
+    super('only a part was done', { cause });
+    this.done = done;
+  }
+}
+
 export async function errorFrom(response: Response): Promise<PostriderError> {
   const { status, headers } = response;
   // A proxy in between may answer in its own format.
   const answer = (await response.json().catch(() => null)) as { error?: unknown; code?: unknown } | null;
   const { error, code } = answer ?? {};
   const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
+  // Seconds, or a date, which proxies like to send.
+  const after = headers.get('Retry-After') ?? '';
   return new PostriderError(status, text(code, ''), text(error, `the service answered ${status}`), {
-    retryAfterSeconds: Number(headers.get('Retry-After')) || null,
+    retryAfterSeconds: (after > '9' ? (Date.parse(after) - Date.now()) / 1000 : Number(after)) || null,
     answer,
   });
 }

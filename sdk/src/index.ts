@@ -14,7 +14,7 @@ export * as calls from './calls.ts';
 export { type AnswerOf, type Calls, type Client, createClient, type Publish } from './client.ts';
 export { type CurlOptions, curl } from './curl.ts';
 export type { ErrorCode } from './error-codes.ts';
-export { PostriderError, UnreachableError } from './errors.ts';
+export { PartlyDoneError, PostriderError, UnreachableError } from './errors.ts';
 export type { StreamedEvent, StreamOptions, TailedEvent, TailOptions } from './event-stream.ts';
 export type { DeadLetterQuery, DeadLetterSelection, MessageQuery, MessageSelection } from './message-query.ts';
 export type { Listing } from './pages.ts';

@@ -4,6 +4,7 @@
 import { type BatchElement, type BatchOptions, type BatchSlots, type Exact, sendBatch } from './batch.ts';
 import * as calls from './calls.ts';
 import { bind, type Publish } from './client.ts';
+import { PartlyDoneError } from './errors.ts';
 import { isPassing, type TailedEvent, type TailOptions, tail } from './event-stream.ts';
 import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './message-query.ts';
 import { type Listing, listing, readWhole } from './pages.ts';
@@ -193,35 +194,51 @@ function deadLettersOf(exchange: Exchange, send: Send) {
     }),
     list: (filter: DeadLetterQuery & InOrder = {}, options?: SendOptions): Listing<DeadLetter> =>
       listing(exchange, calls.listDeadLetters(filter), 'messages', options),
-    /** Sends all that match again, with these options changed. Returns the ids of the new messages. */
+    /**
+     * Sends all that match again, with these options changed. Returns the ids of the new messages. If it fails on its way,
+     * the PartlyDoneError has those made so far.
+     */
     async retryMany(
       selection: DeadLetterSelection,
       changes: MessageOptions = {},
       options?: SendOptions,
     ): Promise<string[]> {
+      const settings = settingsOf(changes);
       const ids: string[] = [];
-      for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-        const asked = { ...selection, ...(cursor !== undefined && { cursor }) };
-        const page = await send(calls.retryDeadLetters(asked, settingsOf(changes)), options);
-        ids.push(...page.responses.map(({ messageId }) => messageId));
-        cursor = 'count' in selection ? undefined : page.cursor;
-      }
+      await throughPages(selection, ids, async (asked) => {
+        const { responses, cursor } = await send(calls.retryDeadLetters(asked, settings), options);
+        ids.push(...responses.map(({ messageId }) => messageId));
+        return cursor;
+      });
       return ids;
     },
-    /** Deletes all that match. Returns how many. */
+    /** Deletes all that match. Returns how many. If it fails on its way, the PartlyDoneError has the counts so far. */
     async deleteMany(selection: DeadLetterSelection, options?: SendOptions): Promise<number> {
-      let deleted = 0;
-      for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-        const page = await send(
-          calls.deleteDeadLetters({ ...selection, ...(cursor !== undefined && { cursor }) }),
-          options,
-        );
-        deleted += page.deleted;
-        cursor = 'count' in selection ? undefined : page.cursor;
-      }
-      return deleted;
+      const counts: number[] = [];
+      await throughPages(selection, counts, async (asked) => {
+        const { deleted, cursor } = await send(calls.deleteDeadLetters(asked), options);
+        counts.push(deleted);
+        return cursor;
+      });
+      return counts.reduce((sum, count) => sum + count, 0);
     },
   };
+}
+
+/** Asks for page after page. What was done before one of them failed is not lost. */
+async function throughPages(
+  selection: DeadLetterSelection,
+  done: readonly unknown[],
+  ask: (asked: DeadLetterSelection & { readonly cursor?: string }) => Promise<string | undefined>,
+): Promise<void> {
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    try {
+      const next = await ask({ ...selection, ...(cursor !== undefined && { cursor }) });
+      cursor = (selection as { readonly count?: number }).count ? undefined : next;
+    } catch (error) {
+      throw isFirst ? error : new PartlyDoneError(done, error);
+    }
+  }
 }
 
 function flowOf(exchange: Exchange, send: Send) {

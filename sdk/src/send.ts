@@ -64,14 +64,14 @@ export function exchangeWith(options: ConnectionOptions, policy?: RetryPolicy): 
         ...headersOf(call, headerPrefix),
         ...more,
       });
-      const isEndless = hasNoDeadline || timeoutMs === Number.POSITIVE_INFINITY;
+      const isEndless = hasNoDeadline || timeoutMs === Infinity;
       const signals = [signal ?? [], isEndless ? [] : AbortSignal.timeout(timeoutMs)].flat();
       try {
         const response = await doFetch(baseUrl.replace(/\/+$/, '') + path, {
           method,
           headers,
           redirect: 'manual',
-          body: (body ?? null) as string | null,
+          body: body as string,
           signal: AbortSignal.any(signals),
         });
         if (!response.ok) throw await errorFrom(response);
@@ -81,7 +81,7 @@ export function exchangeWith(options: ConnectionOptions, policy?: RetryPolicy): 
       } catch (cause) {
         signal?.throwIfAborted();
         if (cause instanceof PostriderError) throw cause;
-        const isLate = signals.some(({ aborted }) => aborted);
+        const isLate = signals.some((each) => each.aborted);
         throw new UnreachableError(`no answer${isLate ? ` within ${timeoutMs} ms` : ''} from ${baseUrl}`, { cause });
       }
     };

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calls, connect, Postrider, PostriderError } from 'postrider-sdk';
+import { calls, connect, PartlyDoneError, Postrider, PostriderError } from 'postrider-sdk';
 import { sharedService } from '../../console/test/service.ts';
 import { waitFor } from '../../server/test/support/wait.ts';
 import { EXPECTED, scenario } from './scenario.ts';
@@ -167,6 +167,12 @@ test('what may have been done is not sent again, and what was not done is', asyn
     const before = troubled.requests.length;
     await assert.rejects(postrider.publish({ url: service().sink('ok') }), { code: 'quota_exceeded' });
     assert.equal(troubled.requests.length, before + 1, 'nobody waits for a day');
+    troubled.next('until 2099');
+    const away: unknown = await postrider.messages.get(messageId).catch((error: unknown) => error);
+    assert.ok(away instanceof PostriderError);
+    const secondsLeft = (Date.UTC(2099, 0, 1) - Date.now()) / 1000;
+    assert.ok(Math.abs(away.retryAfterSeconds! - secondsLeft) < 900, String(away.retryAfterSeconds));
+    assert.equal(troubled.requests.length, before + 2, 'nor for years');
   } finally {
     await troubled.close();
   }
@@ -295,6 +301,31 @@ test('dead letters are sent again and deleted in bulk, over as many pages as the
   assert.deepEqual((await postrider.messages.get(again[0]!)).header['X-Again'], ['1']);
   assert.equal(await postrider.deadLetters.deleteMany({ label: 'dead', retried: 'any' }), 130);
   assert.equal((await postrider.messages.cancelMany({ messageIds: again })).cancelled, 130);
+});
+
+test('what was done before a page failed is not lost', async () => {
+  const pages = [
+    { responses: [{ messageId: 'msg_1' }], deleted: 2, cursor: 'c1' },
+    { responses: [{ messageId: 'msg_2' }], deleted: 3, cursor: 'c2' },
+  ];
+  const postrider = () => {
+    const left = [...pages];
+    const fetch = async () => {
+      const page = left.shift();
+      return Response.json(page ?? { error: 'gone', code: 'store_gone' }, { status: page ? 200 : 503 });
+    };
+    return new Postrider({ baseUrl: 'http://127.0.0.1:1', retries: 0, fetch });
+  };
+  for (const [call, done] of [
+    [() => postrider().deadLetters.retryMany({ all: true }), ['msg_1', 'msg_2']],
+    [() => postrider().deadLetters.deleteMany({ all: true }), [2, 3]],
+  ] as const) {
+    const error: unknown = await call().catch((caught: unknown) => caught);
+    assert.ok(error instanceof PartlyDoneError && error.cause instanceof PostriderError, String(error));
+    assert.deepEqual([error.done, error.cause.code], [done, 'store_gone']);
+  }
+  pages.length = 0;
+  await assert.rejects(postrider().deadLetters.retryMany({ all: true }), PostriderError);
 });
 
 test('flow keys, schedules, queues and topics have all that the API has', async () => {

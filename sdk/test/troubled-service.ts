@@ -12,6 +12,7 @@ const INSTEAD = {
   overloaded: [503, { 'Retry-After': '0' }, '{"error":"busy","code":"overloaded"}'],
   'too many': [429, {}, 'slow down'],
   tomorrow: [429, { 'Retry-After': '86000' }, '{"error":"used up","code":"quota_exceeded"}'],
+  'until 2099': [503, { 'Retry-After': 'Thu, 01 Jan 2099 00:00:00 GMT' }, '{"error":"away","code":"draining"}'],
   'not json': [200, {}, 'data: not json\n\n'],
   redirect: [302, { Location: 'http://127.0.0.1:1/' }, ''],
   teapot: [418, {}, '[]'],

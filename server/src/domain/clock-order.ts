@@ -8,6 +8,11 @@ import { type Problem, problem } from './problem.ts';
 export const ADVANCE_MS_MAX = 3660 * 86_400_000;
 /** Cron expressions, dates in JSON and ids all hold up to here. */
 export const MANUAL_TIME_MAX = Date.UTC(9999, 0, 1);
+/**
+ * The most moments at which one advance stops because something becomes due: an hourly schedule over ten years, or one of
+ * every minute over two months. More would be hours of real time, in which no other order is carried out.
+ */
+export const ADVANCE_STEPS_MAX = 100_000;
 /** How long, in real time, an advance waits for one attempt. */
 export const WAIT_MS_DEFAULT = 10_000;
 /** An attempt takes at most two hours, whatever its tier. */
@@ -55,6 +60,8 @@ type To = { readonly to: (now: number) => number | Problem };
 function spanOf(value: string | number): To | { readonly problem: Problem } {
   const ms = parseAnyDurationMs(String(value));
   if (ms === null) return problem('bad_body', 'advance: must be a duration such as 1h, 1d12h or 250ms, or seconds');
+  if (ms === 0 && /[1-9]/.test(String(value)))
+    return problem('bad_body', 'advance: the smallest step is 1ms; 0 waits for what is due already');
   if (ms > ADVANCE_MS_MAX) return problem('bad_body', `advance: must be at most ${ADVANCE_MS_MAX / 86_400_000}d`);
   return { to: (now) => withinReach('advance', now + ms) };
 }

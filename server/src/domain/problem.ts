@@ -38,6 +38,10 @@ export const PROBLEMS = {
   request_timeout: [408, 'The request did not arrive in time. The connection was closed.'],
   already_retried: [409, 'The dead letter was already sent again. The error text names the new message.'],
   conflict: [409, 'This name is already in use.'],
+  advance_too_long: [
+    409,
+    'Only in dev: too much became due in one advance of the manual clock. It stopped on its way; advance again to go on.',
+  ],
   clock_not_manual: [409, 'Only in dev: the clock is the real one. A clock that can be moved needs `--clock manual`.'],
   last_admin_token: [409, 'This is the last token with the scope `admin`, so it cannot be revoked.'],
   session_active: [409, 'Somebody is already signed in to the console in this browser, with another token.'],

@@ -1,8 +1,9 @@
 // Moves the clock of `dev --clock manual` as its user orders. An advance stops at every moment at which something becomes
 // due, and goes on when all of it was attempted and settled, so that retries within the span happen at their own time.
 
-import type { ClockOrder, Steered } from '../domain/clock-order.ts';
+import { ADVANCE_STEPS_MAX, type ClockOrder, type Steered } from '../domain/clock-order.ts';
 import type { Claim } from '../domain/message.ts';
+import type { Problem } from '../domain/problem.ts';
 import type { ManualTime } from './manual-time.ts';
 
 /** An attempt that has ended in the network needs some turns of the event loop until its settlement begins. */
@@ -83,11 +84,15 @@ export class Steering {
   async #advanceTo(endAt: number, patience: Patience, signal: AbortSignal): Promise<Steered> {
     const { time, engine, sweep, keep } = this.#options;
     engine.lookAhead();
-    while (await this.#isCalm(patience, signal)) {
+    for (let steps = 0; await this.#isCalm(patience, signal); steps += 1) {
       const { nextAt } = time;
       if (nextAt !== null && nextAt <= endAt) {
-        time.moveTo(nextAt);
-        continue;
+        if (steps < ADVANCE_STEPS_MAX) {
+          time.moveTo(nextAt);
+          continue;
+        }
+        await keep();
+        return { kind: 'refused', problem: tooLong(time.now()) };
       }
       time.moveTo(endAt);
       await sweep(endAt);
@@ -114,6 +119,14 @@ export class Steering {
     }
     return false;
   }
+}
+
+function tooLong(now: number): Problem {
+  const reached = new Date(now).toISOString();
+  return {
+    code: 'advance_too_long',
+    message: `advance: something became due at ${ADVANCE_STEPS_MAX} moments, up to ${reached}, and the clock stopped there; advance again to go on`,
+  };
 }
 
 /** How long each attempt is waited for, in real time. */

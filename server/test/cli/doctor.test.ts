@@ -134,6 +134,13 @@ test('config show says where each setting comes from, and shows no secret', asyn
   assert.doesNotMatch(shown.stdout, /pr_secret|hidden/);
   const json = (await runCli(['config', '--json', '--for', 'dev'])).json<{ dev: Record<string, string> }>();
   assert.equal(json.dev.host, '127.0.0.1');
+  const manual = await runCli(['config', 'show', '--for', 'dev', '--json'], { env: { POSTRIDER_CLOCK: 'manual' } });
+  const { dev } = JSON.parse(manual.stdout) as { dev: Record<string, string> };
+  assert.deepEqual([dev.clock, dev.data], ['manual', 'a temporary folder, removed at the end']);
+  const kept = await runCli(['config', 'show', '--for', 'dev', '--json'], {
+    env: { POSTRIDER_CLOCK: 'manual', POSTRIDER_DATA: 'here' },
+  });
+  assert.equal((JSON.parse(kept.stdout) as { dev: Record<string, string> }).dev.data, 'here');
   const wrong = await runCli(['config', 'show'], { env: { POSTRIDER_PORT: 'x' } });
   assert.deepEqual([wrong.code, /POSTRIDER_PORT must be/.test(wrong.stderr)], [EXIT.usage, true]);
 });

@@ -22,7 +22,7 @@ function refusal(body: ClockOrderBody): string {
 test('an advance ends after its span, or at its instant', () => {
   assert.equal(end({ advance: '1h' }), NOW + 3_600_000);
   assert.equal(end({ advance: '1d12h30s250ms' }), NOW + 129_630_250);
-  assert.equal(end({ advance: 0 }), NOW);
+  for (const advance of [0, '0', '0.0', '0s', '0h0m']) assert.equal(end({ advance }), NOW);
   assert.equal(end({ advance: 1.5 }), NOW + 1500);
   assert.equal(end({ advance: ADVANCE_MS_MAX / 1000 }), NOW + ADVANCE_MS_MAX);
   assert.equal(end({ advanceTo: '2026-01-01T02:00:00+01:00' }), NOW + 3_600_000);
@@ -53,6 +53,7 @@ test('a span or an instant that means nothing is refused', () => {
   ]) {
     assert.match(refusal({ advanceTo }), /^advanceTo:/, String(advanceTo));
   }
+  for (const advance of [0.0004, '0.4ms', '0.0000001h']) assert.match(refusal({ advance }), /smallest step is 1ms/);
   for (const wait of ['-1s', 'long', '3h']) assert.match(refusal({ advance: '1h', wait }), /^wait:/, wait);
 });
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { parseConfig } from '../../src/config.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
+import { runCli } from '../support/command.ts';
 import { Rider, refusal, temporaryFolder } from '../support/harness.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Cleanup, inTurn, startReceiver } from '../support/receiver.ts';
@@ -231,6 +232,23 @@ suite('a manual clock', () => {
     await own.ended(messageId);
     const { now } = await order(own, { freeze: true });
     assert.deepEqual(await view(own), { now, clock: 'frozen', underWay: [], underWayCount: 0 });
+  });
+
+  test('the command counts how long ago something was by the clock of the service', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t);
+    const before = await own.published(`${receiver.url}/before`);
+    await order(own, { advance: '3h' });
+    const after = await own.published(`${receiver.url}/after`);
+    await order(own, { advance: 0 });
+    const listed = async (...args: string[]) => {
+      const ran = await runCli([...args, '--json', '--url', postrider.url, '--token', own.token!]);
+      assert.equal(ran.code, 0, ran.stderr);
+      return ran.json<{ messageId: string }[]>().map(({ messageId }) => messageId);
+    };
+    assert.deepEqual(await listed('messages', 'list', '--from', '1h'), [after]);
+    assert.deepEqual(await listed('messages', 'list', '--until', '1h'), [before]);
+    assert.deepEqual((await listed('messages', 'list', '--from', '4h')).sort(), [after, before].sort());
   });
 
   test('an order that means nothing is refused', async (t) => {

@@ -18,8 +18,8 @@ const VERBS: Readonly<Record<JobAction, string>> = { cancel: 'Cancel', retry: 'R
 
 export async function runBulk(invocation: Invocation, action: JobAction): Promise<number> {
   const { given, out, io, connect } = invocation;
-  const filter = chosen(filterOf(given), given.has('all'), action);
   const { client } = connect();
+  const filter = chosen(await filterOf(given, client), given.has('all'), action);
   const { matched, isMatchedCut } = await client.countBulk(action, filter);
   const what = action === 'cancel' ? 'message' : 'dead letter';
   const number = `${matched}${isMatchedCut ? ' or more' : ''} ${what}${matched === 1 ? '' : 's'}`;

@@ -10,6 +10,7 @@ import {
   SETTINGS,
   type ServiceCommand,
   type Setting,
+  TEMPORARY_DATA,
 } from '../../config.ts';
 import { type ClientFile, clientFilePath, readClientFile, writeClientFile } from '../frame/client-file.ts';
 import type { Invocation } from '../frame/command.ts';
@@ -79,6 +80,8 @@ interface Shown {
 
 /** In place of a secret. */
 const SECRET = 'set, not shown';
+/** In place of a directory, with a manual clock. */
+const TEMPORARY = 'a temporary folder, removed at the end';
 
 export async function showConfig(invocation: Invocation): Promise<number> {
   const { given, out, io } = invocation;
@@ -118,7 +121,9 @@ function serviceSettings(command: ServiceCommand, env: Invocation['io']['env']):
     const { flag, kind, isSecret } = setting;
     const variable = environmentName(flag);
     const isSet = Boolean(env[variable]);
-    const value = isSet && isSecret ? SECRET : kind.show(isSet ? config[key] : defaultOf(setting, command));
+    const isTemporary = key === 'data' && config.data === TEMPORARY_DATA;
+    const shown = isTemporary ? TEMPORARY : kind.show(isSet ? config[key] : defaultOf(setting, command));
+    const value = isSet && isSecret ? SECRET : shown;
     return { name: flag, value, source: isSet ? variable : 'default' };
   });
 }

@@ -13,7 +13,7 @@ import { upTo } from './pages.ts';
 
 export async function listDeadLetters({ given, out, connect }: Invocation): Promise<number> {
   const { client } = connect();
-  const filter = filterOf(given);
+  const filter = await filterOf(given, client);
   const { entries, isCut } = await upTo(given.number('limit'), async (page) => {
     const answer = await client.listDeadLetters({ ...filter, ...page });
     return { entries: answer.messages, cursor: answer.cursor };

@@ -1,7 +1,8 @@
 // The filters of a command as those of the API.
 
-import type { MessageFilter } from 'postrider-sdk';
+import { type Client, type MessageFilter, PostriderError } from 'postrider-sdk';
 import type { Given } from '../frame/arguments.ts';
+import { isAgo } from '../frame/time-text.ts';
 
 const LISTS = [
   ['state', 'state'],
@@ -16,14 +17,26 @@ const LISTS = [
   ['failure', 'failure'],
 ] as const;
 
-export function filterOf(given: Given): MessageFilter {
+/** What `time` of `given` counts from: how long ago is meant by the clock of the service, which is asked only for that. */
+export async function nowFor(given: Given, client: Client, ...flags: readonly string[]): Promise<number | undefined> {
+  if (!flags.some((flag) => isAgo(given.text(flag) ?? ''))) return undefined;
+  const overview = await client.overview().catch((error: unknown) => {
+    // A token that may not read it: then by the clock of this machine.
+    if (error instanceof PostriderError && error.status === 403) return null;
+    throw error;
+  });
+  return overview?.now;
+}
+
+export async function filterOf(given: Given, client: Client): Promise<MessageFilter> {
   const lists = LISTS.flatMap(([flag, name]) => {
     const values = given.list(flag);
     if (values.length === 0) return [];
     return [[name, flag === 'state' ? values.map((each) => each.toUpperCase()) : values] as const];
   });
   const text = given.text('text');
-  const [fromDate, toDate] = [given.time('from'), given.time('until')];
+  const now = await nowFor(given, client, 'from', 'until');
+  const [fromDate, toDate] = [given.time('from', now), given.time('until', now)];
   return {
     ...(Object.fromEntries(lists) as MessageFilter),
     ...(text !== undefined && { text }),

@@ -25,7 +25,7 @@ const COLUMNS = [
 
 export async function listMessages({ given, out, connect }: Invocation): Promise<number> {
   const { client } = connect();
-  const filter = filterOf(given);
+  const filter = await filterOf(given, client);
   const { entries, isCut } = await upTo(given.number('limit'), async (page) => {
     const answer = await client.listMessages({ ...filter, ...page });
     return { entries: answer.messages, cursor: answer.cursor };
@@ -44,8 +44,9 @@ function messageRow(message: Message): string[] {
 }
 
 export async function countMessages({ given, out, connect }: Invocation): Promise<number> {
-  const { state: _state, ...filter } = filterOf(given);
-  const counts = await connect().client.countMessages(filter);
+  const { client } = connect();
+  const { state: _state, ...filter } = await filterOf(given, client);
+  const counts = await client.countMessages(filter);
   if (out.isJson) out.json(counts);
   else {
     out.table(

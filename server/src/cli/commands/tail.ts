@@ -3,13 +3,13 @@
 import type { Invocation } from '../frame/command.ts';
 import { interruptedExit } from '../frame/command-line.ts';
 import { eventText } from './event-text.ts';
-import { filterOf } from './filter.ts';
+import { filterOf, nowFor } from './filter.ts';
 import { follow } from './follow.ts';
 
 export async function tail({ given, out, io, connect }: Invocation): Promise<number> {
   const { client, url } = connect();
-  const from = given.time('since');
-  const { state, ...filter } = filterOf(given);
+  const from = given.time('since', await nowFor(given, client, 'since'));
+  const { state, ...filter } = await filterOf(given, client);
   const events = follow(
     client,
     { ...filter, ...(state && { state }), ...(given.has('message') && { messageIds: given.list('message') }) },

@@ -16,8 +16,8 @@ export interface Given {
   number(flag: string): number | undefined;
   /** In milliseconds. */
   duration(flag: string): number | undefined;
-  /** In milliseconds since 1970. */
-  time(flag: string): number | undefined;
+  /** In milliseconds since 1970. How long ago is meant from `now`. Default: the time of this machine. */
+  time(flag: string, now?: number): number | undefined;
 }
 
 export interface Shape {
@@ -136,7 +136,7 @@ function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly
     list: (flag) => values.get(flag) ?? [],
     number: (flag) => (values.has(flag) ? Number(text(flag)) : undefined),
     duration: (flag) => (values.has(flag) ? parseDurationMs(text(flag)!)! : undefined),
-    time: (flag) => (values.has(flag) ? readTime(text(flag)!, now)! : undefined),
+    time: (flag, from = now) => (values.has(flag) ? readTime(text(flag)!, from)! : undefined),
   };
 }
 

@@ -35,6 +35,11 @@ export function spanText(ms: number): string {
   return parts.join(' ');
 }
 
+/** Whether `readTime` reads it as a duration before now. */
+export function isAgo(text: string): boolean {
+  return !/^\d{9,14}$/.test(text) && parseDurationMs(text) !== null;
+}
+
 /** A date, seconds since 1970, or a duration before now such as `1h`. Null when it is none of them. */
 export function readTime(text: string, now: number): number | null {
   if (/^\d{9,11}$/.test(text)) return Number(text) * 1000;

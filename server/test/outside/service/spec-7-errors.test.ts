@@ -218,6 +218,7 @@ const NOT_PROVOKED: readonly ProblemCode[] = [
   'disk_full', // below
   'store_gone', // in store-gone.test.ts
   'request_timeout', // in ../isolation/connections.test.ts
+  'advance_too_long', // by a manual clock alone: ../../upkeep/steering.test.ts
   'clock_not_manual', // by the development server alone: ../messages/statistics.test.ts
   'clock_off', // in /readyz only: ../domain/acceptance.test.ts
   'deliver_only', // in ../cluster/
