@@ -42,6 +42,7 @@ The command follows no redirect, because the token would go along.
 On a terminal, answers are tables and sentences. \`--json\` (or \`POSTRIDER_JSON=1\`) prints one JSON document, and one line
 of JSON for each record where records come one by one (\`tail\`, \`--wait\`, \`batch\`). Answers go to standard output; all
 else goes to standard error, errors too: with \`--json\` as \`{"error": {"message", "hint"?, "code"?, "status"?, "exit"}}\`.
+\`dev\` and \`serve\` say in words why they cannot start, also with \`--json\`.
 Times are in UTC. Colours are used on a terminal only, and not with \`NO_COLOR\` or \`--no-color\`. Control characters in
 what others wrote are shown as \`\\u001b\`. Where standard input is no terminal, nothing is asked: a command that would ask
 needs \`--yes\`.

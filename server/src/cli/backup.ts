@@ -4,7 +4,9 @@
 import type { Config } from '../config.ts';
 import { startBackup } from '../main.ts';
 import { systemWorld } from '../world.ts';
+import { EXIT } from './frame/exit-codes.ts';
 import { sizeText } from './size-text.ts';
+import { tellFailure } from './tell-failure.ts';
 
 export async function runBackup(config: Config): Promise<number> {
   const { clock } = systemWorld();
@@ -30,7 +32,8 @@ export async function runBackup(config: Config): Promise<number> {
     );
     return 0;
   } catch (error) {
-    process.stderr.write(`postrider backup: ${(error as Error).message}. No backup was made.\n`);
-    return 1;
+    const { message } = error as Error;
+    const [text, hint] = [`postrider backup: ${message}. No backup was made.`, 'No backup was made.'];
+    return tellFailure({ text, message, hint, exit: EXIT.failed }, config.json);
   }
 }

@@ -4,7 +4,9 @@
 import type { Config } from '../config.ts';
 import { type CheckReport, checkStore } from '../main.ts';
 import { systemWorld } from '../world.ts';
+import { EXIT } from './frame/exit-codes.ts';
 import { sizeText } from './size-text.ts';
+import { tellFailure } from './tell-failure.ts';
 
 export async function runCheck(config: Config): Promise<number> {
   const { clock } = systemWorld();
@@ -13,8 +15,8 @@ export async function runCheck(config: Config): Promise<number> {
   try {
     report = checkStore(config);
   } catch (error) {
-    process.stderr.write(`postrider check: ${(error as Error).message}\n`);
-    return 1;
+    const { message } = error as Error;
+    return tellFailure({ text: `postrider check: ${message}`, message, exit: EXIT.failed }, config.json);
   }
   const seconds = (clock.monotonicMs() - startedMs) / 1000;
   process.stdout.write(config.json ? toJson(report, seconds) : summary(report, config, seconds));

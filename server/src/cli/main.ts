@@ -3,6 +3,7 @@
 
 import { COMMANDS, type Command, type Config, environment, parseConfig } from '../config.ts';
 import { EXIT } from './frame/exit-codes.ts';
+import { tellFailure } from './tell-failure.ts';
 
 type RunSettings = (config: Config) => Promise<number>;
 
@@ -35,14 +36,24 @@ async function main(given: readonly string[]): Promise<number> {
     return EXIT.done;
   }
   if ('problems' in parsed) {
-    process.stderr.write(
-      `postrider ${command} cannot start:\n${parsed.problems.map((each) => `  - ${each}\n`).join('')}`,
-    );
-    return EXIT.usage;
+    const list = parsed.problems.map((each) => `\n  - ${each}`).join('');
+    const failure = {
+      text: `postrider ${command} cannot start:${list}`,
+      message: parsed.problems.length === 1 ? parsed.problems[0]! : list,
+      hint: `postrider ${command} --help shows how it is used.`,
+      exit: EXIT.usage,
+    };
+    return tellFailure(failure, !isService(command) && isJsonAsked(argv));
   }
   const run = await LOAD[command]();
   return run(parsed.config);
 }
+
+/** Its reasons go to the same place as its log, in words: whoever starts a service shows them to people. */
+const isService = (command: Command) => command === 'dev' || command === 'serve';
+
+const isJsonAsked = (argv: readonly string[]) =>
+  argv.includes('--json') || /^(?:1|true)$/.test(environment().POSTRIDER_JSON ?? '');
 
 async function isTokenOverApi(argv: readonly string[]): Promise<boolean> {
   const { isTokenForStore } = await import('./frame/store-or-service.ts');

@@ -4,7 +4,9 @@
 import type { Config } from '../config.ts';
 import { type MoveReport, MoveStopped, moveIntoDatabase, storeLocation } from '../main.ts';
 import { systemWorld } from '../world.ts';
+import { EXIT } from './frame/exit-codes.ts';
 import { MoveMeter } from './move-meter.ts';
+import { tellFailure } from './tell-failure.ts';
 
 export async function runMove(config: Config): Promise<number> {
   const { clock } = systemWorld();
@@ -15,23 +17,25 @@ export async function runMove(config: Config): Promise<number> {
   } catch (error) {
     meter?.end();
     const { message } = error as Error;
-    process.stderr.write(
+    const kept = 'The rows moved so far are kept: run it again to continue.';
+    const failure =
       error instanceof MoveStopped
-        ? `postrider migrate-store stopped: ${message}\nThe rows moved so far are kept: run it again to continue.\n`
-        : `postrider migrate-store cannot start: ${message}\n`,
-    );
-    return 1;
+        ? { text: `postrider migrate-store stopped: ${message}\n${kept}`, message, hint: kept }
+        : { text: `postrider migrate-store cannot start: ${message}`, message };
+    return tellFailure({ ...failure, exit: EXIT.failed }, config.json);
   }
   meter?.end();
   process.stdout.write(config.json ? `${JSON.stringify(toJson(report))}\n` : summary(report, config));
   if (!report.isFinished) {
     const different = report.tables.filter(({ isSame }) => !isSame).map(({ table }) => table);
-    process.stderr.write(
-      `postrider migrate-store: these tables differ between the two stores: ${different.join(', ')}. The move is not finished, and no ` +
-        'service starts on the database. Move into an empty database again.\n',
+    const message = `these tables differ between the two stores: ${different.join(', ')}`;
+    const hint = 'The move is not finished, and no service starts on the database. Move into an empty database again.';
+    return tellFailure(
+      { text: `postrider migrate-store: ${message}. ${hint}`, message, hint, exit: EXIT.failed },
+      config.json,
     );
   }
-  return report.isFinished ? 0 : 1;
+  return EXIT.done;
 }
 
 function toJson({ isFinished, isResumed, tables, replaced }: MoveReport) {

@@ -11,6 +11,8 @@ import type { AccountStore } from '../store/account-store.ts';
 import { everyEntry } from '../store/list-piece.ts';
 import type { Store } from '../store/store.ts';
 import { systemWorld } from '../world.ts';
+import { EXIT } from './frame/exit-codes.ts';
+import { tellFailure } from './tell-failure.ts';
 
 const NAMES_SHOWN_MAX = 10;
 
@@ -28,8 +30,8 @@ export async function runTokenCreate(config: Config): Promise<number> {
     }
     return 0;
   } catch (error) {
-    process.stderr.write(`postrider token create: ${(error as Error).message}\n`);
-    return 1;
+    const { message } = error as Error;
+    return tellFailure({ text: `postrider token create: ${message}`, message, exit: EXIT.failed }, config.json);
   } finally {
     await store?.close();
   }

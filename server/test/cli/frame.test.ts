@@ -342,6 +342,32 @@ function loadedBy(...argv: string[]): string[] {
   return paths;
 }
 
+test('the commands that work on a store say with --json what is wrong as JSON, as all others do', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-cli-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const cases: readonly (readonly [argv: readonly string[], exit: number])[] = [
+    [['backup'], EXIT.failed],
+    [['check'], EXIT.failed],
+    [['token', 'create', '--admin'], EXIT.failed],
+    [['migrate-store', '--store', 'postgres://127.0.0.1:1/none'], EXIT.failed],
+    [['check', '--jsno', '--daat'], EXIT.usage],
+  ];
+  const ran = cases.map(([argv]) =>
+    spawnSync(process.execPath, [BIN, ...argv, '--json', '--data', folder], { encoding: 'utf8' }),
+  );
+  for (const [index, [argv, exit]] of cases.entries()) {
+    const { status, stdout, stderr } = ran[index]!;
+    assert.deepEqual([status, stdout], [exit, ''], `${argv.join(' ')}: ${stderr}`);
+    const { error } = JSON.parse(stderr) as { error: { message: string; exit: number } };
+    assert.equal(error.exit, exit);
+    assert.match(
+      error.message,
+      exit === EXIT.usage ? /^\n {2}- unknown flag/ : /^there is no store in/,
+      argv.join(' '),
+    );
+  }
+});
+
 test('help is shown for the commands that start a service too', () => {
   const { status, stdout } = spawnSync(process.execPath, [BIN, 'help', 'serve'], { encoding: 'utf8' });
   assert.deepEqual([status, stdout.split('\n')[0]], [EXIT.done, 'Usage: postrider serve [settings]']);

@@ -1,0 +1,16 @@
+// Says on standard error why a command that works on a store has failed: in words, or with --json as the object that all
+// other commands print.
+
+export interface StoreFailure {
+  /** What people read, with the name of the command. */
+  readonly text: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly exit: number;
+}
+
+export function tellFailure({ text, message, hint, exit }: StoreFailure, isJson: boolean): number {
+  const error = { message, ...(hint !== undefined && { hint }), exit };
+  process.stderr.write(isJson ? `${JSON.stringify({ error })}\n` : `${text}\n`);
+  return exit;
+}
