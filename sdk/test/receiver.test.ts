@@ -181,6 +181,9 @@ test('a body that is too large is not read to its end, and one that was read bef
   await assert.rejects(verify(used, OPTIONS), /read before/);
   const parsed = { headers: {}, body: { a: 1 }, readableDidRead: true, on() {}, off() {}, pause() {} };
   await assert.rejects(rawBodyOf(parsed, 10), /parsed before/);
+  const gone = { headers: {}, readableDidRead: false, destroyed: true, on() {}, off() {}, pause() {} };
+  await assert.rejects(rawBodyOf(gone, 10), /cut off/);
+  assert.deepEqual(await rawBodyOf({ ...gone, readableEnded: true }, 10), new Uint8Array(0));
 });
 
 test('the answers say what the service understands', async () => {

@@ -10,6 +10,8 @@ export interface NodeRequest {
   readonly body?: unknown;
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
+  readonly readableEnded?: boolean;
+  readonly destroyed?: boolean;
   on(name: string, listener: (value: unknown) => void): unknown;
   off(name: string, listener: (value: unknown) => void): unknown;
   pause(): unknown;
@@ -57,6 +59,9 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
       'the body was parsed before it could be verified: put the receiver before the parser, or keep the raw body',
     );
   }
+  // Read to its end, and there was nothing in it: a parser does that. Nothing more would ever come.
+  if (request.readableEnded) return new Uint8Array(0);
+  if (request.destroyed) throw cutOff();
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
   return new Promise((resolve, reject) => {
     const pieces: Uint8Array[] = [];
@@ -72,9 +77,13 @@ export async function rawBodyOf(request: NodeRequest, bytesMax: number): Promise
     };
     request.on('end', () => resolve(joined(pieces, length)));
     request.on('error', reject);
-    request.on('close', () => reject(new Error('the request was cut off')));
+    request.on('close', () => reject(cutOff()));
     request.on('data', onData);
   });
+}
+
+function cutOff(): Error {
+  return new Error('the request was cut off');
 }
 
 function tooLarge(): SignatureError {

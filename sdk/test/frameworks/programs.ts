@@ -61,6 +61,17 @@ export const PROGRAMS: Readonly<Record<string, (keys: Keys) => Promise<Started>>
     return onNode(app as RequestListener);
   },
 
+  /** Of an empty body the parser leaves nothing, not even the event of its end. */
+  'Express after a parser that takes only what is empty'(keys) {
+    const app = express();
+    app.use((request, response, next) => {
+      if (request.headers['content-length'] !== '0') return next();
+      express.json({ type: '*/*' })(request, response, next);
+    });
+    app.post('/hook', receiveExpress({ keys, ...MOST }, handle));
+    return onNode(app as RequestListener);
+  },
+
   async Fastify(keys) {
     const app = fastify();
     app.register(receiveFastify({ keys, ...MOST }, handle), { prefix: '/hook' });
