@@ -8,13 +8,14 @@ import { buildFront } from './build-front.ts';
 import { closeStore, drain } from './close-node.ts';
 import { listenAddresses } from './delivery/egress.ts';
 import { shareAmongLanes } from './domain/lanes.ts';
+import { ApiError } from './http/errors.ts';
 import type { FromLane, LaneData, LaneFacts, ToLane } from './lanes.ts';
 import { layGround } from './node-ground.ts';
 import { Questions } from './questions.ts';
 import { systemWorld } from './world.ts';
 
-/** The main thread asks every lane, and gives each of them a second. */
-const ALL_FACTS_MS_MAX = 2000;
+/** The main thread asks every lane, and gives each of them a second. It may itself be busy. */
+const ALL_FACTS_MS_MAX = 5000;
 
 const port = parentPort!;
 const say = (message: FromLane) => port.postMessage(message);
@@ -27,8 +28,12 @@ async function run(data: LaneData): Promise<void> {
   const { engine, policy } = buildEngine(ground, undefined);
   const questions = new Questions<readonly LaneFacts[]>(systemWorld().clock, ALL_FACTS_MS_MAX);
   const ownFacts = () => ({ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() });
-  const allFacts = async () =>
-    (await questions.ask((id) => say({ kind: 'askAllFacts', id }))) ?? ([ownFacts()] as const);
+  const allFacts = async () => {
+    const all = await questions.ask((id) => say({ kind: 'askAllFacts', id }));
+    // No numbers are better than those of one lane: a counter that falls is taken for a restart.
+    if (!all) throw new ApiError('overloaded', 'the numbers of all lanes are not known in time; try again shortly');
+    return all;
+  };
   const front = await buildFront(ground, engine, { allFacts });
   const bound = await front.listener.listen(address.host, address.port, 'shared');
   ground.about.address = `${bound.address}:${bound.port}`;

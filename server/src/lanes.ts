@@ -5,10 +5,9 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import type { Farewell } from './close-node.ts';
 import type { Config } from './config.ts';
 import { laneShare } from './domain/lanes.ts';
-
 import { Questions } from './questions.ts';
 import { startThread } from './shipped-files.ts';
-import type { MetricValues } from './telemetry/metrics.ts';
+import { addCounters, type MetricValues } from './telemetry/metrics.ts';
 import type { Clock } from './world.ts';
 
 /** The current numbers of one lane. */
@@ -71,13 +70,15 @@ const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 /** How long a lane may take beyond the time to drain. */
 const CLOSING_MS_MAX = 10_000;
-/** A lane that is busy for so long is left out of the numbers. */
+/** For a lane that is busy for so long, its last numbers are used. */
 const FACTS_MS_MAX = 1000;
 
 interface Running {
   readonly worker: Worker;
   readonly closed: Promise<Farewell>;
   isReady: boolean;
+  /** What it said when it was last asked. */
+  facts: LaneFacts | null;
 }
 
 /** The settings of one lane: its part of every limit on attempts. */
@@ -97,6 +98,8 @@ export class Lanes {
   /** By number. The lane of the main thread, number 0, is not among them. */
   readonly #running = new Map<number, Running>();
   readonly #questions: Questions<LaneFacts>;
+  /** What the lanes that have ended counted, as far as they were asked: a counter must not go back. */
+  #ended: MetricValues = new Map();
   #pauseMs = PAUSE_MS;
   #isClosing = false;
 
@@ -123,11 +126,14 @@ export class Lanes {
 
   /** The numbers of all lanes; of the main thread first. */
   async facts(): Promise<readonly LaneFacts[]> {
-    const asked = [...this.#running.values()].map(({ worker }) =>
-      this.#questions.ask((id) => worker.postMessage({ kind: 'askFacts', id } satisfies ToLane)),
-    );
-    const others = await Promise.all(asked);
-    return [this.#options.ownFacts(), ...others.filter((facts) => facts !== null)];
+    const asked = [...this.#running.values()].map(async (running) => {
+      const ask = (id: number) => running.worker.postMessage({ kind: 'askFacts', id } satisfies ToLane);
+      running.facts = (await this.#questions.ask(ask)) ?? running.facts;
+    });
+    await Promise.all(asked);
+    // A lane that has ended meanwhile is among the ended ones.
+    const others = [...this.#running.values()].flatMap(({ facts }) => facts ?? []);
+    return [this.#options.ownFacts(), { attemptsInFlight: 0, metrics: this.#ended }, ...others];
   }
 
   /** Drains all lanes and returns how each ended. */
@@ -167,7 +173,7 @@ export class Lanes {
       name: `lane-${lane}`,
     });
     const closed = Promise.withResolvers<Farewell>();
-    const running: Running = { worker, closed: closed.promise, isReady: false };
+    const running: Running = { worker, closed: closed.promise, isReady: false, facts: null };
     this.#running.set(lane, running);
     worker.on('message', (message: FromLane) => {
       if (message.kind === 'ready') {
@@ -187,6 +193,7 @@ export class Lanes {
     worker.on('exit', () => {
       // A lane that was cut off has attempts whose end is not known.
       closed.resolve({ left: 0, isStoreClosed: false });
+      if (running.facts) this.#ended = addCounters(this.#ended, running.facts.metrics);
       if (!this.#isClosing) this.#replace(lane, node);
     });
   }

@@ -2,7 +2,8 @@
 
 import { type BUDGETS, nodeMax } from './budgets.ts';
 
-export const LANES_MAX = 64;
+/** Of a pool that accounts share, every lane has room for two: an account may hold only as much as it leaves free. */
+export const LANES_MAX = 32;
 
 /** More lanes than this have nothing to do: by then the one thread that writes is busy all the time. */
 const LANES_BY_DEFAULT_MAX = 4;

@@ -100,11 +100,24 @@ export function metricsText([first, ...others]: readonly MetricValues[]): string
     for (const other of isOfProcess ? [] : others) {
       for (const [labels, value] of other.get(name)?.values ?? []) sums.set(labels, (sums.get(labels) ?? 0) + value);
     }
-    if (sums.size > 1 && !values.has('')) sums.delete('');
+    // A lane that has not counted yet says 0 without labels.
+    if (sums.size > 1) sums.delete('');
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
     for (const [labels, value] of sums) lines.push(labels === '' ? `${name} ${value}` : `${name}{${labels}} ${value}`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** The counters of both together. Gauges are left out: they tell of something that is still there. */
+export function addCounters(some: MetricValues, more: MetricValues): MetricValues {
+  const sums = new Map(some);
+  for (const [name, family] of more) {
+    if (family.type !== 'counter') continue;
+    const values = new Map(sums.get(name)?.values);
+    for (const [labels, value] of family.values) values.set(labels, (values.get(labels) ?? 0) + value);
+    sums.set(name, { ...family, values });
+  }
+  return sums;
 }
 
 /** How a message came in. Each message is counted once, on the node that accepted it. */

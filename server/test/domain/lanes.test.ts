@@ -3,7 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { LANES_MAX, laneCount, laneNode, laneShare, processOf } from '../../src/domain/lanes.ts';
+import { BUDGETS } from '../../src/domain/budgets.ts';
+import {
+  LANES_MAX,
+  laneCount,
+  laneMax,
+  laneNode,
+  laneShare,
+  processOf,
+  shareAmongLanes,
+} from '../../src/domain/lanes.ts';
+import { Pool } from '../../src/domain/pool.ts';
 
 test('by default one core is left for the writer, and there are at most four lanes', () => {
   assert.deepEqual(
@@ -36,4 +46,16 @@ test('the shares of all lanes are together the whole, and differ by at most one'
       if (laneCount(lanes, 1, [whole]) === lanes) assert.ok(Math.min(...shares) >= 1);
     }),
   );
+});
+
+test('however many lanes there are, an account that is alone gets something of every pool', (t) => {
+  shareAmongLanes(LANES_MAX);
+  t.after(() => shareAmongLanes(1));
+  let pools = 0;
+  for (const [key, { account, node }] of Object.entries(BUDGETS)) {
+    if (account !== 'share' || typeof node !== 'number') continue;
+    pools += 1;
+    assert.equal(new Pool(laneMax(key as keyof typeof BUDGETS)).take('acc', 1), null, key);
+  }
+  assert.ok(pools > 5);
 });

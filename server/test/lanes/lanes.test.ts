@@ -172,8 +172,10 @@ test('a lane that ends is replaced, and what it had under way is delivered', asy
   await publishMany(receiver.url);
   await receiver.received(AT_ONCE);
   assert.equal(laneThreads.length, LANES - 1);
+  const accepted = await metric('postrider_messages_accepted_total');
   await laneThreads[0]!.terminate();
   await waitFor('another lane', () => laneThreads.length === LANES);
+  assert.equal(await metric('postrider_messages_accepted_total'), accepted, 'what the lane counted still counts');
   letGo();
   await waitFor('nothing to be left', () => new Set(receiver.arrivals.map(({ target }) => target)).size === MANY);
   await waitFor('all claims to be settled', () => holders().length === 0);
