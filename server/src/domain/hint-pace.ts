@@ -8,7 +8,15 @@ const EVERY_MS_MAX = 1000;
 /** For all nodes together, up to 100 nodes. */
 const PER_SECOND_MAX = 100;
 
+/** News alone can wait longer than work: nothing is done later because of it. */
+const NEWS_EVERY_MS_MIN = 100;
+
 /** The time between two notifications of a node, for this number of live nodes. */
 export function hintEveryMs(nodes: number): number {
   return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, Math.ceil((nodes * 1000) / PER_SECOND_MAX)));
+}
+
+/** The same for a notification that tells of news only. */
+export function newsEveryMs(nodes: number): number {
+  return Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes));
 }

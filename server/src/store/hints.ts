@@ -2,7 +2,7 @@
 // is only a hint. Hints within a short time are sent as one: a notification in every transaction would make all commits
 // of a database wait for each other.
 
-import { hintEveryMs } from '../domain/hint-pace.ts';
+import { hintEveryMs, newsEveryMs } from '../domain/hint-pace.ts';
 import type { Clock } from '../world.ts';
 
 /** What another node has hinted at. */
@@ -19,8 +19,10 @@ export class Hints {
   #isWork = false;
   #isNews = false;
   #isAccess = false;
+  /** Cancels the timer of the next hint; null if the last hint was long ago. News alone have a timer of their own. */
   #cancel: (() => void) | null = null;
-  #everyMs = hintEveryMs(1);
+  #cancelNews: (() => void) | null = null;
+  #nodes = 1;
 
   constructor(node: string, timers: Clock, say: (payload: string) => void) {
     this.#node = node;
@@ -30,7 +32,7 @@ export class Hints {
 
   /** The number of live nodes: the more there are, the less often each sends a hint. */
   noteNodes(nodes: number): void {
-    this.#everyMs = hintEveryMs(nodes);
+    this.#nodes = nodes;
   }
 
   /** There is something to claim that this node may not be able to take. */
@@ -42,7 +44,7 @@ export class Hints {
   /** The journal has new rows. */
   news(): void {
     this.#isNews = true;
-    this.#gather();
+    this.#gatherNews();
   }
 
   /** A token, a session or an account has changed, so what is remembered of them may be wrong. */
@@ -60,7 +62,9 @@ export class Hints {
 
   close(): void {
     this.#cancel?.();
+    this.#cancelNews?.();
     this.#cancel = null;
+    this.#cancelNews = null;
   }
 
   /** The first hint is sent at once; those that follow soon are sent together. */
@@ -68,10 +72,20 @@ export class Hints {
     if (this.#cancel !== null) return;
     this.#speak();
     const rest = () => {
-      this.#cancel = this.#hasHint ? this.#timers.after(this.#everyMs, rest) : null;
+      this.#cancel = this.#isUrgent ? this.#timers.after(hintEveryMs(this.#nodes), rest) : null;
+      if (this.#isUrgent) this.#speak();
+    };
+    this.#cancel = this.#timers.after(hintEveryMs(this.#nodes), rest);
+  }
+
+  #gatherNews(): void {
+    if (this.#cancelNews !== null) return;
+    this.#speak();
+    const rest = () => {
+      this.#cancelNews = this.#isNews ? this.#timers.after(newsEveryMs(this.#nodes), rest) : null;
       this.#speak();
     };
-    this.#cancel = this.#timers.after(this.#everyMs, rest);
+    this.#cancelNews = this.#timers.after(newsEveryMs(this.#nodes), rest);
   }
 
   #speak(): void {
@@ -83,6 +97,10 @@ export class Hints {
   }
 
   get #hasHint(): boolean {
-    return this.#isWork || this.#isNews || this.#isAccess;
+    return this.#isUrgent || this.#isNews;
+  }
+
+  get #isUrgent(): boolean {
+    return this.#isWork || this.#isAccess;
   }
 }

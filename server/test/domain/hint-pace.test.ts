@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hintEveryMs } from '../../src/domain/hint-pace.ts';
+import { hintEveryMs, newsEveryMs } from '../../src/domain/hint-pace.ts';
 
 test('up to two nodes tell as soon as one does', () => {
   for (const nodes of [0, 1, 2]) assert.equal(hintEveryMs(nodes), 20);
@@ -20,4 +20,9 @@ test('more nodes never tell more often, and none waits for longer than a second'
     assert.ok(hintEveryMs(nodes + 1) >= hintEveryMs(nodes));
     assert.ok(hintEveryMs(nodes) <= 1000);
   }
+});
+
+test('news alone are told less often than work, and as late as work at most when there are many nodes', () => {
+  for (const nodes of [1, 3, 10]) assert.equal(newsEveryMs(nodes), 100);
+  for (const nodes of [11, 50, 2000]) assert.equal(newsEveryMs(nodes), hintEveryMs(nodes));
 });

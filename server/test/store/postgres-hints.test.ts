@@ -32,7 +32,7 @@ test('one of a hundred nodes tells of much news in two words, where one that is 
       };
     },
   };
-  const isHint = (ms: number) => ms === 20 || ms === 1000;
+  const isHint = (ms: number) => ms === 100 || ms === 1000;
   const store = await openPostgresStore({ url, node: 'nod_a', timers, log: () => {} });
   t.after(() => store.close());
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
@@ -55,7 +55,7 @@ test('one of a hundred nodes tells of much news in two words, where one that is 
   await waitFor('the first word', () => heard === 1);
   assert.deepEqual(
     waiting.map(({ ms }) => ms),
-    [20],
+    [100],
   );
   waiting.shift()!.fire();
   await listener.query(

@@ -92,7 +92,7 @@ export class NoAnswer extends Error {
   constructor(ms: number) {
     super(
       `a new connection did not answer within ${ms} ms. Behind a connection pooler, its pool may be too small: a node needs ` +
-        'up to 16 connections',
+        'up to 17 connections',
     );
   }
 }

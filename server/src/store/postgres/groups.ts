@@ -136,7 +136,7 @@ export class Groups {
 
   #settlePlain(settlements: readonly Settlement[], now: number): Promise<SettleReply> {
     const { pool, timers } = this.#options;
-    const written = pool.write((database) => settle(database, settlements, now));
+    const written = pool.settle((database) => settle(database, settlements, now));
     const accounts = new Set(settlements.map(({ accountId }) => accountId));
     this.#settlingAccounts = accounts;
     this.#slotsFreed = new Promise((resolve) => {

@@ -11,6 +11,7 @@ import { ACQUIRE_MS_MAX, ADDING, clientConfig, destroy, type Settings, setUp, WR
 import { Database } from './database.ts';
 import { CommitInDoubt, committing, isConflict, isLost, isNotOurs, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
+import { KeptPlan } from './kept-plan.ts';
 import { backendPid, requireOwnSessions, SharedSession } from './own-session.ts';
 
 /** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
@@ -19,12 +20,6 @@ export const DATABASE_AT_ONCE = {
   lookUps: nodeMax('databaseLookUps'),
   changes: nodeMax('databaseChanges'),
 };
-/** The other four: accepts into queues, settles, claims and upkeep. */
-const WRITERS_MAX = DATABASE_AT_ONCE.changes + 4;
-/** Runs one statement at a time. */
-const ADDERS_MAX = 1;
-/** The other two: tokens, bodies of claimed messages, and upkeep. */
-const READERS_MAX = DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2;
 const PING_EVERY_MS = 300;
 /** The database is away if neither the ping nor anything else got a reply for this long. */
 const SILENCE_MS_MAX = 800;
@@ -60,23 +55,34 @@ class CutOff extends Error {
   }
 }
 
-type Role = 'writers' | 'adders' | 'readers' | 'heartbeat';
+type Role = 'writers' | 'adders' | 'settlers' | 'readers' | 'heartbeat';
 
 const MAX: Readonly<Record<Role, number>> = {
-  writers: WRITERS_MAX,
-  adders: ADDERS_MAX,
-  readers: READERS_MAX,
+  // The other four: accepts into queues, settles, claims and upkeep.
+  writers: DATABASE_AT_ONCE.changes + 4,
+  // Each runs one statement at a time.
+  adders: 1,
+  settlers: 1,
+  // The other two: tokens, bodies of claimed messages, and upkeep.
+  readers: DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2,
   heartbeat: 1,
 };
 
 function newLines(): Record<Role, AccountLine> {
   const line = (role: Role) => new AccountLine(MAX[role]);
-  return { writers: line('writers'), adders: line('adders'), readers: line('readers'), heartbeat: line('heartbeat') };
+  return {
+    writers: line('writers'),
+    adders: line('adders'),
+    settlers: line('settlers'),
+    readers: line('readers'),
+    heartbeat: line('heartbeat'),
+  };
 }
 
 export class Pool {
   readonly #options: PoolOptions;
   #pools: Record<Role, pg.Pool>;
+  readonly #keptPlan = new KeptPlan();
   /** In front of the pools: waiting for a connection that is in use says nothing about the database. */
   #lines = newLines();
   /** All connections, so that hanging ones can be closed. */
@@ -126,6 +132,16 @@ export class Pool {
   /** One statement that only inserts rows. */
   add<T>(work: (database: Database) => Promise<T>): Promise<T> {
     return this.#again(() => this.#use('adders', (database) => committing(work(database))));
+  }
+
+  /** One statement that settles plain messages. */
+  settle<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    return this.#again(() =>
+      this.#use('settlers', async (database) => {
+        await this.#keptPlan.look(database, this.#options.timers.monotonicMs());
+        return committing(work(database));
+      }),
+    );
   }
 
   /**
@@ -229,6 +245,7 @@ export class Pool {
     return {
       writers: open(WRITER_NAME, 'writers', WRITING),
       adders: open(WRITER_NAME, 'adders', ADDING),
+      settlers: open(WRITER_NAME, 'settlers', WRITING),
       readers: open('postrider reader', 'readers'),
       heartbeat: open('postrider heartbeat', 'heartbeat'),
     };
