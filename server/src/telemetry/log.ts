@@ -81,7 +81,17 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
 export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
   const time = timeText(now);
   const stream = (log as unknown as Record<symbol, { write(line: string): void }>)[pino.symbols.streamSym]!;
-  const write = (line: string) => stream.write(line);
+  // What is settled together is written together: a call of the system costs more than a line.
+  let lines = '';
+  const flush = () => {
+    const text = lines;
+    lines = '';
+    stream.write(text);
+  };
+  const write = (line: string) => {
+    if (lines === '') queueMicrotask(flush);
+    lines += line;
+  };
   return (event) => {
     if (event.kind === 'trouble') {
       log.error({ err: event.error, during: event.during }, 'the delivery engine failed and will try again');

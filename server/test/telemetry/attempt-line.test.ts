@@ -26,7 +26,7 @@ function startLog(level: string) {
   return { lines, log, observe: logEngine(log, () => NOW) };
 }
 
-test('an attempt is logged as the logger itself would write it', () => {
+test('an attempt is logged as the logger itself would write it', async () => {
   for (const outcome of OUTCOMES) {
     for (const queueName of [null, 'a-queue']) {
       const { lines, log, observe } = startLog('info');
@@ -59,18 +59,41 @@ test('an attempt is logged as the logger itself would write it', () => {
         },
         'attempt',
       );
+      await null;
       assert.equal(lines.length, 2);
       assert.equal(lines[0], lines[1]);
     }
   }
 });
 
-test('above the level of attempts no line is made', () => {
+test('above the level of attempts no line is made', async () => {
   const { lines, observe } = startLog('warn');
   const claim = claimOf({});
   const outcome = answered(200);
   const end = { outcome, startedAt: NOW, endedAt: NOW };
   const settlement = decideSettlement(claim, end, { headerPrefix: PREFIX, retentionMs: 1000, newId: countingIds() });
   observe({ kind: 'attempt', claim, outcome, settlement, result: 'settled' });
+  await null;
   assert.deepEqual(lines, []);
+});
+
+test('attempts that are settled together are written at once, and before anything else happens', async () => {
+  const { lines, observe } = startLog('info');
+  const outcome = answered(200);
+  const end = { outcome, startedAt: NOW, endedAt: NOW };
+  for (const queueName of ['one', 'two', 'three']) {
+    const claim = claimOf({ queueName });
+    const settlement = decideSettlement(claim, end, { headerPrefix: PREFIX, retentionMs: 1000, newId: countingIds() });
+    observe({ kind: 'attempt', claim, outcome, settlement, result: 'settled' });
+  }
+  await null;
+  assert.equal(lines.length, 1);
+  const written = lines[0]!
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { readonly queue: string });
+  assert.deepEqual(
+    written.map(({ queue }) => queue),
+    ['one', 'two', 'three'],
+  );
 });
