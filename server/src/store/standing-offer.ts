@@ -262,8 +262,9 @@ export class StandingOffer {
   }
 
   /**
-   * Claims as much as the budget allows. It first asks only for as many as are probably ready, so that the other slots
-   * stay on offer. A message accepted during the look without an offer costs two more writes and another look.
+   * Claims as much as the budget allows. It first asks only for as many as are probably ready, or for half of the budget
+   * if that is not known, so that the other slots stay on offer. A message accepted during the look without an offer
+   * costs two more writes and another look.
    */
   async #ask(ask: (limits: ClaimLimits, leasePrefix: string) => Promise<ClaimReply>): Promise<ClaimReply> {
     const askFor = (asked: SlotBudget) => {
@@ -277,8 +278,8 @@ export class StandingOffer {
     };
     const waiting = this.#waiting;
     this.#waiting = 0;
-    if (waiting > 0 && waiting < this.#budget.slots) {
-      const reply = await askFor(this.#budget.half(waiting));
+    if (waiting < this.#budget.slots) {
+      const reply = await askFor(this.#budget.half(waiting > 0 ? waiting : Number.POSITIVE_INFINITY));
       if (!reply.hasMore || this.#budget.slots <= 0) return reply;
     }
     // A copy: a message promised meanwhile takes from the budget, but must not reduce what was asked for.
