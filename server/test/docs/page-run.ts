@@ -234,7 +234,8 @@ export class PageRun {
       env: this.#environment(),
       timeout: 120_000,
     });
-    running.child.stdin!.end(`${TOKEN}\n`);
+    // Nothing is written, because a shell that has ended already would break the pipe.
+    running.child.stdin!.end();
     this.#keep((await running).stdout);
   }
 
