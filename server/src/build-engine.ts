@@ -10,8 +10,10 @@ import { whyNothingIsMade } from './domain/acceptance.ts';
 import { NO_DESCENT } from './domain/descent.ts';
 import { laneMax } from './domain/lanes.ts';
 import type { Ground } from './node-ground.ts';
+import { planAlertMessage } from './publish/alert-messages.ts';
 import { logEngine } from './telemetry/log.ts';
 import { countEngine } from './telemetry/metrics.ts';
+import { alertKeeper } from './upkeep/alerts.ts';
 import { jobRunner } from './upkeep/jobs.ts';
 import { heartbeat, orphans, strays } from './upkeep/leases.ts';
 import { retention } from './upkeep/retention.ts';
@@ -65,6 +67,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
             retention(store, tiers, () => clock.isProven),
             scheduleTimes(store, clock),
             jobRunner({ store, tiers, newId, mayAccept: () => whyNothingIsMade(facts()) === null }),
+            keepAlerts(ground),
           ]
         : []),
       disk,
@@ -103,6 +106,23 @@ function runSchedules({ config: { tiers }, log, clock, store, facts, publication
     },
     onSkipped: (schedule, why) =>
       log.warn({ account: schedule.accountId, schedule: schedule.id, why }, 'a run of a schedule created no message'),
+  });
+}
+
+function keepAlerts({ config, log, store, disk, facts, publications, manualTime }: Ground) {
+  return alertKeeper({
+    store,
+    tiers: config.tiers,
+    plan: async (alert, account, body) => {
+      // The disk is what this alert is about. Its message is small, and there are few of them.
+      const isDiskLow = alert.rule.type === 'diskLow' ? false : facts().isDiskLow;
+      const why = whyNothingIsMade({ ...facts(), isDiskLow });
+      return why ? { problem: why } : planAlertMessage(publications, config.headerPrefix, alert, account, body);
+    },
+    freeBytes: () => disk.freeBytes(),
+    isByHand: manualTime !== null,
+    onProblem: ({ accountId, id }, why) =>
+      log.warn({ account: accountId, alert: id, why }, 'the target of an alert could not be told'),
   });
 }
 

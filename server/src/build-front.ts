@@ -23,6 +23,7 @@ import { ReadGate } from './http/read-gate.ts';
 import { Requests } from './http/requests.ts';
 import { accountRoutes } from './http/routes/account.ts';
 import { adminRoutes } from './http/routes/admin.ts';
+import { alertRoutes } from './http/routes/alerts.ts';
 import { clockRoutes, type SteeredClock } from './http/routes/clock.ts';
 import { deadLetterRoutes } from './http/routes/dead-letters.ts';
 import { docsRoutes } from './http/routes/docs.ts';
@@ -154,10 +155,17 @@ function createContext(
   };
 }
 
-function addRoutes(api: Api, context: RouteContext<Store>, { world, metrics, store, accounts }: Ground): EventStreams {
+function addRoutes(
+  api: Api,
+  context: RouteContext<Store>,
+  { config, world, metrics, store, accounts }: Ground,
+): EventStreams {
   const streams = new EventStreams(store, world.clock);
   metrics.pool('streams', streams.pool);
   for (const routes of ROUTES) routes(api, context);
+  // Earlier than publishing stops, so that there is time to act.
+  const freeBytes = config.store === null ? Math.max(1, 2 * config.minFreeDiskBytes) : null;
+  alertRoutes(api, context, { freeBytes });
   eventRoutes(api, context, streams, new AccessWatch(accounts, world.clock));
   return streams;
 }

@@ -1,6 +1,7 @@
 // The table of budgets: everything that a caller or a receiver can make a node hold or do, with its maximum.
 // docs/limits.md is made from it, and /metrics shows the use of every pool. Limits are read from here only.
 
+import { ALERT_BUDGETS } from './alert-budgets.ts';
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';
 import { DATABASE_BUDGETS } from './database-budgets.ts';
 import { SINK_BUDGETS } from './sink-budgets.ts';
@@ -246,6 +247,7 @@ export const BUDGETS = budgets({
     each: 16 * MIB,
     beyond: 'the others follow in the next transaction; deliveries do not wait for it',
   },
+  ...ALERT_BUDGETS,
   sessions: { what: 'Console sessions of one token', unit: 'sessions', each: 100, beyond: 'the oldest one ends' },
   runningJobs: {
     what: 'Running bulk operations',

@@ -1,7 +1,7 @@
 // Identifiers: a prefix that says what it names, then 26 characters (Crockford's base 32) of which the first ten
 // are the time, so that ids sort by when they were made.
 
-export type IdPrefix = 'msg' | 'scd' | 'tpc' | 'job' | 'acc' | 'tok' | 'nod' | 'err';
+export type IdPrefix = 'msg' | 'scd' | 'tpc' | 'alr' | 'job' | 'acc' | 'tok' | 'nod' | 'err';
 
 /** Makes a new id. Passed in, not imported, because it needs the clock and the random source. */
 export type NewId = (prefix: IdPrefix) => string;

@@ -14,9 +14,9 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
  * `publish`: sent by a caller. `schedule`: made by a schedule. The callbacks are messages that we made while settling
- * an attempt.
+ * an attempt. `alert`: tells the target of an alert.
  */
-export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback';
+export type MessageKind = 'publish' | 'schedule' | 'callback' | 'failureCallback' | 'alert';
 
 /** Where a callback goes and how. All defaults were resolved when the message was accepted. */
 export interface CallbackTarget {

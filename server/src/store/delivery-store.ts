@@ -1,7 +1,9 @@
 // The verbs that a node calls by itself: it accepts, leases and settles messages, runs schedules and bulk operations,
-// reports that it is alive, and recovers claims of dead nodes. `now` is always an argument; each verb is one
+// judges alerts, reports that it is alive, and recovers claims of dead nodes. `now` is always an argument; each verb is one
 // transaction.
 
+import type { Alert, AlertStanding } from '../domain/alert.ts';
+import type { AlertFacts, AlertLook } from '../domain/alert-facts.ts';
 import type { KeptTime } from '../domain/clock.ts';
 import type { Job, JobStep, JobWork } from '../domain/job.ts';
 import type { Claim, NewMessage, Settlement, SettleResult } from '../domain/message.ts';
@@ -98,6 +100,28 @@ export interface ScheduleTime {
   readonly cron: string;
   readonly nextAt: number;
 }
+
+export interface DueAlerts {
+  readonly due: readonly Alert[];
+  /** When the next alert is to be judged, one of these included; null if there is none. */
+  readonly nextAt: number | null;
+}
+
+/** An alert that was judged. */
+export interface JudgedAlert {
+  /** As it was read. */
+  readonly alert: Alert;
+  readonly nextAt: number;
+  /** Why its target cannot be told; null if there is nothing to tell, or if it is told now. */
+  readonly problem: string | null;
+  /** The message to its target, and the standing once it is accepted. Null: nothing to tell. */
+  readonly telling: { readonly message: NewMessage; readonly standing: AlertStanding } | null;
+  /** The daily quota of the account, for the message. Null means no quota. */
+  readonly dayMax: number | null;
+}
+
+/** `lost`: the alert was changed, deleted or judged by another node since it was read. Nothing was written. */
+export type AlertTold = 'told' | 'kept' | 'overQuota' | 'lost';
 
 export interface DeliveryStore {
   // ——— in ———
@@ -211,6 +235,21 @@ export interface DeliveryStore {
 
   /** Changes when schedules run. Skips a schedule that was changed, paused or taken since it was read. */
   setScheduleTimes(changes: readonly { readonly schedule: ScheduleTime; readonly nextAt: number }[]): Promise<void>;
+
+  // ——— alerts ———
+
+  /** Some of the alerts that are to be judged, those that have waited longest first. */
+  dueAlerts(now: number, limit: number): Promise<DueAlerts>;
+
+  /** What the rules of an account look at. Of each part at most `rowsMax` rows are read. */
+  alertFacts(accountId: string, look: AlertLook, now: number, rowsMax: number): Promise<AlertFacts>;
+
+  /**
+   * For each alert that nobody has changed since it was read: accepts the message to its target, and writes what the
+   * target was told and when the alert is judged next, all in one transaction. A message over the daily quota is not
+   * accepted; then the standing stays, and only the next time is written.
+   */
+  tellAlerts(judged: readonly JudgedAlert[], now: number): Promise<readonly AlertTold[]>;
 
   // ——— bulk operations ———
 

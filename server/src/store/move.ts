@@ -17,6 +17,7 @@ export const MOVED_TABLES = [
   'queues',
   'flow_keys',
   'schedules',
+  'alerts',
   'deduplication',
   'jobs',
   'bodies',

@@ -1,5 +1,6 @@
-// What people set up: queues, flow keys, schedules, bulk operations and topics. Lists are read in bounded pieces.
+// What people set up: queues, flow keys, schedules, alerts, bulk operations and topics. Lists are read in bounded pieces.
 
+import type { Alert } from '../domain/alert.ts';
 import type { FlowKey, FlowPin } from '../domain/flow-key.ts';
 import type { Job } from '../domain/job.ts';
 import type { Queue, QueueChange } from '../domain/queue.ts';
@@ -85,6 +86,21 @@ export interface ResourceStore {
   listSchedules(accountId: string, part?: ListPart): Promise<ListPiece<ListedSchedule>>;
 
   countSchedules(accountId: string): Promise<number>;
+
+  // ——— alerts ———
+
+  /**
+   * Creates the alert, or changes what a person has set of the one with that id; what its target was told stays. Returns
+   * the alert as it is stored. Null, and nothing is created, if the account already has `max` alerts.
+   */
+  saveAlert(alert: Alert, max: number): Promise<Alert | null>;
+
+  getAlert(accountId: string, id: string): Promise<Alert | null>;
+
+  deleteAlert(accountId: string, id: string): Promise<boolean>;
+
+  /** Ordered by id. */
+  listAlerts(accountId: string, part?: ListPart): Promise<ListPiece<Alert>>;
 
   // ——— bulk operations ———
 

@@ -126,6 +126,7 @@ const WAYS_IN = {
   schedule: 'way="schedule"',
   callback: 'way="callback"',
   failureCallback: 'way="failureCallback"',
+  alert: 'way="alert"',
   retry: 'way="retry"',
 } satisfies Record<MessageKind | 'retry', string>;
 
@@ -136,7 +137,7 @@ export type MessageCounters = ReturnType<typeof messageCounters>;
 export function messageCounters(metrics: Metrics) {
   const countAccepted = metrics.counter(
     'postrider_messages_accepted_total',
-    'Messages accepted, by source: publish, schedule, callback, or retry of a dead letter.',
+    'Messages accepted, by source: publish, schedule, callback, alert, or retry of a dead letter.',
   );
   const countEnded = metrics.counter('postrider_messages_ended_total', 'Messages that have ended, by state.');
   return {
@@ -195,6 +196,11 @@ export function countingStore(
         made.reduce<number>((sum, count) => sum + (typeof count === 'number' ? count : 0), 0),
       );
       return made;
+    },
+    async tellAlerts(judged, now) {
+      const told = await store.tellAlerts(judged, now);
+      accepted('alert', told.filter((each) => each === 'told').length);
+      return told;
     },
     async retryDeadLetters(retries, now, dayMax) {
       const isRetried = await store.retryDeadLetters(retries, now, dayMax);

@@ -10,6 +10,8 @@ export interface DiskWatch {
   readonly name: string;
   run(): Promise<number>;
   isLow(): boolean;
+  /** Null before the first look, and for a store that is not on our disk. */
+  freeBytes(): number | null;
   wasFull(): boolean;
   /** The result of a write: the error, or null. */
   noteWrite(error: unknown): void;
@@ -17,15 +19,16 @@ export interface DiskWatch {
 
 /** Null for a store that is not on our disk. */
 export function diskWatch(directory: string | null, freeBytesMin: number): DiskWatch {
-  let isLow = false;
+  let freeBytes: number | null = null;
   let wasFull = false;
   return {
     name: 'disk watch',
     async run() {
-      if (directory !== null) isLow = await isBelow(directory, freeBytesMin, isLow);
+      if (directory !== null) freeBytes = await freeBytesOf(directory, freeBytes);
       return EVERY_MS;
     },
-    isLow: () => isLow,
+    isLow: () => freeBytes !== null && freeBytes < freeBytesMin,
+    freeBytes: () => freeBytes,
     wasFull: () => wasFull,
     noteWrite(error) {
       if (error === null) wasFull = false;
@@ -35,10 +38,10 @@ export function diskWatch(directory: string | null, freeBytesMin: number): DiskW
 }
 
 /** If the directory is gone, keeps the last result: the watch of the files reports that case. */
-async function isBelow(directory: string, freeBytesMin: number, before: boolean): Promise<boolean> {
+async function freeBytesOf(directory: string, before: number | null): Promise<number | null> {
   try {
     const { bavail, bsize } = await statfs(directory);
-    return bavail * bsize < freeBytesMin;
+    return bavail * bsize;
   } catch {
     return before;
   }

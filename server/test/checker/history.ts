@@ -69,7 +69,7 @@ export interface StoredAttempt {
 /** A message at the end of the run. Its times are on the service's wall clock. */
 export interface StoredMessage {
   readonly id: string;
-  readonly kind: 'publish' | 'schedule' | 'callback' | 'failureCallback';
+  readonly kind: 'publish' | 'schedule' | 'callback' | 'failureCallback' | 'alert';
   readonly sourceMessageId: string | null;
   readonly url: string;
   readonly method: string;

@@ -40,7 +40,13 @@ const newMessage: fc.Arbitrary<NewMessage> = fc.record(
   anyMessageFields(
     { text, integer: whole, bigint: time, headers, bytes: body, texts: fc.array(text, { maxLength: 3 }) },
     {
-      kind: fc.constantFrom('publish' as const, 'schedule' as const, 'callback' as const, 'failureCallback' as const),
+      kind: fc.constantFrom(
+        'publish' as const,
+        'schedule' as const,
+        'callback' as const,
+        'failureCallback' as const,
+        'alert' as const,
+      ),
       method: fc.constantFrom('GET' as const, 'POST' as const, 'PUT' as const, 'PATCH' as const, 'DELETE' as const),
       flow: fc.option(fc.record({ key: text, limits })),
       redaction: fc.option(

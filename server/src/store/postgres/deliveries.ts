@@ -6,6 +6,8 @@ import type { Clock } from '../../world.ts';
 import type { DeliveryStore } from '../delivery-store.ts';
 import type { Hints } from '../hints.ts';
 import type { Inbox } from '../inbox.ts';
+import { alertFacts } from './alert-facts.ts';
+import * as alerts from './alerts.ts';
 import { claimAlone, recovery } from './alone.ts';
 import type { Cancels } from './cancels.ts';
 import { Claimer, leasesOf, lookAround, orphanedClaims } from './claim.ts';
@@ -105,12 +107,16 @@ function claiming({ pool, timers, node, offer, calls, hints, doubts, cancels, li
   return claimDue;
 }
 
-/** The schedules and bulk operations that nodes run. */
+/** The schedules and bulk operations that nodes run, and the alerts that they judge. */
 function running({ calls, offer, node, cancels }: DeliveriesOptions) {
   const shard = shardOf(node);
   const due = calls.reading(schedules.dueSchedules);
   const fire = calls.writing(schedules.fireSchedules, {
     makesWork: ({ dueAt }, _ticks, now) => ({ dueAt, now }),
+    writesJournal: true,
+  });
+  const tell = calls.writing(alerts.tellAlerts, {
+    makesWork: ({ dueAt }, _judged, now) => ({ dueAt, now }),
     writesJournal: true,
   });
   const run = calls.writing(jobs.runJobStep, {
@@ -128,6 +134,9 @@ function running({ calls, offer, node, cancels }: DeliveriesOptions) {
     setScheduleTimes: calls.writing(time.setScheduleTimes, {
       schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt),
     }),
+    dueAlerts: calls.reading(alerts.dueAlerts),
+    alertFacts: calls.reading(alertFacts),
+    tellAlerts: async (judged, now) => (await tell(judged, now)).told,
     runningJobs: calls.reading(jobs.runningJobs),
     async runJobStep(accountId, id, work, step) {
       const { done, requested } = await run(accountId, id, work, step);

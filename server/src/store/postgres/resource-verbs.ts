@@ -1,6 +1,7 @@
 // The resource port over PostgreSQL: which verbs read and which write, and who is told about them.
 
 import type { ResourceStore } from '../resource-store.ts';
+import * as alerts from './alerts.ts';
 import type { Calls } from './calls.ts';
 import * as flowKeys from './flow-key-verbs.ts';
 import * as jobs from './jobs.ts';
@@ -40,6 +41,11 @@ export function createResources(calls: Calls): ResourceStore {
     }),
     listSchedules: calls.reading(lists.listSchedules),
     countSchedules: calls.reading(lists.countSchedules),
+
+    saveAlert: calls.writing(alerts.saveAlert),
+    getAlert: calls.reading(alerts.getAlert),
+    deleteAlert: calls.writing(alerts.deleteAlert),
+    listAlerts: calls.reading(alerts.listAlerts),
 
     createJob: calls.writing(jobs.createJob),
     getJob: calls.reading(jobs.getJob),

@@ -33,6 +33,29 @@ CREATE TABLE activity_minutes (
 ) WITH (fillfactor = 50);
 CREATE INDEX activity_minutes_by_time ON activity_minutes USING btree (at);
 
+CREATE TABLE alerts (
+  id              text COLLATE "C" NOT NULL,
+  account_id      text COLLATE "C" NOT NULL,
+  rule            text COLLATE "C" NOT NULL,
+  target          text COLLATE "C" NOT NULL,
+  remind_every_ms bigint,
+  state           text COLLATE "C" NOT NULL,
+  since_at        bigint,
+  told_at         bigint,
+  message_id      text COLLATE "C",
+  text            text COLLATE "C",
+  problem         text COLLATE "C",
+  judged_at       bigint,
+  next_at         bigint NOT NULL,
+  created_at      bigint NOT NULL,
+  updated_at      bigint NOT NULL,
+  version         bigint NOT NULL,
+  CONSTRAINT alerts_pkey PRIMARY KEY (account_id, id),
+  CONSTRAINT alerts_check CHECK (((state = 'firing'::text) = (since_at IS NOT NULL))),
+  CONSTRAINT alerts_state_check CHECK ((state = ANY (ARRAY['calm'::text, 'firing'::text])))
+) WITH (fillfactor = 50);
+CREATE INDEX alerts_next ON alerts USING btree (next_at);
+
 CREATE TABLE attempts (
   account_id           text COLLATE "C" NOT NULL,
   message_seq          bigint NOT NULL,
@@ -209,6 +232,7 @@ CREATE INDEX messages_delayed ON messages USING btree (due_at) WHERE (state = 'd
 CREATE INDEX messages_delayed_of_account ON messages USING btree (account_id, due_at) WHERE (state = 'delayed'::text);
 CREATE INDEX messages_ended_badly ON messages USING btree (account_id, state, seq) WHERE (state = ANY (ARRAY['failed'::text, 'cancelled'::text]));
 CREATE INDEX messages_expiring ON messages USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX messages_failed ON messages USING btree (account_id, ended_at) WHERE (state = 'failed'::text);
 CREATE INDEX messages_held ON messages USING btree (account_id, seq) WHERE (held_at IS NOT NULL);
 CREATE INDEX messages_holding ON messages USING btree (account_id, queue_name) WHERE (holds_slot AND (queue_name IS NOT NULL));
 CREATE INDEX messages_of_body ON messages USING btree (account_id, body_id) WHERE (body_id IS NOT NULL);
@@ -320,4 +344,4 @@ CREATE TABLE usage (
 ALTER TABLE sessions ADD CONSTRAINT sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id);
 ALTER TABLE tokens ADD CONSTRAINT tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id);
 
-INSERT INTO schema_version (version, reader_min) VALUES (16, 0);
+INSERT INTO schema_version (version, reader_min) VALUES (18, 0);

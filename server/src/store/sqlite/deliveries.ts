@@ -66,6 +66,9 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
       return answer;
     },
     fireSchedules: async (ticks, now) => (await calls.ask('fireSchedules', ticks, now)).made,
+    dueAlerts: (now, limit) => calls.ask('dueAlerts', now, limit),
+    alertFacts: (accountId, look, now, rowsMax) => calls.ask('alertFacts', accountId, look, now, rowsMax),
+    tellAlerts: async (judged, now) => (await calls.ask('tellAlerts', judged, now)).told,
     runningJobs: () => calls.ask('runningJobs'),
     async runJobStep(accountId, id, work, step) {
       const { done, requested } = await calls.ask('runJobStep', accountId, id, work, step);

@@ -1,7 +1,9 @@
-// The table of the verbs that a node calls to accept, lease and settle messages, and to run schedules and bulk
-// operations.
+// The table of the verbs that a node calls to accept, lease and settle messages, to run schedules and bulk operations,
+// and to judge alerts.
 
 import { accept } from './accept.ts';
+import { alertFacts } from './alert-facts.ts';
+import * as alerts from './alerts.ts';
 import { claimAlone, recovery } from './alone.ts';
 import { cancelHolders, cancelledClaims } from './cancel.ts';
 import { type ClaimCommand, release } from './claim.ts';
@@ -10,7 +12,7 @@ import { leasesOf, orphanedClaims } from './orphans.ts';
 import * as schedules from './schedules.ts';
 import { settle } from './settle.ts';
 import * as time from './time.ts';
-import { type Desk, on, writing } from './verb.ts';
+import { type Desk, on, reading, writing } from './verb.ts';
 
 export const DELIVERY_VERBS = {
   accept: writing(accept, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
@@ -32,6 +34,10 @@ export const DELIVERY_VERBS = {
   fireSchedules: writing(schedules.fireSchedules, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
   scheduleTimes: on(time.scheduleTimes),
   setScheduleTimes: on(time.setScheduleTimes, { schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt) }),
+
+  dueAlerts: reading(alerts.dueAlerts),
+  alertFacts: reading(alertFacts),
+  tellAlerts: writing(alerts.tellAlerts, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
 
   runningJobs: on(jobs.runningJobs),
   runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),

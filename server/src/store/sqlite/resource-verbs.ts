@@ -1,7 +1,8 @@
-// The table of the verbs that people use to set up queues, flow keys, schedules, bulk operations and topics.
+// The table of the verbs that people use to set up queues, flow keys, schedules, alerts, bulk operations and topics.
 
 import { eachMax } from '../../domain/budgets.ts';
 import { QUEUE_PARALLELISM_MAX } from '../../domain/queue.ts';
+import * as alerts from './alerts.ts';
 import type { Database } from './database.ts';
 import * as flowKeys from './flow-key-verbs.ts';
 import * as jobs from './jobs.ts';
@@ -50,6 +51,11 @@ export const RESOURCE_VERBS = {
   getJob: on(jobs.getJob),
   stopJob: on(jobs.stopJob),
   listJobs: reading(jobs.listJobs),
+
+  saveAlert: on(alerts.saveAlert),
+  getAlert: on(alerts.getAlert),
+  deleteAlert: on(alerts.deleteAlert),
+  listAlerts: reading(alerts.listAlerts),
 
   getTopic: on(topics.getTopic),
   saveTopic: on(topics.saveTopic),

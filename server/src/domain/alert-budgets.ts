@@ -1,0 +1,22 @@
+// What alerts may cost, as rows of the table of budgets.
+
+export const ALERT_BUDGETS = {
+  alerts: {
+    what: 'Alerts',
+    unit: 'alerts',
+    account: 50,
+    beyond: '412 `limit_exceeded`',
+  },
+  dueAlerts: {
+    what: 'Alerts that are judged in one step, those that have waited longest first',
+    unit: 'alerts',
+    each: 100,
+    beyond: 'the others are judged in the next step; deliveries do not wait for them',
+  },
+  alertRows: {
+    what: 'Failed messages, steps of the journal, or queues that are read to judge the alerts of one account: the newest ones. Of schedules, a tenth',
+    unit: 'rows',
+    each: 2000,
+    beyond: 'the rest is not looked at; the message of the alert says so with `isCut`',
+  },
+};

@@ -1,0 +1,170 @@
+// What is read of an account so that its alerts can be judged, and which part of it the rules of the account need. Every
+// part is bounded, and says when its limit cut it.
+
+import type { Alert, AlertRule, AlertScope } from './alert.ts';
+import { attemptEnds } from './event.ts';
+import type { Attempt, MessageKind, MessageState } from './message.ts';
+
+/** Of a message, what rules choose by. */
+export interface ScopeFact {
+  readonly kind: MessageKind;
+  readonly host: string;
+  readonly queueName: string | null;
+  readonly labels: readonly string[];
+}
+
+/** A message that failed. */
+export interface FailedFact extends ScopeFact {
+  readonly endedAt: number;
+  readonly scheduleId: string | null;
+}
+
+/** An attempt that ended. */
+export interface AttemptFact extends ScopeFact, Pick<Attempt, 'outcome' | 'status' | 'nextAt'> {
+  readonly endedAt: number;
+}
+
+/** The newest first, down to the asked time or to a limit. */
+export interface Cuttable<T> {
+  readonly rows: readonly T[];
+  /** There are older ones since the asked time. */
+  readonly isCut: boolean;
+}
+
+export interface QueueFact {
+  readonly name: string;
+  readonly isPaused: boolean;
+  /** When the oldest of its open messages became due. It may be in the future. */
+  readonly oldestDueAt: number;
+}
+
+/** A message that a schedule made. */
+export interface RunFact {
+  readonly createdAt: number;
+  readonly state: MessageState;
+}
+
+export interface ScheduleFact {
+  readonly id: string;
+  /** The newest first. */
+  readonly runs: readonly RunFact[];
+}
+
+export interface MinuteFact {
+  readonly at: number;
+  readonly delivered: number;
+  readonly failed: number;
+}
+
+export interface AlertFacts {
+  readonly failed: Cuttable<FailedFact>;
+  readonly attempts: Cuttable<AttemptFact>;
+  /** Messages of all kinds that ended since `countedFromAt`, by minute. */
+  readonly counted: readonly MinuteFact[];
+  readonly queues: readonly QueueFact[];
+  readonly schedules: readonly ScheduleFact[];
+  /** Messages made today. */
+  readonly used: number;
+}
+
+/** Null or empty: not needed. */
+export interface AlertLook {
+  readonly failedFromAt: number | null;
+  readonly attemptsFromAt: number | null;
+  readonly countedFromAt: number | null;
+  /** `all`: the queues with open messages, up to a limit. */
+  readonly queues: readonly string[] | 'all';
+  readonly schedules: readonly string[];
+  /** Also the schedules of the failed messages. */
+  readonly areFailedSchedulesAsked: boolean;
+  readonly isUsageAsked: boolean;
+}
+
+/** How far back attempts count for the health of a host. */
+export const HOST_WINDOW_MS = 3_600_000;
+
+/**
+ * From when on failures count: within the window, but not before the alert was made. While it is calm, none since the
+ * last look is left out, however long ago that was.
+ */
+export function failuresFrom(alert: Pick<Alert, 'state' | 'judgedAt' | 'createdAt'>, windowMs: number, now: number) {
+  const lookedAt = alert.state === 'calm' ? (alert.judgedAt ?? alert.createdAt) : now;
+  return Math.max(alert.createdAt, Math.min(now - windowMs, lookedAt));
+}
+
+export function isScoped({ host, queue, label }: AlertScope): boolean {
+  return host !== null || queue !== null || label !== null;
+}
+
+/** What the alerts of one account need together. */
+export function lookFor(alerts: readonly Alert[], now: number): AlertLook {
+  const failedFrom: number[] = [];
+  const attemptsFrom: number[] = [];
+  const countedFrom: number[] = [];
+  const queues: (string | null)[] = [];
+  const schedules: (string | null)[] = [];
+  for (const alert of alerts) {
+    const { rule } = alert;
+    if (rule.type === 'messageFailed') failedFrom.push(failuresFrom(alert, rule.windowMs, now));
+    if (rule.type === 'failureRate' && isScoped(rule)) attemptsFrom.push(now - rule.windowMs);
+    if (rule.type === 'failureRate' && !isScoped(rule)) {
+      countedFrom.push(now - rule.windowMs);
+      // The failed messages of alerts are counted too, and must be taken away.
+      failedFrom.push(now - rule.windowMs);
+    }
+    if (rule.type === 'hostFailing') attemptsFrom.push(now - HOST_WINDOW_MS);
+    if (rule.type === 'queueStalled') queues.push(rule.queue);
+    if (rule.type === 'scheduleFailed') schedules.push(rule.schedule);
+  }
+  if (schedules.includes(null)) failedFrom.push(0);
+  return {
+    failedFromAt: earliest(failedFrom),
+    attemptsFromAt: earliest(attemptsFrom),
+    countedFromAt: earliest(countedFrom),
+    queues: queues.includes(null) ? 'all' : named(queues),
+    schedules: named(schedules),
+    areFailedSchedulesAsked: schedules.includes(null),
+    isUsageAsked: alerts.some(({ rule }) => rule.type === 'quotaNear'),
+  };
+}
+
+function earliest(times: readonly number[]): number | null {
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+function named(names: readonly (string | null)[]): string[] {
+  return [...new Set(names)].filter((name) => name !== null);
+}
+
+/** Whether a rule is about this message. The messages of alerts are nobody's business but their own. */
+export function isMeant(fact: ScopeFact, { host, queue, label }: AlertScope): boolean {
+  return (
+    fact.kind !== 'alert' &&
+    (host === null || isHost(fact.host, host)) &&
+    (queue === null || fact.queueName === queue) &&
+    (label === null || fact.labels.includes(label))
+  );
+}
+
+/** A rule may name a host with or without its port. */
+export function isHost(host: string, named: string): boolean {
+  return host === named || host.slice(0, host.lastIndexOf(':')) === named;
+}
+
+/** How the attempt ended its message, or null if the message has not ended with it. */
+export function endOf(attempt: Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'>): 'delivered' | 'failed' | null {
+  const end = attemptEnds(attempt).at(-1);
+  return end === 'DELIVERED' ? 'delivered' : end === 'FAILED' ? 'failed' : null;
+}
+
+/**
+ * What the attempt says about its host: no connection, no answer in time and a 5xx are its failures, any other answer
+ * is a sign of life. Null when the host was never asked, or when we cut the attempt off.
+ */
+export function hostEnd({ outcome, status }: Pick<AttemptFact, 'outcome' | 'status'>): 'fails' | 'answers' | null {
+  if (outcome === 'unreachable' || outcome === 'timedOut') return 'fails';
+  if (outcome !== 'answered' || status === null) return null;
+  return status >= 500 && status <= 599 ? 'fails' : 'answers';
+}
+
+export type RuleOf<T extends AlertRule['type']> = Extract<AlertRule, { type: T }>;

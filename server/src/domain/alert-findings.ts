@@ -1,0 +1,241 @@
+// Whether each rule of an alert applies, by the facts of its account. Each also says when an alert that has begun is over:
+// most rules need a little more for that than for the beginning, so that a value at the limit does not flicker.
+
+import type { Alert, AlertScope, Finding } from './alert.ts';
+import {
+  type AlertFacts,
+  endOf,
+  failuresFrom,
+  HOST_WINDOW_MS,
+  hostEnd,
+  isHost,
+  isMeant,
+  isScoped,
+  type RuleOf,
+  type ScheduleFact,
+} from './alert-facts.ts';
+import { formatDurationMs } from './duration.ts';
+
+/** What the node knows besides its store. */
+export interface NodeSight {
+  /** Null: no quota. */
+  readonly dayMax: number | null;
+  /** Null: not known, or the data is in a database. */
+  readonly freeBytes: number | null;
+}
+
+/** A rate that fell below this part of its limit is over, and an age below this part of its limit. */
+const RATE_OVER = 0.8;
+const AGE_OVER = 0.5;
+/** Free space above the limit by this factor is enough again. */
+const SPACE_OVER = 1.1;
+/** Names in a text. */
+const NAMED_MAX = 3;
+
+/** Null when the facts say nothing about it. */
+export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeSight, now: number): Finding | null {
+  const { rule } = alert;
+  const isFiring = alert.state === 'firing';
+  switch (rule.type) {
+    case 'messageFailed':
+      return messageFailed(rule, alert, facts, now);
+    case 'failureRate':
+      return failureRate(rule, isFiring, facts, now);
+    case 'queueStalled':
+      return queueStalled(rule, isFiring, facts, now);
+    case 'hostFailing':
+      return hostFailing(rule, isFiring, facts, now);
+    case 'scheduleFailed':
+      return scheduleFailed(rule, facts);
+    case 'quotaNear':
+      return sight.dayMax === null ? null : quotaNear(rule, facts.used, sight.dayMax);
+    case 'diskLow':
+      return sight.freeBytes === null ? null : diskLow(rule, isFiring, sight.freeBytes);
+  }
+}
+
+/** Over when none failed for a whole window. */
+function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: AlertFacts, now: number): Finding {
+  const fromAt = failuresFrom(alert, rule.windowMs, now);
+  const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && isMeant(row, rule)).length;
+  const isCut = isCutAfter(facts.failed, fromAt);
+  const isWrong = failed >= (alert.state === 'firing' ? 1 : rule.count);
+  const count = `${failed}${isCut ? ' or more' : ''} message${failed === 1 && !isCut ? '' : 's'}`;
+  return {
+    isWrong,
+    text: isWrong
+      ? `${count} failed${about(rule)} within ${formatDurationMs(rule.windowMs)}.`
+      : `No message failed${about(rule)} for ${formatDurationMs(rule.windowMs)}.`,
+    facts: { failed, ...(isCut && { isCut }) },
+  };
+}
+
+/** Over when the share is below 80 % of the limit, or nothing failed at all. */
+function failureRate(rule: RuleOf<'failureRate'>, isFiring: boolean, facts: AlertFacts, now: number): Finding {
+  const { failed, ended, isCut } = isScoped(rule) ? endsOf(rule, facts, now) : countsOf(rule, facts, now);
+  const share = ended === 0 ? 0 : failed / ended;
+  const isOn = ended >= rule.minimum && share >= rule.share;
+  const isWrong = isFiring ? failed > 0 && share >= rule.share * RATE_OVER : isOn;
+  const many = `${failed} of ${isCut ? 'the newest ' : ''}${ended} messages`;
+  return {
+    isWrong,
+    text: `${many} failed${about(rule)} within ${formatDurationMs(rule.windowMs)}: ${percent(share)}${isWrong ? '' : ', which is below the limit'}.`,
+    facts: { failed, ended, share, ...(isCut && { isCut }) },
+  };
+}
+
+function endsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
+  const fromAt = now - rule.windowMs;
+  const ends = facts.attempts.rows
+    .filter((row) => row.endedAt >= fromAt && isMeant(row, rule))
+    .map(endOf)
+    .filter((end) => end !== null);
+  return {
+    failed: ends.filter((end) => end === 'failed').length,
+    ended: ends.length,
+    isCut: isCutAfter(facts.attempts, fromAt),
+  };
+}
+
+function countsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
+  const fromAt = now - rule.windowMs;
+  const since = facts.counted.filter(({ at }) => at + MINUTE_MS > fromAt);
+  const sum = (name: 'delivered' | 'failed') => since.reduce((total, minute) => total + minute[name], 0);
+  const ofAlerts = facts.failed.rows.filter(({ kind, endedAt }) => kind === 'alert' && endedAt >= fromAt).length;
+  const failed = Math.max(0, sum('failed') - ofAlerts);
+  return { failed, ended: failed + sum('delivered'), isCut: false };
+}
+
+/** Over when the oldest message is younger than half of the limit. */
+function queueStalled(rule: RuleOf<'queueStalled'>, isFiring: boolean, facts: AlertFacts, now: number): Finding {
+  const limitMs = rule.olderThanMs * (isFiring ? AGE_OVER : 1);
+  const stalled = facts.queues
+    .filter(({ name, oldestDueAt }) => (rule.queue === null || name === rule.queue) && now - oldestDueAt >= limitMs)
+    .toSorted((a, b) => a.oldestDueAt - b.oldestDueAt);
+  const [worst] = stalled;
+  const shown = stalled.map(({ name, isPaused, oldestDueAt }) => ({
+    queue: name,
+    oldestDueAt,
+    ...(isPaused && { paused: true }),
+  }));
+  return {
+    isWrong: worst !== undefined,
+    text: worst
+      ? `The oldest message in ${queuesText(stalled)} has been due for ${formatDurationMs(wholeSeconds(now - worst.oldestDueAt))}${worst.isPaused ? '; the queue is paused' : ''}.`
+      : `No message in ${rule.queue === null ? 'any queue' : `queue ${rule.queue}`} has been due for long.`,
+    facts: { stalled: shown.slice(0, SHOWN_MAX) },
+  };
+}
+
+function queuesText(queues: readonly { readonly name: string }[]): string {
+  return `queue ${listed(queues.map(({ name }) => name))}`;
+}
+
+/** Over when no host has failed so often in a row any more: an answer below 500 ends the row. */
+function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding {
+  const hosts = new Map<string, { row: number; seen: number; isOver: boolean }>();
+  for (const attempt of facts.attempts.rows) {
+    const end = attempt.kind === 'alert' || attempt.endedAt < now - HOST_WINDOW_MS ? null : hostEnd(attempt);
+    if (end === null || (rule.host !== null && !isHost(attempt.host, rule.host))) continue;
+    const host = hosts.get(attempt.host) ?? { row: 0, seen: 0, isOver: false };
+    hosts.set(attempt.host, host);
+    host.seen += 1;
+    if (end === 'answers') host.isOver = true;
+    else if (!host.isOver) host.row += 1;
+  }
+  // If the limit of rows cut its row of failures, an alert that has begun goes on.
+  const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
+  const fails = ({ row, seen }: { row: number; seen: number }) =>
+    row >= rule.attempts || (isFiring && isCut && row > 0 && row === seen);
+  const failing = [...hosts].filter(([, host]) => fails(host)).toSorted(([, a], [, b]) => b.row - a.row);
+  const names = failing.map(([host]) => host);
+  return {
+    isWrong: failing.length > 0,
+    text:
+      failing.length > 0
+        ? `The last ${failing[0]![1].row} attempts to ${listed(names)} failed: no connection, no answer in time, or a status of 500 or more.`
+        : `${rule.host ?? 'Every host'} answers again, or was not asked for an hour.`,
+    facts: { hosts: failing.slice(0, SHOWN_MAX).map(([host, { row }]) => ({ host, failedInARow: row })) },
+  };
+}
+
+/** Over when the next run of each schedule was delivered, or the failed run is gone. */
+function scheduleFailed(rule: RuleOf<'scheduleFailed'>, facts: AlertFacts): Finding {
+  const failing = facts.schedules
+    .filter((schedule) => (rule.schedule === null || schedule.id === rule.schedule) && hasFailed(schedule))
+    .map(({ id }) => id);
+  return {
+    isWrong: failing.length > 0,
+    text:
+      failing.length > 0
+        ? `The last run of schedule ${listed(failing)} failed.`
+        : `The last run of ${rule.schedule === null ? 'every schedule' : `schedule ${rule.schedule}`} did not fail.`,
+    facts: { schedules: failing.slice(0, SHOWN_MAX) },
+  };
+}
+
+/** Whether the newest run with a known end has failed. A run to a topic has several messages; one that failed is enough. */
+function hasFailed({ runs }: ScheduleFact): boolean {
+  const byRun = [...Map.groupBy(runs, ({ createdAt }) => createdAt)].toSorted(([a], [b]) => b - a);
+  for (const [, messages] of byRun) {
+    if (messages.some(({ state }) => state === 'failed')) return true;
+    if (messages.every(({ state }) => state === 'delivered' || state === 'cancelled')) return false;
+  }
+  return false;
+}
+
+/** Over when less is used: on the next day, or with a larger quota. */
+function quotaNear(rule: RuleOf<'quotaNear'>, used: number, dayMax: number): Finding {
+  const isWrong = used >= rule.share * dayMax;
+  return {
+    isWrong,
+    text: `${used} of the ${dayMax} messages of the day are used${isWrong ? '' : ', which is below the limit'}.`,
+    facts: { used, dayMax },
+  };
+}
+
+/** Over when 10 % more than the limit is free. */
+function diskLow(rule: RuleOf<'diskLow'>, isFiring: boolean, freeBytes: number): Finding {
+  const isWrong = freeBytes < rule.freeBytes * (isFiring ? SPACE_OVER : 1);
+  return {
+    isWrong,
+    text: `${mebibytes(freeBytes)} are free on the disk of the data; the limit is ${mebibytes(rule.freeBytes)}.`,
+    facts: { freeBytes, limitBytes: rule.freeBytes },
+  };
+}
+
+const MINUTE_MS = 60_000;
+/** Entries in the facts of a message. */
+const SHOWN_MAX = 20;
+
+function isCutAfter<T extends { readonly endedAt: number }>(
+  { rows, isCut }: { readonly rows: readonly T[]; readonly isCut: boolean },
+  fromAt: number,
+): boolean {
+  return isCut && (rows.at(-1)?.endedAt ?? fromAt) > fromAt;
+}
+
+function about({ host, queue, label }: AlertScope): string {
+  return [
+    host === null ? '' : ` at ${host}`,
+    queue === null ? '' : ` in queue ${queue}`,
+    label === null ? '' : ` with label ${label}`,
+  ].join('');
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - NAMED_MAX;
+  return `${names.slice(0, NAMED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 1000) / 10} %`;
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.max(1000, ms - (ms % 1000));
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.floor(bytes / (1024 * 1024)).toLocaleString('en-US')} MiB`;
+}

@@ -1,0 +1,155 @@
+// An alert: a rule that is judged again and again, and a target that is told when it begins to apply, while it does, and
+// when it is over. What each rule looks at is in alert-findings.ts, what it may say in alert-rules.ts.
+
+export const RULE_TYPES = [
+  'messageFailed',
+  'failureRate',
+  'queueStalled',
+  'hostFailing',
+  'scheduleFailed',
+  'quotaNear',
+  'diskLow',
+] as const;
+export type RuleType = (typeof RULE_TYPES)[number];
+
+/** Which messages a rule is about. Null means all of them. */
+export interface AlertScope {
+  /** With or without a port. */
+  readonly host: string | null;
+  readonly queue: string | null;
+  readonly label: string | null;
+}
+
+export type AlertRule =
+  | ({ readonly type: 'messageFailed'; readonly count: number; readonly windowMs: number } & AlertScope)
+  | ({
+      readonly type: 'failureRate';
+      readonly share: number;
+      readonly windowMs: number;
+      /** With fewer ended messages, the share says nothing yet. */
+      readonly minimum: number;
+    } & AlertScope)
+  | { readonly type: 'queueStalled'; readonly olderThanMs: number; readonly queue: string | null }
+  | { readonly type: 'hostFailing'; readonly attempts: number; readonly host: string | null }
+  | { readonly type: 'scheduleFailed'; readonly schedule: string | null }
+  | { readonly type: 'quotaNear'; readonly share: number }
+  | { readonly type: 'diskLow'; readonly freeBytes: number };
+
+export const TARGET_FORMATS = ['json', 'slack'] as const;
+export type TargetFormat = (typeof TARGET_FORMATS)[number];
+
+export interface AlertTarget {
+  readonly url: string;
+  /** `slack`: only `{"text": …}`, which many chat services read. */
+  readonly format: TargetFormat;
+}
+
+/** What a person sets. */
+export interface AlertDefinition {
+  readonly rule: AlertRule;
+  readonly target: AlertTarget;
+  /** Null: no reminders. */
+  readonly remindEveryMs: number | null;
+}
+
+/** What the target was told last. */
+export interface AlertStanding {
+  readonly state: 'calm' | 'firing';
+  /** Since when it is firing. Null when it is calm. */
+  readonly sinceAt: number | null;
+  readonly toldAt: number | null;
+  /** The last message to the target. */
+  readonly messageId: string | null;
+  /** What that message said. */
+  readonly text: string | null;
+}
+
+export interface Alert extends AlertDefinition, AlertStanding {
+  readonly id: string;
+  readonly accountId: string;
+  /** Why its target could not be told, although it should have been. */
+  readonly problem: string | null;
+  /** When it was judged last. */
+  readonly judgedAt: number | null;
+  /** When it is judged next. */
+  readonly nextAt: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Counts every write, so that of several nodes that judge it at once only one succeeds. */
+  readonly version: number;
+}
+
+export const NEVER_TOLD: AlertStanding = { state: 'calm', sinceAt: null, toldAt: null, messageId: null, text: null };
+
+/** Whether a rule applies now, and how to say it. */
+export interface Finding {
+  readonly isWrong: boolean;
+  /** One sentence. */
+  readonly text: string;
+  /** The numbers behind it, for programs. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** Shown as the `problem` of an alert. */
+export const OVER_QUOTA = 'the daily quota of the account is used up, so its target cannot be told';
+
+export type AlertEvent = 'begin' | 'remind' | 'over';
+
+/** An alert that begins lasts at least this long, so that a rule at its limit does not send a message at every look. */
+export const FIRING_MS_MIN = 60_000;
+
+/** What the target must be told, or null. Without a finding nothing is known, and nothing changes. */
+export function judge(
+  { state, sinceAt, toldAt, remindEveryMs }: AlertStanding & Pick<AlertDefinition, 'remindEveryMs'>,
+  finding: Finding | null,
+  now: number,
+): AlertEvent | null {
+  if (!finding) return null;
+  if (state === 'calm') return finding.isWrong ? 'begin' : null;
+  if (!finding.isWrong) return now - (sinceAt ?? now) >= FIRING_MS_MIN ? 'over' : null;
+  return remindEveryMs !== null && now - (toldAt ?? now) >= remindEveryMs ? 'remind' : null;
+}
+
+/** The standing once the target was told. */
+export function standingAfter(
+  event: AlertEvent,
+  before: AlertStanding,
+  told: { readonly messageId: string; readonly text: string; readonly at: number },
+): AlertStanding {
+  return {
+    state: event === 'over' ? 'calm' : 'firing',
+    sinceAt: event === 'over' ? null : event === 'begin' ? told.at : before.sinceAt,
+    toldAt: told.at,
+    messageId: told.messageId,
+    text: told.text,
+  };
+}
+
+/** The body of the message to the target. */
+export function alertBody(
+  alert: Pick<Alert, 'id' | 'target' | 'sinceAt'>,
+  shownRule: object,
+  told: {
+    readonly event: AlertEvent | 'test';
+    readonly text: string;
+    readonly facts: Finding['facts'];
+    readonly at: number;
+  },
+): string {
+  if (alert.target.format === 'slack') return JSON.stringify({ text: slackText(`[${alert.id}] ${told.text}`) });
+  const sinceAt = told.event === 'begin' ? told.at : alert.sinceAt;
+  return JSON.stringify({
+    alertId: alert.id,
+    event: told.event,
+    rule: shownRule,
+    ...(sinceAt !== null && told.event !== 'test' && { since: sinceAt }),
+    at: told.at,
+    text: told.text,
+    facts: told.facts,
+  });
+}
+
+/** In Slack's markup these three characters begin links and mentions. */
+function slackText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,40 @@
+// The message to the target of an alert: planned like any publish, so that what is accepted can be sent.
+
+import type { Account } from '../domain/account.ts';
+import type { Alert } from '../domain/alert.ts';
+import { NO_DESCENT } from '../domain/descent.ts';
+import type { NewMessage } from '../domain/message.ts';
+import type { Problem } from '../domain/problem.ts';
+import type { Publications } from './publications.ts';
+
+/** Every message to a target has it, besides the id of its alert. */
+const LABEL = 'alert';
+
+export type PlannedAlert = { readonly message: NewMessage } | { readonly problem: Problem };
+
+export async function planAlertMessage(
+  publications: Publications,
+  headerPrefix: string,
+  { id, target }: Pick<Alert, 'id' | 'target'>,
+  account: Account,
+  body: string,
+): Promise<PlannedAlert> {
+  const planned = await publications.plan(
+    {
+      destination: target.url,
+      headers: [
+        ['Content-Type', 'application/json'],
+        [`${headerPrefix}Label`, `${LABEL},${id}`],
+      ],
+      body: new TextEncoder().encode(body),
+      queueName: null,
+      scheduleId: null,
+      callerIp: null,
+      descent: NO_DESCENT,
+    },
+    account,
+  );
+  if ('problem' in planned) return planned;
+  const [message] = planned.messages;
+  return { message: { ...message!, kind: 'alert' } };
+}

@@ -1,0 +1,130 @@
+// The rows about alerts that the adapters read, and how each maps to its domain type. No decisions.
+
+import type { Alert, AlertRule, AlertTarget } from '../domain/alert.ts';
+import type { AttemptFact, Cuttable, FailedFact, QueueFact, RunFact, ScheduleFact } from '../domain/alert-facts.ts';
+import type { MessageKind, Outcome } from '../domain/message.ts';
+import { type Flag, type StateOfRow, toState } from './message-columns.ts';
+
+export interface AlertRow {
+  id: string;
+  account_id: string;
+  rule: string;
+  target: string;
+  remind_every_ms: number | null;
+  state: Alert['state'];
+  since_at: number | null;
+  told_at: number | null;
+  message_id: string | null;
+  text: string | null;
+  problem: string | null;
+  judged_at: number | null;
+  next_at: number;
+  created_at: number;
+  updated_at: number;
+  version: number;
+}
+
+export const ALERT_COLUMNS = `id, account_id, rule, target, remind_every_ms, state, since_at, told_at, message_id, text,
+  problem, judged_at, next_at, created_at, updated_at, version`;
+
+export function toAlert(row: AlertRow): Alert {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    rule: JSON.parse(row.rule) as AlertRule,
+    target: JSON.parse(row.target) as AlertTarget,
+    remindEveryMs: row.remind_every_ms,
+    state: row.state,
+    sinceAt: row.since_at,
+    toldAt: row.told_at,
+    messageId: row.message_id,
+    text: row.text,
+    problem: row.problem,
+    judgedAt: row.judged_at,
+    nextAt: row.next_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    version: row.version,
+  };
+}
+
+interface ScopeRow {
+  kind: MessageKind;
+  host: string;
+  queue_name: string | null;
+  labels: string | null;
+  ended_at: number;
+}
+
+function toScope(row: ScopeRow) {
+  return {
+    kind: row.kind,
+    host: row.host,
+    queueName: row.queue_name,
+    labels: row.labels === null ? [] : (JSON.parse(row.labels) as string[]),
+    endedAt: row.ended_at,
+  };
+}
+
+export type FailedMessageRow = ScopeRow & { schedule_id: string | null };
+
+/** `rows` has one row more than `rowsMax` if there are more. */
+export function toFailed(rows: readonly FailedMessageRow[], rowsMax: number): Cuttable<FailedFact> {
+  const facts = rows.slice(0, rowsMax).map((row) => ({ ...toScope(row), scheduleId: row.schedule_id }));
+  return { rows: facts, isCut: rows.length > rowsMax };
+}
+
+/** A step of the journal. If it is the end of an attempt, the attempt stands beside it. */
+export type AttemptStepRow = ScopeRow & {
+  step: number;
+  outcome: Outcome['kind'] | null;
+  status: number | null;
+  next_at: number | null;
+};
+
+/** The newest steps, `rowsMax` of them if there are more. */
+export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rowsMax: number): Cuttable<AttemptFact> {
+  const facts = rows.flatMap((row) => {
+    const { step, outcome, status, next_at: nextAt } = row;
+    return step > 0 && outcome !== null && row.ended_at >= fromAt ? [{ ...toScope(row), outcome, status, nextAt }] : [];
+  });
+  return { rows: facts, isCut: rows.length >= rowsMax && (rows.at(-1)?.ended_at ?? fromAt) > fromAt };
+}
+
+export interface OldestRow {
+  name: string;
+  is_paused: Flag | null;
+  oldest_due_at: number;
+}
+
+/** A queue whose first message arrives right now may have no row yet. */
+export function toQueue({ name, is_paused, oldest_due_at }: OldestRow): QueueFact {
+  return { name, isPaused: Boolean(is_paused), oldestDueAt: oldest_due_at };
+}
+
+export type RunRow = StateOfRow & { kind: MessageKind; created_at: number };
+
+/** Callbacks carry the id of the schedule too. */
+export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFact {
+  const runs: RunFact[] = rows
+    .filter(({ kind }) => kind === 'schedule')
+    .map((row) => ({ createdAt: row.created_at, state: toState(row) }));
+  return { id, runs };
+}
+
+/** The schedules to read: those that were named, and those whose messages failed. */
+export function schedulesToRead(
+  named: readonly string[],
+  failed: readonly FailedFact[] | null,
+  max: number,
+): readonly string[] {
+  const ofFailed = (failed ?? []).flatMap(({ kind, scheduleId }) =>
+    kind === 'schedule' && scheduleId !== null ? [scheduleId] : [],
+  );
+  return [...new Set([...named, ...ofFailed])].slice(0, max);
+}
+
+/** A run to a topic has a message for each endpoint. */
+export const RUNS_READ = 100;
+/** Schedules are read one by one, so there are fewer of them than rows. */
+export const SCHEDULES_PER_ROWS = 10;

@@ -1,0 +1,150 @@
+// What the rules of an account's alerts look at. Every query reads a bounded number of rows by an index; domain/ decides
+// what they mean.
+
+import { usageDay } from '../../domain/account.ts';
+import { MINUTE_MS, startOf } from '../../domain/activity.ts';
+import type {
+  AlertFacts,
+  AlertLook,
+  AttemptFact,
+  Cuttable,
+  FailedFact,
+  MinuteFact,
+  QueueFact,
+  ScheduleFact,
+} from '../../domain/alert-facts.ts';
+import {
+  type AttemptStepRow,
+  type FailedMessageRow,
+  type OldestRow,
+  RUNS_READ,
+  type RunRow,
+  SCHEDULES_PER_ROWS,
+  schedulesToRead,
+  toAttempts,
+  toFailed,
+  toQueue,
+  toScheduleFact,
+} from '../alert-rows.ts';
+import { activity } from './activity.ts';
+import type { Database } from './database.ts';
+import { soughtAll } from './sought.ts';
+
+export async function alertFacts(
+  database: Database,
+  accountId: string,
+  look: AlertLook,
+  now: number,
+  rowsMax: number,
+): Promise<AlertFacts> {
+  const failed = await failedMessages(database, accountId, look.failedFromAt, rowsMax);
+  const scheduleIds = schedulesToRead(
+    look.schedules,
+    look.areFailedSchedulesAsked ? failed.rows : null,
+    rowsMax / SCHEDULES_PER_ROWS,
+  );
+  return {
+    failed,
+    attempts: await endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
+    counted: look.countedFromAt === null ? [] : await minutes(database, accountId, look.countedFromAt, now),
+    queues: await oldestOfQueues(database, accountId, look.queues, rowsMax),
+    schedules: await runsOf(database, accountId, scheduleIds),
+    used: look.isUsageAsked ? await usedToday(database, accountId, now) : 0,
+  };
+}
+
+async function failedMessages(
+  database: Database,
+  accountId: string,
+  fromAt: number | null,
+  rowsMax: number,
+): Promise<Cuttable<FailedFact>> {
+  if (fromAt === null) return { rows: [], isCut: false };
+  const rows = await database.all<FailedMessageRow>(
+    `SELECT kind, host, queue_name, labels, ended_at, schedule_id FROM messages
+       WHERE account_id = $1 AND ended_at >= $2 AND state = 'failed' ORDER BY ended_at DESC LIMIT $3`,
+    accountId,
+    fromAt,
+    rowsMax + 1,
+  );
+  return toFailed(rows, rowsMax);
+}
+
+async function endedAttempts(
+  database: Database,
+  accountId: string,
+  fromAt: number | null,
+  rowsMax: number,
+): Promise<Cuttable<AttemptFact>> {
+  if (fromAt === null) return { rows: [], isCut: false };
+  const rows = await database.all<AttemptStepRow>(
+    `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at
+       FROM (SELECT account_id, seq, at, message_seq, step FROM journal WHERE account_id = $1
+               ORDER BY seq DESC LIMIT $2) AS j
+       JOIN messages m ON m.account_id = j.account_id AND m.seq = j.message_seq
+       LEFT JOIN attempts a ON a.account_id = j.account_id AND a.message_seq = j.message_seq AND a.number = j.step
+       ORDER BY j.seq DESC`,
+    accountId,
+    rowsMax,
+  );
+  return toAttempts(rows, fromAt, rowsMax);
+}
+
+async function minutes(database: Database, accountId: string, fromAt: number, now: number): Promise<MinuteFact[]> {
+  const buckets = await activity(database, accountId, startOf(fromAt, MINUTE_MS), now + MINUTE_MS, MINUTE_MS);
+  return buckets.map(({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }));
+}
+
+const PAUSED = `(SELECT q.is_paused FROM queues q WHERE q.account_id = $1 AND q.name = o.name) AS is_paused`;
+
+const IN_QUEUE = `SELECT queue_name AS name, first_due_at AS oldest_due_at FROM messages
+  WHERE account_id = $1 AND ended_at IS NULL AND queue_name IS NOT NULL`;
+
+const ORDER = 'ORDER BY account_id, queue_name, first_due_at, seq LIMIT 1';
+
+const OLDEST_NAMED = `SELECT o.name, o.oldest_due_at, ${PAUSED} FROM unnest($2::text[]) AS g (queue_name)
+  CROSS JOIN LATERAL (${IN_QUEUE} AND messages.queue_name = g.queue_name ${ORDER}) AS o`;
+
+/** Steps from one queue to the next in the order of the index. */
+const OLDEST_OF_ALL = `WITH RECURSIVE o (name, oldest_due_at) AS (
+    (${IN_QUEUE} ${ORDER})
+    UNION ALL
+    SELECT n.name, n.oldest_due_at FROM o CROSS JOIN LATERAL (${IN_QUEUE} AND queue_name > o.name ${ORDER}) AS n)
+  SELECT o.name, o.oldest_due_at, ${PAUSED} FROM (SELECT * FROM o LIMIT $2) AS o`;
+
+async function oldestOfQueues(
+  database: Database,
+  accountId: string,
+  queues: readonly string[] | 'all',
+  rowsMax: number,
+): Promise<QueueFact[]> {
+  if (queues !== 'all' && queues.length === 0) return [];
+  const rows = await (queues === 'all'
+    ? database.all<OldestRow>(OLDEST_OF_ALL, accountId, rowsMax)
+    : database.all<OldestRow>(OLDEST_NAMED, accountId, soughtAll(queues)));
+  return rows.map(toQueue);
+}
+
+async function runsOf(database: Database, accountId: string, ids: readonly string[]): Promise<ScheduleFact[]> {
+  if (ids.length === 0) return [];
+  const rows = await database.all<RunRow & { schedule_id: string }>(
+    `SELECT m.schedule_id, m.kind, m.created_at, m.state, m.held_at FROM unnest($2::text[]) AS g (schedule_id)
+       CROSS JOIN LATERAL (SELECT schedule_id, kind, created_at, state, held_at, seq FROM messages
+         WHERE account_id = $1 AND schedule_id = g.schedule_id ORDER BY seq DESC LIMIT $3) AS m
+       ORDER BY m.seq DESC`,
+    accountId,
+    soughtAll(ids),
+    RUNS_READ,
+  );
+  const byId = Map.groupBy(rows, ({ schedule_id }) => schedule_id);
+  return ids.map((id) => toScheduleFact(id, byId.get(id) ?? []));
+}
+
+async function usedToday(database: Database, accountId: string, now: number): Promise<number> {
+  const row = await database.get<{ used: number | null }>(
+    'SELECT sum(count)::bigint AS used FROM usage WHERE account_id = $1 AND day = $2',
+    accountId,
+    usageDay(now),
+  );
+  return row?.used ?? 0;
+}

@@ -1,0 +1,147 @@
+// The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
+// only if the alert has not changed since it was read. Of several nodes that judge it at once, one writes.
+
+import { type Alert, OVER_QUOTA } from '../../domain/alert.ts';
+import { earlier } from '../../domain/instant.ts';
+import { ALERT_COLUMNS, type AlertRow, toAlert } from '../alert-rows.ts';
+import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
+import { acceptAll } from './accept.ts';
+import type { Database } from './database.ts';
+import { sought } from './sought.ts';
+
+/** Of two calls at once, the second counts after the first. */
+export async function saveAlert(database: Database, alert: Alert, max: number): Promise<Alert | null> {
+  const { accountId, id } = alert;
+  await database.run('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', accountId);
+  const values = [
+    accountId,
+    id,
+    JSON.stringify(alert.rule),
+    JSON.stringify(alert.target),
+    alert.remindEveryMs,
+    alert.nextAt,
+    alert.updatedAt,
+  ] as const;
+  const changed = await database.run(
+    `UPDATE alerts SET rule = $3, target = $4, remind_every_ms = $5, next_at = $6, updated_at = $7, problem = NULL,
+       version = version + 1 WHERE account_id = $1 AND id = $2`,
+    ...values,
+  );
+  if (changed === 0) {
+    const count = await database.get<{ n: number }>(
+      'SELECT count(*) AS n FROM alerts WHERE account_id = $1',
+      accountId,
+    );
+    if (count!.n >= max) return null;
+    await database.run(
+      `INSERT INTO alerts (account_id, id, rule, target, remind_every_ms, next_at, updated_at, state, created_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 'calm', $8, 1)`,
+      ...values,
+      alert.createdAt,
+    );
+  }
+  return getAlert(database, accountId, id);
+}
+
+export async function getAlert(database: Database, accountId: string, id: string): Promise<Alert | null> {
+  const row = await database.get<AlertRow>(
+    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE account_id = $1 AND id = $2`,
+    accountId,
+    sought(id),
+  );
+  return row ? toAlert(row) : null;
+}
+
+export async function deleteAlert(database: Database, accountId: string, id: string): Promise<boolean> {
+  return (await database.run('DELETE FROM alerts WHERE account_id = $1 AND id = $2', accountId, sought(id))) > 0;
+}
+
+export async function listAlerts(
+  database: Database,
+  accountId: string,
+  part: ListPart = FIRST_PART,
+): Promise<ListPiece<Alert>> {
+  const keys = await database.all<WeighedKey>(
+    `SELECT id AS key, octet_length(rule) + octet_length(target) + coalesce(octet_length(text), 0) AS bytes FROM alerts
+       WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = await database.all<AlertRow>(
+    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE account_id = $1 AND id > $2 AND id <= $3 ORDER BY id`,
+    accountId,
+    part.after ?? '',
+    last,
+  );
+  return { entries: rows.map(toAlert), hasMore: keys.length > count };
+}
+
+export async function dueAlerts(database: Database, now: number, limit: number): Promise<DueAlerts> {
+  const due = await database.all<AlertRow>(
+    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE next_at <= $1 ORDER BY next_at LIMIT $2`,
+    now,
+    limit,
+  );
+  if (due.length > 0) return { due: due.map(toAlert), nextAt: due[0]!.next_at };
+  const next = await database.get<{ at: number }>('SELECT next_at AS at FROM alerts ORDER BY next_at LIMIT 1');
+  return { due: [], nextAt: next?.at ?? null };
+}
+
+export async function tellAlerts(
+  database: Database,
+  judged: readonly JudgedAlert[],
+  now: number,
+): Promise<{ told: AlertTold[]; dueAt: number | null }> {
+  const rows = await database.all<{ index: number }>(
+    `SELECT (g.at - 1)::int AS index
+       FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS g (account_id, id, version, at)
+       JOIN alerts a ON a.account_id = g.account_id AND a.id = g.id AND a.version = g.version
+       ORDER BY g.at FOR UPDATE OF a SKIP LOCKED`,
+    judged.map(({ alert }) => alert.accountId),
+    judged.map(({ alert }) => alert.id),
+    judged.map(({ alert }) => alert.version),
+  );
+  const taken = rows.map(({ index }) => judged[index]!);
+  const telling = taken.filter((each) => each.telling !== null);
+  const replies = await acceptAll(
+    database,
+    telling.map(({ telling: made, dayMax }) => ({ messages: [made!.message], leases: [], node: '', now, dayMax })),
+  );
+  const overQuota = new Set(telling.filter((_, index) => replies[index]!.isOverQuota));
+  await write(database, taken, overQuota, now);
+  const told: AlertTold[] = judged.map(() => 'lost');
+  for (const { index } of rows) {
+    const each = judged[index]!;
+    told[index] = overQuota.has(each) ? 'overQuota' : each.telling ? 'told' : 'kept';
+  }
+  return { told, dueAt: replies.reduce<number | null>((at, reply) => earlier(at, reply.dueAt), null) };
+}
+
+async function write(
+  database: Database,
+  taken: readonly JudgedAlert[],
+  overQuota: ReadonlySet<JudgedAlert>,
+  now: number,
+): Promise<void> {
+  const standings = taken.map((each) => (each.telling && !overQuota.has(each) ? each.telling.standing : each.alert));
+  await database.run(
+    `UPDATE alerts a SET judged_at = $1, version = a.version + 1, next_at = g.next_at, problem = g.problem,
+         state = g.state, since_at = g.since_at, told_at = g.told_at, message_id = g.message_id, text = g.text
+       FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[],
+         $10::text[]) AS g (account_id, id, next_at, problem, state, since_at, told_at, message_id, text)
+       WHERE a.account_id = g.account_id AND a.id = g.id`,
+    now,
+    taken.map(({ alert }) => alert.accountId),
+    taken.map(({ alert }) => alert.id),
+    taken.map(({ nextAt }) => nextAt),
+    taken.map((each) => (overQuota.has(each) ? OVER_QUOTA : each.problem)),
+    standings.map(({ state }) => state),
+    standings.map(({ sinceAt }) => sinceAt),
+    standings.map(({ toldAt }) => toldAt),
+    standings.map(({ messageId }) => messageId),
+    standings.map(({ text }) => text),
+  );
+}

@@ -1,0 +1,143 @@
+// What the rules of an account's alerts look at. Every query reads a bounded number of rows by an index; domain/ decides
+// what they mean.
+
+import { usageDay } from '../../domain/account.ts';
+import { MINUTE_MS, startOf } from '../../domain/activity.ts';
+import type {
+  AlertFacts,
+  AlertLook,
+  AttemptFact,
+  Cuttable,
+  FailedFact,
+  MinuteFact,
+  QueueFact,
+} from '../../domain/alert-facts.ts';
+import {
+  type AttemptStepRow,
+  type FailedMessageRow,
+  type OldestRow,
+  RUNS_READ,
+  type RunRow,
+  SCHEDULES_PER_ROWS,
+  schedulesToRead,
+  toAttempts,
+  toFailed,
+  toQueue,
+  toScheduleFact,
+} from '../alert-rows.ts';
+import { activity } from './activity.ts';
+import type { Database } from './database.ts';
+
+export function alertFacts(
+  database: Database,
+  accountId: string,
+  look: AlertLook,
+  now: number,
+  rowsMax: number,
+): AlertFacts {
+  const failed = failedMessages(database, accountId, look.failedFromAt, rowsMax);
+  const scheduleIds = schedulesToRead(
+    look.schedules,
+    look.areFailedSchedulesAsked ? failed.rows : null,
+    rowsMax / SCHEDULES_PER_ROWS,
+  );
+  return {
+    failed,
+    attempts: endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
+    counted: look.countedFromAt === null ? [] : minutes(database, accountId, look.countedFromAt, now),
+    queues: oldestOfQueues(database, accountId, look.queues, rowsMax),
+    schedules: scheduleIds.map((id) => {
+      const rows = database.all<RunRow>(
+        `SELECT kind, created_at, state, held_at FROM messages INDEXED BY messages_of_schedule
+           WHERE account_id = ? AND schedule_id = ? ORDER BY seq DESC LIMIT ?`,
+        accountId,
+        id,
+        RUNS_READ,
+      );
+      return toScheduleFact(id, rows);
+    }),
+    used: look.isUsageAsked ? usedToday(database, accountId, now) : 0,
+  };
+}
+
+function failedMessages(
+  database: Database,
+  accountId: string,
+  fromAt: number | null,
+  rowsMax: number,
+): Cuttable<FailedFact> {
+  if (fromAt === null) return { rows: [], isCut: false };
+  const rows = database.all<FailedMessageRow>(
+    `SELECT kind, host, queue_name, labels, ended_at, schedule_id FROM messages INDEXED BY messages_failed
+       WHERE account_id = ? AND ended_at >= ? AND state = 'failed' ORDER BY ended_at DESC LIMIT ?`,
+    accountId,
+    fromAt,
+    rowsMax + 1,
+  );
+  return toFailed(rows, rowsMax);
+}
+
+/** A first attempt that delivered its message has no row of its own. */
+function endedAttempts(
+  database: Database,
+  accountId: string,
+  fromAt: number | null,
+  rowsMax: number,
+): Cuttable<AttemptFact> {
+  if (fromAt === null) return { rows: [], isCut: false };
+  const rows = database.all<AttemptStepRow>(
+    `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step,
+         coalesce(a.outcome, iif(m.first_started_at IS NULL, NULL, 'answered')) AS outcome,
+         coalesce(a.status, iif(m.first_started_at IS NULL, NULL, m.last_status)) AS status, a.next_at
+       FROM (SELECT seq, at, message_seq, step FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT ?) AS j
+       CROSS JOIN messages m ON m.seq = j.message_seq
+       LEFT JOIN attempts a ON a.message_seq = j.message_seq AND a.number = j.step
+       ORDER BY j.seq DESC`,
+    accountId,
+    rowsMax,
+  );
+  return toAttempts(rows, fromAt, rowsMax);
+}
+
+function minutes(database: Database, accountId: string, fromAt: number, now: number): MinuteFact[] {
+  return activity(database, accountId, startOf(fromAt, MINUTE_MS), now + MINUTE_MS, MINUTE_MS).map(
+    ({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }),
+  );
+}
+
+const OLDEST = `SELECT m.queue_name AS name, m.first_due_at AS oldest_due_at,
+    (SELECT is_paused FROM queues q WHERE q.account_id = m.account_id AND q.name = m.queue_name) AS is_paused
+  FROM messages m INDEXED BY messages_open_in_queue WHERE m.account_id = ? AND m.ended_at IS NULL`;
+
+/** The index is ordered by queue, then by time: the first row of a queue is its oldest message. */
+function oldestOfQueues(
+  database: Database,
+  accountId: string,
+  queues: readonly string[] | 'all',
+  rowsMax: number,
+): QueueFact[] {
+  const order = 'ORDER BY m.queue_name, m.first_due_at LIMIT 1';
+  if (queues !== 'all') {
+    const rows = queues.map((name) =>
+      database.get<OldestRow>(`${OLDEST} AND m.queue_name = ? ${order}`, accountId, name),
+    );
+    return rows.filter((row) => row !== undefined).map(toQueue);
+  }
+  const found: QueueFact[] = [];
+  while (found.length < rowsMax) {
+    const after = found.at(-1)?.name ?? '';
+    const row = database.get<OldestRow>(`${OLDEST} AND m.queue_name > ? ${order}`, accountId, after);
+    if (!row) break;
+    found.push(toQueue(row));
+  }
+  return found;
+}
+
+function usedToday(database: Database, accountId: string, now: number): number {
+  const row = database.get<{ used: number | null }>(
+    'SELECT sum(count) AS used FROM usage WHERE account_id = ? AND day = ?',
+    accountId,
+    usageDay(now),
+  );
+  return row?.used ?? 0;
+}

@@ -1,0 +1,119 @@
+// The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
+// only if the alert has not changed since it was read.
+
+import { type Alert, OVER_QUOTA } from '../../domain/alert.ts';
+import { earlier } from '../../domain/instant.ts';
+import { type AlertRow, toAlert } from '../alert-rows.ts';
+import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
+import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
+import { accept } from './accept.ts';
+import type { Books } from './books.ts';
+import type { Database } from './database.ts';
+
+export function saveAlert(database: Database, alert: Alert, max: number): Alert | null {
+  const { accountId, id } = alert;
+  const values = [
+    JSON.stringify(alert.rule),
+    JSON.stringify(alert.target),
+    alert.remindEveryMs,
+    alert.nextAt,
+    alert.updatedAt,
+  ] as const;
+  const changed = database.run(
+    `UPDATE alerts SET rule = ?, target = ?, remind_every_ms = ?, next_at = ?, updated_at = ?, problem = NULL,
+       version = version + 1 WHERE account_id = ? AND id = ?`,
+    ...values,
+    accountId,
+    id,
+  );
+  if (changed === 0) {
+    const count = database.get<{ n: number }>('SELECT count(*) AS n FROM alerts WHERE account_id = ?', accountId)!.n;
+    if (count >= max) return null;
+    database.run(
+      `INSERT INTO alerts (rule, target, remind_every_ms, next_at, updated_at, account_id, id, state, created_at, version)
+         VALUES (?, ?, ?, ?, ?, ?, ?, 'calm', ?, 1)`,
+      ...values,
+      accountId,
+      id,
+      alert.createdAt,
+    );
+  }
+  return getAlert(database, accountId, id);
+}
+
+export function getAlert(database: Database, accountId: string, id: string): Alert | null {
+  const row = database.get<AlertRow>('SELECT * FROM alerts WHERE account_id = ? AND id = ?', accountId, id);
+  return row ? toAlert(row) : null;
+}
+
+export function deleteAlert(database: Database, accountId: string, id: string): boolean {
+  return database.run('DELETE FROM alerts WHERE account_id = ? AND id = ?', accountId, id) > 0;
+}
+
+export function listAlerts(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Alert> {
+  const keys = database.all<WeighedKey>(
+    `SELECT id AS key, octet_length(rule) + octet_length(target) + ifnull(octet_length(text), 0) AS bytes FROM alerts
+       WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+    accountId,
+    part.after ?? '',
+    part.limit + 1,
+  );
+  const { last, count } = fitting(keys, part);
+  const rows = database.all<AlertRow>(
+    'SELECT * FROM alerts WHERE account_id = ? AND id > ? AND id <= ? ORDER BY id',
+    accountId,
+    part.after ?? '',
+    last,
+  );
+  return { entries: rows.map(toAlert), hasMore: keys.length > count };
+}
+
+export function dueAlerts(database: Database, now: number, limit: number): DueAlerts {
+  const due = database.all<AlertRow>('SELECT * FROM alerts WHERE next_at <= ? ORDER BY next_at LIMIT ?', now, limit);
+  const next = database.get<{ at: number }>('SELECT next_at AS at FROM alerts ORDER BY next_at LIMIT 1');
+  return { due: due.map(toAlert), nextAt: next?.at ?? null };
+}
+
+export function tellAlerts(
+  database: Database,
+  books: Books,
+  judged: readonly JudgedAlert[],
+  now: number,
+): { told: AlertTold[]; dueAt: number | null } {
+  let dueAt: number | null = null;
+  const told = judged.map(({ alert, nextAt, problem, telling, dayMax }): AlertTold => {
+    const { accountId, id } = alert;
+    const taken = database.run(
+      `UPDATE alerts SET judged_at = ?, next_at = ?, problem = ?, version = version + 1
+         WHERE account_id = ? AND id = ? AND version = ?`,
+      now,
+      nextAt,
+      problem,
+      accountId,
+      id,
+      alert.version,
+    );
+    if (taken === 0) return 'lost';
+    if (!telling) return 'kept';
+    const accepted = accept(database, books, { messages: [telling.message], leases: [], node: '', now, dayMax });
+    dueAt = earlier(dueAt, accepted.dueAt);
+    if (accepted.isOverQuota) {
+      database.run('UPDATE alerts SET problem = ? WHERE account_id = ? AND id = ?', OVER_QUOTA, accountId, id);
+      return 'overQuota';
+    }
+    const { state, sinceAt, toldAt, messageId, text } = telling.standing;
+    database.run(
+      `UPDATE alerts SET state = ?, since_at = ?, told_at = ?, message_id = ?, text = ?
+         WHERE account_id = ? AND id = ?`,
+      state,
+      sinceAt,
+      toldAt,
+      messageId,
+      text,
+      accountId,
+      id,
+    );
+    return 'told';
+  });
+  return { told, dueAt };
+}

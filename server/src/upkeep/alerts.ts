@@ -1,0 +1,134 @@
+// Judges alerts, some in one run, and tells their targets. However many nodes judge an alert, the store lets only one of
+// them write what it found, together with the message to the target.
+
+import type { Account } from '../domain/account.ts';
+import { type Alert, alertBody, judge, standingAfter } from '../domain/alert.ts';
+import { type AlertFacts, lookFor } from '../domain/alert-facts.ts';
+import { findingOf } from '../domain/alert-findings.ts';
+import { shownRule } from '../domain/alert-rules.ts';
+import { eachMax } from '../domain/budgets.ts';
+import type { NewMessage } from '../domain/message.ts';
+import type { Problem } from '../domain/problem.ts';
+import type { Tiers } from '../domain/tier.ts';
+import type { AccountStore } from '../store/account-store.ts';
+import type { DeliveryStore, JudgedAlert } from '../store/delivery-store.ts';
+import { StoreUnavailable } from '../store/store.ts';
+
+/** How often an alert is judged, and how often a node looks for one to judge. */
+const JUDGED_EVERY_MS = 10_000;
+const IDLE_MS = 5000;
+/** A clock that is moved by hand stops at each of these moments, so there are fewer. */
+const JUDGED_BY_HAND_EVERY_MS = 60_000;
+const IDLE_BY_HAND_MS = 120_000;
+/** The pause between two runs while there is more to judge, for other work. */
+const PIECE_EVERY_MS = 20;
+
+export type PlanAlert = (
+  alert: Alert,
+  account: Account,
+  body: string,
+) => Promise<{ readonly message: NewMessage } | { readonly problem: Problem }>;
+
+export interface AlertKeeperOptions {
+  readonly store: DeliveryStore & Pick<AccountStore, 'getAccount'>;
+  readonly tiers: Tiers;
+  readonly plan: PlanAlert;
+  /** Free space on the disk of the data; null if it is not known. */
+  readonly freeBytes: () => number | null;
+  /** Whether the clock is moved by hand. */
+  readonly isByHand?: boolean;
+  /** A target should be told and cannot be. Once for each reason. */
+  readonly onProblem: (alert: Alert, why: string) => void;
+}
+
+export function alertKeeper(options: AlertKeeperOptions) {
+  const { store, isByHand = false } = options;
+  const idleMs = isByHand ? IDLE_BY_HAND_MS : IDLE_MS;
+  return {
+    name: 'alerts',
+    /** Alerts are judged by the time of the service. */
+    dueBelowMs: idleMs,
+    async run(now: number): Promise<number> {
+      const { due, nextAt } = await store.dueAlerts(now, eachMax('dueAlerts'));
+      if (due.length === 0) return nextAt === null ? idleMs : Math.min(idleMs, Math.max(1, nextAt - now));
+      const judged: JudgedAlert[] = [];
+      for (const [accountId, own] of Map.groupBy(due, (alert) => alert.accountId)) {
+        judged.push(...(await judgeOwn(options, accountId, own, now)));
+      }
+      await tell(options, judged, now);
+      return PIECE_EVERY_MS;
+    },
+  };
+}
+
+/** All due alerts of one account, by one look at its facts. */
+async function judgeOwn(
+  options: AlertKeeperOptions,
+  accountId: string,
+  alerts: readonly Alert[],
+  now: number,
+): Promise<JudgedAlert[]> {
+  const { store, tiers } = options;
+  const account = await store.getAccount(accountId);
+  if (!account) return alerts.map((alert) => untold(options, alert, null, now));
+  let facts: AlertFacts;
+  try {
+    facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
+  } catch (error) {
+    // If the store is away, writing will fail as well. If not, the alerts of the other accounts must not wait for this one.
+    const why = `its account could not be read: ${error instanceof Error ? error.message : String(error)}`;
+    return alerts.map((alert) => untold(options, alert, why, now));
+  }
+  const dayMax = tiers[account.tier].messagesPerDayMax;
+  const judged: JudgedAlert[] = [];
+  for (const alert of alerts) judged.push(await judgeOne(options, alert, { account, facts, dayMax, now }));
+  return judged;
+}
+
+interface Known {
+  readonly account: Account;
+  readonly facts: AlertFacts;
+  readonly dayMax: number | null;
+  readonly now: number;
+}
+
+async function judgeOne(options: AlertKeeperOptions, alert: Alert, known: Known): Promise<JudgedAlert> {
+  const { account, facts, dayMax, now } = known;
+  const finding = findingOf(alert, facts, { dayMax, freeBytes: options.freeBytes() }, now);
+  const event = judge(alert, finding, now);
+  if (!finding || !event) return untold(options, alert, null, now);
+  const told = { event, text: finding.text, facts: finding.facts, at: now };
+  const planned = await options.plan(alert, account, alertBody(alert, shownRule(alert.rule), told));
+  if ('problem' in planned) return untold(options, alert, planned.problem.message, now);
+  const { message } = planned;
+  const standing = standingAfter(event, alert, { messageId: message.id, text: finding.text, at: now });
+  return { ...untold(options, alert, null, now), telling: { message, standing }, dayMax };
+}
+
+function untold(options: AlertKeeperOptions, alert: Alert, problem: string | null, now: number): JudgedAlert {
+  if (problem !== null && problem !== alert.problem) options.onProblem(alert, problem);
+  const everyMs = options.isByHand ? JUDGED_BY_HAND_EVERY_MS : JUDGED_EVERY_MS;
+  return { alert, nextAt: now + everyMs, problem, telling: null, dayMax: null };
+}
+
+/** If writing them together fails, each is tried alone, so that a bad one does not block the others. */
+async function tell(options: AlertKeeperOptions, judged: readonly JudgedAlert[], now: number): Promise<void> {
+  const { store, onProblem } = options;
+  try {
+    const told = await store.tellAlerts(judged, now);
+    told.forEach((each, index) => {
+      const { alert } = judged[index]!;
+      if (each === 'overQuota' && alert.problem === null) onProblem(alert, 'the daily quota of its account is used up');
+    });
+    return;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    if (judged.length === 1) {
+      const [{ alert, telling }] = judged as [JudgedAlert];
+      if (!telling) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      return tell(options, [untold(options, alert, why, now)], now);
+    }
+  }
+  for (const each of judged) await tell(options, [each], now);
+}
