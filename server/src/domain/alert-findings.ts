@@ -132,7 +132,7 @@ function queuesText(queues: readonly { readonly name: string }[]): string {
 }
 
 /** Over when no host has failed so often in a row any more: an answer below 500 ends the row. */
-function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding {
+function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const hosts = new Map<string, { row: number; seen: number; isOver: boolean }>();
   for (const attempt of facts.attempts.rows) {
     const end = attempt.kind === 'alert' || attempt.endedAt < now - HOST_WINDOW_MS ? null : hostEnd(attempt);
@@ -143,8 +143,9 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
     if (end === 'answers') host.isOver = true;
     else if (!host.isOver) host.row += 1;
   }
-  // If the limit of rows cut its row of failures, an alert that has begun goes on.
+  // If the limit of rows cut its row of failures, or all of its attempts, an alert that has begun goes on.
   const isCut = isCutAfter(facts.attempts, now - HOST_WINDOW_MS);
+  if (isFiring && isCut && rule.host !== null && hosts.size === 0) return null;
   const fails = ({ row, seen }: { row: number; seen: number }) =>
     row >= rule.attempts || (isFiring && isCut && row > 0 && row === seen);
   const failing = [...hosts].filter(([, host]) => fails(host)).toSorted(([, a], [, b]) => b.row - a.row);
@@ -212,7 +213,7 @@ function isCutAfter<T extends { readonly endedAt: number }>(
   { rows, isCut }: { readonly rows: readonly T[]; readonly isCut: boolean },
   fromAt: number,
 ): boolean {
-  return isCut && (rows.at(-1)?.endedAt ?? fromAt) > fromAt;
+  return isCut && (rows.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY) > fromAt;
 }
 
 function about({ host, queue, label }: AlertScope): string {

@@ -3,6 +3,7 @@
 import { describe } from 'node:test';
 import { acceptConformance } from './accept.ts';
 import { accountsConformance } from './accounts.ts';
+import { alertsConformance } from './alerts.ts';
 import { cancelConformance } from './cancel.ts';
 import { claimConformance } from './claim.ts';
 import { deadLettersConformance } from './dead-letters.ts';
@@ -49,6 +50,7 @@ const CAPABILITIES: readonly ((factory: HarnessFactory) => void)[] = [
   eventsConformance,
   deadLettersConformance,
   schedulesConformance,
+  alertsConformance,
   timeConformance,
   jobsConformance,
   listsConformance,
