@@ -1,0 +1,341 @@
+// Alerts as decisions: what a person may write, when a rule applies, when it is over, and what its target is told.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Alert, type AlertRule, alertBody, judge, standingAfter } from '../../src/domain/alert.ts';
+import type { AlertFacts, AttemptFact, FailedFact } from '../../src/domain/alert-facts.ts';
+import { failuresFrom, lookFor } from '../../src/domain/alert-facts.ts';
+import { findingOf, type NodeSight } from '../../src/domain/alert-findings.ts';
+import { readAlert, shownDefinition } from '../../src/domain/alert-rules.ts';
+import { alert } from '../conformance/alerts.ts';
+import { NOW, SECOND } from '../conformance/given.ts';
+
+const MINUTE = 60 * SECOND;
+const ANY = { host: null, queue: null, label: null };
+const ON_DISK = { freeBytes: 1000 };
+
+const read = (rule: unknown, target: unknown = { url: 'https://b.example/alert' }, rest = {}) =>
+  readAlert({ rule, target, ...rest }, ON_DISK);
+
+test('a rule gets its defaults, and is shown as it can be written again', () => {
+  for (const [rule, shown] of [
+    [{ type: 'messageFailed' }, { type: 'messageFailed', count: 1, window: '5m' }],
+    [
+      { type: 'failureRate', share: 0.25, window: 90, host: 'A.example', label: 'red' },
+      { type: 'failureRate', share: 0.25, window: '1m30s', minimum: 10, host: 'a.example', label: 'red' },
+    ],
+    [
+      { type: 'queueStalled', queue: 'q', olderThan: '600s' },
+      { type: 'queueStalled', olderThan: '10m', queue: 'q' },
+    ],
+    [
+      { type: 'hostFailing', host: 'a.example:8443' },
+      { type: 'hostFailing', attempts: 10, host: 'a.example:8443' },
+    ],
+    [{ type: 'scheduleFailed', schedule: '' }, { type: 'scheduleFailed' }],
+    [{ type: 'quotaNear' }, { type: 'quotaNear', share: 0.8 }],
+    [{ type: 'diskLow' }, { type: 'diskLow', freeBytes: 1000 }],
+  ] as const) {
+    const found = read(rule, undefined, { remindEvery: '1h' });
+    assert.ok('definition' in found, JSON.stringify(found));
+    const again = shownDefinition(found.definition);
+    assert.deepEqual(again.rule, shown);
+    assert.equal(again.remindEvery, '1h');
+    assert.deepEqual(again.target, { url: 'https://b.example/alert', format: 'json' });
+    assert.deepEqual(readAlert(again, ON_DISK), found);
+  }
+});
+
+test('everything that is wrong is said at once, with its field', () => {
+  const found = readAlert(
+    {
+      rule: { type: 'failureRate', share: 2, window: '1s', minimum: 0, host: 'a/b', queue: 'a b', labels: 'x' },
+      target: { url: 'ftp://x', format: 'xml' },
+      remindEvery: 'often',
+      colour: 'red',
+    },
+    ON_DISK,
+  );
+  assert.ok('problems' in found);
+  assert.deepEqual(
+    found.problems.map((line) => line.split(':')[0]),
+    [
+      'colour',
+      'rule.labels',
+      'rule.share',
+      'rule.window',
+      'rule.minimum',
+      'rule.host',
+      'rule.queue',
+      'target.format',
+      'target.url',
+      'remindEvery',
+    ],
+  );
+  assert.match(found.problems[1]!, /did you mean "label"/);
+});
+
+test('what is no alert at all is refused, whatever it is', () => {
+  for (const given of [null, 7, [], 'x', {}, { rule: [], target: 1 }, { rule: { type: 'constructor' }, target: {} }]) {
+    const found = readAlert(given, ON_DISK);
+    assert.ok('problems' in found && found.problems.length >= 2, JSON.stringify(found));
+  }
+  const many = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`field${n}`.repeat(100), n]));
+  const found = read({ type: 'quotaNear', ...many });
+  assert.ok('problems' in found && found.problems.join().length < 1000);
+});
+
+test('a service whose data is in a database has no disk to watch', () => {
+  const found = readAlert({ rule: { type: 'diskLow' }, target: { url: 'https://b.example' } }, { freeBytes: null });
+  assert.ok('problems' in found);
+  assert.match(found.problems[0]!, /^rule.type: .*database/);
+});
+
+test('begin, remind and over: each at its time, and nothing in between', () => {
+  const wrong = { isWrong: true, text: 'bad', facts: {} };
+  const right = { ...wrong, isWrong: false };
+  const calm = alert({ remindEveryMs: 10 * MINUTE });
+  assert.equal(judge(calm, right, NOW), null);
+  assert.equal(judge(calm, null, NOW), null);
+  assert.equal(judge(calm, wrong, NOW), 'begin');
+  const begun = { ...calm, ...standingAfter('begin', calm, { messageId: 'msg_1', text: 'bad', at: NOW }) };
+  assert.deepEqual([begun.state, begun.sinceAt, begun.toldAt, begun.messageId], ['firing', NOW, NOW, 'msg_1']);
+  assert.equal(judge(begun, null, NOW + 60 * MINUTE), null);
+  assert.equal(judge(begun, wrong, NOW + 10 * MINUTE - 1), null);
+  assert.equal(judge(begun, wrong, NOW + 10 * MINUTE), 'remind');
+  const later = NOW + 10 * MINUTE;
+  const reminded = { ...begun, ...standingAfter('remind', begun, { messageId: 'msg_2', text: 'bad', at: later }) };
+  assert.deepEqual([reminded.sinceAt, reminded.toldAt], [NOW, later]);
+  assert.equal(judge(reminded, wrong, later + 10 * MINUTE - 1), null);
+  assert.equal(judge({ ...reminded, remindEveryMs: null }, wrong, later + 60 * MINUTE), null);
+  assert.equal(judge(begun, right, NOW + MINUTE - 1), null, 'it lasts at least a minute');
+  assert.equal(judge(begun, right, NOW + MINUTE), 'over');
+  assert.deepEqual(standingAfter('over', begun, { messageId: 'msg_3', text: 'good', at: later }), {
+    state: 'calm',
+    sinceAt: null,
+    toldAt: later,
+    messageId: 'msg_3',
+    text: 'good',
+  });
+});
+
+const NO_FACTS: AlertFacts = {
+  failed: { rows: [], isCut: false },
+  attempts: { rows: [], isCut: false },
+  counted: [],
+  queues: [],
+  schedules: [],
+  used: 0,
+};
+const SIGHT: NodeSight = { dayMax: null, freeBytes: null };
+
+function finding(rule: AlertRule, facts: Partial<AlertFacts>, some: Partial<Alert> = {}, sight: NodeSight = SIGHT) {
+  return findingOf(alert({ rule, createdAt: NOW - 60 * MINUTE, ...some }), { ...NO_FACTS, ...facts }, sight, NOW);
+}
+
+const isWrong = (...given: Parameters<typeof finding>) => finding(...given)?.isWrong;
+const FIRING: Partial<Alert> = { state: 'firing', sinceAt: NOW - 30 * MINUTE };
+
+function failed(some: Partial<FailedFact> = {}): FailedFact {
+  return {
+    kind: 'publish',
+    host: 'a.example:443',
+    queueName: null,
+    labels: [],
+    endedAt: NOW,
+    scheduleId: null,
+    ...some,
+  };
+}
+
+function attempt(some: Partial<AttemptFact> = {}): AttemptFact {
+  return {
+    kind: 'publish',
+    host: 'a.example:443',
+    queueName: null,
+    labels: [],
+    endedAt: NOW,
+    outcome: 'answered',
+    status: 200,
+    nextAt: null,
+    ...some,
+  };
+}
+
+test('messageFailed: as many as asked within the window; over when none is left in it; alerts do not count', () => {
+  const rule: AlertRule = { type: 'messageFailed', count: 2, windowMs: 5 * MINUTE, ...ANY };
+  const of = (rows: readonly FailedFact[]) => ({ failed: { rows, isCut: false } });
+  assert.equal(isWrong(rule, of([failed()])), false);
+  assert.equal(isWrong(rule, of([failed(), failed({ kind: 'callback' })])), true);
+  assert.equal(isWrong(rule, of([failed(), failed({ kind: 'alert' })])), false);
+  assert.equal(isWrong(rule, of([failed(), failed({ endedAt: NOW - 5 * MINUTE - 1 })]), { judgedAt: NOW }), false);
+  assert.equal(isWrong(rule, of([failed()]), FIRING), true, 'one is enough to go on');
+  assert.equal(isWrong(rule, of([failed({ endedAt: NOW - 5 * MINUTE - 1 })]), FIRING), false);
+  const scoped = { ...rule, count: 1, host: 'a.example', queue: 'q', label: 'red' };
+  assert.equal(isWrong(scoped, of([failed({ queueName: 'q', labels: ['red'] })])), true);
+  assert.equal(isWrong(scoped, of([failed({ queueName: 'q', labels: ['blue'] })])), false);
+  assert.equal(isWrong({ ...scoped, host: 'example' }, of([failed({ queueName: 'q', labels: ['red'] })])), false);
+});
+
+test('messageFailed counts what failed since the last look, however long ago, but nothing before the alert was made', () => {
+  const window = 5 * MINUTE;
+  const calm = alert({ createdAt: NOW - 60 * MINUTE, judgedAt: NOW - 50 * MINUTE });
+  assert.equal(failuresFrom(calm, window, NOW), NOW - 50 * MINUTE);
+  assert.equal(failuresFrom({ ...calm, judgedAt: NOW - SECOND }, window, NOW), NOW - window);
+  assert.equal(failuresFrom({ ...calm, ...FIRING, state: 'firing' }, window, NOW), NOW - window);
+  assert.equal(failuresFrom(alert({ createdAt: NOW - MINUTE }), window, NOW), NOW - MINUTE);
+});
+
+test('failureRate: the share of ended messages, with a minimum; over well below it', () => {
+  const rule: AlertRule = { type: 'failureRate', share: 0.5, windowMs: 5 * MINUTE, minimum: 4, ...ANY };
+  const counts = (bad: number, good: number, rows: readonly FailedFact[] = []) => ({
+    counted: [
+      { at: NOW - 60 * MINUTE, delivered: 0, failed: 1000 },
+      { at: NOW - MINUTE, delivered: good, failed: bad },
+    ],
+    failed: { rows, isCut: false },
+  });
+  assert.equal(isWrong(rule, counts(2, 2)), true);
+  assert.equal(isWrong(rule, counts(2, 3)), false);
+  assert.equal(isWrong(rule, counts(3, 0)), false, 'too few to tell');
+  assert.equal(
+    isWrong(rule, counts(2, 2, [failed({ kind: 'alert' })])),
+    false,
+    'one of the failed is that of an alert',
+  );
+  assert.equal(isWrong(rule, counts(41, 59), FIRING), true);
+  assert.equal(isWrong(rule, counts(39, 61), FIRING), false);
+  assert.equal(isWrong(rule, counts(0, 0), FIRING), false);
+  const scoped: AlertRule = { ...rule, host: 'a.example' };
+  const bad = attempt({ status: 500 });
+  const rows = [bad, bad, attempt(), attempt()];
+  const noise = [
+    attempt({ host: 'b.example:443' }),
+    attempt({ status: 500, nextAt: NOW + 1 }),
+    { ...bad, kind: 'alert' as const },
+  ];
+  assert.equal(isWrong(scoped, { attempts: { rows: [...rows, ...noise], isCut: false } }), true);
+  assert.equal(isWrong(scoped, { attempts: { rows: [...rows, attempt()], isCut: false } }), false);
+  const cut = finding(scoped, { attempts: { rows, isCut: true } });
+  assert.equal(cut!.facts.isCut, true);
+  assert.match(cut!.text, /the newest 4 messages/);
+});
+
+test('queueStalled: the oldest message is due for too long; over when it is younger than half of that', () => {
+  const rule: AlertRule = { type: 'queueStalled', olderThanMs: 10 * MINUTE, queue: null };
+  const queue = (name: string, minutes: number) => ({ name, isPaused: false, oldestDueAt: NOW - minutes * MINUTE });
+  assert.equal(isWrong(rule, { queues: [queue('a', 9), queue('b', -5)] }), false);
+  assert.equal(isWrong(rule, { queues: [queue('a', 9), queue('b', 10)] }), true);
+  assert.equal(isWrong({ ...rule, queue: 'a' }, { queues: [queue('a', 9), queue('b', 10)] }), false);
+  assert.equal(isWrong(rule, { queues: [queue('a', 6)] }, FIRING), true);
+  assert.equal(isWrong(rule, { queues: [queue('a', 4)] }, FIRING), false);
+  const paused = finding(rule, { queues: [{ ...queue('a', 90), isPaused: true }] });
+  assert.match(paused!.text, /queue a has been due for 1h30m; the queue is paused/);
+});
+
+test('hostFailing: so many failures in a row; an answer below 500 ends the row', () => {
+  const rule: AlertRule = { type: 'hostFailing', attempts: 3, host: null };
+  const down = [
+    attempt({ outcome: 'unreachable', status: null }),
+    attempt({ status: 503 }),
+    attempt({ outcome: 'timedOut', status: null }),
+  ];
+  const of = (rows: readonly AttemptFact[], isCut = false) => ({ attempts: { rows, isCut } });
+  assert.equal(isWrong(rule, of(down)), true);
+  assert.equal(isWrong(rule, of(down.slice(1))), false);
+  assert.equal(isWrong(rule, of([attempt({ status: 404 }), ...down])), false, 'it answers');
+  assert.equal(isWrong(rule, of([down[0]!, attempt(), ...down])), false);
+  assert.equal(isWrong(rule, of([attempt({ outcome: 'interrupted', status: null }), ...down])), true);
+  assert.equal(isWrong(rule, of([attempt({ host: 'b.example:443' }), ...down])), true);
+  assert.equal(isWrong(rule, of(down.map((each) => ({ ...each, kind: 'alert' as const })))), false);
+  assert.equal(isWrong({ ...rule, host: 'b.example' }, of(down)), false);
+  assert.equal(isWrong(rule, of(down.slice(1)), FIRING), false);
+  assert.equal(isWrong(rule, of(down.slice(1), true), FIRING), true, 'the row may be longer than what was read');
+  assert.equal(finding({ ...rule, host: 'c.example' }, of(down, true), FIRING), null, 'nothing is known about it');
+});
+
+test('scheduleFailed: the newest run with a known end failed; over with the next that was delivered', () => {
+  const rule: AlertRule = { type: 'scheduleFailed', schedule: null };
+  const of = (...states: readonly (readonly ['failed' | 'delivered' | 'pending', number])[]) => ({
+    schedules: [{ id: 's', runs: states.map(([state, minutes]) => ({ state, createdAt: NOW - minutes * MINUTE })) }],
+  });
+  assert.equal(isWrong(rule, of(['failed', 5])), true);
+  assert.equal(isWrong(rule, of(['pending', 1], ['failed', 5])), true);
+  assert.equal(isWrong(rule, of(['delivered', 1], ['failed', 5])), false);
+  assert.equal(isWrong(rule, of(['delivered', 1], ['failed', 1])), true, 'one endpoint of a topic failed');
+  assert.equal(isWrong(rule, of(['pending', 1], ['delivered', 1], ['failed', 5])), true);
+  assert.equal(isWrong({ ...rule, schedule: 'other' }, of(['failed', 5])), false);
+  assert.equal(isWrong(rule, of()), false);
+});
+
+test('quotaNear and diskLow: by what the node knows; without that, nothing is said', () => {
+  const quota: AlertRule = { type: 'quotaNear', share: 0.8 };
+  assert.equal(finding(quota, { used: 1000 }), null);
+  assert.equal(isWrong(quota, { used: 79 }, {}, { dayMax: 100, freeBytes: null }), false);
+  assert.equal(isWrong(quota, { used: 80 }, {}, { dayMax: 100, freeBytes: null }), true);
+  const disk: AlertRule = { type: 'diskLow', freeBytes: 1000 };
+  const free = (freeBytes: number) => ({ dayMax: null, freeBytes });
+  assert.equal(finding(disk, {}), null);
+  assert.equal(isWrong(disk, {}, {}, free(1000)), false);
+  assert.equal(isWrong(disk, {}, {}, free(999)), true);
+  assert.equal(isWrong(disk, {}, FIRING, free(1099)), true);
+  assert.equal(isWrong(disk, {}, FIRING, free(1100)), false);
+});
+
+test('the alerts of an account are looked at together, and only at what they need', () => {
+  const rules: AlertRule[] = [
+    { type: 'failureRate', share: 0.5, windowMs: 5 * MINUTE, minimum: 1, ...ANY },
+    { type: 'queueStalled', olderThanMs: MINUTE, queue: 'a' },
+    { type: 'queueStalled', olderThanMs: MINUTE, queue: 'b' },
+  ];
+  const look = lookFor(
+    rules.map((rule) => alert({ rule })),
+    NOW,
+  );
+  assert.deepEqual(look, {
+    failedFromAt: NOW - 5 * MINUTE,
+    attemptsFromAt: null,
+    countedFromAt: NOW - 5 * MINUTE,
+    queues: ['a', 'b'],
+    schedules: [],
+    areFailedSchedulesAsked: false,
+    isUsageAsked: false,
+  });
+  const all = lookFor(
+    [
+      alert({ rule: { type: 'queueStalled', olderThanMs: MINUTE, queue: null } }),
+      alert({ rule: { type: 'scheduleFailed', schedule: null } }),
+      alert({ rule: { type: 'hostFailing', attempts: 3, host: null } }),
+      alert({ rule: { type: 'quotaNear', share: 1 } }),
+    ],
+    NOW,
+  );
+  assert.deepEqual(
+    [all.queues, all.areFailedSchedulesAsked, all.failedFromAt, all.isUsageAsked],
+    ['all', true, 0, true],
+  );
+  assert.equal(all.attemptsFromAt, NOW - 60 * MINUTE);
+});
+
+test('the body: JSON with the facts, or the text alone for a chat, in which no markup of others works', () => {
+  const told = {
+    event: 'begin',
+    text: '2 messages failed with label <!channel> & more.',
+    facts: { failed: 2 },
+    at: NOW,
+  } as const;
+  const shown = { type: 'messageFailed' };
+  assert.deepEqual(JSON.parse(alertBody(alert({ id: 'bills' }), shown, told)), {
+    alertId: 'bills',
+    event: 'begin',
+    rule: shown,
+    since: NOW,
+    at: NOW,
+    text: told.text,
+    facts: { failed: 2 },
+  });
+  const chat = alert({ id: 'bills', target: { url: 'https://c.example', format: 'slack' } });
+  assert.deepEqual(JSON.parse(alertBody(chat, shown, told)), {
+    text: '[bills] 2 messages failed with label &lt;!channel&gt; &amp; more.',
+  });
+});
