@@ -1,6 +1,7 @@
 // Every call of the API as data: what is sent, and the type of the response. The client sends the calls, `curl` prints
 // them. No other file knows a path. Each call is exported by itself, so that a bundler keeps only those that are used.
 
+import type { AlertRequest } from './alert-request.ts';
 import { type Call, call, listCall, type PublishSettings, part, query, repeatable } from './call.ts';
 import type {
   DeadLetterQuery,
@@ -100,6 +101,16 @@ export const resumeSchedule = (id: string) => repeatable(call<object>('POST', `/
 export const runSchedule = (id: string) => call<readonly shapes.Published[]>('POST', `/v2/schedules/${part(id)}/run`);
 export const deleteSchedule = (id: string) => repeatable(call<object>('DELETE', `/v2/schedules/${part(id)}`));
 export const cronTimes = (cron: string) => call<shapes.CronTimes>('GET', `/v2/cron${query({ cron })}`);
+
+export const listAlerts = () => listCall<readonly shapes.Alert[]>('/v2/alerts');
+export const getAlert = (id: string) => call<shapes.Alert>('GET', `/v2/alerts/${part(id)}`);
+/** With an id that the service makes. */
+export const createAlert = (alert: AlertRequest) => call<shapes.Alert>('POST', '/v2/alerts', alert);
+/** Makes the alert with this id, or replaces it. */
+export const saveAlert = (id: string, alert: AlertRequest) =>
+  repeatable(call<shapes.Alert>('PUT', `/v2/alerts/${part(id)}`, alert));
+export const testAlert = (id: string) => call<shapes.Published>('POST', `/v2/alerts/${part(id)}/test`);
+export const deleteAlert = (id: string) => call<object>('DELETE', `/v2/alerts/${part(id)}`);
 
 export const listDeadLetters = (filter?: DeadLetterQuery & Page) =>
   call<shapes.DeadLetterPage>('GET', `/v2/dlq${query(filter ?? {})}`);

@@ -1,5 +1,6 @@
 // Everything that the SDK exports.
 
+export type { AlertRequest, AlertRuleRequest } from './alert-request.ts';
 export type {
   AcceptedMessage,
   AcceptedMessages,

@@ -13,6 +13,7 @@ import { type ClientOptions, pause, retry } from './retry.ts';
 import { type Exchange, exchangeWith, type Send, type SendOptions } from './send.ts';
 import type { MessageOptions } from './setting-options.ts';
 import type {
+  Alert,
   DeadLetter,
   FlowKey,
   Job,
@@ -42,6 +43,7 @@ export class Postrider {
   readonly queues: ReturnType<typeof queuesOf>;
   readonly topics: ReturnType<typeof topicsOf>;
   readonly schedules: ReturnType<typeof schedulesOf>;
+  readonly alerts: ReturnType<typeof alertsOf>;
   readonly deadLetters: ReturnType<typeof deadLettersOf>;
   readonly flow: ReturnType<typeof flowOf>;
   readonly bulk: ReturnType<typeof bulkOf>;
@@ -65,6 +67,7 @@ export class Postrider {
     this.queues = queuesOf(exchange, send);
     this.topics = topicsOf(exchange, send);
     this.schedules = schedulesOf(exchange, send);
+    this.alerts = alertsOf(exchange, send);
     this.deadLetters = deadLettersOf(exchange, send);
     this.flow = flowOf(exchange, send);
     this.bulk = bulkOf(exchange, send);
@@ -180,6 +183,22 @@ function schedulesOf(exchange: Exchange, send: Send) {
       times: calls.cronTimes,
     }),
     list: (options?: SendOptions): Listing<Schedule> => listing(exchange, calls.listSchedules(), null, options),
+  };
+}
+
+function alertsOf(exchange: Exchange, send: Send) {
+  return {
+    ...bind(send, {
+      get: calls.getAlert,
+      /** With an id that the service makes. */
+      create: calls.createAlert,
+      /** Makes the alert with this id, or replaces it. */
+      save: calls.saveAlert,
+      /** Sends a test message to its target. */
+      test: calls.testAlert,
+      delete: calls.deleteAlert,
+    }),
+    list: (options?: SendOptions): Listing<Alert> => listing(exchange, calls.listAlerts(), null, options),
   };
 }
 

@@ -265,6 +265,56 @@ export interface CronTimes {
   readonly times: readonly number[];
 }
 
+export type AlertRule =
+  | {
+      readonly type: 'messageFailed';
+      readonly count: number;
+      readonly window: string;
+      readonly host?: string;
+      readonly queue?: string;
+      readonly label?: string;
+    }
+  | {
+      readonly type: 'failureRate';
+      readonly share: number;
+      readonly window: string;
+      readonly minimum: number;
+      readonly host?: string;
+      readonly queue?: string;
+      readonly label?: string;
+    }
+  | { readonly type: 'queueStalled'; readonly olderThan: string; readonly queue?: string }
+  | { readonly type: 'hostFailing'; readonly attempts: number; readonly host?: string }
+  | { readonly type: 'scheduleFailed'; readonly schedule?: string }
+  | { readonly type: 'quotaNear'; readonly share: number }
+  | { readonly type: 'diskLow'; readonly freeBytes: number };
+
+export interface AlertTarget {
+  readonly url: string;
+  readonly format: 'json' | 'slack';
+}
+
+export interface Alert {
+  readonly alertId: string;
+  readonly rule: AlertRule;
+  readonly target: AlertTarget;
+  /** A duration, such as `5m`. */
+  readonly remindEvery?: string;
+  readonly state: 'calm' | 'firing';
+  readonly since?: number;
+  /** When its target was told last. Milliseconds since 1970. */
+  readonly toldAt?: number;
+  /** The last message to its target. */
+  readonly messageId?: string;
+  /** What that message said. */
+  readonly text?: string;
+  /** Why its target could not be told, although it should have been. */
+  readonly problem?: string;
+  readonly judgedAt?: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
 export interface FlowKey {
   readonly flowControlKey: string;
   readonly waitListSize: number;

@@ -76,6 +76,24 @@ export const SDK_EXAMPLES: Readonly<Record<string, Example | null>> = {
   'DELETE /v2/schedules/{scheduleId}': (postrider) => postrider.schedules.delete('daily-report'),
   'GET /v2/cron': (postrider) => postrider.schedules.times('CRON_TZ=Europe/Berlin 0 9 * * 1-5'),
 
+  'GET /v2/alerts': async (postrider) => {
+    for await (const alert of postrider.alerts.list()) console.log(alert.alertId, alert.state);
+  },
+  'GET /v2/alerts/{alertId}': (postrider) => postrider.alerts.get('bills'),
+  'POST /v2/alerts': (postrider) =>
+    postrider.alerts.create({
+      rule: { type: 'failureRate', share: 0.05, window: '10m', host: 'api.example.com' },
+      target: { url: 'https://hooks.slack.com/services/T0/B0/X', format: 'slack' },
+    }),
+  'PUT /v2/alerts/{alertId}': (postrider) =>
+    postrider.alerts.save('bills', {
+      rule: { type: 'messageFailed', label: 'bill' },
+      target: { url: 'https://example.com/alert' },
+      remindEvery: '1h',
+    }),
+  'POST /v2/alerts/{alertId}/test': (postrider) => postrider.alerts.test('bills'),
+  'DELETE /v2/alerts/{alertId}': (postrider) => postrider.alerts.delete('bills'),
+
   'GET /v2/dlq': async (postrider) => {
     for await (const dead of postrider.deadLetters.list({ host: 'example.com' })) console.log(dead.dlqId, dead.error);
   },

@@ -248,6 +248,48 @@ export const DOCS_EXAMPLES: ReadonlyMap<string, { readonly curl: string; readonl
     },
   ],
   [
+    'GET /v2/alerts',
+    {
+      curl: 'curl http://127.0.0.1:8411/v2/alerts \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: 'for await (const alert of postrider.alerts.list()) console.log(alert.alertId, alert.state);',
+    },
+  ],
+  [
+    'GET /v2/alerts/{alertId}',
+    {
+      curl: 'curl http://127.0.0.1:8411/v2/alerts/bills \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.alerts.get('bills');",
+    },
+  ],
+  [
+    'POST /v2/alerts',
+    {
+      curl: 'curl -X POST http://127.0.0.1:8411/v2/alerts \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H \'Content-Type: application/json\' \\\n  --data-raw \'{"rule":{"type":"failureRate","share":0.05,"window":"10m","host":"api.example.com"},"target":{"url":"https://hooks.slack.com/services/T0/B0/X","format":"slack"}}\'',
+      sdk: "await postrider.alerts.create({\n  rule: { type: 'failureRate', share: 0.05, window: '10m', host: 'api.example.com' },\n  target: { url: 'https://hooks.slack.com/services/T0/B0/X', format: 'slack' },\n});",
+    },
+  ],
+  [
+    'PUT /v2/alerts/{alertId}',
+    {
+      curl: 'curl -X PUT http://127.0.0.1:8411/v2/alerts/bills \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H \'Content-Type: application/json\' \\\n  --data-raw \'{"rule":{"type":"messageFailed","label":"bill"},"target":{"url":"https://example.com/alert"},"remindEvery":"1h"}\'',
+      sdk: "await postrider.alerts.save('bills', {\n  rule: { type: 'messageFailed', label: 'bill' },\n  target: { url: 'https://example.com/alert' },\n  remindEvery: '1h',\n});",
+    },
+  ],
+  [
+    'POST /v2/alerts/{alertId}/test',
+    {
+      curl: 'curl -X POST http://127.0.0.1:8411/v2/alerts/bills/test \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.alerts.test('bills');",
+    },
+  ],
+  [
+    'DELETE /v2/alerts/{alertId}',
+    {
+      curl: 'curl -X DELETE http://127.0.0.1:8411/v2/alerts/bills \\\n  -H "Authorization: Bearer $TOKEN"',
+      sdk: "await postrider.alerts.delete('bills');",
+    },
+  ],
+  [
     'GET /v2/dlq',
     {
       curl: 'curl \'http://127.0.0.1:8411/v2/dlq?host=example.com\' \\\n  -H "Authorization: Bearer $TOKEN"',

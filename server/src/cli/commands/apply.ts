@@ -1,7 +1,7 @@
-// `postrider apply` and `postrider export`: queues, topics and schedules as a file.
+// `postrider apply` and `postrider export`: queues, topics, schedules and alerts as a file.
 
 import { createReadStream } from 'node:fs';
-import { type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
+import { type Alert, type AlertRequest, type Client, calls, type PublishSettings, type Schedule } from 'postrider-sdk';
 import type { Invocation } from '../frame/command.ts';
 import { confirm } from '../frame/confirm.ts';
 import { EXIT } from '../frame/exit-codes.ts';
@@ -10,6 +10,7 @@ import type { Output } from '../frame/output.ts';
 import { printable, printableLines } from '../frame/printable.ts';
 import type { Io } from '../frame/terminal.ts';
 import { writeWhole } from '../frame/whole-file.ts';
+import type { AlertState } from './desired-alerts.ts';
 import { type Change, diffStates, readState, type ScheduleState, type State } from './desired-state.ts';
 
 const FILE_BYTES_MAX = 10 * 1024 ** 2;
@@ -119,6 +120,7 @@ async function readService(client: Client, wanted: State | null): Promise<{ stat
   const listed = isWanted('schedules') ? await client.listSchedules() : [];
   const schedules: Schedule[] = [];
   for (const each of listed) schedules.push(each.isBodyLeftOut ? await client.getSchedule(each.scheduleId) : each);
+  const alerts = isWanted('alerts') ? await readAlerts(client, wanted !== null) : [];
   const leftOut = schedules.filter(isUnwritable).map(({ scheduleId }) => scheduleId);
   return {
     leftOut,
@@ -130,8 +132,24 @@ async function readService(client: Client, wanted: State | null): Promise<{ stat
         ...(headers && Object.keys(headers).length > 0 && { headers }),
       })),
       schedules: schedules.map(scheduleState),
+      ...(alerts && { alerts: alerts.map(alertState) }),
     },
   };
+}
+
+/** Null when the token may not read them, or the service has none: an export then leaves them out. */
+async function readAlerts(client: Client, isNeeded: boolean): Promise<readonly Alert[] | null> {
+  try {
+    return await client.listAlerts();
+  } catch (error) {
+    const { status } = error as { status?: number };
+    if (!isNeeded && (status === 403 || status === 404)) return null;
+    throw error;
+  }
+}
+
+function alertState({ alertId, rule, target, remindEvery }: Alert): AlertState {
+  return { id: alertId, rule: { ...rule }, target: { ...target }, ...(remindEvery !== undefined && { remindEvery }) };
 }
 
 function scheduleState(schedule: Schedule): ScheduleState {
@@ -164,6 +182,7 @@ export async function exportState({ given, out, connect }: Invocation): Promise<
   if (leftOut.length > 0) {
     out.warn(`left out, because their content is redacted or has a header twice: schedules ${leftOut.join(', ')}`);
   }
+  if (!state.alerts) out.warn('left out: alerts, because the token lacks the scope manage');
   const file = given.text('output');
   if (out.isJson && file === undefined) {
     out.json(kept);
@@ -173,13 +192,13 @@ export async function exportState({ given, out, connect }: Invocation): Promise<
   // JSON is YAML too: apply reads both.
   const text = out.isJson
     ? `${JSON.stringify(kept, null, 2)}\n`
-    : `# Queues, topics and schedules of ${url}. "postrider apply -f" brings a service to this state.\n${stringify(kept, { lineWidth: 0 })}`;
+    : `# Queues, topics, schedules and alerts of ${url}. "postrider apply -f" brings a service to this state.\n${stringify(kept, { lineWidth: 0 })}`;
   if (file === undefined) out.line((out.isTerminal ? printableLines(text) : text).trimEnd());
   else {
     const isReplacing = given.has('force');
     writeWhole({ path: file, data: text, mode: 0o600, isReplacing, hintIfThere: '--force overwrites it' });
     out.note(
-      `${file}: ${kept.queues!.length} queues, ${kept.topics!.length} topics, ${kept.schedules!.length} schedules.`,
+      `${file}: ${kept.queues!.length} queues, ${kept.topics!.length} topics, ${kept.schedules!.length} schedules, ${kept.alerts?.length ?? 0} alerts.`,
     );
   }
   return EXIT.done;
@@ -218,7 +237,7 @@ interface Work {
 /** One that fails does not keep the others. */
 async function makeChanges(work: Work, changes: readonly Change[]): Promise<Failed[]> {
   const failed: Failed[] = [];
-  // Schedules last, because they may need the queues and topics, and deletes in the other direction.
+  // Schedules and alerts last, because they may need the queues and topics, and deletes in the other direction.
   const [deletes, others] = [
     changes.filter(({ action }) => action === 'delete'),
     changes.filter(({ action }) => action !== 'delete'),
@@ -242,6 +261,7 @@ async function makeChange(
 ): Promise<void> {
   if (action === 'delete') {
     if (kind === 'queue') await client.deleteQueue(name);
+    else if (kind === 'alert') await client.deleteAlert(name);
     else await (kind === 'topic' ? client.deleteTopic(name) : client.deleteSchedule(name));
     return;
   }
@@ -259,6 +279,12 @@ async function makeChange(
     if (action === 'create') await client.addEndpoints(name, endpoints);
     if (action === 'update' || headers !== undefined)
       await client.changeTopic(name, { endpoints, ...(headers && { headers }) });
+    return;
+  }
+  if (kind === 'alert') {
+    const { id: _id, ...alert } = desired.alerts!.find((each) => each.id === name)!;
+    // It was read by the rules of the service.
+    await client.saveAlert(name, alert as unknown as AlertRequest);
     return;
   }
   const schedule = desired.schedules!.find((each) => each.id === name)!;

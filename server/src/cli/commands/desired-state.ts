@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { nearestName } from '../../domain/nearest-name.ts';
+import { type AlertState, asShown, wrongAlert } from './desired-alerts.ts';
 import { wrongValue } from './state-values.ts';
 
 export interface QueueState {
@@ -36,9 +37,10 @@ export interface State {
   readonly queues?: readonly QueueState[];
   readonly topics?: readonly TopicState[];
   readonly schedules?: readonly ScheduleState[];
+  readonly alerts?: readonly AlertState[];
 }
 
-export type Kind = 'queue' | 'topic' | 'schedule';
+export type Kind = 'queue' | 'topic' | 'schedule' | 'alert';
 
 export interface Change {
   readonly action: 'create' | 'update' | 'delete';
@@ -48,7 +50,8 @@ export interface Change {
   readonly fields: readonly { readonly field: string; readonly before: string | null; readonly after: string | null }[];
 }
 
-type Shape = 'text' | 'number' | 'switch' | 'endpoints' | 'texts' | 'lists';
+/** `checked`: together with the rest of its entry. */
+type Shape = 'text' | 'number' | 'switch' | 'endpoints' | 'texts' | 'lists' | 'checked';
 
 const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
   queue: new Map<string, Shape>([
@@ -73,21 +76,29 @@ const FIELDS: Readonly<Record<Kind, ReadonlyMap<string, Shape>>> = {
     ['bodyBase64', 'text'],
     ['settings', 'texts'],
   ]),
+  alert: new Map<string, Shape>([
+    ['id', 'text'],
+    ['rule', 'checked'],
+    ['target', 'checked'],
+    ['remindEvery', 'checked'],
+  ]),
 };
 const REQUIRED: Readonly<Record<Kind, readonly string[]>> = {
   queue: ['name'],
   topic: ['name', 'endpoints'],
   schedule: ['id', 'cron', 'destination'],
+  alert: ['id', 'rule', 'target'],
 };
 const SECTIONS: ReadonlyMap<string, Kind> = new Map([
   ['queues', 'queue'],
   ['topics', 'topic'],
   ['schedules', 'schedule'],
+  ['alerts', 'alert'],
 ]);
 
 const nameOf = (kind: Kind, entry: object): string => {
   const { name, id } = entry as { name?: unknown; id?: unknown };
-  return String((kind === 'schedule' ? id : name) ?? '');
+  return String((kind === 'schedule' || kind === 'alert' ? id : name) ?? '');
 };
 
 /** The state that a file asks for, or everything that is wrong with it. */
@@ -96,7 +107,7 @@ export function readState(value: unknown): { readonly state: State } | { readonl
   if (value === null || value === undefined || (isRecord(value) && Object.keys(value).length === 0)) {
     return { problems: ['it is empty: give it a section, such as queues: []'] };
   }
-  if (!isRecord(value)) return { problems: ['the file must have sections: queues, topics, schedules'] };
+  if (!isRecord(value)) return { problems: ['the file must have sections: queues, topics, schedules, alerts'] };
   const problems: string[] = [];
   for (const [section, entries] of Object.entries(value)) {
     const kind = SECTIONS.get(section);
@@ -113,7 +124,6 @@ export function readState(value: unknown): { readonly state: State } | { readonl
 }
 
 function unknownSection(section: string): string {
-  if (section === 'alerts') return 'alerts: this version of the service has no alerts; remove the section';
   const guess = nearestName(section, [...SECTIONS.keys()]);
   return `unknown section "${section}"${guess ? `; did you mean "${guess}"?` : `; there are ${[...SECTIONS.keys()].join(', ')}`}`;
 }
@@ -136,13 +146,16 @@ function wrongEntry(kind: Kind, entry: unknown, at: string): string[] {
     ];
   });
   const both = kind === 'schedule' && Object.hasOwn(entry, 'body') && Object.hasOwn(entry, 'bodyBase64');
-  return [...missing, ...wrong, ...(both ? [`${at}: give body or bodyBase64, not both`] : [])];
+  const known = Object.fromEntries(Object.entries(entry).filter(([field]) => fields.has(field)));
+  const ofAlert = kind === 'alert' && missing.length === 0 ? wrongAlert(known, at) : [];
+  return [...missing, ...wrong, ...ofAlert, ...(both ? [`${at}: give body or bodyBase64, not both`] : [])];
 }
 
 const isScalar = (value: unknown) =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
 function wrongShape(shape: Shape, value: unknown, at: string): string[] {
+  if (shape === 'checked') return [];
   if (shape === 'text') return typeof value === 'string' ? [] : [`${at} must be a text: put it in quotes`];
   if (shape === 'number')
     return Number.isInteger(value) && (value as number) > 0 ? [] : [`${at} must be a whole number from 1`];
@@ -176,6 +189,7 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
   const state = value as State;
   return {
     ...(state.queues && { queues: state.queues }),
+    ...(state.alerts && { alerts: state.alerts }),
     ...(state.topics && {
       topics: state.topics.map((topic) => ({ ...topic, ...(topic.headers && { headers: texts(topic.headers)! }) })),
     }),
@@ -191,10 +205,17 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
 
 /** What must change so that `actual` becomes `desired`. Without `isPruned`, what the file does not name stays. */
 export function diffStates(desired: State, actual: State, isPruned: boolean): Change[] {
+  const alerts = desired.alerts?.map((alert) =>
+    asShown(
+      alert,
+      actual.alerts?.find(({ id }) => id === alert.id),
+    ),
+  );
   return [
     ...diffList('queue', desired.queues, actual.queues ?? [], isPruned),
     ...diffList('topic', desired.topics, actual.topics ?? [], isPruned),
     ...diffList('schedule', desired.schedules, actual.schedules ?? [], isPruned),
+    ...diffList('alert', alerts, actual.alerts ?? [], isPruned),
   ];
 }
 
@@ -222,8 +243,9 @@ function diffFields(kind: Kind, before: object, after: object): Change['fields']
   const [old, wanted] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   return [...FIELDS[kind].keys()].flatMap((field) => {
     if (field === 'name' || field === 'id') return [];
-    // A schedule is replaced whole. What the file does not say of a queue or a topic, or of a pause, stays as it is.
-    const isLeft = !wanted.has(field) && (kind !== 'schedule' || field === 'paused');
+    // A schedule or an alert is replaced whole. What the file does not say of a queue or a topic, or of a pause, stays as it is.
+    const isWhole = kind === 'schedule' || kind === 'alert';
+    const isLeft = !wanted.has(field) && (!isWhole || field === 'paused');
     if (isLeft) return [];
     const [from, to] = [textOf(old.get(field)), textOf(wanted.get(field))];
     return isSame(old.get(field), wanted.get(field)) ? [] : [{ field, before: from, after: to }];

@@ -229,9 +229,9 @@ const FLOW: readonly CommandSpec[] = [
 const AS_A_FILE: readonly CommandSpec[] = [
   {
     name: 'apply',
-    summary: 'bring queues, topics and schedules to the state of a file',
+    summary: 'bring queues, topics, schedules and alerts to the state of a file',
     about:
-      'Brings queues, topics and schedules to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule is replaced whole; what the file does not say of a queue or a topic stays. There is no section for alerts, because the service has none.',
+      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule or an alert is replaced whole; what the file does not say of a queue or a topic stays.',
     flags: [
       { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
       { name: 'dry-run', about: 'Only show what would change.' },
@@ -245,7 +245,9 @@ const AS_A_FILE: readonly CommandSpec[] = [
   },
   {
     name: 'export',
-    summary: 'print queues, topics and schedules as a file for apply',
+    summary: 'print queues, topics, schedules and alerts as a file for apply',
+    about:
+      'Prints queues, topics, schedules and alerts as a file for apply. Without the scope manage, alerts are left out.',
     flags: [
       { name: 'output', short: 'o', placeholder: '<file>', about: 'File to make, for its owner alone.' },
       { name: 'force', about: 'Overwrite the file.' },

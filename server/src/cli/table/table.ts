@@ -4,6 +4,7 @@
 import type { CommandSpec, SettingsCommandSpec } from '../frame/command.ts';
 import type { Section } from '../frame/help.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { ALERT_COMMANDS } from './alert-commands.ts';
 import { MESSAGE_COMMANDS } from './message-commands.ts';
 import { PROGRAM_COMMANDS, RESTORE } from './program-commands.ts';
 import { RESOURCE_COMMANDS } from './resource-commands.ts';
@@ -23,6 +24,7 @@ export const SECTIONS: readonly Section[] = [
   { title: 'The service', commands: settingsCommands('dev', 'serve') },
   { title: 'Messages', commands: MESSAGE_COMMANDS },
   { title: 'Queues, topics, schedules, flow control', commands: RESOURCE_COMMANDS },
+  { title: 'Alerts', commands: ALERT_COMMANDS },
   { title: 'Accounts', commands: ACCOUNT_COMMANDS },
   { title: 'The store', commands: [...settingsCommands('backup', 'check', 'migrate-store'), RESTORE] },
   { title: 'This program', commands: PROGRAM_COMMANDS },
