@@ -1,6 +1,7 @@
 // Generates the types of the SDK, sdk/src/shapes.ts, from the schemas of API responses. A schema with a name of its own
 // becomes an exported type. Where the same schema appears inside another one, that name is used.
 
+import * as alerts from '../src/http/alert-answers.ts';
 import * as answers from '../src/http/answers.ts';
 import { FILTER_NAMES } from '../src/http/filters.ts';
 import type { TSchema } from '../src/http/schema.ts';
@@ -30,9 +31,9 @@ const TYPES: Readonly<Record<string, TSchema>> = {
   Topic: answers.TopicAnswer,
   Schedule: answers.ScheduleAnswer,
   CronTimes: answers.CronAnswer,
-  AlertRule: answers.AlertRuleAnswer,
-  AlertTarget: answers.AlertTargetAnswer,
-  Alert: answers.AlertAnswer,
+  AlertRule: alerts.AlertRuleAnswer,
+  AlertTarget: alerts.AlertTargetAnswer,
+  Alert: alerts.AlertAnswer,
   FlowKey: answers.FlowKeyAnswer,
   Parallelism: answers.ParallelismAnswer,
   Job: answers.JobAnswer,
@@ -145,7 +146,14 @@ function alias(name: string, schema: Schema): string {
   const line = `export type ${name} = ${unnamed(schema)};`;
   if (line.length <= LINE_MAX) return `${line}\n`;
   const types = schema.enum?.map(literal) ?? schema.anyOf!.map(typeOf);
-  return `export type ${name} =\n${types.map((type) => `  | ${type}`).join('\n')};\n`;
+  const members = types.map((type) => (type.length < LINE_MAX - 2 ? `  | ${type}` : memberInLines(type)));
+  return `export type ${name} =\n${members.join('\n')};\n`;
+}
+
+/** For a member of a union that is an object. */
+function memberInLines(type: string): string {
+  const fields = type.slice('{ '.length, -' }'.length).split('; ');
+  return `  | {\n${fields.map((field) => `      ${field};`).join('\n')}\n    }`;
 }
 
 /** For a property that is an object. */

@@ -1,7 +1,6 @@
 // The schemas of API responses. The OpenAPI document shows them, and the tests check every response against them.
 
 import { SCOPES } from '../domain/account.ts';
-import { TARGET_FORMATS } from '../domain/alert.ts';
 import { EVENT_STATES } from '../domain/event.ts';
 import { SHOWN_STATES } from '../domain/message-filter.ts';
 import Type, { type TSchema } from './schema.ts';
@@ -199,40 +198,6 @@ export const TopicAnswer = open({
   headers: optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())]))),
 });
 export const TopicOrNothing = Type.Union([TopicAnswer, NothingAnswer]);
-const DurationText = Type.String({ description: 'A duration, such as `5m`.' });
-const alertScope = { host: optional(Type.String()), queue: optional(Type.String()), label: optional(Type.String()) };
-export const AlertRuleAnswer = Type.Union([
-  open({ type: Type.Literal('messageFailed'), count: Type.Integer(), window: DurationText, ...alertScope }),
-  open({
-    type: Type.Literal('failureRate'),
-    share: Type.Number(),
-    window: DurationText,
-    minimum: Type.Integer(),
-    ...alertScope,
-  }),
-  open({ type: Type.Literal('queueStalled'), olderThan: DurationText, queue: optional(Type.String()) }),
-  open({ type: Type.Literal('hostFailing'), attempts: Type.Integer(), host: optional(Type.String()) }),
-  open({ type: Type.Literal('scheduleFailed'), schedule: optional(Type.String()) }),
-  open({ type: Type.Literal('quotaNear'), share: Type.Number() }),
-  open({ type: Type.Literal('diskLow'), freeBytes: Type.Integer() }),
-]);
-export const AlertTargetAnswer = open({ url: Type.String(), format: Type.String({ enum: [...TARGET_FORMATS] }) });
-export const AlertAnswer = open({
-  alertId: Type.String(),
-  rule: AlertRuleAnswer,
-  target: AlertTargetAnswer,
-  remindEvery: optional(DurationText),
-  state: Type.String({ enum: ['calm', 'firing'] }),
-  since: optional(Ms),
-  toldAt: optional(Type.Integer({ description: 'When its target was told last. Milliseconds since 1970.' })),
-  messageId: optional(Type.String({ description: 'The last message to its target.' })),
-  text: optional(Type.String({ description: 'What that message said.' })),
-  problem: optional(Type.String({ description: 'Why its target could not be told, although it should have been.' })),
-  judgedAt: optional(Ms),
-  createdAt: Ms,
-  updatedAt: Ms,
-});
-export const AlertTestAnswer = open({ messageId: Type.String(), url: Type.String() });
 export const ScheduleIdAnswer = open({ scheduleId: Type.String() });
 export const ScheduleAnswer = open({
   scheduleId: Type.String(),

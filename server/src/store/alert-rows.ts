@@ -80,13 +80,22 @@ export type AttemptStepRow = ScopeRow & {
   outcome: Outcome['kind'] | null;
   status: number | null;
   next_at: number | null;
+  /** Set in SQLite, if the message says itself that its first attempt has delivered it: then the attempt has no row. */
+  first_started_at?: number | null;
+  last_status?: number | null;
 };
+
+function attemptOf(row: AttemptStepRow): Pick<AttemptFact, 'outcome' | 'status' | 'nextAt'> | null {
+  if (row.step <= 0) return null;
+  if (row.outcome !== null) return { outcome: row.outcome, status: row.status, nextAt: row.next_at };
+  return row.first_started_at == null ? null : { outcome: 'answered', status: row.last_status ?? null, nextAt: null };
+}
 
 /** The newest steps, `rowsMax` of them if there are more. */
 export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rowsMax: number): Cuttable<AttemptFact> {
   const facts = rows.flatMap((row) => {
-    const { step, outcome, status, next_at: nextAt } = row;
-    return step > 0 && outcome !== null && row.ended_at >= fromAt ? [{ ...toScope(row), outcome, status, nextAt }] : [];
+    const attempt = row.ended_at >= fromAt ? attemptOf(row) : null;
+    return attempt ? [{ ...toScope(row), ...attempt }] : [];
   });
   return { rows: facts, isCut: rows.length >= rowsMax && (rows.at(-1)?.ended_at ?? fromAt) > fromAt };
 }

@@ -172,9 +172,13 @@ test('every command prints what golden.txt says, and exits with its code', async
   });
   for (const verb of ['get k', 'pin k --parallelism 3', 'pause k', 'list', 'resume k', 'unpin k', 'reset-rate k'])
     await cli(`flow ${verb}`);
+  await cli(`alerts create messageFailed --label bill --id bills --target ${away}/good`);
+  for (const verb of ['get', 'test']) await cli(`alerts ${verb} bills`);
+  await cli('alerts list');
   await cli(`apply -f ${file('wanted.yaml', 'queues:\n  - name: orders\n    parallelism: 4\n')}`);
   await cli('export');
   await cli('schedules delete daily');
+  await cli('alerts delete bills');
 
   await cli('account show');
   await cli('account list');

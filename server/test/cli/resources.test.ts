@@ -190,6 +190,58 @@ suite('accounts and tokens', () => {
   });
 });
 
+test('alerts are made, replaced, tried, shown and deleted', async () => {
+  assert.match((await ok('alerts')).stderr, /There are no alerts\. Make one: postrider alerts create messageFailed/);
+  const target = ['--target', 'http://127.0.0.1:1/alert'];
+  const made = await ok(
+    'alerts',
+    'create',
+    'failureRate',
+    '--share',
+    '5%',
+    '--host',
+    'a.example',
+    '--id',
+    'rate',
+    ...target,
+  );
+  assert.equal(made.stdout, 'rate\n');
+  await ok(
+    'alerts',
+    'create',
+    'failureRate',
+    '--share',
+    '0.5',
+    '--slack',
+    '--remind-every',
+    '60m',
+    '--id',
+    'rate',
+    ...target,
+  );
+  assert.equal(
+    (await ok('alerts', 'list')).stdout,
+    `ALERT  STATE  RULE                                        TARGET\nrate   calm   failureRate share=0.5 window=5m minimum=10  http://127.0.0.1:1/alert\n`,
+  );
+  const shown = (await ok('alerts', 'get', 'rate')).stdout;
+  assert.match(shown, /target +http:\/\/127\.0\.0\.1:1\/alert \(slack\)\nreminder +every 1h\nstate +calm\n/);
+  assert.match((await ok('alerts', 'test', 'rate')).stdout, /^msg_\w+ {2}http:\/\/127\.0\.0\.1:1\/alert\n$/);
+  assert.match((await ok('alerts', 'create', 'quotaNear', ...target)).stdout, /^alr_\w+\n$/);
+  for (const bad of [
+    ['create', 'quotaNear'],
+    ['create', 'quotaFar', ...target],
+    ['create', 'quotaNear', '--share', 'half', ...target],
+  ]) {
+    assert.equal((await cli(['alerts', ...bad])).code, EXIT.usage, bad.join(' '));
+  }
+  const wrong = await cli(['alerts', 'create', 'quotaNear', '--label', 'x', '--share', '2', ...target]);
+  assert.match(wrong.stderr, /rule\.label: there is no such field.*; rule\.share: must be/);
+  for (const { alertId } of (await ok('alerts', '--json')).json<{ alertId: string }[]>()) {
+    assert.equal((await ok('alerts', 'delete', alertId)).stdout, `${alertId}  deleted\n`);
+  }
+  assert.equal((await cli(['alerts', 'get', 'rate'])).code, EXIT.notFound);
+});
+
 suite('apply and export', () => {
   const FILE = `
 queues:
@@ -206,6 +258,14 @@ schedules:
     headers: { Content-Type: text/plain, X-Tenant: acme }
     body: "tick"
     settings: { Retries: 1, Timeout: 20s, Label: "a,b" }
+alerts:
+  - id: bills
+    rule: { type: messageFailed, label: bill, window: 600s }
+    target: { url: https://a.example/alert }
+    remindEvery: 3600
+  - id: space
+    rule: { type: diskLow }
+    target: { url: https://a.example/chat, format: slack }
 `;
 
   test('a schedule that an export leaves out is not deleted by that export', async (t) => {
@@ -233,8 +293,11 @@ schedules:
     const file = join(folder, 'state.yaml');
     writeFileSync(file, FILE);
     const dry = await ok('apply', '-f', file, '--dry-run');
-    assert.match(dry.stdout, /^\+ queue mail\n {4}parallelism: 2\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n/);
-    assert.match(dry.stderr, /3 changes \(3 created, 0 changed, 0 deleted\) would be made\. Nothing was changed\.\n$/);
+    assert.match(
+      dry.stdout,
+      /^\+ queue mail\n {4}parallelism: 2\n\+ topic greetings\n[\s\S]*\+ schedule hourly\n[\s\S]*\+ alert bills\n/,
+    );
+    assert.match(dry.stderr, /5 changes \(5 created, 0 changed, 0 deleted\) would be made\. Nothing was changed\.\n$/);
     assert.equal((await cli(['apply', '-f', file, '--dry-run', '--exit-code'])).code, EXIT.different);
     assert.equal((await ok('queues', '--json')).json<unknown[]>().length, 0, 'a dry run changes nothing');
     await ok('apply', '-f', file);
@@ -250,6 +313,19 @@ schedules:
     await ok('export', '--json', '-o', join(folder, 'exported.json'));
     assert.match((await ok('apply', '-f', join(folder, 'exported.json'))).stderr, /The service is as the file says/);
 
+    const { rule } = (await ok('alerts', 'get', 'bills', '--json')).json<{ rule: object }>();
+    assert.deepEqual(rule, { type: 'messageFailed', count: 1, window: '10m', label: 'bill' });
+    const other = await cli(['apply', '-f', '-'], { stdin: FILE.replace('600s', '20m') });
+    assert.match(other.stdout, /^~ alert bills\n {4}rule: .*10m.* → .*20m.*\n$/);
+    await ok('apply', '-f', file);
+    const { token: reader } = await rider().tokenFor(
+      (await ok('account', 'show', '--json')).json<{ accountId: string }>().accountId,
+      ['read'],
+    );
+    const partly = await cli(['export'], { env: { POSTRIDER_TOKEN: reader } });
+    assert.match(partly.stderr, /left out: alerts/);
+    assert.doesNotMatch(partly.stdout, /^alerts:/m);
+
     await ok('schedules', 'pause', 'hourly');
     const changed = FILE.replace('parallelism: 2', 'parallelism: 5').replace('"tick"', '"tock\\e"');
     const piped = await cli(['apply', '-f', '-'], { stdin: changed });
@@ -263,10 +339,10 @@ schedules:
   });
 
   test('only --prune deletes what the file does not name, and only when that is meant', async () => {
-    const few = 'queues: []\nschedules: []\n';
+    const few = 'queues: []\nschedules: []\nalerts: []\n';
     assert.match((await cli(['apply', '-f', '-'], { stdin: few })).stderr, /The service is as the file says/);
     const unsaid = await cli(['apply', '-f', '-', '--prune'], { stdin: few });
-    assert.deepEqual([unsaid.code, /this needs a yes: Delete 2 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
+    assert.deepEqual([unsaid.code, /this needs a yes: Delete 4 of them\?/.test(unsaid.stderr)], [EXIT.usage, true]);
     const pruned = await cli(['apply', '-f', '-', '--prune', '--yes'], { stdin: few });
     assert.equal(pruned.code, EXIT.done, pruned.stderr);
     assert.equal(
@@ -280,7 +356,6 @@ schedules:
   test('everything that is wrong with a file is said at once, and nothing is changed', async () => {
     const bad = `
 queus: []
-alerts: []
 queues:
   - parallelism: many
   - { name: a, paralellism: 1 }
@@ -289,12 +364,14 @@ topics:
   - { name: t, endpoints: [] }
 schedules:
   - { id: s, cron: 5, destination: x, body: a, bodyBase64: b }
+alerts:
+  - { id: a, rule: { type: failureRate, share: 3, hots: x }, target: { url: nowhere } }
+  - { id: b, rul: {} }
 `;
     const { code, stderr } = await cli(['apply', '-f', '-'], { stdin: bad });
     assert.equal(code, EXIT.usage);
     for (const said of [
       'unknown section "queus"; did you mean "queues"?',
-      'alerts: this version of the service has no alerts',
       'queues[0]: name is missing',
       'queues[0].parallelism must be a whole number from 1',
       'queues[1]: unknown field "paralellism"; did you mean "parallelism"?',
@@ -302,6 +379,11 @@ schedules:
       'topics[0].endpoints must be a list with at least one endpoint',
       'schedules[0].cron must be a text: put it in quotes',
       'schedules[0]: give body or bodyBase64, not both',
+      'alerts[0]: rule.hots: there is no such field, did you mean "host"?',
+      'alerts[0]: rule.share: must be a number above 0 and up to 1',
+      'alerts[0]: target.url: a URL starts with http:// or https://',
+      'alerts[1]: rule is missing',
+      'alerts[1]: unknown field "rul"; did you mean "rule"?',
     ]) {
       assert.ok(stderr.includes(`\n  - ${said}`), `${said}\n${stderr}`);
     }

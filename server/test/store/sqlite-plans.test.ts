@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Alert } from '../../src/domain/alert.ts';
 import type { Claim } from '../../src/domain/message.ts';
 import type { Topic } from '../../src/domain/topic.ts';
 import { countMatching } from '../../src/store/count-in-pieces.ts';
@@ -12,6 +13,7 @@ import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { createVerbs } from '../../src/store/sqlite/verbs.ts';
 import type { Store } from '../../src/store/store.ts';
+import { alert, NOTHING_LOOKED } from '../conformance/alerts.ts';
 import {
   ACCOUNT,
   callbackTo,
@@ -167,6 +169,7 @@ async function useEveryVerb(executor: WatchedExecutor): Promise<void> {
   await useOrderKeys(store);
   await useInterruptions(store, claim);
   await useLists(store);
+  await useAlerts(store);
   await useSchedulesAndJobs(store);
   await Promise.all([
     store.standing(ACCOUNT, NOW, 10),
@@ -268,6 +271,31 @@ async function useLists(store: Store): Promise<void> {
   await store.deliverNow(ACCOUNT, delayed.id, NOW);
   await store.retryDeadLetters([{ messageId: kept.id, message: message() }], NOW);
   assert.equal(await store.deleteDeadLetters(ACCOUNT, [dead.id]), 1);
+}
+
+async function useAlerts(store: Store): Promise<void> {
+  const one = (await store.saveAlert(alert(), 2))!;
+  await store.saveAlert(alert({ updatedAt: NOW + 1 }), 2);
+  await Promise.all([store.getAlert(ACCOUNT, one.id), store.listAlerts(ACCOUNT)]);
+  const [due] = (await store.dueAlerts(NOW, 10)).due as [Alert];
+  for (const queues of ['all', [QUEUE]] as const) {
+    const look = {
+      ...NOTHING_LOOKED,
+      failedFromAt: 0,
+      attemptsFromAt: 0,
+      countedFromAt: NOW,
+      queues,
+      isUsageAsked: true,
+    };
+    await store.alertFacts(ACCOUNT, { ...look, schedules: ['scd_1'], areFailedSchedulesAsked: true }, NOW, 10);
+  }
+  const standing = { state: 'firing', sinceAt: NOW, toldAt: NOW, messageId: 'msg_1', text: 'x' } as const;
+  const telling = { message: message({ kind: 'alert' }), standing };
+  const judged = { alert: due, nextAt: NOW, problem: null, telling, dayMax: 1 };
+  assert.deepEqual(await store.tellAlerts([judged], NOW), ['overQuota']);
+  const again = (await store.getAlert(ACCOUNT, one.id))!;
+  assert.deepEqual(await store.tellAlerts([{ ...judged, alert: again, dayMax: null }], NOW), ['told']);
+  await store.deleteAlert(ACCOUNT, one.id);
 }
 
 async function useSchedulesAndJobs(store: Store): Promise<void> {

@@ -1,7 +1,6 @@
 // `postrider alerts …`.
 
 import type { Alert, AlertRequest } from 'postrider-sdk';
-import { requireFields } from '../frame/answer-shape.ts';
 import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
@@ -71,7 +70,7 @@ export async function createAlert({ given, out, connect }: Invocation): Promise<
     type: given.words[0]!,
     ...Object.fromEntries(Object.entries(fields).filter(([, each]) => each !== undefined)),
   };
-  const { client, url: service } = connect();
+  const { client } = connect();
   const request = {
     // The service says what is wrong with it.
     rule: rule as AlertRequest['rule'],
@@ -79,7 +78,6 @@ export async function createAlert({ given, out, connect }: Invocation): Promise<
     ...(remindEvery !== undefined && { remindEvery }),
   } as const;
   const alert = await (id === undefined ? client.createAlert(request) : client.saveAlert(id, request));
-  requireFields(alert, ['alertId'], service);
   if (out.isJson) out.json(alert);
   else out.line(printable(alert.alertId));
   return EXIT.done;

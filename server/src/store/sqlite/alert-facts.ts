@@ -77,7 +77,6 @@ function failedMessages(
   return toFailed(rows, rowsMax);
 }
 
-/** A first attempt that delivered its message has no row of its own. */
 function endedAttempts(
   database: Database,
   accountId: string,
@@ -86,13 +85,11 @@ function endedAttempts(
 ): Cuttable<AttemptFact> {
   if (fromAt === null) return { rows: [], isCut: false };
   const rows = database.all<AttemptStepRow>(
-    `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step,
-         coalesce(a.outcome, iif(m.first_started_at IS NULL, NULL, 'answered')) AS outcome,
-         coalesce(a.status, iif(m.first_started_at IS NULL, NULL, m.last_status)) AS status, a.next_at
-       FROM (SELECT seq, at, message_seq, step FROM journal WHERE account_id = ? ORDER BY seq DESC LIMIT ?) AS j
-       CROSS JOIN messages m ON m.seq = j.message_seq
+    `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at,
+         m.first_started_at, m.last_status
+       FROM journal j CROSS JOIN messages m ON m.seq = j.message_seq
        LEFT JOIN attempts a ON a.message_seq = j.message_seq AND a.number = j.step
-       ORDER BY j.seq DESC`,
+       WHERE j.account_id = ? ORDER BY j.seq DESC LIMIT ?`,
     accountId,
     rowsMax,
   );
