@@ -22,6 +22,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['topic.name', name],
   ['schedule.id', name],
   ['schedule.queue', name],
+  ['alert.id', name],
   [
     'queue.parallelism',
     (value) => ((value as number) <= QUEUE_PARALLELISM_MAX ? [] : [` must be at most ${QUEUE_PARALLELISM_MAX}`]),
