@@ -75,6 +75,28 @@ test('a value of the wrong kind is a type error', () => {
   assert.equal(requests.length, 8);
 });
 
+test('an alert has the fields of its rule, and no others', () => {
+  const target = { url };
+  const requests = [
+    calls.saveAlert('a', { rule: { type: 'messageFailed', label: 'x' }, target, remindEvery: '1h' }),
+    calls.createAlert({ rule: { type: 'hostFailing', attempts: 3 }, target: { url, format: 'slack' } }),
+    // @ts-expect-error
+    calls.createAlert({ rule: { type: 'messageFaild' }, target }),
+    // @ts-expect-error: that is a field of another rule
+    calls.createAlert({ rule: { type: 'quotaNear', host: 'a.example' }, target }),
+    // @ts-expect-error
+    calls.createAlert({ rule: { type: 'failureRate', share: '10%' }, target }),
+    // @ts-expect-error
+    calls.createAlert({ rule: { type: 'quotaNear' }, target: { url, format: 'xml' } }),
+    // @ts-expect-error: somebody must be told
+    calls.createAlert({ rule: { type: 'quotaNear' } }),
+  ];
+  assert.deepEqual([requests.length, requests[0]!.path], [7, '/v2/alerts/a']);
+  const made = postrider.alerts.get('a');
+  same<Awaited<typeof made>['state'], 'calm' | 'firing'>();
+  return made;
+});
+
 test('what is answered follows from what was asked', async () => {
   const toUrl = await postrider.publish({ url });
   same<typeof toUrl, Published>();

@@ -151,6 +151,8 @@ export async function filledDirectory(t: Cleanup): Promise<Filled> {
   }
   await rider.manage('POST', '/v2/schedules/asleep/pause');
   await rider.manage('POST', '/v2/schedules/yearly/run');
+  const target = { url: to('ok/alert'), format: 'slack' };
+  await rider.manage('PUT', '/v2/alerts/bills', { rule: { type: 'messageFailed', label: 'bill' }, target });
   for (const n of [1, 2]) {
     const headers = { 'Service-Delay': '1d', 'Service-Label': `bulk-${n}` };
     await rider.published(to('bulk'), { headers });

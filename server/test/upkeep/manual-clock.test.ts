@@ -117,6 +117,25 @@ suite('a manual clock', () => {
     await own.manage('DELETE', `/v2/schedules/${made.json<{ scheduleId: string }>().scheduleId}`);
   });
 
+  test('an alert begins, and is over, within one advance', async (t) => {
+    const own = await rider(t);
+    const receiver = await startReceiver(t, ({ target }) => (target === '/alert' ? 200 : 500));
+    const { now } = await view(own);
+    const alert = { rule: { type: 'messageFailed' }, target: { url: `${receiver.url}/alert` } };
+    await own.manage('PUT', '/v2/alerts/failed', alert);
+    await own.published(`${receiver.url}/hook`, { headers: { 'Service-Retries': '0' } });
+    await order(own, { advance: '1h' });
+    const told = receiver.arrivals
+      .filter(({ target }) => target === '/alert')
+      .map(({ body }) => JSON.parse(body.toString()) as { event: string; at: number });
+    assert.deepEqual(
+      told.map(({ event }) => event),
+      ['begin', 'over'],
+    );
+    assert.ok(told[0]!.at <= now + MINUTE && told[1]!.at >= now + 5 * MINUTE && told[1]!.at <= now + 8 * MINUTE);
+    await own.manage('DELETE', '/v2/alerts/failed');
+  });
+
   test('a rate lets one message in for each of its periods', async (t) => {
     const own = await rider(t);
     const receiver = await startReceiver(t);

@@ -154,7 +154,10 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
   const read = readAlert(body, defaults);
   if ('problems' in read) throw new ApiError('bad_alert', read.problems.join('; '));
   if (read.definition.rule.type === 'diskLow' && !principal.token.scopes.includes('admin')) {
-    throw new ApiError('forbidden', 'rule.type: diskLow is about the whole service and needs the scope "admin"');
+    throw new ApiError(
+      'forbidden',
+      'rule.type: diskLow is about the whole service; it needs a token with the scope "admin"',
+    );
   }
   const now = world.clock.now();
   const alert: Alert = {

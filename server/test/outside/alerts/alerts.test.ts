@@ -185,6 +185,19 @@ test('quotaNear is told before the quota is used up; when it is, an alert waits 
   assert.match(waiting.problem ?? '', /daily quota/);
 });
 
+test('two nodes over one database tell the target once', {
+  skip: !isOnPostgres && 'one node has a data directory for itself',
+}, async (t) => {
+  const data = temporaryFolder(t);
+  const [one, two] = [await startRider(t, { data }), await startRider(t, { data })];
+  const receiver = await startTarget(t);
+  await put(one, 'all', { type: 'messageFailed', window: '1m' }, { target: { url: `${receiver.url}/alert` } });
+  await failed(one, `${receiver.url}/down`);
+  for (let look = 0; look < 20; look += 1) await Promise.all([one, two].map((rider) => rider.advance(JUDGED_MS)));
+  const told = (await alerted(one, receiver, 2)).map((each) => toldBy(each).event);
+  assert.deepEqual(told, ['begin', 'over']);
+});
+
 test('a test message goes to the target as any other, and changes nothing', async (t) => {
   const rider = await startRider(t);
   const receiver = await startTarget(t);

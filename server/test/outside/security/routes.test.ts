@@ -43,6 +43,9 @@ function bodyFor({ method, path }: Call): Pick<CallOptions, 'body' | 'headers'> 
   if (path.startsWith('/v2/schedules/http')) return { headers: { 'Service-Cron': '0 0 1 1 *' } };
   if (path.startsWith('/v2/topics') && method !== 'GET') return json({ endpoints });
   if (path === '/v2/admin/accounts/:accountId') return json({ tier: 'paid' });
+  if (/^\/v2\/alerts(\/:alertId)?$/.test(path) && method !== 'GET') {
+    return json({ rule: { type: 'quotaNear' }, target: endpoints[0] });
+  }
   if (path === '/v2/queues' && method === 'POST') return json({ queueName: 'made' });
   if (path === '/v2/bulk' && method === 'POST') return json({ action: 'cancel', filter: { all: 'true' } });
   if (`${method} ${path}` === 'POST /v2/dlq/retry') return json({ all: 'true' });
@@ -55,6 +58,7 @@ interface Belongings {
   readonly messageId: string;
   readonly queueName: string;
   readonly scheduleId: string;
+  readonly alertId: string;
   readonly dlqId: string;
   readonly key: string;
   readonly jobId: string;
@@ -66,6 +70,7 @@ const MISSING: Belongings = {
   messageId: 'msg_00000000000000000000000000',
   queueName: 'none',
   scheduleId: 'scd_none',
+  alertId: 'alr_none',
   dlqId: 'dlq_00000000000000000000000000',
   key: 'none',
   jobId: 'job_none',
@@ -80,6 +85,7 @@ async function belongingsOf(rider: Rider, token: string): Promise<Belongings> {
   const name = 'topic-of-the-owner';
   const queueName = 'queue-of-the-owner';
   const scheduleId = 'schedule-of-the-owner';
+  const alertId = 'alert-of-the-owner';
   const key = 'key-of-the-owner';
   const endpoints = [{ url: `${DEAD_URL}of-the-owner` }];
   const topic = await rider.manage<{ id: string }>('POST', `/v2/topics/${name}/endpoints`, { endpoints }, token);
@@ -89,12 +95,14 @@ async function belongingsOf(rider: Rider, token: string): Promise<Belongings> {
   await rider.call('POST', `/v2/publish/${DEAD_URL}`, { token, headers: { ...later, ...flow } });
   const cron = { 'Service-Cron': '0 0 1 1 *', 'Service-Schedule-Id': scheduleId };
   await rider.call('POST', `/v2/schedules/${DEAD_URL}`, { token, headers: cron });
+  const alert = { rule: { type: 'scheduleFailed' }, target: endpoints[0] };
+  await rider.manage('PUT', `/v2/alerts/${alertId}`, alert, token);
   const dead = await rider.accepted(DEAD_URL, { token, headers: { 'Service-Retries': '0' } });
   assert.equal((await rider.ended(dead, token)).state, 'FAILED');
   const bulk = { action: 'delete', filter: { url: 'http://none.example/' } };
   const { jobId } = await rider.manage<{ jobId: string }>('POST', '/v2/bulk', bulk, token);
   const dlqId = dead.replace('msg_', 'dlq_');
-  return { messageId, queueName, scheduleId, dlqId, key, jobId, topicId: topic.id, name };
+  return { messageId, queueName, scheduleId, alertId, dlqId, key, jobId, topicId: topic.id, name };
 }
 
 suite('every call', () => {
@@ -208,11 +216,12 @@ suite('every call', () => {
 
   test('of a stranger changes nothing of what belongs to another', async () => {
     const { token } = owner;
-    const { messageId, queueName, scheduleId, dlqId, key, name } = belongings;
+    const { messageId, queueName, scheduleId, alertId, dlqId, key, name } = belongings;
     const read = <T>(path: string) => rider.manage<T>('GET', path, undefined, token);
     assert.equal((await rider.message(messageId, token)).state, 'CREATED');
     assert.equal((await read<{ paused: boolean }>(`/v2/queues/${queueName}`)).paused, false);
     assert.equal((await read<{ isPaused: boolean }>(`/v2/schedules/${scheduleId}`)).isPaused, false);
+    assert.equal((await read<{ rule: { type: string } }>(`/v2/alerts/${alertId}`)).rule.type, 'scheduleFailed');
     assert.equal((await read<{ isPaused: boolean }>(`/v2/flowControl/${key}`)).isPaused, false);
     assert.equal((await read<{ state: string }>(`/v2/dlq/${dlqId}`)).state, 'FAILED');
     assert.equal((await read<{ name: string }>(`/v2/topics/${name}`)).name, name);

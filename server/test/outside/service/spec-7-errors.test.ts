@@ -82,6 +82,12 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
       /^Service-Cron: .*hour/,
     ],
   ],
+  bad_alert: [
+    [
+      (rider) => rider.call('PUT', '/v2/alerts/a', json({ rule: { type: 'quotaNear', share: 9 }, target: {} })),
+      /^rule\.share: .*; target\.url: /,
+    ],
+  ],
   in_queue: [
     [
       async (rider) => {
@@ -128,6 +134,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
     ],
   ],
   queue_not_found: [[(rider) => rider.call('POST', '/v2/queues/none/pause'), /queue "none"/]],
+  alert_not_found: [[(rider) => rider.call('POST', '/v2/alerts/none/test'), /alert "none"/]],
   schedule_not_found: [[(rider) => rider.call('POST', '/v2/schedules/none/run'), /schedule "none"/]],
   dead_letter_not_found: [[(rider) => rider.call('GET', '/v2/dlq/dlq_none'), /dead letter "dlq_none"/]],
   flow_key_not_found: [[(rider) => rider.call('POST', '/v2/flowControl/none/pause'), /flow-control key "none"/]],
