@@ -75,7 +75,7 @@ test('a value of the wrong kind is a type error', () => {
   assert.equal(requests.length, 8);
 });
 
-test('an alert has the fields of its rule, and no others', () => {
+test('an alert has the fields of its rule, and no others', async () => {
   const target = { url };
   const requests = [
     calls.saveAlert('a', { rule: { type: 'messageFailed', label: 'x' }, target, remindEvery: '1h' }),
@@ -92,9 +92,8 @@ test('an alert has the fields of its rule, and no others', () => {
     calls.createAlert({ rule: { type: 'quotaNear' } }),
   ];
   assert.deepEqual([requests.length, requests[0]!.path], [7, '/v2/alerts/a']);
-  const made = postrider.alerts.get('a');
-  same<Awaited<typeof made>['state'], 'calm' | 'firing'>();
-  return made;
+  const made = await postrider.alerts.get('a');
+  same<(typeof made)['state'], 'calm' | 'firing'>();
 });
 
 test('what is answered follows from what was asked', async () => {
