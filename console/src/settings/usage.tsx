@@ -9,6 +9,7 @@ const KINDS: readonly (readonly [kind: string, label: string, tone: string])[] =
   ['schedule', 'by schedules', 'bg-waiting'],
   ['callback', 'callbacks', 'bg-delivered'],
   ['failureCallback', 'failure callbacks', 'bg-retrying'],
+  ['alert', 'alerts', 'bg-active'],
 ];
 const DAYS = 31;
 

@@ -95,6 +95,18 @@ export const OVER_QUOTA = 'the daily quota of the account is used up, so its tar
 
 export type AlertEvent = 'begin' | 'remind' | 'over';
 
+export const JUDGED_EVERY_MS = 10_000;
+
+/**
+ * When an alert is judged next. All alerts of an account have the same times, so that its facts are read once for all of
+ * them; no call can make that more often. The times of accounts differ, so that not all of them come at once.
+ */
+export function nextLookAt(accountId: string, now: number, everyMs = JUDGED_EVERY_MS): number {
+  let sum = 0;
+  for (const character of accountId) sum = (sum * 31 + character.codePointAt(0)!) % everyMs;
+  return now + everyMs - ((((now - sum) % everyMs) + everyMs) % everyMs);
+}
+
 /** An alert that begins lasts at least this long, so that a rule at its limit does not send a message at every look. */
 export const FIRING_MS_MIN = 60_000;
 

@@ -2,7 +2,7 @@
 // them write what it found, together with the message to the target.
 
 import type { Account } from '../domain/account.ts';
-import { type Alert, alertBody, judge, standingAfter } from '../domain/alert.ts';
+import { type Alert, alertBody, judge, nextLookAt, standingAfter } from '../domain/alert.ts';
 import { type AlertFacts, lookFor } from '../domain/alert-facts.ts';
 import { findingOf } from '../domain/alert-findings.ts';
 import { shownRule } from '../domain/alert-rules.ts';
@@ -14,8 +14,7 @@ import type { AccountStore } from '../store/account-store.ts';
 import type { DeliveryStore, JudgedAlert } from '../store/delivery-store.ts';
 import { StoreUnavailable } from '../store/store.ts';
 
-/** How often an alert is judged, and how often a node looks for one to judge. */
-const JUDGED_EVERY_MS = 10_000;
+/** How often a node looks for an alert to judge. */
 const IDLE_MS = 5000;
 /** A clock that is moved by hand stops at each of these moments, so there are fewer. */
 const JUDGED_BY_HAND_EVERY_MS = 60_000;
@@ -107,8 +106,8 @@ async function judgeOne(options: AlertKeeperOptions, alert: Alert, known: Known)
 
 function untold(options: AlertKeeperOptions, alert: Alert, problem: string | null, now: number): JudgedAlert {
   if (problem !== null && problem !== alert.problem) options.onProblem(alert, problem);
-  const everyMs = options.isByHand ? JUDGED_BY_HAND_EVERY_MS : JUDGED_EVERY_MS;
-  return { alert, nextAt: now + everyMs, problem, telling: null, dayMax: null };
+  const nextAt = nextLookAt(alert.accountId, now, options.isByHand ? JUDGED_BY_HAND_EVERY_MS : undefined);
+  return { alert, nextAt, problem, telling: null, dayMax: null };
 }
 
 /** If writing them together fails, each is tried alone, so that a bad one does not block the others. */

@@ -77,12 +77,25 @@ function setByPeople(test: ReturnType<typeof storeTests>): void {
     assert.deepEqual(await a.store.saveAlert({ ...one, version: 0 }, MAX), one);
     assert.deepEqual(await b.store.getAlert(ACCOUNT, one.id), one);
     await a.store.tellAlerts([told(one, message({ kind: 'alert' }))], NOW);
-    const change = alert({ rule: { type: 'quotaNear', share: 0.5 }, updatedAt: NOW + 5, createdAt: NOW + 5 });
+    const change = alert({
+      rule: { type: 'quotaNear', share: 0.5 },
+      updatedAt: NOW + 5,
+      createdAt: NOW + 5,
+      nextAt: 0,
+    });
     const changed = await b.store.saveAlert(change, MAX);
     assert.deepEqual(changed, await a.store.getAlert(ACCOUNT, one.id));
     assert.deepEqual(
-      [changed!.rule, changed!.remindEveryMs, changed!.state, changed!.sinceAt, changed!.createdAt, changed!.updatedAt],
-      [change.rule, null, 'firing', NOW, NOW, NOW + 5],
+      [
+        changed!.nextAt,
+        changed!.rule,
+        changed!.remindEveryMs,
+        changed!.state,
+        changed!.sinceAt,
+        changed!.createdAt,
+        changed!.updatedAt,
+      ],
+      [NOW + 10 * SECOND, change.rule, null, 'firing', NOW, NOW, NOW + 5],
     );
     assert.deepEqual((await a.store.listAlerts(ACCOUNT)).entries, [changed]);
   });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Alert, type AlertRule, alertBody, judge, standingAfter } from '../../src/domain/alert.ts';
+import { type Alert, type AlertRule, alertBody, judge, nextLookAt, standingAfter } from '../../src/domain/alert.ts';
 import type { AlertFacts, AttemptFact, FailedFact } from '../../src/domain/alert-facts.ts';
 import { failuresFrom, lookFor } from '../../src/domain/alert-facts.ts';
 import { findingOf, type NodeSight } from '../../src/domain/alert-findings.ts';
@@ -280,6 +280,14 @@ test('quotaNear and diskLow: by what the node knows; without that, nothing is sa
   assert.equal(isWrong(disk, {}, {}, free(999)), true);
   assert.equal(isWrong(disk, {}, FIRING, free(1099)), true);
   assert.equal(isWrong(disk, {}, FIRING, free(1100)), false);
+});
+
+test('all alerts of an account are judged at the same times, those of another account at others', () => {
+  const times = [0, 1, 5000, 9999].map((ms) => nextLookAt('acc_1', NOW + ms));
+  for (const at of times) assert.equal((at - times[0]!) % 10_000, 0);
+  assert.ok(times.every((at, index) => at > NOW + [0, 1, 5000, 9999][index]! && at <= NOW + 20_000));
+  assert.equal(nextLookAt('acc_1', times[0]!), times[0]! + 10_000, 'never the same time again');
+  assert.notEqual((nextLookAt('acc_2', NOW) - times[0]!) % 10_000, 0);
 });
 
 test('the alerts of an account are looked at together, and only at what they need', () => {

@@ -1,7 +1,7 @@
 // Alerts over the API: set, read, delete, and try the target. Reading needs the scope `manage` too, because the URL of a
 // target may be a secret.
 
-import { type Alert, alertBody, NEVER_TOLD } from '../../domain/alert.ts';
+import { type Alert, alertBody, NEVER_TOLD, nextLookAt } from '../../domain/alert.ts';
 import { type AlertDefaults, readAlert, shownDefinition, shownRule } from '../../domain/alert-rules.ts';
 import { accountMax } from '../../domain/budgets.ts';
 import type { NewMessage } from '../../domain/message.ts';
@@ -167,7 +167,7 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
     accountId: principal.account.id,
     problem: null,
     judgedAt: null,
-    nextAt: now,
+    nextAt: nextLookAt(principal.account.id, now),
     createdAt: now,
     updatedAt: now,
     version: 0,

@@ -20,11 +20,10 @@ export async function saveAlert(database: Database, alert: Alert, max: number): 
     JSON.stringify(alert.rule),
     JSON.stringify(alert.target),
     alert.remindEveryMs,
-    alert.nextAt,
     alert.updatedAt,
   ] as const;
   const changed = await database.run(
-    `UPDATE alerts SET rule = $3, target = $4, remind_every_ms = $5, next_at = $6, updated_at = $7, problem = NULL,
+    `UPDATE alerts SET rule = $3, target = $4, remind_every_ms = $5, updated_at = $6, problem = NULL,
        version = version + 1 WHERE account_id = $1 AND id = $2`,
     ...values,
   );
@@ -35,9 +34,10 @@ export async function saveAlert(database: Database, alert: Alert, max: number): 
     );
     if (count!.n >= max) return null;
     await database.run(
-      `INSERT INTO alerts (account_id, id, rule, target, remind_every_ms, next_at, updated_at, state, created_at, version)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, 'calm', $8, 1)`,
+      `INSERT INTO alerts (account_id, id, rule, target, remind_every_ms, updated_at, state, next_at, created_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, 'calm', $7, $8, 1)`,
       ...values,
+      alert.nextAt,
       alert.createdAt,
     );
   }

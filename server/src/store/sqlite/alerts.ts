@@ -16,11 +16,10 @@ export function saveAlert(database: Database, alert: Alert, max: number): Alert 
     JSON.stringify(alert.rule),
     JSON.stringify(alert.target),
     alert.remindEveryMs,
-    alert.nextAt,
     alert.updatedAt,
   ] as const;
   const changed = database.run(
-    `UPDATE alerts SET rule = ?, target = ?, remind_every_ms = ?, next_at = ?, updated_at = ?, problem = NULL,
+    `UPDATE alerts SET rule = ?, target = ?, remind_every_ms = ?, updated_at = ?, problem = NULL,
        version = version + 1 WHERE account_id = ? AND id = ?`,
     ...values,
     accountId,
@@ -30,11 +29,12 @@ export function saveAlert(database: Database, alert: Alert, max: number): Alert 
     const count = database.get<{ n: number }>('SELECT count(*) AS n FROM alerts WHERE account_id = ?', accountId)!.n;
     if (count >= max) return null;
     database.run(
-      `INSERT INTO alerts (rule, target, remind_every_ms, next_at, updated_at, account_id, id, state, created_at, version)
-         VALUES (?, ?, ?, ?, ?, ?, ?, 'calm', ?, 1)`,
+      `INSERT INTO alerts (rule, target, remind_every_ms, updated_at, account_id, id, state, next_at, created_at, version)
+         VALUES (?, ?, ?, ?, ?, ?, 'calm', ?, ?, 1)`,
       ...values,
       accountId,
       id,
+      alert.nextAt,
       alert.createdAt,
     );
   }
