@@ -1,4 +1,4 @@
-// Only the heartbeat may keep a claim waiting: schedules, retention, bulk operations and orphaned claims run beside the
+// Only the heartbeat may keep a claim waiting: schedules, retention, bulk operations, alerts and orphaned claims run beside the
 // deliveries, in bounded pieces, and each account has its part.
 
 import assert from 'node:assert/strict';
@@ -23,6 +23,7 @@ const BESIDE = [
   ['bulk operations', 'runningJobs', 2000],
   ['orphaned claims', 'orphanedClaims', 5000],
   ['stray claims', 'strayClaims', 10_000],
+  ['alerts', 'dueAlerts', 5000],
 ] as const;
 
 /** More signs of life come, each at its time. */
