@@ -170,6 +170,7 @@ function judged(test: ReturnType<typeof storeTests>): void {
       others.map(({ result }) => result),
       ['lost', 'lost', 'lost'],
     );
+    assert.deepEqual(await b.store.tellAlerts([told(one, message({ kind: 'alert' }))], NOW + 2), ['lost']);
     const after = (await b.store.getAlert(ACCOUNT, one.id))!;
     assert.deepEqual(
       [after.state, after.sinceAt, after.messageId, after.text, after.judgedAt, after.nextAt, after.version],
