@@ -80,7 +80,7 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
     scope: 'manage',
     examples: [
       'postrider alerts create messageFailed --label bill --target https://example.com/alert --id bills',
-      'postrider alerts create failureRate --share 5% --host api.example.com --slack --target https://hooks.slack.com/services/T0/B0/X',
+      'postrider alerts create failureRate --share 5% --slack --target https://hooks.slack.com/services/T/B/X',
     ],
     load: async () => (await import('../commands/alerts.ts')).createAlert,
   },
