@@ -136,6 +136,7 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'close',
   ],
   ...['storedTime', 'scheduleTimes', 'setScheduleTimes', 'dueSchedules', 'fireSchedules', 'runningJobs'],
+  ...['dueAlerts', 'alertFacts', 'tellAlerts'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],
   ...['accountsKnownBy', 'createFirstAdmin', 'revokeHashes', 'cancelledClaims', 'confirmCancels', 'onCancel'],
