@@ -1,6 +1,7 @@
 // What is read of an account so that its alerts can be judged, and which part of it the rules of the account need. Every
 // part is bounded, and says when its limit cut it.
 
+import { MINUTE_MS, startOf } from './activity.ts';
 import type { Alert, AlertRule, AlertScope } from './alert.ts';
 import { attemptEnds } from './event.ts';
 import type { Attempt, MessageKind, MessageState } from './message.ts';
@@ -108,9 +109,10 @@ export function lookFor(alerts: readonly Alert[], now: number): AlertLook {
     if (rule.type === 'messageFailed') failedFrom.push(failuresFrom(alert, rule.windowMs, now));
     if (rule.type === 'failureRate' && isScoped(rule)) attemptsFrom.push(now - rule.windowMs);
     if (rule.type === 'failureRate' && !isScoped(rule)) {
-      countedFrom.push(now - rule.windowMs);
-      // The failed messages of alerts are counted too, and must be taken away.
-      failedFrom.push(now - rule.windowMs);
+      // Minutes are counted whole. The failed messages of alerts are among them, and must be taken away.
+      const fromAt = startOf(now - rule.windowMs, MINUTE_MS);
+      countedFrom.push(fromAt);
+      failedFrom.push(fromAt);
     }
     if (rule.type === 'hostFailing') attemptsFrom.push(now - HOST_WINDOW_MS);
     if (rule.type === 'queueStalled') queues.push(rule.queue);

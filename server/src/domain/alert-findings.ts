@@ -1,6 +1,7 @@
 // Whether each rule of an alert applies, by the facts of its account. Each also says when an alert that has begun is over:
 // most rules need a little more for that than for the beginning, so that a value at the limit does not flicker.
 
+import { MINUTE_MS, startOf } from './activity.ts';
 import type { Alert, AlertScope, Finding } from './alert.ts';
 import {
   type AlertFacts,
@@ -98,8 +99,8 @@ function endsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
 }
 
 function countsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
-  const fromAt = now - rule.windowMs;
-  const since = facts.counted.filter(({ at }) => at + MINUTE_MS > fromAt);
+  const fromAt = startOf(now - rule.windowMs, MINUTE_MS);
+  const since = facts.counted.filter(({ at }) => at >= fromAt);
   const sum = (name: 'delivered' | 'failed') => since.reduce((total, minute) => total + minute[name], 0);
   const ofAlerts = facts.failed.rows.filter(({ kind, endedAt }) => kind === 'alert' && endedAt >= fromAt).length;
   const failed = Math.max(0, sum('failed') - ofAlerts);
@@ -205,7 +206,6 @@ function diskLow(rule: RuleOf<'diskLow'>, isFiring: boolean, freeBytes: number):
   };
 }
 
-const MINUTE_MS = 60_000;
 /** Entries in the facts of a message. */
 const SHOWN_MAX = 20;
 

@@ -2,7 +2,7 @@
 // what they mean.
 
 import { usageDay } from '../../domain/account.ts';
-import { MINUTE_MS, startOf } from '../../domain/activity.ts';
+import { MINUTE_MS } from '../../domain/activity.ts';
 import type {
   AlertFacts,
   AlertLook,
@@ -91,7 +91,7 @@ async function endedAttempts(
 }
 
 async function minutes(database: Database, accountId: string, fromAt: number, now: number): Promise<MinuteFact[]> {
-  const buckets = await activity(database, accountId, startOf(fromAt, MINUTE_MS), now + MINUTE_MS, MINUTE_MS);
+  const buckets = await activity(database, accountId, fromAt, now + MINUTE_MS, MINUTE_MS);
   return buckets.map(({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }));
 }
 

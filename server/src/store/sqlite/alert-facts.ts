@@ -2,7 +2,7 @@
 // what they mean.
 
 import { usageDay } from '../../domain/account.ts';
-import { MINUTE_MS, startOf } from '../../domain/activity.ts';
+import { MINUTE_MS } from '../../domain/activity.ts';
 import type {
   AlertFacts,
   AlertLook,
@@ -97,7 +97,7 @@ function endedAttempts(
 }
 
 function minutes(database: Database, accountId: string, fromAt: number, now: number): MinuteFact[] {
-  return activity(database, accountId, startOf(fromAt, MINUTE_MS), now + MINUTE_MS, MINUTE_MS).map(
+  return activity(database, accountId, fromAt, now + MINUTE_MS, MINUTE_MS).map(
     ({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }),
   );
 }
