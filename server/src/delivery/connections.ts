@@ -2,6 +2,7 @@
 // nothing itself. undici's own Agent is not used, because an attempt that is still connecting or queued there cannot be
 // cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
+import type { TargetUrl } from '../domain/destination.ts';
 import { laneMax } from '../domain/lanes.ts';
 import { TurnoverSet } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
@@ -16,6 +17,8 @@ const AGE_MS_MAX = 60_000;
 
 const NOTHING_TO_TAKE_BACK = () => {};
 
+type Target = DialTarget & Pick<TargetUrl, 'origin'>;
+
 interface Origin {
   readonly key: string;
   readonly idle: Connection[];
@@ -24,7 +27,7 @@ interface Origin {
 }
 
 interface Waiting {
-  readonly target: DialTarget;
+  readonly target: Target;
   readonly accountId: string;
   readonly ready: (connection: Connection) => void;
 }
@@ -77,14 +80,14 @@ export class Connections {
   }
 
   /** Whether a connection is ready for use now. */
-  hasIdle(target: DialTarget): boolean {
-    const idle = this.#origins.get(originOf(target))?.idle.at(-1);
+  hasIdle(target: Target): boolean {
+    const idle = this.#origins.get(target.origin)?.idle.at(-1);
     return idle !== undefined && idle.idleUntilMs > this.#clock.monotonicMs();
   }
 
   /** Calls `ready` at once, or when the host has a free connection. Returns a function that cancels the wait. */
-  acquire(target: DialTarget, accountId: string, ready: (connection: Connection) => void): () => void {
-    const key = originOf(target);
+  acquire(target: Target, accountId: string, ready: (connection: Connection) => void): () => void {
+    const key = target.origin;
     const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0 };
     const connection = this.#takeIdle(origin);
     if (connection !== null) {
@@ -163,7 +166,7 @@ export class Connections {
     if (this.#idle.size > 0) this.#cancelLook = this.#clock.after(IDLE_MS_MAX / 4, () => this.#look());
   }
 
-  #create(origin: Origin, target: DialTarget, accountId: string): Connection {
+  #create(origin: Origin, target: Target, accountId: string): Connection {
     const dialling = new AbortController();
     // A connection in use is left alone: its attempt hears of its end.
     const onLost = () => {
@@ -202,8 +205,4 @@ export class Connections {
     else if (origin.openCount === 0) this.#origins.delete(origin.key);
     return destroyed;
   }
-}
-
-function originOf({ protocol, hostname, port }: DialTarget): string {
-  return `${protocol}//${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`;
 }

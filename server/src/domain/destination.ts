@@ -13,6 +13,8 @@ export interface TargetUrl {
   readonly port: number;
   /** Lower-case `hostname:port`, an IPv6 address in brackets. Concurrency is limited by it. */
   readonly host: string;
+  /** Protocol, host and port: what a connection belongs to. */
+  readonly origin: string;
   /** The authority as given: the Host header. */
   readonly hostHeader: string;
   /** Path and query for the request line: byte for byte as given, but starting with "/". */
@@ -110,12 +112,13 @@ function readTargetUrl(text: string): TargetUrl | Refusal {
     hostname: address.hostname,
     port: address.port,
     host: address.host,
+    origin: address.origin,
     hostHeader: authority,
     path: tail.startsWith('/') ? tail : `/${tail}`,
   };
 }
 
-type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host'>;
+type Address = Pick<TargetUrl, 'hostname' | 'port' | 'host' | 'origin'>;
 
 /** Messages go to the same few hosts again and again, and checking a host is most of the work of reading a URL. */
 const ADDRESSES_MAX = 1000;
@@ -128,7 +131,8 @@ function addressOf(protocol: TargetUrl['protocol'], authority: string): Address 
   const parsed = parseAuthority(protocol, authority);
   if ('problem' in parsed) return parsed;
   const { hostname, port } = parsed;
-  const address = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, host: `${hostname}:${port}` };
+  const host = `${hostname}:${port}`;
+  const address = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, host, origin: `${protocol}//${host}` };
   if (addresses.size >= ADDRESSES_MAX) addresses.clear();
   addresses.set(key, address);
   return address;

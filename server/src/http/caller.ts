@@ -58,5 +58,5 @@ function addressIn(text: string): string | null {
 
 /** An IPv4 caller gets an IPv6 prefix on a dual-stack socket. */
 function withoutPrefix(ip: string): string {
-  return ip.replace(/^::ffff:(?=\d+\.)/i, '');
+  return ip.startsWith(':') ? ip.replace(/^::ffff:(?=\d+\.)/i, '') : ip;
 }

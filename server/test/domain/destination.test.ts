@@ -33,6 +33,7 @@ test('a URL is taken apart without changing it', () => {
     hostname: 'example.com',
     port: 8443,
     host: 'example.com:8443',
+    origin: 'https://example.com:8443',
     hostHeader: 'Example.COM:8443',
     path: '/a/../b%2Fc//d?x=1&y=//',
   });
@@ -42,6 +43,7 @@ test('a URL is taken apart without changing it', () => {
     hostname: '::ffff:7f00:1',
     port: 80,
     host: '[::ffff:7f00:1]:80',
+    origin: 'http://[::ffff:7f00:1]:80',
     hostHeader: '[::FFFF:7f00:1]',
     path: '/',
   });
