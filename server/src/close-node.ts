@@ -15,6 +15,8 @@ export interface Farewell {
   /** Attempts that ended or were cut off, but whose end could not be written to the store. */
   readonly left: number;
   readonly isStoreClosed: boolean;
+  /** Lanes that ended before their attempts did. */
+  readonly lanesLost: number;
 }
 
 /** Accepts nothing more and lets running attempts end. Returns how many attempts could not be settled. */

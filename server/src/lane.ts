@@ -44,7 +44,7 @@ async function run(data: LaneData): Promise<void> {
     else if (message.kind === 'allFacts') questions.answer(message.id, message.all);
     else {
       void drain(ground, engine, front).then(async (left) => {
-        say({ kind: 'closed', farewell: { left, isStoreClosed: await closeStore(ground) } });
+        say({ kind: 'closed', farewell: { left, isStoreClosed: await closeStore(ground), lanesLost: 0 } });
       });
     }
   });

@@ -191,8 +191,8 @@ export class Lanes {
       this.#options.log('error', { err: error, lane }, 'a lane had an error that it did not survive');
     });
     worker.on('exit', () => {
-      // A lane that was cut off has attempts whose end is not known.
-      closed.resolve({ left: 0, isStoreClosed: false });
+      // A lane that was cut off may have attempts whose end is not known. One that was not ready has none.
+      closed.resolve({ left: 0, isStoreClosed: true, lanesLost: running.isReady ? 1 : 0 });
       if (running.facts) this.#ended = addCounters(this.#ended, running.facts.metrics);
       if (!this.#isClosing) this.#replace(lane, node);
     });

@@ -161,6 +161,7 @@ async function close(ground: Ground, engine: Engine, front: Front, lanes: Lanes 
   return {
     left: others.reduce((sum, other) => sum + other.left, left),
     isStoreClosed: isStoreClosed && others.every((other) => other.isStoreClosed),
+    lanesLost: others.reduce((sum, other) => sum + other.lanesLost, 0),
   };
 }
 

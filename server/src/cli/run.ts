@@ -64,7 +64,13 @@ export async function run(config: Config): Promise<number> {
       `\nFinishing the attempts in flight. Press Ctrl+C again (or send a second signal) to stop at once.\n`,
     );
   const farewell = await postrider.close();
-  if (farewell.left === 0 && farewell.isStoreClosed) return why === undefined ? 0 : EXIT.outdated;
+  if (farewell.left === 0 && farewell.isStoreClosed) {
+    if (farewell.lanesLost === 0) return why === undefined ? 0 : EXIT.outdated;
+    process.stderr.write(
+      'postrider stops, but one of its threads ended before its attempts did. The next start repeats them.\n',
+    );
+    return EXIT.failed;
+  }
   process.stderr.write(`postrider stops, but the store did not answer. ${leftWords(farewell)}\n`);
   // Pending store calls would keep the process alive.
   process.exit(EXIT.storeAway);

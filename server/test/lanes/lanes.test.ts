@@ -28,9 +28,10 @@ const noteThread = (worker: Worker) => {
   if (worker.threadName?.startsWith('lane-')) laneThreads.push(worker);
 };
 let postrider: Postrider;
+/** Made by the first start. */
+let token = '';
 
-before(async () => {
-  process.on('worker', noteThread);
+async function start(): Promise<void> {
   const place = ['--data', data, '--port', '0', '--host', '127.0.0.1'];
   const limits = ['--lanes', String(LANES), '--host-concurrency', String(HOST_CONCURRENCY)];
   const parsed = parseConfig(
@@ -40,7 +41,13 @@ before(async () => {
   );
   assert.ok('config' in parsed);
   postrider = await startPostrider(parsed.config);
+  token ||= postrider.token!;
   await waitFor('all lanes to listen', async () => (await metric('postrider_lanes')) === LANES);
+}
+
+before(async () => {
+  process.on('worker', noteThread);
+  await start();
 });
 
 after(async () => {
@@ -49,13 +56,13 @@ after(async () => {
   rmSync(data, { recursive: true });
 });
 
-function call(method: string, path: string, { token = postrider.token, body }: CallOptions = {}) {
-  const headers = { Authorization: `Bearer ${token}`, Connection: 'close' };
+function call(method: string, path: string, { token: own = token, body }: CallOptions = {}) {
+  const headers = { Authorization: `Bearer ${own}`, Connection: 'close' };
   return ask(postrider.url, path, { method, headers, ...(body !== undefined && { body }) });
 }
 
 interface CallOptions {
-  readonly token?: string | null;
+  readonly token?: string;
   readonly body?: string;
 }
 
@@ -195,7 +202,19 @@ test('a stopping process lets the attempts of all lanes end', async (t) => {
   assert.equal(holders().length, LANES);
   const closing = postrider.close();
   letGo();
-  assert.deepEqual(await closing, { left: 0, isStoreClosed: true });
+  assert.deepEqual(await closing, { left: 0, isStoreClosed: true, lanesLost: 0 });
   assert.equal(receiver.arrivals.length, AT_ONCE, 'nothing starts any more');
   assert.deepEqual(holders(), []);
+});
+
+test('a lane that ends while the process stops is told of, and its claims are left for the next start', async (t) => {
+  await start();
+  const { receiver, letGo } = await startHolding(t);
+  await publishMany(receiver.url);
+  await receiver.received(AT_ONCE);
+  const closing = postrider.close();
+  await laneThreads.at(-1)!.terminate();
+  letGo();
+  assert.deepEqual(await closing, { left: 0, isStoreClosed: true, lanesLost: 1 });
+  assert.equal(holders().length, 1);
 });
