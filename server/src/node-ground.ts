@@ -9,6 +9,7 @@ import { idMaker, type NewId } from './domain/id.ts';
 import { laneCount, laneMax, shareAmongLanes } from './domain/lanes.ts';
 import { type RequestSizeLimits, requestSizeLimits } from './domain/request-size.ts';
 import type { CallerTimes } from './http/caller-connections.ts';
+import { canSharePorts } from './http/wide-listening.ts';
 import { type LaneData, laneConfig } from './lanes.ts';
 import { openStore, storeFiles } from './open-store.ts';
 import { Publications } from './publish/publications.ts';
@@ -42,7 +43,7 @@ export interface StartOptions {
 export async function layGround(whole: Config, options: StartOptions) {
   const { onBroken, onOutdated, lane = null } = options;
   const log = options.log ?? createLog(whole.logLevel);
-  const lanes = lane?.lanes ?? lanesOf(whole);
+  const lanes = lane?.lanes ?? (await lanesOf(whole, log));
   if (!lane) shareAmongLanes(lanes);
   const time = lane?.time ?? new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
   const manualTime = hasManualClock(whole) ? new ManualTime((options.world ?? systemWorld()).clock) : null;
@@ -135,9 +136,15 @@ function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime
 }
 
 /** Over a database there is one lane: more nodes do what more lanes would. In dev the sink is on the main thread. */
-function lanesOf({ command, lanes, store, concurrency, hostConcurrency, accountConcurrency }: Config): number {
+async function lanesOf(config: Config, log: Log): Promise<number> {
+  const { command, store, concurrency, hostConcurrency, accountConcurrency } = config;
   if (command === 'dev' || store !== null) return 1;
-  return laneCount(lanes, availableParallelism(), [concurrency, hostConcurrency, accountConcurrency]);
+  const limits = [concurrency, hostConcurrency, accountConcurrency];
+  const count = laneCount(config.lanes, availableParallelism(), limits);
+  // Before the limits are divided: a lane that is alone must have all of them.
+  if (count === 1 || (await canSharePorts())) return count;
+  log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
+  return 1;
 }
 
 /** The base of the engine and the front. */

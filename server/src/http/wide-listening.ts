@@ -63,6 +63,19 @@ export async function listenWide(
   };
 }
 
+/** Whether this system lets several sockets listen on one port. */
+export async function canSharePorts(): Promise<boolean> {
+  const probe = createServer();
+  try {
+    await listen(probe, '127.0.0.1', 0, true);
+  } catch {
+    return false;
+  }
+  probe.close();
+  await once(probe, 'close');
+  return true;
+}
+
 /**
  * The system does not report a busy port to sockets that share ports. So a plain socket checks first whether another
  * process uses it.
