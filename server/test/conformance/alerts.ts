@@ -222,6 +222,11 @@ function judged(test: ReturnType<typeof storeTests>): void {
     assert.equal((await countStates(a.store)).pending, 2);
     assert.deepEqual(await a.store.tellAlerts([told(after, message({ kind: 'alert' }), { dayMax: 3 })], NOW), ['told']);
     assert.equal((await a.store.getAlert(ACCOUNT, one.id))!.problem, null);
+    // Two at once, with room for one.
+    const both = [alert({ id: 'alr_2' }), alert({ id: 'alr_3' })];
+    const saved = await Promise.all(both.map(async (each) => (await a.store.saveAlert(each, MAX))!));
+    const asked = saved.map((each) => told(each, message({ kind: 'alert' }), { dayMax: 4 }));
+    assert.deepEqual(await a.store.tellAlerts(asked, NOW), ['told', 'overQuota']);
   });
 }
 
