@@ -28,6 +28,7 @@ import {
 } from '../alert-rows.ts';
 import { activity } from './activity.ts';
 import type { Database } from './database.ts';
+import { messageOf } from './search.ts';
 import { soughtAll } from './sought.ts';
 
 export async function alertFacts(
@@ -81,7 +82,7 @@ async function endedAttempts(
     `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at
        FROM (SELECT account_id, seq, at, message_seq, step FROM journal WHERE account_id = $1
                ORDER BY seq DESC LIMIT $2) AS j
-       JOIN messages m ON m.account_id = j.account_id AND m.seq = j.message_seq
+       ${messageOf('j')}
        LEFT JOIN attempts a ON a.account_id = j.account_id AND a.message_seq = j.message_seq AND a.number = j.step
        ORDER BY j.seq DESC`,
     accountId,
