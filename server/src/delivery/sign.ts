@@ -22,9 +22,9 @@ export interface JwtInput {
  */
 const scratch = Buffer.alloc(8 * 1024);
 /** A character of a JavaScript string takes at most this many bytes. */
-const UTF8_BYTES_MAX = 3;
+const UTF8_BYTES_A_CHARACTER = 3;
 /** Of base64 for each byte, rounded up. */
-const BASE64_LENGTH_MAX = 4 / 3;
+const BASE64_LENGTH_A_BYTE = 4 / 3;
 /** All of a token but its claims: the header, two dots, the signature, and what base64 rounds up. */
 const BESIDE_CLAIMS_BYTES = 128;
 
@@ -38,7 +38,7 @@ export function signJwt(input: JwtInput): string {
   const bodyHash = hash('sha256', input.body, 'base64url');
   const length =
     before.length + subject.length + between.length + jti.length + BEFORE_BODY.length + bodyHash.length + 2;
-  const bytesMax = Math.ceil(length * UTF8_BYTES_MAX * BASE64_LENGTH_MAX) + BESIDE_CLAIMS_BYTES;
+  const bytesMax = Math.ceil(length * UTF8_BYTES_A_CHARACTER * BASE64_LENGTH_A_BYTE) + BESIDE_CLAIMS_BYTES;
   const memory = bytesMax <= scratch.length ? scratch : Buffer.allocUnsafe(bytesMax);
 
   let end = memory.write(before);
