@@ -325,6 +325,7 @@ suite('a service that is away, is another one, or refuses', () => {
     ...words.map(({ values }) => values?.[0] ?? 'x'),
     ...(flags.some((flag) => flag.name === 'yes') ? ['--yes'] : []),
     ...(flags.some((flag) => flag.name === 'cron') ? ['--cron', '* * * * *'] : []),
+    ...(flags.some((flag) => flag.name === 'target') ? ['--target', 'http://127.0.0.1:1'] : []),
   ];
 
   test('every command says that nothing listens, and exits with 5', async () => {
