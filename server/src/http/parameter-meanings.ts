@@ -6,6 +6,7 @@ const OF_EVENTS = /^\/v2\/(?:events|logs)/;
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['path accountId', 'Id of an account.'],
   ['path tokenId', 'Id of a token, as the list of tokens shows it.'],
+  ['path alertId', 'Id of an alert. You choose it, or the service makes one.'],
   ['path jobId', 'Id of a bulk operation.'],
   ['path dlqId', 'Id of a dead letter.'],
   ['path queue', 'Name of a queue. The first message makes it.'],
