@@ -35,7 +35,8 @@ export const DELIVERY_VERBS = {
   scheduleTimes: on(time.scheduleTimes),
   setScheduleTimes: on(time.setScheduleTimes, { schedulesAt: (changes) => changes.map(({ nextAt }) => nextAt) }),
 
-  dueAlerts: reading(alerts.dueAlerts),
+  // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
+  dueAlerts: on(alerts.dueAlerts),
   alertFacts: reading(alertFacts),
   tellAlerts: writing(alerts.tellAlerts, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
 
