@@ -101,7 +101,8 @@ export const TIER_LIMITS: Readonly<
   messagesPerDayMax: {
     min: 0,
     canBeUnlimited: true,
-    meaning: 'Most messages in a UTC day. Callbacks count, but are never refused. A schedule creates no message beyond it.',
+    meaning:
+      'Most messages in a UTC day. Callbacks count, but are never refused. A schedule creates no message beyond it.',
   },
   retentionMs: { min: 0, canBeUnlimited: false, meaning: 'How long an ended message is kept, in milliseconds.' },
 };
