@@ -1,5 +1,6 @@
 // One file on a disk that loses what was not flushed: the bytes of its last flush, and all that was done to it since.
 // After a power cut each sector holds any of the states it went through since then, and the file has any of the sizes.
+// Cutting a file short is a change of its size alone: a file system drops the end of a file as a whole or not at all.
 
 import type { Chance } from '../simulation/chance.ts';
 
@@ -56,22 +57,25 @@ export class DiskFile {
     const content = Buffer.alloc(this.#pending.reduce((most, change) => Math.max(most, endOf(change)), this.#size));
     this.#durable.copy(content, 0, 0, this.#size);
     if (!survival || this.#pending.length === 0) return content.subarray(0, this.#size);
+    const sizes = this.#sizes();
+    const sizeAt = chance.isTrue(survival.upToDatePercent) ? sizes.length - 1 : chance.below(sizes.length);
+    // The size is known to be that after so many changes: what was cut off before is gone, nothing later was cut off.
+    const changes = this.#pending.filter(({ bytes }, at) => bytes !== null || at < sizeAt);
     const states = new Map<number, number>();
-    this.#eachPiece(content.length, survival.sectorBytes, (sector) =>
-      states.set(sector, (states.get(sector) ?? 0) + 1),
-    );
+    eachPiece(changes, survival.sectorBytes, (sector) => states.set(sector, (states.get(sector) ?? 0) + 1));
     for (const [sector, count] of states) {
       if (!chance.isTrue(survival.upToDatePercent)) states.set(sector, chance.below(count + 1));
     }
-    this.#eachPiece(content.length, survival.sectorBytes, (sector, start, end, bytes) => {
-      const left = states.get(sector)!;
-      if (left === 0) return;
-      states.set(sector, left - 1);
-      if (bytes) bytes.copy(content, start);
-      else content.fill(0, start, end);
-    });
-    const sizes = this.#sizes();
-    return content.subarray(0, chance.isTrue(survival.upToDatePercent) ? sizes.at(-1) : chance.pick(sizes));
+    for (const change of changes) {
+      if (change.bytes === null) content.fill(0, change.offset);
+      eachPiece([change], survival.sectorBytes, (sector, start, bytes) => {
+        const left = states.get(sector)!;
+        if (left === 0) return;
+        states.set(sector, left - 1);
+        bytes.copy(content, start);
+      });
+    }
+    return content.subarray(0, sizes[sizeAt]);
   }
 
   /** The size at the last flush and after every change since. */
@@ -82,21 +86,21 @@ export class DiskFile {
     }
     return sizes;
   }
+}
 
-  /** Every change in order, cut at the borders of sectors. Cutting the file short is a change of all behind. */
-  #eachPiece(
-    most: number,
-    sectorBytes: number,
-    visit: (sector: number, start: number, end: number, bytes: Buffer | null) => void,
-  ): void {
-    for (const change of this.#pending) {
-      const changeEnd = change.bytes ? endOf(change) : most;
-      for (let start = change.offset; start < changeEnd; ) {
-        const sector = Math.floor(start / sectorBytes);
-        const end = Math.min(changeEnd, (sector + 1) * sectorBytes);
-        visit(sector, start, end, change.bytes?.subarray(start - change.offset, end - change.offset) ?? null);
-        start = end;
-      }
+/** Every write in order, cut at the borders of sectors. */
+function eachPiece(
+  changes: readonly Change[],
+  sectorBytes: number,
+  visit: (sector: number, start: number, bytes: Buffer) => void,
+): void {
+  for (const { offset, bytes } of changes) {
+    if (bytes === null) continue;
+    for (let start = offset; start < offset + bytes.length; ) {
+      const sector = Math.floor(start / sectorBytes);
+      const end = Math.min(offset + bytes.length, (sector + 1) * sectorBytes);
+      visit(sector, start, bytes.subarray(start - offset, end - offset));
+      start = end;
     }
   }
 }

@@ -46,6 +46,8 @@ export function requireWhole(directory: string): void {
   if (!header.isDatabase) {
     const what = 'it is not a SQLite database';
     if (hasMarker(directory)) throw gone(directory, `${what} any more`);
+    // The power went while the store was created. SQLite rolls the file back to an empty one.
+    if (hasJournal(directory)) return;
     throw new StoreDamaged(
       `cannot open the database in ${directory}: ${DATABASE_FILE} exists, but ${what}. Restore a backup, ` +
         'or choose another directory with --data.',
@@ -60,6 +62,11 @@ export function requireWhole(directory: string): void {
     );
   }
   requireGoodLog(directory, header.pageBytes);
+}
+
+/** SQLite writes the first page of a new database under a rollback journal, and only later under the log. */
+function hasJournal(directory: string): boolean {
+  return statSync(join(directory, `${DATABASE_FILE}-journal`), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Whether a damaged log is the only thing that prevents the start. */
