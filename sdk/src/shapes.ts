@@ -310,6 +310,7 @@ export interface Alert {
   readonly text?: string;
   /** Why its target could not be told, although it should have been. */
   readonly problem?: string;
+  /** Up to when it was judged. It stays while there is a `problem`. Milliseconds since 1970. */
   readonly judgedAt?: number;
   readonly createdAt: number;
   readonly updatedAt: number;

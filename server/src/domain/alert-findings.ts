@@ -61,11 +61,13 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
   const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && isMeant(row, rule)).length;
   const isCut = isCutAfter(facts.failed, fromAt);
   const isWrong = failed >= (alert.state === 'firing' ? 1 : rule.count);
+  // After a time in which nobody could be told, it is longer than the window.
+  const spanMs = Math.max(rule.windowMs, wholeSeconds(now - fromAt));
   const count = `${failed}${isCut ? ' or more' : ''} message${failed === 1 && !isCut ? '' : 's'}`;
   return {
     isWrong,
     text: isWrong
-      ? `${count} failed${about(rule)} within ${formatDurationMs(rule.windowMs)}.`
+      ? `${count} failed${about(rule)} within ${formatDurationMs(spanMs)}.`
       : `No message failed${about(rule)} for ${formatDurationMs(rule.windowMs)}.`,
     facts: { failed, ...(isCut && { isCut }) },
   };

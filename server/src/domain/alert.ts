@@ -69,7 +69,7 @@ export interface Alert extends AlertDefinition, AlertStanding {
   readonly accountId: string;
   /** Why its target could not be told, although it should have been. */
   readonly problem: string | null;
-  /** When it was judged last. */
+  /** Up to when it was judged. It stays while its target cannot be told: what failed since then still counts. */
   readonly judgedAt: number | null;
   /** When it is judged next. */
   readonly nextAt: number;
@@ -120,6 +120,11 @@ export function judge(
   if (state === 'calm') return finding.isWrong ? 'begin' : null;
   if (!finding.isWrong) return now - (sinceAt ?? now) >= FIRING_MS_MIN ? 'over' : null;
   return remindEveryMs !== null && now - (toldAt ?? now) >= remindEveryMs ? 'remind' : null;
+}
+
+/** Up to when an alert was judged, after a look at `now`. A look with a problem is to be made up for. */
+export function judgedUpTo({ judgedAt }: Pick<Alert, 'judgedAt'>, problem: string | null, now: number): number | null {
+  return problem === null ? now : judgedAt;
 }
 
 /** The standing once the target was told. */

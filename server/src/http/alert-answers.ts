@@ -35,7 +35,11 @@ export const AlertAnswer = open({
   messageId: optional(Type.String({ description: 'The last message to its target.' })),
   text: optional(Type.String({ description: 'What that message said.' })),
   problem: optional(Type.String({ description: 'Why its target could not be told, although it should have been.' })),
-  judgedAt: optional(Ms),
+  judgedAt: optional(
+    Type.Integer({
+      description: 'Up to when it was judged. It stays while there is a `problem`. Milliseconds since 1970.',
+    }),
+  ),
   createdAt: Ms,
   updatedAt: Ms,
 });

@@ -184,6 +184,10 @@ test('messageFailed counts what failed since the last look, however long ago, bu
   assert.equal(failuresFrom({ ...calm, judgedAt: NOW - SECOND }, window, NOW), NOW - window);
   assert.equal(failuresFrom({ ...calm, ...FIRING, state: 'firing' }, window, NOW), NOW - window);
   assert.equal(failuresFrom(alert({ createdAt: NOW - MINUTE }), window, NOW), NOW - MINUTE);
+  const rule: AlertRule = { type: 'messageFailed', count: 1, windowMs: window, ...ANY };
+  const rows = [failed({ endedAt: NOW - 40 * MINUTE })];
+  const late = finding(rule, { failed: { rows, isCut: false } }, { judgedAt: NOW - 50 * MINUTE });
+  assert.equal(late!.text, '1 message failed within 50m.');
 });
 
 test('failureRate: the share of ended messages, with a minimum; over well below it', () => {

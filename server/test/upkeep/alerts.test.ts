@@ -217,6 +217,46 @@ test('an account that cannot be read, or a target that cannot be told, does not 
   assert.equal((await store.getAlert(ACCOUNT, 'untellable'))!.state, 'calm', 'it begins when its target is told');
 });
 
+test('what failed while the target could not be told is told later, however long that took', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  const trouble = { isDiskFull: true, isUnreadable: false };
+  const tiers = { ...DEFAULT_TIERS, free: { ...DEFAULT_TIERS.free, messagesPerDayMax: 1 } };
+  const keeper = alertKeeper({
+    store: {
+      ...store,
+      alertFacts: async (...given) => {
+        if (trouble.isUnreadable) throw new Error('too slow');
+        return store.alertFacts(...given);
+      },
+    },
+    tiers,
+    plan: async ({ target }, _account, body) =>
+      trouble.isDiskFull
+        ? { problem: { code: 'disk_full', message: 'the disk is full' } }
+        : { message: message({ kind: 'alert', url: target.url, body: new TextEncoder().encode(body) }) },
+    freeBytes: () => null,
+    onProblem: () => {},
+  });
+  await store.saveAlert(alert(), 50);
+  await fail(store, [message()], NOW + SECOND);
+  // Three reasons, each for longer than the window: the disk, the account, the quota of the day.
+  const told: { event: string; at: number }[] = [];
+  const hour = 60 * MINUTE;
+  for (let now = NOW + 2 * SECOND; now <= NOW + 25 * hour; now += 10 * MINUTE) {
+    trouble.isDiskFull = now < NOW + hour;
+    trouble.isUnreadable = !trouble.isDiskFull && now < NOW + 2 * hour;
+    await keeper.run(now);
+    told.push(...(await toldBy(store, now)));
+  }
+  assert.deepEqual(
+    told.map(({ event }) => event),
+    ['begin'],
+    'over would be the second message of the day',
+  );
+  assert.ok(told[0]!.at >= 24 * hour - (NOW % (24 * hour)) && told[0]!.at <= 25 * hour);
+});
+
 test('diskLow follows the free space that the node sees', async () => {
   const site = await Site.open();
   const store = site.store('nod_a');

@@ -1,7 +1,7 @@
 // The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
 // only if the alert has not changed since it was read. Of several nodes that judge it at once, one writes.
 
-import { type Alert, OVER_QUOTA } from '../../domain/alert.ts';
+import { type Alert, judgedUpTo, OVER_QUOTA } from '../../domain/alert.ts';
 import { earlier } from '../../domain/instant.ts';
 import { ALERT_COLUMNS, type AlertRow, toAlert } from '../alert-rows.ts';
 import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
@@ -126,18 +126,19 @@ async function write(
   overQuota: ReadonlySet<JudgedAlert>,
   now: number,
 ): Promise<void> {
+  const problems = taken.map((each) => (overQuota.has(each) ? OVER_QUOTA : each.problem));
   const standings = taken.map((each) => (each.telling && !overQuota.has(each) ? each.telling.standing : each.alert));
   await database.run(
-    `UPDATE alerts a SET judged_at = $1, version = a.version + 1, next_at = g.next_at, problem = g.problem,
+    `UPDATE alerts a SET judged_at = g.judged_at, version = a.version + 1, next_at = g.next_at, problem = g.problem,
          state = g.state, since_at = g.since_at, told_at = g.told_at, message_id = g.message_id, text = g.text
-       FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[],
-         $10::text[]) AS g (account_id, id, next_at, problem, state, since_at, told_at, message_id, text)
+       FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
+         $9::text[], $10::text[]) AS g (judged_at, account_id, id, next_at, problem, state, since_at, told_at, message_id, text)
        WHERE a.account_id = g.account_id AND a.id = g.id`,
-    now,
+    taken.map(({ alert }, index) => judgedUpTo(alert, problems[index] ?? null, now)),
     taken.map(({ alert }) => alert.accountId),
     taken.map(({ alert }) => alert.id),
     taken.map(({ nextAt }) => nextAt),
-    taken.map((each) => (overQuota.has(each) ? OVER_QUOTA : each.problem)),
+    problems,
     standings.map(({ state }) => state),
     standings.map(({ sinceAt }) => sinceAt),
     standings.map(({ toldAt }) => toldAt),

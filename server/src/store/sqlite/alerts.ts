@@ -1,7 +1,7 @@
 // The alerts table. An alert is judged outside; what its target is told is written with the message that tells it, and
 // only if the alert has not changed since it was read.
 
-import { type Alert, OVER_QUOTA } from '../../domain/alert.ts';
+import { type Alert, judgedUpTo, OVER_QUOTA } from '../../domain/alert.ts';
 import { earlier } from '../../domain/instant.ts';
 import { type AlertRow, toAlert } from '../alert-rows.ts';
 import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
@@ -86,7 +86,7 @@ export function tellAlerts(
     const taken = database.run(
       `UPDATE alerts SET judged_at = ?, next_at = ?, problem = ?, version = version + 1
          WHERE account_id = ? AND id = ? AND version = ?`,
-      now,
+      judgedUpTo(alert, problem, now),
       nextAt,
       problem,
       accountId,
@@ -98,7 +98,13 @@ export function tellAlerts(
     const accepted = accept(database, books, { messages: [telling.message], leases: [], node: '', now, dayMax });
     dueAt = earlier(dueAt, accepted.dueAt);
     if (accepted.isOverQuota) {
-      database.run('UPDATE alerts SET problem = ? WHERE account_id = ? AND id = ?', OVER_QUOTA, accountId, id);
+      database.run(
+        'UPDATE alerts SET problem = ?, judged_at = ? WHERE account_id = ? AND id = ?',
+        OVER_QUOTA,
+        judgedUpTo(alert, OVER_QUOTA, now),
+        accountId,
+        id,
+      );
       return 'overQuota';
     }
     const { state, sinceAt, toldAt, messageId, text } = telling.standing;
