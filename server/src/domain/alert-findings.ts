@@ -56,11 +56,14 @@ export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeSight, now
 }
 
 /** Over when none failed for a whole window. */
-function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: AlertFacts, now: number): Finding {
+function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: AlertFacts, now: number): Finding | null {
   const fromAt = failuresFrom(alert, rule.windowMs, now);
   const failed = facts.failed.rows.filter((row) => row.endedAt >= fromAt && isMeant(row, rule)).length;
   const isCut = isCutAfter(facts.failed, fromAt);
-  const isWrong = failed >= (alert.state === 'firing' ? 1 : rule.count);
+  const isFiring = alert.state === 'firing';
+  // Those that it is about may be among the ones that were not read.
+  if (isFiring && isCut && failed === 0) return null;
+  const isWrong = failed >= (isFiring ? 1 : rule.count);
   // After a time in which nobody could be told, it is longer than the window.
   const spanMs = Math.max(rule.windowMs, wholeSeconds(now - fromAt));
   const count = `${failed}${isCut ? ' or more' : ''} message${failed === 1 && !isCut ? '' : 's'}`;
@@ -74,8 +77,9 @@ function messageFailed(rule: RuleOf<'messageFailed'>, alert: Alert, facts: Alert
 }
 
 /** Over when the share is below 80 % of the limit, or nothing failed at all. */
-function failureRate(rule: RuleOf<'failureRate'>, isFiring: boolean, facts: AlertFacts, now: number): Finding {
+function failureRate(rule: RuleOf<'failureRate'>, isFiring: boolean, facts: AlertFacts, now: number): Finding | null {
   const { failed, ended, isCut } = isScoped(rule) ? endsOf(rule, facts, now) : countsOf(rule, facts, now);
+  if (isFiring && isCut && ended === 0) return null;
   const share = ended === 0 ? 0 : failed / ended;
   const isOn = ended >= rule.minimum && share >= rule.share;
   const isWrong = isFiring ? failed > 0 && share >= rule.share * RATE_OVER : isOn;

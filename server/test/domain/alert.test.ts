@@ -175,6 +175,9 @@ test('messageFailed: as many as asked within the window; over when none is left 
   assert.equal(isWrong(scoped, of([failed({ queueName: 'q', labels: ['red'] })])), true);
   assert.equal(isWrong(scoped, of([failed({ queueName: 'q', labels: ['blue'] })])), false);
   assert.equal(isWrong({ ...scoped, host: 'example' }, of([failed({ queueName: 'q', labels: ['red'] })])), false);
+  const others = { failed: { rows: [failed(), failed()], isCut: true } };
+  assert.equal(finding(scoped, others, FIRING), null, 'others fill what was read: it is not known to be over');
+  assert.equal(isWrong(scoped, others), false);
 });
 
 test('messageFailed counts what failed since the last look, however long ago, but nothing before the alert was made', () => {
@@ -223,6 +226,9 @@ test('failureRate: the share of ended messages, with a minimum; over well below 
   const cut = finding(scoped, { attempts: { rows, isCut: true } });
   assert.equal(cut!.facts.isCut, true);
   assert.match(cut!.text, /the newest 4 messages/);
+  const others = { attempts: { rows: [attempt({ host: 'b.example:443' })], isCut: true } };
+  assert.equal(finding(scoped, others, FIRING), null, 'others fill what was read: it is not known to be over');
+  assert.equal(isWrong(scoped, others), false);
 });
 
 test('queueStalled: the oldest message is due for too long; over when it is younger than half of that', () => {
