@@ -167,7 +167,7 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
   };
 }
 
-/** Over when the next run of each schedule was delivered, or the failed run is gone. */
+/** Over when the next run of each schedule was delivered, or the failed run or the schedule is gone. */
 function scheduleFailed(rule: RuleOf<'scheduleFailed'>, facts: AlertFacts): Finding {
   const failing = facts.schedules
     .filter((schedule) => (rule.schedule === null || schedule.id === rule.schedule) && hasFailed(schedule))
@@ -177,7 +177,7 @@ function scheduleFailed(rule: RuleOf<'scheduleFailed'>, facts: AlertFacts): Find
     text:
       failing.length > 0
         ? `The last run of schedule ${listed(failing)} failed.`
-        : `The last run of ${rule.schedule === null ? 'every schedule' : `schedule ${rule.schedule}`} did not fail.`,
+        : `The last run of ${rule.schedule === null ? 'every schedule' : `schedule ${rule.schedule}`} did not fail, or is gone.`,
     facts: { schedules: failing.slice(0, SHOWN_MAX) },
   };
 }

@@ -121,16 +121,20 @@ export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFac
   return { id, runs };
 }
 
-/** The schedules to read: those that were named, and those whose messages failed. */
+/**
+ * The schedules to read: those that were named, and those whose messages failed. If the limit has cut the failed messages,
+ * any schedule may have one: then also `all`, as far as there is room.
+ */
 export function schedulesToRead(
   named: readonly string[],
-  failed: readonly FailedFact[] | null,
+  { rows, isCut }: Cuttable<FailedFact>,
+  all: readonly string[],
   max: number,
 ): readonly string[] {
-  const ofFailed = (failed ?? []).flatMap(({ kind, scheduleId }) =>
+  const ofFailed = rows.flatMap(({ kind, scheduleId }) =>
     kind === 'schedule' && scheduleId !== null ? [scheduleId] : [],
   );
-  return [...new Set([...named, ...ofFailed])].slice(0, max);
+  return [...new Set([...named, ...ofFailed, ...(isCut ? all : [])])].slice(0, max);
 }
 
 /** A run to a topic has a message for each endpoint. */

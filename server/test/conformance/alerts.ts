@@ -10,6 +10,7 @@ import type { JudgedAlert } from '../../src/store/delivery-store.ts';
 import { countStates } from '../support/count-states.ts';
 import { ACCOUNT, ERROR, message, messages, NOW, OK, OTHER_ACCOUNT, REFUSED, SECOND, settlementOf } from './given.ts';
 import { type HarnessFactory, type Node, storeTests } from './harness.ts';
+import { schedule } from './schedules.ts';
 
 const MAX = 50;
 const ROWS = 100;
@@ -359,12 +360,13 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
 
   test('schedules: their newest messages, those that were named and those that failed', async ({ a }) => {
     const run = (scheduleId: string, createdAt: number) => message({ kind: 'schedule', scheduleId, createdAt });
+    for (const id of ['bad', 'good', 'idle']) await a.store.saveSchedule(schedule({ id }));
     await end(a, [run('bad', NOW - 3)], REFUSED, NOW + 1);
     await end(a, [run('bad', NOW - 2)], OK, NOW + 2);
     await end(a, [run('good', NOW - 3)], OK, NOW + 2);
     await end(a, [message({ kind: 'callback', scheduleId: 'good' })], REFUSED, NOW + 3);
-    const schedules = async (some: Partial<AlertLook>) =>
-      (await a.store.alertFacts(ACCOUNT, { ...NOTHING_LOOKED, ...some }, NOW + 5, ROWS)).schedules;
+    const schedules = async (some: Partial<AlertLook>, rows = ROWS) =>
+      (await a.store.alertFacts(ACCOUNT, { ...NOTHING_LOOKED, ...some }, NOW + 5, rows)).schedules;
     const bad = {
       id: 'bad',
       runs: [
@@ -373,9 +375,14 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       ],
     };
     assert.deepEqual(await schedules({ failedFromAt: 0, areFailedSchedulesAsked: true }), [bad]);
-    assert.deepEqual(await schedules({ schedules: ['good', 'bad'] }), [
-      { id: 'good', runs: [{ createdAt: NOW - 3, state: 'delivered' }] },
-      bad,
-    ]);
+    const good = { id: 'good', runs: [{ createdAt: NOW - 3, state: 'delivered' }] };
+    assert.deepEqual(await schedules({ schedules: ['good', 'bad'] }), [good, bad]);
+    // Other failures fill what is read, so that nobody knows which schedules have some.
+    await end(a, messages(20), REFUSED, NOW + 4);
+    const any = { failedFromAt: 0, areFailedSchedulesAsked: true };
+    assert.deepEqual(await schedules(any, 20), [bad, good], 'as many as there is room for');
+    await a.store.deleteSchedule(ACCOUNT, 'bad');
+    assert.deepEqual(await schedules(any), [{ id: 'bad', runs: [] }], 'nothing of a schedule that is deleted');
+    assert.deepEqual(await schedules({ schedules: ['bad'] }), [{ id: 'bad', runs: [] }]);
   });
 }

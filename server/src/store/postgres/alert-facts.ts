@@ -38,12 +38,11 @@ export async function alertFacts(
   now: number,
   rowsMax: number,
 ): Promise<AlertFacts> {
+  const schedulesMax = rowsMax / SCHEDULES_PER_ROWS;
   const failed = await failedMessages(database, accountId, look.failedFromAt, rowsMax);
-  const scheduleIds = schedulesToRead(
-    look.schedules,
-    look.areFailedSchedulesAsked ? failed.rows : null,
-    rowsMax / SCHEDULES_PER_ROWS,
-  );
+  const scheduleIds = look.areFailedSchedulesAsked
+    ? schedulesToRead(look.schedules, failed, await firstSchedules(database, accountId, schedulesMax), schedulesMax)
+    : look.schedules;
   return {
     failed,
     attempts: await endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
@@ -52,6 +51,15 @@ export async function alertFacts(
     schedules: await runsOf(database, accountId, scheduleIds),
     used: look.isUsageAsked ? await usedToday(database, accountId, now) : 0,
   };
+}
+
+async function firstSchedules(database: Database, accountId: string, max: number): Promise<string[]> {
+  const rows = await database.all<{ id: string }>(
+    'SELECT id FROM schedules WHERE account_id = $1 ORDER BY id LIMIT $2',
+    accountId,
+    max,
+  );
+  return rows.map(({ id }) => id);
 }
 
 async function failedMessages(
@@ -126,12 +134,14 @@ async function oldestOfQueues(
   return rows.map(toQueue);
 }
 
+/** None of a schedule that is deleted: nobody waits for it to do better. */
 async function runsOf(database: Database, accountId: string, ids: readonly string[]): Promise<ScheduleFact[]> {
   if (ids.length === 0) return [];
   const rows = await database.all<RunRow & { schedule_id: string }>(
     `SELECT m.schedule_id, m.kind, m.created_at, m.state, m.held_at FROM unnest($2::text[]) AS g (schedule_id)
        CROSS JOIN LATERAL (SELECT schedule_id, kind, created_at, state, held_at, seq FROM messages
          WHERE account_id = $1 AND schedule_id = g.schedule_id ORDER BY seq DESC LIMIT $3) AS m
+       WHERE EXISTS (SELECT 1 FROM schedules s WHERE s.account_id = $1 AND s.id = g.schedule_id)
        ORDER BY m.seq DESC`,
     accountId,
     soughtAll(ids),

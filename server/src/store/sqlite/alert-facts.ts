@@ -35,29 +35,41 @@ export function alertFacts(
   now: number,
   rowsMax: number,
 ): AlertFacts {
+  const schedulesMax = rowsMax / SCHEDULES_PER_ROWS;
   const failed = failedMessages(database, accountId, look.failedFromAt, rowsMax);
-  const scheduleIds = schedulesToRead(
-    look.schedules,
-    look.areFailedSchedulesAsked ? failed.rows : null,
-    rowsMax / SCHEDULES_PER_ROWS,
-  );
+  const scheduleIds = look.areFailedSchedulesAsked
+    ? schedulesToRead(look.schedules, failed, firstSchedules(database, accountId, schedulesMax), schedulesMax)
+    : look.schedules;
   return {
     failed,
     attempts: endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
     counted: look.countedFromAt === null ? [] : minutes(database, accountId, look.countedFromAt, now),
     queues: oldestOfQueues(database, accountId, look.queues, rowsMax),
-    schedules: scheduleIds.map((id) => {
-      const rows = database.all<RunRow>(
-        `SELECT kind, created_at, state, held_at FROM messages INDEXED BY messages_of_schedule
-           WHERE account_id = ? AND schedule_id = ? ORDER BY seq DESC LIMIT ?`,
-        accountId,
-        id,
-        RUNS_READ,
-      );
-      return toScheduleFact(id, rows);
-    }),
+    schedules: scheduleIds.map((id) => toScheduleFact(id, runsOf(database, accountId, id))),
     used: look.isUsageAsked ? usedToday(database, accountId, now) : 0,
   };
+}
+
+function firstSchedules(database: Database, accountId: string, max: number): string[] {
+  const rows = database.all<{ id: string }>(
+    'SELECT id FROM schedules WHERE account_id = ? ORDER BY id LIMIT ?',
+    accountId,
+    max,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** None if the schedule is deleted: nobody waits for it to do better. */
+function runsOf(database: Database, accountId: string, id: string): RunRow[] {
+  return database.all<RunRow>(
+    `SELECT kind, created_at, state, held_at FROM messages INDEXED BY messages_of_schedule
+       WHERE account_id = ?1 AND schedule_id = ?2
+         AND EXISTS (SELECT 1 FROM schedules s WHERE s.account_id = ?1 AND s.id = ?2)
+       ORDER BY seq DESC LIMIT ?3`,
+    accountId,
+    id,
+    RUNS_READ,
+  );
 }
 
 function failedMessages(
