@@ -49,7 +49,7 @@ export function findingOf(alert: Alert, facts: AlertFacts, sight: NodeSight, now
     case 'scheduleFailed':
       return scheduleFailed(rule, facts);
     case 'quotaNear':
-      return sight.dayMax === null ? null : quotaNear(rule, facts.used, sight.dayMax);
+      return quotaNear(rule, isFiring, facts.used, sight.dayMax);
     case 'diskLow':
       return sight.freeBytes === null ? null : diskLow(rule, isFiring, sight.freeBytes);
   }
@@ -192,8 +192,11 @@ function hasFailed({ runs }: ScheduleFact): boolean {
   return false;
 }
 
-/** Over when less is used: on the next day, or with a larger quota. */
-function quotaNear(rule: RuleOf<'quotaNear'>, used: number, dayMax: number): Finding {
+/** Over when less is used: on the next day, or with a larger quota, or none. */
+function quotaNear(rule: RuleOf<'quotaNear'>, isFiring: boolean, used: number, dayMax: number | null): Finding | null {
+  if (dayMax === null) {
+    return isFiring ? { isWrong: false, text: 'There is no quota any more.', facts: { used } } : null;
+  }
   const isWrong = used >= rule.share * dayMax;
   return {
     isWrong,

@@ -281,6 +281,7 @@ test('scheduleFailed: the newest run with a known end failed; over with the next
 test('quotaNear and diskLow: by what the node knows; without that, nothing is said', () => {
   const quota: AlertRule = { type: 'quotaNear', share: 0.8 };
   assert.equal(finding(quota, { used: 1000 }), null);
+  assert.equal(isWrong(quota, { used: 1000 }, FIRING), false, 'the account got a tier without a quota');
   assert.equal(isWrong(quota, { used: 79 }, {}, { dayMax: 100, freeBytes: null }), false);
   assert.equal(isWrong(quota, { used: 80 }, {}, { dayMax: 100, freeBytes: null }), true);
   const disk: AlertRule = { type: 'diskLow', freeBytes: 1000 };
