@@ -69,26 +69,39 @@ function isLabel(given: string): boolean {
   return Array.isArray(labels) && labels.length === 1 && labels[0] === given;
 }
 
-const SHARE: Field = {
-  key: 'share',
-  read: (value) =>
-    typeof value === 'number' && value > 0 && value <= 1
-      ? { value }
-      : { problem: 'must be a number above 0 and up to 1: 0.1 means 10 %' },
-  show: asIs,
-};
+function share(isRight: (value: number) => boolean, rule: string): Field {
+  return {
+    key: 'share',
+    read: (value) => (typeof value === 'number' && value > 0 && isRight(value) ? { value } : { problem: rule }),
+    show: asIs,
+  };
+}
+
+const FAILED_SHARE = share((value) => value <= 1, 'must be a number above 0 and up to 1: 0.1 means 10 %');
+/** The message to the target counts too, so at the end of the quota nobody can be told. */
+const QUOTA_SHARE = share(
+  (value) => value < 1,
+  'must be a number above 0 and below 1: 0.8 means 80 %. When the quota is used up, no message can be sent',
+);
 
 const HOST: Field = {
   key: 'host',
   read: (value) => {
-    const isHost =
-      typeof value === 'string' && !/[/?#]/.test(value) && !('problem' in parseTargetUrl(`http://${value}`));
-    return isHost
-      ? { value: value.toLowerCase() }
-      : { problem: 'must be the name of a host, with or without its port, such as "api.example.com"' };
+    const host = typeof value === 'string' ? hostAsSent(value) : null;
+    return host === null
+      ? { problem: 'must be the name of a host, with or without its port, such as "api.example.com"' }
+      : { value: host };
   },
   show: asIs,
 };
+
+/** As messages have it: an address has many spellings. Null if it is no host. */
+function hostAsSent(given: string): string | null {
+  const target = /[/?#]/.test(given) ? null : parseTargetUrl(`http://${given}`);
+  if (target === null || 'problem' in target) return null;
+  const hasPort = /:\d+$/.test(given);
+  return hasPort ? target.host : target.host.slice(0, target.host.lastIndexOf(':'));
+}
 
 const QUEUE = text('queue', isName, `the name of a queue: ${NAME_RULE}`);
 const LABEL = text('label', isLabel, `a label: 1 to ${LABEL_LENGTH_MAX} printable ASCII characters without a comma`);
@@ -107,7 +120,7 @@ const RULES: Readonly<Record<RuleType, Readonly<Record<string, Given>>>> = {
     ...SCOPE,
   },
   failureRate: {
-    share: [SHARE, 0.1],
+    share: [FAILED_SHARE, 0.1],
     window: [duration('windowMs', MINUTE_MS, HOUR_MS), '5m'],
     minimum: [whole('minimum', 1, 1_000_000), 10],
     ...SCOPE,
@@ -115,7 +128,7 @@ const RULES: Readonly<Record<RuleType, Readonly<Record<string, Given>>>> = {
   queueStalled: { olderThan: [duration('olderThanMs', 10 * SECOND_MS, 7 * DAY_MS), '5m'], queue: [QUEUE, null] },
   hostFailing: { attempts: [whole('attempts', 2, 100), 10], host: [HOST, null] },
   scheduleFailed: { schedule: [SCHEDULE, null] },
-  quotaNear: { share: [SHARE, 0.8] },
+  quotaNear: { share: [QUOTA_SHARE, 0.8] },
   diskLow: { freeBytes: [whole('freeBytes', 1, 2 ** 50), null] },
 };
 

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Alert, type AlertRule, alertBody, judge, nextLookAt, standingAfter } from '../../src/domain/alert.ts';
 import type { AlertFacts, AttemptFact, FailedFact } from '../../src/domain/alert-facts.ts';
-import { failuresFrom, lookFor } from '../../src/domain/alert-facts.ts';
+import { failuresFrom, isHost, lookFor } from '../../src/domain/alert-facts.ts';
 import { findingOf, type NodeSight } from '../../src/domain/alert-findings.ts';
 import { readAlert, shownDefinition } from '../../src/domain/alert-rules.ts';
+import { parseTargetUrl } from '../../src/domain/destination.ts';
 import { alert } from '../conformance/alerts.ts';
 import { NOW, SECOND } from '../conformance/given.ts';
 
@@ -73,6 +74,45 @@ test('everything that is wrong is said at once, with its field', () => {
     ],
   );
   assert.match(found.problems[1]!, /did you mean "label"/);
+});
+
+test('a host is kept as messages have it, however it is written', () => {
+  for (const [given, kept] of [
+    ['Shop.example:8443', 'shop.example:8443'],
+    ['a.example:80', 'a.example:80'],
+    ['0x7f.1', '127.0.0.1'],
+    ['[0:0::1]', '[::1]'],
+    ['[::1]:80', '[::1]:80'],
+  ] as const) {
+    const found = read({ type: 'hostFailing', host: given });
+    assert.ok('definition' in found, given);
+    assert.deepEqual(shownDefinition(found.definition).rule.host, kept);
+    const { host } = found.definition.rule as { host: string };
+    const target = parseTargetUrl(`http://${given}/x`);
+    assert.ok('host' in target && isHost(target.host, host), given);
+  }
+  for (const host of [
+    'http://a.example',
+    'a.example/',
+    'a@b.example',
+    'a b',
+    'a:0',
+    ':80',
+    '',
+    7,
+    'm\u00fcnchen.example',
+  ]) {
+    const found = read({ type: 'hostFailing', host });
+    assert.equal('problems' in found, host !== '', String(host));
+  }
+});
+
+test('nobody can be told when the quota is used up, so quotaNear must begin before', () => {
+  assert.ok('definition' in read({ type: 'quotaNear', share: 0.99 }));
+  const found = read({ type: 'quotaNear', share: 1 });
+  assert.ok('problems' in found);
+  assert.match(found.problems[0]!, /^rule.share: .*below 1.*no message can be sent/);
+  assert.ok('definition' in read({ type: 'failureRate', share: 1 }));
 });
 
 test('what is no alert at all is refused, whatever it is', () => {
