@@ -200,6 +200,12 @@ function judged(test: ReturnType<typeof storeTests>): void {
     assert.deepEqual(results, ['lost', 'lost', 'told']);
     assert.deepEqual(await a.claimedIds(NOW), [made[2]!.id]);
     assert.equal((await a.store.getAlert(ACCOUNT, one.id))!.state, 'calm');
+    await a.store.deleteAlert(OTHER_ACCOUNT, three.id);
+    const anew = { ...three, createdAt: NOW + 1, version: 1 };
+    assert.deepEqual(await a.store.saveAlert(anew, MAX), anew);
+    const late = told(three, message({ accountId: OTHER_ACCOUNT, kind: 'alert' }));
+    assert.deepEqual(await a.store.tellAlerts([late], NOW), ['lost'], 'it was deleted and made again');
+    assert.equal((await countStates(a.store)).pending, 0);
   });
 
   test('a judgement without a message only moves the next time; a problem is kept with it', async ({ a }) => {

@@ -97,12 +97,16 @@ export async function tellAlerts(
 ): Promise<{ told: AlertTold[]; dueAt: number | null }> {
   const rows = await database.all<{ index: number }>(
     `SELECT (g.at - 1)::int AS index
-       FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS g (account_id, id, version, at)
+       FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+         AS g (account_id, id, version, created_at, at)
        JOIN alerts a ON a.account_id = g.account_id AND a.id = g.id AND a.version = g.version
+         AND a.created_at = g.created_at
        ORDER BY g.at FOR UPDATE OF a SKIP LOCKED`,
     judged.map(({ alert }) => alert.accountId),
     judged.map(({ alert }) => alert.id),
     judged.map(({ alert }) => alert.version),
+    // One that was deleted and made again counts its versions anew.
+    judged.map(({ alert }) => alert.createdAt),
   );
   const taken = rows.map(({ index }) => judged[index]!);
   const telling = taken.filter((each) => each.telling !== null);

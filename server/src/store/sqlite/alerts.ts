@@ -85,13 +85,15 @@ export function tellAlerts(
     const { accountId, id } = alert;
     const taken = database.run(
       `UPDATE alerts SET judged_at = ?, next_at = ?, problem = ?, version = version + 1
-         WHERE account_id = ? AND id = ? AND version = ?`,
+         WHERE account_id = ? AND id = ? AND version = ? AND created_at = ?`,
       judgedUpTo(alert, problem, now),
       nextAt,
       problem,
       accountId,
       id,
       alert.version,
+      // One that was deleted and made again counts its versions anew.
+      alert.createdAt,
     );
     if (taken === 0) return 'lost';
     if (!telling) return 'kept';
