@@ -57,11 +57,19 @@ export interface MinuteFact {
   readonly failed: number;
 }
 
+/** A message to the target of an alert that ended. */
+export interface ToldFact {
+  readonly endedAt: number;
+  readonly end: 'delivered' | 'failed';
+}
+
 export interface AlertFacts {
   readonly failed: Cuttable<FailedFact>;
   readonly attempts: Cuttable<AttemptFact>;
   /** Messages of all kinds that ended since `countedFromAt`, by minute. */
   readonly counted: readonly MinuteFact[];
+  /** Those of them that told the targets of alerts. */
+  readonly told: readonly ToldFact[];
   readonly queues: readonly QueueFact[];
   readonly schedules: readonly ScheduleFact[];
   /** Messages made today. */
@@ -109,10 +117,8 @@ export function lookFor(alerts: readonly Alert[], now: number): AlertLook {
     if (rule.type === 'messageFailed') failedFrom.push(failuresFrom(alert, rule.windowMs, now));
     if (rule.type === 'failureRate' && isScoped(rule)) attemptsFrom.push(now - rule.windowMs);
     if (rule.type === 'failureRate' && !isScoped(rule)) {
-      // Minutes are counted whole. The failed messages of alerts are among them, and must be taken away.
-      const fromAt = startOf(now - rule.windowMs, MINUTE_MS);
-      countedFrom.push(fromAt);
-      failedFrom.push(fromAt);
+      // Minutes are counted whole.
+      countedFrom.push(startOf(now - rule.windowMs, MINUTE_MS));
     }
     if (rule.type === 'hostFailing') attemptsFrom.push(now - HOST_WINDOW_MS);
     if (rule.type === 'queueStalled') queues.push(rule.queue);

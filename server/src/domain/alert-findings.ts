@@ -107,10 +107,13 @@ function endsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
 function countsOf(rule: RuleOf<'failureRate'>, facts: AlertFacts, now: number) {
   const fromAt = startOf(now - rule.windowMs, MINUTE_MS);
   const since = facts.counted.filter(({ at }) => at >= fromAt);
-  const sum = (name: 'delivered' | 'failed') => since.reduce((total, minute) => total + minute[name], 0);
-  const ofAlerts = facts.failed.rows.filter(({ kind, endedAt }) => kind === 'alert' && endedAt >= fromAt).length;
-  const failed = Math.max(0, sum('failed') - ofAlerts);
-  return { failed, ended: failed + sum('delivered'), isCut: false };
+  const told = facts.told.filter(({ endedAt }) => endedAt >= fromAt);
+  const countOf = (name: 'delivered' | 'failed') => {
+    const all = since.reduce((total, minute) => total + minute[name], 0);
+    return Math.max(0, all - told.filter(({ end }) => end === name).length);
+  };
+  const failed = countOf('failed');
+  return { failed, ended: failed + countOf('delivered'), isCut: false };
 }
 
 /** Over when the oldest message is younger than half of the limit. */

@@ -79,6 +79,9 @@ export interface Alert extends AlertDefinition, AlertStanding {
   readonly version: number;
 }
 
+/** Every message to a target has this label, besides the id of its alert. */
+export const ALERT_LABEL = 'alert';
+
 export const NEVER_TOLD: AlertStanding = { state: 'calm', sinceAt: null, toldAt: null, messageId: null, text: null };
 
 /** Whether a rule applies now, and how to say it. */

@@ -1,14 +1,11 @@
 // The message to the target of an alert: planned like any publish, so that what is accepted can be sent.
 
 import type { Account } from '../domain/account.ts';
-import type { Alert } from '../domain/alert.ts';
+import { ALERT_LABEL, type Alert } from '../domain/alert.ts';
 import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Publications } from './publications.ts';
-
-/** Every message to a target has it, besides the id of its alert. */
-const LABEL = 'alert';
 
 export type PlannedAlert = { readonly message: NewMessage } | { readonly problem: Problem };
 
@@ -24,7 +21,7 @@ export async function planAlertMessage(
       destination: target.url,
       headers: [
         ['Content-Type', 'application/json'],
-        [`${headerPrefix}Label`, `${LABEL},${id}`],
+        [`${headerPrefix}Label`, `${ALERT_LABEL},${id}`],
       ],
       body: new TextEncoder().encode(body),
       queueName: null,

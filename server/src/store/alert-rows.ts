@@ -1,7 +1,15 @@
 // The rows about alerts that the adapters read, and how each maps to its domain type. No decisions.
 
 import type { Alert, AlertRule, AlertTarget } from '../domain/alert.ts';
-import type { AttemptFact, Cuttable, FailedFact, QueueFact, RunFact, ScheduleFact } from '../domain/alert-facts.ts';
+import type {
+  AttemptFact,
+  Cuttable,
+  FailedFact,
+  QueueFact,
+  RunFact,
+  ScheduleFact,
+  ToldFact,
+} from '../domain/alert-facts.ts';
 import type { MessageKind, Outcome } from '../domain/message.ts';
 import { type Flag, type StateOfRow, toState } from './message-columns.ts';
 
@@ -98,6 +106,20 @@ export function toAttempts(rows: readonly AttemptStepRow[], fromAt: number, rows
     return attempt ? [{ ...toScope(row), ...attempt }] : [];
   });
   return { rows: facts, isCut: rows.length >= rowsMax && (rows.at(-1)?.ended_at ?? fromAt) > fromAt };
+}
+
+/** A message with the label of alerts. A caller may give it to messages of its own. */
+export interface LabelledRow {
+  kind: MessageKind;
+  state: string;
+  ended_at: number | null;
+}
+
+export function toTold(rows: readonly LabelledRow[], fromAt: number): ToldFact[] {
+  return rows.flatMap(({ kind, state, ended_at: endedAt }) => {
+    const end = state === 'delivered' || state === 'failed' ? state : null;
+    return kind === 'alert' && end !== null && endedAt !== null && endedAt >= fromAt ? [{ endedAt, end }] : [];
+  });
 }
 
 export interface OldestRow {

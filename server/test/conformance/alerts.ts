@@ -253,6 +253,7 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       failed: { rows: [], isCut: false },
       attempts: { rows: [], isCut: false },
       counted: [],
+      told: [],
       queues: [],
       schedules: [{ id: 'scd_1', runs: [] }],
       used: 0,
@@ -338,6 +339,20 @@ function lookedAt(test: ReturnType<typeof storeTests>): void {
       { at: NOW + 60 * SECOND, delivered: 0, failed: 1 },
     ]);
     assert.equal(used, 3);
+    // The messages of alerts are counted with the others, and told apart.
+    await end(a, [message({ kind: 'alert', labels: ['alert', 'x'] })], OK, NOW + 62 * SECOND);
+    await end(a, [message({ kind: 'alert', labels: ['alert'] })], REFUSED, NOW + 63 * SECOND);
+    await end(a, [message({ labels: ['alert'] })], OK, NOW + 64 * SECOND);
+    await a.store.accept([message({ kind: 'alert', labels: ['alert'] })], NOW);
+    const told = async (fromAt: number, rows = ROWS) =>
+      (await a.store.alertFacts(ACCOUNT, { ...look, countedFromAt: fromAt }, NOW + 65 * SECOND, rows)).told;
+    const [delivered, failed] = [
+      { endedAt: NOW + 62 * SECOND, end: 'delivered' },
+      { endedAt: NOW + 63 * SECOND, end: 'failed' },
+    ];
+    assert.deepEqual(await told(NOW), [failed, delivered]);
+    assert.deepEqual(await told(NOW + 63 * SECOND), [failed]);
+    assert.deepEqual(await told(NOW, 3), [failed], 'the newest ones, up to a limit');
     assert.equal((await a.store.alertFacts(OTHER_ACCOUNT, look, NOW, ROWS)).used, 0);
   });
 

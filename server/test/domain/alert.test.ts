@@ -163,6 +163,7 @@ const NO_FACTS: AlertFacts = {
   failed: { rows: [], isCut: false },
   attempts: { rows: [], isCut: false },
   counted: [],
+  told: [],
   queues: [],
   schedules: [],
   used: 0,
@@ -235,21 +236,20 @@ test('messageFailed counts what failed since the last look, however long ago, bu
 
 test('failureRate: the share of ended messages, with a minimum; over well below it', () => {
   const rule: AlertRule = { type: 'failureRate', share: 0.5, windowMs: 5 * MINUTE, minimum: 4, ...ANY };
-  const counts = (bad: number, good: number, rows: readonly FailedFact[] = []) => ({
+  const counts = (bad: number, good: number, told: AlertFacts['told'] = []) => ({
     counted: [
       { at: NOW - 60 * MINUTE, delivered: 0, failed: 1000 },
       { at: NOW - MINUTE, delivered: good, failed: bad },
     ],
-    failed: { rows, isCut: false },
+    told,
   });
   assert.equal(isWrong(rule, counts(2, 2)), true);
   assert.equal(isWrong(rule, counts(2, 3)), false);
   assert.equal(isWrong(rule, counts(3, 0)), false, 'too few to tell');
-  assert.equal(
-    isWrong(rule, counts(2, 2, [failed({ kind: 'alert' })])),
-    false,
-    'one of the failed is that of an alert',
-  );
+  const ended = (end: 'delivered' | 'failed', at = NOW) => ({ end, endedAt: at });
+  assert.equal(isWrong(rule, counts(2, 2, [ended('failed')])), false, 'one of the failed is that of an alert');
+  assert.equal(isWrong(rule, counts(4, 5, [ended('delivered')])), true, 'one of the delivered is that of an alert');
+  assert.equal(isWrong(rule, counts(4, 5, [ended('delivered', NOW - 60 * MINUTE)])), false);
   assert.equal(isWrong(rule, counts(41, 59), FIRING), true);
   assert.equal(isWrong(rule, counts(39, 61), FIRING), false);
   assert.equal(isWrong(rule, counts(0, 0), FIRING), false);
@@ -352,7 +352,7 @@ test('the alerts of an account are looked at together, and only at what they nee
     NOW,
   );
   assert.deepEqual(look, {
-    failedFromAt: NOW - 5 * MINUTE,
+    failedFromAt: null,
     attemptsFromAt: null,
     countedFromAt: NOW - 5 * MINUTE,
     queues: ['a', 'b'],

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Alert } from '../../src/domain/alert.ts';
+import { ALERT_LABEL, type Alert } from '../../src/domain/alert.ts';
 import { eachMax } from '../../src/domain/budgets.ts';
 import type { NewMessage, Outcome } from '../../src/domain/message.ts';
 import { DEFAULT_TIERS } from '../../src/domain/tier.ts';
@@ -28,15 +28,16 @@ import { Site } from './given-engine.ts';
 const MINUTE = 60 * SECOND;
 const EVERY = 10 * SECOND;
 
+const toTarget = (url: string, body: string) =>
+  message({ kind: 'alert', labels: [ALERT_LABEL], url, body: new TextEncoder().encode(body) });
+
 /** A node that only judges alerts. */
 function keeperOver(store: Store, some: { plan?: PlanAlert; freeBytes?: () => number | null } = {}) {
   const problems: string[] = [];
   const keeper = alertKeeper({
     store,
     tiers: DEFAULT_TIERS,
-    plan: async ({ target }, _account, body) => ({
-      message: message({ kind: 'alert', url: target.url, body: new TextEncoder().encode(body) }),
-    }),
+    plan: async ({ target }, _account, body) => ({ message: toTarget(target.url, body) }),
     freeBytes: () => null,
     onProblem: ({ id }, why) => problems.push(`${id}: ${why}`),
     ...some,
@@ -203,7 +204,7 @@ test('an account that cannot be read, or a target that cannot be told, does not 
   const plan: PlanAlert = async ({ id, target }, _account, body) =>
     id === 'untellable'
       ? { problem: { code: 'disk_full', message: 'the disk is full' } }
-      : { message: message({ kind: 'alert', url: target.url, body: new TextEncoder().encode(body) }) };
+      : { message: toTarget(target.url, body) };
   const keeper = keeperOver(broken, { plan });
   await keeper.run(NOW);
   assert.deepEqual(await toldBy(store, NOW), [{ event: 'begin', at: 0 }]);
@@ -234,7 +235,7 @@ test('what failed while the target could not be told is told later, however long
     plan: async ({ target }, _account, body) =>
       trouble.isDiskFull
         ? { problem: { code: 'disk_full', message: 'the disk is full' } }
-        : { message: message({ kind: 'alert', url: target.url, body: new TextEncoder().encode(body) }) },
+        : { message: toTarget(target.url, body) },
     freeBytes: () => null,
     onProblem: () => {},
   });

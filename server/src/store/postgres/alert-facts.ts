@@ -3,6 +3,7 @@
 
 import { usageDay } from '../../domain/account.ts';
 import { MINUTE_MS } from '../../domain/activity.ts';
+import { ALERT_LABEL } from '../../domain/alert.ts';
 import type {
   AlertFacts,
   AlertLook,
@@ -12,10 +13,12 @@ import type {
   MinuteFact,
   QueueFact,
   ScheduleFact,
+  ToldFact,
 } from '../../domain/alert-facts.ts';
 import {
   type AttemptStepRow,
   type FailedMessageRow,
+  type LabelledRow,
   type OldestRow,
   RUNS_READ,
   type RunRow,
@@ -25,6 +28,7 @@ import {
   toFailed,
   toQueue,
   toScheduleFact,
+  toTold,
 } from '../alert-rows.ts';
 import { activity } from './activity.ts';
 import type { Database } from './database.ts';
@@ -47,6 +51,7 @@ export async function alertFacts(
     failed,
     attempts: await endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
     counted: look.countedFromAt === null ? [] : await minutes(database, accountId, look.countedFromAt, now),
+    told: look.countedFromAt === null ? [] : await toldSince(database, accountId, look.countedFromAt, rowsMax),
     queues: await oldestOfQueues(database, accountId, look.queues, rowsMax),
     schedules: await runsOf(database, accountId, scheduleIds),
     used: look.isUsageAsked ? await usedToday(database, accountId, now) : 0,
@@ -102,6 +107,20 @@ async function endedAttempts(
 async function minutes(database: Database, accountId: string, fromAt: number, now: number): Promise<MinuteFact[]> {
   const buckets = await activity(database, accountId, fromAt, now + MINUTE_MS, MINUTE_MS);
   return buckets.map(({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }));
+}
+
+async function toldSince(database: Database, accountId: string, fromAt: number, rowsMax: number): Promise<ToldFact[]> {
+  const rows = await database.all<LabelledRow>(
+    `SELECT m.kind, m.state, m.ended_at
+       FROM (SELECT account_id, message_seq FROM message_labels WHERE account_id = $1 AND label = $2
+               ORDER BY message_seq DESC LIMIT $3) AS l
+       ${messageOf('l')}
+       ORDER BY l.message_seq DESC`,
+    accountId,
+    ALERT_LABEL,
+    rowsMax,
+  );
+  return toTold(rows, fromAt);
 }
 
 const PAUSED = `(SELECT q.is_paused FROM queues q WHERE q.account_id = $1 AND q.name = o.name) AS is_paused`;

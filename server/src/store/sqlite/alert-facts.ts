@@ -3,6 +3,7 @@
 
 import { usageDay } from '../../domain/account.ts';
 import { MINUTE_MS } from '../../domain/activity.ts';
+import { ALERT_LABEL } from '../../domain/alert.ts';
 import type {
   AlertFacts,
   AlertLook,
@@ -11,10 +12,12 @@ import type {
   FailedFact,
   MinuteFact,
   QueueFact,
+  ToldFact,
 } from '../../domain/alert-facts.ts';
 import {
   type AttemptStepRow,
   type FailedMessageRow,
+  type LabelledRow,
   type OldestRow,
   RUNS_READ,
   type RunRow,
@@ -24,6 +27,7 @@ import {
   toFailed,
   toQueue,
   toScheduleFact,
+  toTold,
 } from '../alert-rows.ts';
 import { activity } from './activity.ts';
 import type { Database } from './database.ts';
@@ -44,6 +48,7 @@ export function alertFacts(
     failed,
     attempts: endedAttempts(database, accountId, look.attemptsFromAt, rowsMax),
     counted: look.countedFromAt === null ? [] : minutes(database, accountId, look.countedFromAt, now),
+    told: look.countedFromAt === null ? [] : toldSince(database, accountId, look.countedFromAt, rowsMax),
     queues: oldestOfQueues(database, accountId, look.queues, rowsMax),
     schedules: scheduleIds.map((id) => toScheduleFact(id, runsOf(database, accountId, id))),
     used: look.isUsageAsked ? usedToday(database, accountId, now) : 0,
@@ -112,6 +117,17 @@ function minutes(database: Database, accountId: string, fromAt: number, now: num
   return activity(database, accountId, fromAt, now + MINUTE_MS, MINUTE_MS).map(
     ({ at, activity: { delivered, failed } }) => ({ at, delivered, failed }),
   );
+}
+
+function toldSince(database: Database, accountId: string, fromAt: number, rowsMax: number): ToldFact[] {
+  const rows = database.all<LabelledRow>(
+    `SELECT m.kind, m.state, m.ended_at FROM message_labels l CROSS JOIN messages m ON m.seq = l.message_seq
+       WHERE l.account_id = ? AND l.label = ? ORDER BY l.message_seq DESC LIMIT ?`,
+    accountId,
+    ALERT_LABEL,
+    rowsMax,
+  );
+  return toTold(rows, fromAt);
 }
 
 const OLDEST = `SELECT m.queue_name AS name, m.first_due_at AS oldest_due_at,
