@@ -77,6 +77,8 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     observe,
   });
   for (const [name, pool] of Object.entries(engine.pools)) metrics.pool(name, pool);
+  // A clock that is moved by hand stops for upkeep only where there is some.
+  if (ground.manualTime) store.onJournal(() => engine.lookAhead());
   return { engine, policy };
 }
 

@@ -13,12 +13,12 @@ import type { Tiers } from '../domain/tier.ts';
 import type { AccountStore } from '../store/account-store.ts';
 import type { DeliveryStore, JudgedAlert } from '../store/delivery-store.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import { AlertStops, JUDGED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 
 /** How often a node looks for an alert to judge. */
 const IDLE_MS = 5000;
-/** A clock that is moved by hand stops at each of these moments, so there are fewer. */
-const JUDGED_BY_HAND_EVERY_MS = 60_000;
-const IDLE_BY_HAND_MS = 120_000;
+/** Longer than the time between two stops of a clock that is moved by hand: it is no stop. */
+const IDLE_BY_HAND_MS = 2 * JUDGED_BY_HAND_EVERY_MS;
 /** The pause between two runs while there is more to judge, for other work. */
 const PIECE_EVERY_MS = 20;
 
@@ -40,24 +40,42 @@ export interface AlertKeeperOptions {
   readonly onProblem: (alert: Alert, why: string) => void;
 }
 
+/** With a clock that is moved by hand, something must wake it when messages come or change. */
 export function alertKeeper(options: AlertKeeperOptions) {
   const { store, isByHand = false } = options;
   const idleMs = isByHand ? IDLE_BY_HAND_MS : IDLE_MS;
+  const stops = isByHand ? new AlertStops() : null;
+  const againIn = (ms: number, now: number) => {
+    stops?.plan(now + ms);
+    return ms;
+  };
   return {
     name: 'alerts',
     /** Alerts are judged by the time of the service. */
     dueBelowMs: idleMs,
     async run(now: number): Promise<number> {
+      stops?.begin(now);
       const { due, nextAt } = await store.dueAlerts(now, eachMax('dueAlerts'));
-      if (due.length === 0) return nextAt === null ? idleMs : Math.min(idleMs, Math.max(1, nextAt - now));
+      if (due.length === 0) {
+        if (nextAt === null || stops?.isNeededAt(nextAt) === false) return idleMs;
+        return againIn(Math.min(idleMs, Math.max(1, nextAt - now)), now);
+      }
       const judged: JudgedAlert[] = [];
       for (const [accountId, own] of Map.groupBy(due, (alert) => alert.accountId)) {
-        judged.push(...(await judgeOwn(options, accountId, own, now)));
+        const look = await judgeOwn(options, accountId, own, now);
+        judged.push(...look.judged);
+        if (look.mayChange) stops?.noteChange(now);
       }
       await tell(options, judged, now);
-      return PIECE_EVERY_MS;
+      return againIn(PIECE_EVERY_MS, now);
     },
   };
+}
+
+interface Look {
+  readonly judged: readonly JudgedAlert[];
+  /** Whether time alone may change the judgement. */
+  readonly mayChange: boolean;
 }
 
 /** All due alerts of one account, by one look at its facts. */
@@ -66,22 +84,24 @@ async function judgeOwn(
   accountId: string,
   alerts: readonly Alert[],
   now: number,
-): Promise<JudgedAlert[]> {
+): Promise<Look> {
   const { store, tiers } = options;
   const account = await store.getAccount(accountId);
-  if (!account) return alerts.map((alert) => untold(options, alert, null, now));
+  if (!account) return { judged: alerts.map((alert) => untold(options, alert, null, now)), mayChange: false };
   let facts: AlertFacts;
   try {
     facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
     // If the store is away, writing will fail as well. If not, the alerts of the other accounts must not wait for this one.
     const why = `its account could not be read: ${error instanceof Error ? error.message : String(error)}`;
-    return alerts.map((alert) => untold(options, alert, why, now));
+    return { judged: alerts.map((alert) => untold(options, alert, why, now)), mayChange: true };
   }
   const dayMax = tiers[account.tier].messagesPerDayMax;
   const judged: JudgedAlert[] = [];
   for (const alert of alerts) judged.push(await judgeOne(options, alert, { account, facts, dayMax, now }));
-  return judged;
+  // A message in a queue becomes older; what fires may end, and what could not be told may be told.
+  const isCalm = judged.every(({ alert, problem, telling }) => alert.state === 'calm' && !problem && !telling);
+  return { judged, mayChange: !isCalm || facts.queues.length > 0 };
 }
 
 interface Known {

@@ -32,7 +32,10 @@ const toTarget = (url: string, body: string) =>
   message({ kind: 'alert', labels: [ALERT_LABEL], url, body: new TextEncoder().encode(body) });
 
 /** A node that only judges alerts. */
-function keeperOver(store: Store, some: { plan?: PlanAlert; freeBytes?: () => number | null } = {}) {
+function keeperOver(
+  store: Store,
+  some: { plan?: PlanAlert; freeBytes?: () => number | null; isByHand?: boolean } = {},
+) {
   const problems: string[] = [];
   const keeper = alertKeeper({
     store,
@@ -256,6 +259,55 @@ test('what failed while the target could not be told is told later, however long
     'over would be the second message of the day',
   );
   assert.ok(told[0]!.at >= 24 * hour - (NOW % (24 * hour)) && told[0]!.at <= 25 * hour);
+});
+
+test('a clock that is moved by hand stops for alerts only while a judgement may change', async () => {
+  const site = await Site.open();
+  const store = site.store('nod_a');
+  const keeper = keeperOver(store, { isByHand: true });
+  let now = NOW;
+  /** Wakes the keeper at a time, as a message does that comes or ends, and makes the stops that it asks for. */
+  async function stopsAfter(at: number, max = 50) {
+    now = at;
+    const told: { event: string; at: number }[] = [];
+    for (let stops = 0; stops < max; stops += 1) {
+      const waitMs = await keeper.run(now);
+      if (waitMs >= keeper.dueBelowMs) return { stops, told };
+      now += waitMs;
+      told.push(...(await toldBy(store, now)));
+    }
+    return { stops: max, told };
+  }
+  await store.saveAlert(alert({ nextAt: NOW + 5 * SECOND }), 50);
+  await store.createAccount({ id: 'acc_x', name: 'x', tier: 'free', createdAt: NOW }, KEYS);
+  await store.saveAlert(alert({ accountId: 'acc_x', nextAt: NOW + 7 * SECOND }), 50);
+  assert.ok((await stopsAfter(NOW)).stops <= 10);
+  for (const accountId of [ACCOUNT, 'acc_x']) {
+    assert.ok((await store.getAlert(accountId, 'alr_1'))!.judgedAt! > NOW, 'each was judged');
+  }
+  const failedAt = NOW + 24 * 60 * MINUTE;
+  await fail(store, [message()], failedAt);
+  const { stops, told } = await stopsAfter(failedAt);
+  assert.deepEqual(
+    told.map(({ event }) => event),
+    ['begin', 'over'],
+  );
+  assert.ok(stops < 50 && now <= failedAt + 10 * MINUTE, 'then it stops no more');
+  await store.saveAlert(
+    alert({ id: 'stalled', rule: { type: 'queueStalled', olderThanMs: 5 * MINUTE, queue: null } }),
+    50,
+  );
+  const madeAt = failedAt + 24 * 60 * MINUTE;
+  assert.ok((await stopsAfter(madeAt)).stops <= 10, 'no queue has a message');
+  const waitsFrom = madeAt + 24 * 60 * MINUTE;
+  await store.saveQueue(ACCOUNT, 'line', { isPaused: true }, waitsFrom);
+  await store.accept([message({ queueName: 'line', dueAt: waitsFrom, createdAt: waitsFrom })], waitsFrom);
+  const stalled = await stopsAfter(waitsFrom, 30);
+  assert.deepEqual(
+    stalled.told.map(({ event }) => event),
+    ['begin'],
+  );
+  assert.equal(stalled.stops, 30, 'it goes on while the alert fires');
 });
 
 test('diskLow follows the free space that the node sees', async () => {

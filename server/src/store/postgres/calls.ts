@@ -23,7 +23,7 @@ export interface Marks<A extends readonly unknown[], R> {
   readonly makesWork?: (reply: R, ...args: A) => MadeWork;
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
-  readonly writesJournal?: true;
+  readonly writesJournal?: true | ((reply: R) => boolean);
   /** It changes who may do what. */
   readonly changesAccess?: true;
 }
@@ -63,7 +63,7 @@ export class Calls {
       for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
       this.#hints.work();
     }
-    if (writesJournal) this.news.noteJournal();
+    if (writesJournal === true || writesJournal?.(reply)) this.news.noteJournal();
     if (changesAccess) this.news.noteAccess();
   }
 

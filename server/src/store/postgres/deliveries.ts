@@ -117,7 +117,7 @@ function running({ calls, offer, node, cancels }: DeliveriesOptions) {
   });
   const tell = calls.writing(alerts.tellAlerts, {
     makesWork: ({ dueAt }, _judged, now) => ({ dueAt, now }),
-    writesJournal: true,
+    writesJournal: ({ told }) => told.includes('told'),
   });
   const run = calls.writing(jobs.runJobStep, {
     makesWork: ({ dueAt }, _accountId, _id, _work, { now }) => ({ dueAt, now }),

@@ -53,7 +53,7 @@ export class Calls {
       for (const at of schedulesAt(...args)) this.#offer.noteSchedule(at);
       this.#hints?.work();
     }
-    if (writesJournal) this.news.noteJournal();
+    if (writesJournal === true || writesJournal?.(reply)) this.news.noteJournal();
     if (changesAccess) this.news.noteAccess();
   }
 

@@ -38,7 +38,10 @@ export const DELIVERY_VERBS = {
   // Asked every few seconds, mostly for nothing: the reader's thread need not run for it.
   dueAlerts: on(alerts.dueAlerts),
   alertFacts: reading(alertFacts),
-  tellAlerts: writing(alerts.tellAlerts, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),
+  tellAlerts: writing(alerts.tellAlerts, {
+    makesWorkAt: ({ dueAt }) => dueAt,
+    writesJournal: ({ told }) => told.includes('told'),
+  }),
 
   runningJobs: on(jobs.runningJobs),
   runJobStep: writing(jobs.runJobStep, { makesWorkAt: ({ dueAt }) => dueAt, writesJournal: true }),

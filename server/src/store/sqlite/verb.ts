@@ -26,7 +26,7 @@ export interface Marks<A extends readonly unknown[], R> {
   readonly makesWorkAt?: (reply: R, ...args: A) => number | null;
   /** It changes when schedules run. */
   readonly schedulesAt?: (...args: A) => readonly (number | null)[];
-  readonly writesJournal?: true;
+  readonly writesJournal?: true | ((reply: R) => boolean);
   /** It changes who may do what. */
   readonly changesAccess?: true;
   /** It may cancel what another node has claimed. */

@@ -1,0 +1,31 @@
+// When a clock that is moved by hand stops to judge alerts. Each stop costs time, and without alerts there would be none,
+// so there is one only where a judgement may differ from the last one.
+
+/** A clock that is moved by hand stops at each of these moments, so there are fewer than in a running service. */
+export const JUDGED_BY_HAND_EVERY_MS = 60_000;
+
+export class AlertStops {
+  #plannedAt: number | null = null;
+  /** Alerts that are to be judged by then get their stop. */
+  #changingUntil = Number.NEGATIVE_INFINITY;
+
+  /** A run that was not planned was woken: something has happened, and may still happen at this moment. */
+  begin(now: number): void {
+    if (this.#plannedAt === null || now < this.#plannedAt) this.noteChange(now);
+    this.#plannedAt = null;
+  }
+
+  /** From now on every alert is judged once more at least. */
+  noteChange(now: number): void {
+    this.#changingUntil = now + JUDGED_BY_HAND_EVERY_MS;
+  }
+
+  /** The next run is wanted at this time. */
+  plan(at: number): void {
+    this.#plannedAt = at;
+  }
+
+  isNeededAt(at: number): boolean {
+    return at <= this.#changingUntil;
+  }
+}
