@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { jwtVerify } from 'jose';
 import { accountMax } from '../../../src/domain/budgets.ts';
 import { type Rider, refusal, ridersOfOneService, temporaryFolder } from '../../support/harness.ts';
 import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
@@ -201,19 +202,69 @@ test('two nodes over one database tell the target once', {
 test('a test message goes to the target as any other, and changes nothing', async (t) => {
   const rider = await startRider(t);
   const receiver = await startTarget(t);
-  await put(rider, 'chat', { type: 'messageFailed' }, { target: { url: `${receiver.url}/alert`, format: 'slack' } });
-  const answer = await rider.call('POST', '/v2/alerts/chat/test');
-  assert.equal(answer.status, 201, answer.text);
-  await rider.ended(answer.json<{ messageId: string }>().messageId);
-  const [arrival] = (await alerted(rider, receiver, 1)) as [Arrival];
-  assert.deepEqual(JSON.parse(arrival.body.toString()), {
-    text: '[chat] This is a test of the alert. Nothing is wrong.',
-  });
-  assert.equal((await get(rider, 'chat')).messageId, undefined);
+  await put(rider, 'all', { type: 'messageFailed', window: '1m' }, { target: { url: `${receiver.url}/alert/all` } });
+  const chat = `${receiver.url}/alert/chat`;
+  await put(rider, 'chat', { type: 'messageFailed', window: '1m' }, { target: { url: chat, format: 'slack' } });
+  /** All that is known about them, but for when they were judged. */
+  const known = async () =>
+    (await rider.manage<(AlertView & { judgedAt?: number })[]>('GET', '/v2/alerts')).map(
+      ({ judgedAt: _judgedAt, ...alert }) => alert,
+    );
+  const tried = async () => {
+    const answer = await rider.call('POST', '/v2/alerts/chat/test');
+    assert.equal(answer.status, 201, answer.text);
+    const { messageId, url } = answer.json<{ messageId: string; url: string }>();
+    assert.equal(url, chat);
+    return messageId;
+  };
+  // While they are calm. It fails for good, which is no reason for an alert.
+  const calm = await known();
+  receiver.answer = () => 489;
+  assert.equal((await rider.ended(await tried())).state, 'FAILED');
+  for (const _ of [1, 2]) await rider.advance(JUDGED_MS);
+  assert.deepEqual(await known(), calm);
+  // While they are firing. It is retried.
+  receiver.answer = ({ target }) => (target === '/down' ? 500 : 200);
+  await failed(rider, `${receiver.url}/down`);
+  await rider.advance(JUDGED_MS);
+  await alerted(rider, receiver, 3);
+  const firing = await known();
+  assert.deepEqual(
+    firing.map(({ state }) => state),
+    ['firing', 'firing'],
+  );
+  receiver.answer = () => 500;
+  const messageId = await tried();
+  await rider.attempted(messageId, 1);
+  receiver.answer = () => 200;
+  await rider.advance(SECOND_MS);
+  const message = await rider.ended(messageId);
+  assert.deepEqual([message.state, message.retried], ['DELIVERED', 1]);
+  assert.deepEqual(await known(), firing);
+  const key = new TextEncoder().encode((await rider.manage<{ current: string }>('GET', '/v2/keys')).current);
+  for (const arrival of (await alerted(rider, receiver, 5)).slice(3)) {
+    assert.equal(arrival.header('Service-Message-Id'), messageId);
+    assert.deepEqual(JSON.parse(arrival.body.toString()), {
+      text: '[chat] This is a test of the alert. Nothing is wrong.',
+    });
+    const options = { currentDate: new Date(rider.clock.now()), algorithms: ['HS256'] };
+    const { payload } = await jwtVerify(arrival.header('Service-Signature')!, key, options);
+    assert.equal(payload.sub, chat);
+  }
+  for (const label of ['alert', 'chat']) {
+    const { messages } = await rider.manage<{ messages: { messageId: string }[] }>(
+      'GET',
+      `/v2/messages?label=${label}`,
+    );
+    assert.ok(messages.some((each) => each.messageId === messageId));
+  }
   const { usage } = await rider.manage<{ usage: { kind: string; count: number }[] }>('GET', '/v2/usage');
   assert.deepEqual(
     usage.map(({ kind, count }) => [kind, count]),
-    [['alert', 1]],
+    [
+      ['alert', 4],
+      ['publish', 1],
+    ],
   );
 });
 
