@@ -14,9 +14,9 @@ export const ALERT_BUDGETS = {
     beyond: 'the others are judged in the next step; deliveries do not wait for them',
   },
   alertRows: {
-    what: 'Failed messages, steps of the journal, or queues that are read to judge the alerts of one account: the newest ones. Of schedules, a tenth',
+    what: 'Failed messages, steps of the journal (both the newest ones), or queues (the first by name) that are read to judge the alerts of one account. Of schedules, a tenth',
     unit: 'rows',
     each: 2000,
-    beyond: 'the rest is not looked at; the message of the alert says so with `isCut`',
+    beyond: 'the rest is not looked at; of messages and steps, the message of the alert says so with `isCut`',
   },
 };

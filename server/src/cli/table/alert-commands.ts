@@ -93,7 +93,7 @@ export const ALERT_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'alerts delete',
-    summary: 'delete an alert; its target is told nothing more',
+    summary: 'delete an alert; no message is made for its target any more',
     arguments: [ALERT],
     scope: 'manage',
     load: async () => (await import('../commands/alerts.ts')).deleteAlert,

@@ -1,5 +1,5 @@
 // Alerts over the API: set, read, delete, and try the target. Reading needs the scope `manage` too, because the URL of a
-// target may be a secret.
+// target may be a secret. As that of any message, it is seen with the scope `read` once something was sent to it.
 
 import { type Alert, alertBody, NEVER_TOLD, nextLookAt } from '../../domain/alert.ts';
 import { type AlertDefaults, readAlert, shownDefinition, shownRule } from '../../domain/alert-rules.ts';
@@ -113,7 +113,7 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     path: '/v2/alerts/:alertId',
     scope: 'manage',
     params: AlertId,
-    summary: 'Delete an alert; its target is told nothing more',
+    summary: 'Delete an alert; no message is made for its target any more',
     answer: NothingAnswer,
     handle: async ({ principal, params }) => {
       if (await store.deleteAlert(principal.account.id, params.alertId)) return {};
