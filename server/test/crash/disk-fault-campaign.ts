@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { checkHistory } from '../checker/check.ts';
 import { Chance } from '../simulation/chance.ts';
 import { chooseCuts, Disk } from './disk.ts';
-import { readDiskLog } from './disk-log.ts';
+import { type DiskRecord, readDiskLog } from './disk-log.ts';
 import { checkImage } from './image-check.ts';
 import { type Exit, ServerProcess } from './server-process.ts';
 import { logLength, type Shim } from './shim.ts';
@@ -32,7 +32,8 @@ export interface FailedFlushReport {
 
 /**
  * From some flush on all of them fail. The server ends, is started again on a disk that works, and then the power is
- * cut. The system shows the new process pages that were never written: it must not build on them.
+ * cut: as many images are from the restart as from the whole run. The system shows the new process pages that were never
+ * written: it must not build on them.
  */
 export async function failedFlush(options: FaultOptions & { readonly images: number }): Promise<FailedFlushReport> {
   const { folder, shim, seed, images } = options;
@@ -53,14 +54,26 @@ export async function failedFlush(options: FaultOptions & { readonly images: num
     const records = readDiskLog(readFileSync(log));
     const disk = new Disk(records);
     const marks = accepted.map(({ endedMark }) => endedMark);
-    const problems = chooseCuts(records, [marks], images, chance).flatMap((point) => {
-      disk.advance(point);
-      const before = accepted.filter(({ endedMark }) => endedMark <= point).flatMap(({ messages }) => messages);
-      const promised = { accepted: before.map(({ id }) => id!), arrivals: new Map<string, number>() };
-      return checkImage(disk.imageAfterPowerCut(chance), join(folder, 'image'), promised).slice(0, 1);
-    });
+    const cuts = [...chooseCuts(records, [marks], images, chance), ...cutsOfRestart(records, images, chance)];
+    const problems = cuts
+      .sort((a, b) => a - b)
+      .flatMap((point) => {
+        disk.advance(point);
+        const before = accepted.filter(({ endedMark }) => endedMark <= point).flatMap(({ messages }) => messages);
+        const promised = { accepted: before.map(({ id }) => id!), arrivals: new Map<string, number>() };
+        return checkImage(disk.imageAfterPowerCut(chance), join(folder, 'image'), promised).slice(0, 1);
+      });
     return { exit, stderr: failing.stderr, problems };
   });
+}
+
+/** While the second process opens the store: it reads what the first one wrote, and not all of that is on disk. */
+function cutsOfRestart(records: readonly DiskRecord[], count: number, chance: Chance): number[] {
+  const restart = records.slice(records.findLastIndex(({ kind }) => kind === 'started'));
+  const opened = restart.findIndex((record) => record.kind === 'truncated' && record.size === 0);
+  if (opened < 0) throw new Error('the log was not emptied at the restart');
+  const ends = restart.slice(0, opened).map(({ end }) => end);
+  return Array.from({ length: count }, () => chance.pick(ends));
 }
 
 export interface FullDiskReport {

@@ -20,7 +20,7 @@ test('a failed flush stops the server, and what it accepts once restarted outliv
       report.stderr,
       /^postrider stops: SQLite can no longer write its file: disk I\/O error\. Check the disk, then start the server again/m,
     );
-    t.diagnostic(`${IMAGES} images, ${report.problems.length} of them bad`);
+    t.diagnostic(`${2 * IMAGES} images, ${report.problems.length} of them bad`);
     assert.deepEqual(report.problems, [], `seed ${seed} (CRASH_SEED)`);
   });
 });

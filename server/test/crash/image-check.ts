@@ -43,6 +43,8 @@ export function checkImage(image: Image, directory: string, promised: Promised):
       const known = claims.get(id) ?? 0;
       if (known < times) problems.push(`${id} had arrived ${times} times, but the store has only ${known} attempts`);
     }
+  } catch (error) {
+    problems.push(`the store cannot be read: ${(error as Error).message}`);
   } finally {
     opened.close();
   }

@@ -4,13 +4,13 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkHistory } from '../checker/check.ts';
 import { Chance } from '../simulation/chance.ts';
 import { chooseCuts, Disk } from './disk.ts';
-import { type DiskRecord, readDiskLog } from './disk-log.ts';
+import { type DiskRecord, readDiskLog, THE_DIRECTORY } from './disk-log.ts';
 import { checkImage } from './image-check.ts';
 import { powerCampaign } from './power-campaign.ts';
 import { inScratchFolder } from './scratch-folder.ts';
@@ -23,6 +23,7 @@ const IMAGES_PER_CUT = 20;
 const WRITER_MESSAGES = 600;
 const WRITER_IMAGES = 30;
 const CREATION_IMAGES = 60;
+const LARGE = 300;
 /** The few steps before there is a log, where SQLite works in another way than ever after. */
 const IMAGES_PER_FIRST_STEP = 6;
 
@@ -79,6 +80,27 @@ test('a store whose power is cut while it is created opens', { skip, timeout: 30
   });
 });
 
+test('a log that a failed flush left is on disk before anything is made of it', {
+  skip,
+  timeout: 300_000,
+}, async () => {
+  const seed = chooseSeed();
+  await inScratchFolder('flushed', async (folder) => {
+    const chance = new Chance(seed);
+    const [first, second] = [join(folder, 'first'), join(folder, 'second')];
+    for (const each of [first, second]) mkdirSync(each);
+    const large = ['FULL', 2 * LARGE, LARGE] as const;
+    const { records: whole } = runWriter(first, large);
+    const flushes = whole.filter(({ kind, file }) => kind === 'flushed' && file !== THE_DIRECTORY).length;
+    const failed = runWriter(second, large, flushes);
+    assert.match(failed.stderr, /disk I\/O error/, 'the last flush is that of the second transaction');
+    const { records } = runWriter(second, ['FULL', 0, 1]);
+    const moments = records.slice(failed.records.length).map(({ end }) => end);
+    const cuts = Array.from({ length: CREATION_IMAGES }, () => chance.pick(moments)).sort((a, b) => a - b);
+    assert.deepEqual(imageProblems(second, records, cuts, [], chance), [], `seed ${seed} (CRASH_SEED)`);
+  });
+});
+
 function writerImages(folder: string, synchronous: 'FULL' | 'NORMAL', chance: Chance) {
   const { records, acks } = recordWriter(folder, synchronous, WRITER_MESSAGES);
   const marks = acks.map(({ mark }) => mark);
@@ -87,18 +109,29 @@ function writerImages(folder: string, synchronous: 'FULL' | 'NORMAL', chance: Ch
 }
 
 function recordWriter(folder: string, synchronous: 'FULL' | 'NORMAL', messages: number) {
-  const [directory, log] = [join(folder, 'data'), join(folder, 'disk.log')];
-  const argv = [join(import.meta.dirname, 'writer.ts'), directory, synchronous, String(messages)];
-  const env = { ...process.env, ...new Shim(folder).env(directory, log) };
-  const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env });
-  assert.equal(status, 0, stderr);
+  const { signal, stdout, stderr, records } = runWriter(folder, [synchronous, messages, 1]);
+  assert.equal(signal, 'SIGKILL', stderr);
   const acks = stdout
     .trim()
     .split('\n')
     .map((line) => line.split(' ') as [string, string])
     .map(([id, mark]) => ({ id, mark: Number(mark) }));
   assert.equal(acks.length, messages);
-  return { records: readDiskLog(readFileSync(log)), acks };
+  return { records, acks };
+}
+
+/** The arguments after the directory, and the number of the first flush that fails, if one is to fail. */
+function runWriter(
+  folder: string,
+  [synchronous, messages, perCommit]: readonly ['FULL' | 'NORMAL', number, number],
+  failFsync?: number,
+) {
+  const [directory, log] = [join(folder, 'data'), join(folder, 'disk.log')];
+  const argv = [join(import.meta.dirname, 'writer.ts'), directory, synchronous, String(messages), String(perCommit)];
+  const faults = failFsync === undefined ? {} : { failFsync };
+  const env = { ...process.env, ...new Shim(folder).env(directory, log, faults) };
+  const { signal, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env });
+  return { signal, stdout, stderr, records: readDiskLog(readFileSync(log)) };
 }
 
 /** The first problem of each bad image. */

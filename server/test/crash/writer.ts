@@ -1,23 +1,30 @@
 // Writes messages with our own store and says after each commit which one it was and how long the log of the disk is
-// now. Told to use `NORMAL`, it acknowledges what is not flushed: the power-loss test must notice.
+// now. Told to use `NORMAL`, it acknowledges what is not flushed: the power-loss test must notice. Ends without closing the
+// store, as a crash does.
 
 import { statSync } from 'node:fs';
 import { type NewMessage, NOTHING_ASKED } from '../../src/domain/message.ts';
 import { openDirectory } from '../../src/store/sqlite/open.ts';
 import { createVerbs, runBatch } from '../../src/store/sqlite/verbs.ts';
 
-const [directory, synchronous, count] = process.argv.slice(2) as [string, 'FULL' | 'NORMAL', string];
+const [directory, synchronous, count, perCommit] = process.argv.slice(2) as [string, 'FULL' | 'NORMAL', string, string];
 const { database } = openDirectory(directory);
 database.exec(`PRAGMA synchronous = ${synchronous}`);
 const verbs = createVerbs(database);
 
-for (let number = 1; number <= Number(count); number += 1) {
-  const message = newMessage(`msg_${number}`);
-  const command = { messages: [message], leases: [null], node: 'writer', now: message.createdAt, dayMax: null };
+for (let number = 0; number < Number(count); number += Number(perCommit)) {
+  // So that a large transaction changes pages that are not in the log yet.
+  if (Number(perCommit) > 1) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const messages = Array.from({ length: Number(perCommit) }, (_, index) => newMessage(`msg_${number + index + 1}`));
+  const leases = messages.map(() => null);
+  const command = { messages, leases, node: 'writer', now: messages[0]!.createdAt, dayMax: null };
   const [reply] = runBatch(database, verbs, [{ verb: 'accept', args: [command] }]);
   if (!reply || 'error' in reply) throw new Error(reply?.error ?? 'no reply');
-  process.stdout.write(`${message.id} ${statSync(process.env.DISK_LOG!).size}\n`);
+  const logBytes = statSync(process.env.DISK_LOG!).size;
+  for (const { id } of messages) process.stdout.write(`${id} ${logBytes}\n`);
 }
+// Node closes the store when a process ends by itself, which writes to the disk once more.
+process.kill(process.pid, 'SIGKILL');
 
 function newMessage(id: string): NewMessage {
   return {

@@ -8,6 +8,7 @@ import { pendingMigrations, readMigrations } from '../migrations.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
 import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';
+import { writeLogAgain } from './log-again.ts';
 import { hasMarker, MARKER_FILE, makeMarker } from './marker.ts';
 import { checkAtStart, type StartCheck } from './start-check.ts';
 import { requireWhole } from './store-files.ts';
@@ -88,11 +89,14 @@ export function openStopped(directory: string): OpenedFile {
  */
 export function openBeside(directory: string): Database {
   requireFile(directory);
-  requireWholeUnlessInUse(directory);
-  const database = new Database(join(directory, FILE));
+  const isInUse = requireWholeUnlessInUse(directory);
+  const path = join(directory, FILE);
+  const database = new Database(path);
   try {
     requireVersion(database);
     database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');
+    // The last to close the database empties the log.
+    if (!isInUse) writeLogAgain(database, path);
     requireUpToDate(database, directory);
     return database;
   } catch (error) {
@@ -103,14 +107,16 @@ export function openBeside(directory: string): Database {
 
 /**
  * A running service has already checked the files. If none runs, the first to open a damaged log would take the damage
- * for its end, so the files are checked here.
+ * for its end, so the files are checked here. Returns whether one runs.
  */
-export function requireWholeUnlessInUse(directory: string): void {
+export function requireWholeUnlessInUse(directory: string): boolean {
   const lock = tryLock(directory);
+  if (lock === null) return true;
   try {
-    if (lock !== null) requireWhole(directory);
+    requireWhole(directory);
+    return false;
   } finally {
-    lock?.close();
+    lock.close();
   }
 }
 
@@ -151,12 +157,13 @@ export function openDatabase(path: string, directory: string | null = null): Dat
       PRAGMA temp_store = MEMORY;
     `);
     // Fails soon if another process writes; waits for one that only reads.
-    database.exec('BEGIN IMMEDIATE; ROLLBACK; PRAGMA busy_timeout = 5000');
-    rewriteLog(database);
+    writeLogAgain(database, path);
+    database.exec('PRAGMA busy_timeout = 5000');
+    emptyLog(database);
     migrate(database);
     if (directory !== null && !hasMarker(directory)) {
       // After this the schema is in the database file, not only in its log. So an empty file means that it was emptied.
-      rewriteLog(database);
+      emptyLog(database);
       makeMarker(directory);
     }
     if (path !== ':memory:') requireDurability(database);
@@ -167,12 +174,8 @@ export function openDatabase(path: string, directory: string | null = null): Dat
   }
 }
 
-/**
- * Moves what an earlier process left in the log into the database, and restarts the log. If that process exited because
- * a flush failed, the system may show us log pages that are not on disk and that no later flush will write. What we
- * appended after them would be lost with them in a power cut. Writing them again is safe.
- */
-function rewriteLog(database: Database): void {
+/** Moves what is in the log into the database, and restarts the log. */
+function emptyLog(database: Database): void {
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
