@@ -25,7 +25,7 @@ export function* deliveredWithoutArrival({ history, arrivals }: Evidence): Itera
 export function* unexpected({ history, stored, expected }: Evidence): Iterable<string> {
   for (const { id, kind, sourceMessageId } of history.stored) {
     if (kind === 'publish' && !expected.has(id)) yield `${id} is in the store, but nobody published it`;
-    if (kind !== 'publish' && kind !== 'schedule' && !stored.has(sourceMessageId ?? '')) {
+    if ((kind === 'callback' || kind === 'failureCallback') && !stored.has(sourceMessageId ?? '')) {
       yield `${id} is a callback of ${sourceMessageId}, which does not exist`;
     }
   }

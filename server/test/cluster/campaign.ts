@@ -7,6 +7,7 @@ import { checkHistory } from '../checker/check.ts';
 import type { History } from '../checker/history.ts';
 import { PACED_PATH, PACED_RATE } from '../crash/publishers.ts';
 import { Chance } from '../simulation/chance.ts';
+import { Alerts } from './alerts.ts';
 import { AHEAD, Cluster, type ClusterNode, type Takeover } from './cluster.ts';
 import { crowd, judgeTicks, makeCrowd } from './crowd.ts';
 import {
@@ -87,6 +88,7 @@ export interface ClusterReport {
   readonly takeovers: readonly Takeover[];
   readonly refusals: readonly string[];
   readonly extraArrivals: number;
+  readonly alerts: string;
   readonly logs: readonly string[];
   readonly problems: readonly string[];
 }
@@ -105,6 +107,7 @@ export function clusterCampaign({ seed }: { readonly seed: number }): Promise<Cl
     const counts: Record<string, number> = isSkewed ? { [SKEWED]: 1 } : {};
     if (series[0]!.includes('thousands of schedules and accounts'))
       await makeCrowd(cluster, cluster.trial.receiver.url);
+    const alerts = new Alerts(cluster, new Chance(seed + 5));
     let hasFailed = false;
     const run = async (list: readonly Kind[], ownChance: Chance) => {
       const left = [...list];
@@ -129,7 +132,11 @@ export function clusterCampaign({ seed }: { readonly seed: number }): Promise<Cl
       ),
     );
     const errors = ended.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []));
-    if (errors.length > 0) throw new Error([...errors, ...cluster.deaths].join('\n'));
+    if (errors.length > 0) {
+      alerts.stop();
+      throw new Error([...errors, ...cluster.deaths].join('\n'));
+    }
+    await alerts.told();
     await cluster.finish();
     const stored = await cluster.tables.readStored();
     const history = { ...cluster.trial.history(stored), claimMsMax: CLAIM_MS_MAX };
@@ -141,12 +148,14 @@ export function clusterCampaign({ seed }: { readonly seed: number }): Promise<Cl
       takeovers: cluster.takeovers,
       refusals,
       extraArrivals: countExtra(history),
+      alerts: alerts.counts,
       logs: cluster.logs,
       problems: [
         ...checkHistory(history),
         ...cluster.deaths,
         ...judgePace(history),
         ...(await judgeTicks(cluster)),
+        ...(await alerts.judge()),
         ...faults.flatMap(judgeFault),
         ...cluster.takeovers.flatMap(judgeTakeover),
         ...refusals.filter((refusal) => !REFUSAL.test(refusal)).map((refusal) => `a publish was answered ${refusal}`),

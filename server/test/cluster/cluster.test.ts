@@ -29,7 +29,7 @@ test('a cluster with constant faults for a minute keeps every promise', { timeou
     t.diagnostic(
       `${history.stored.length} messages; publishes: ${asked.get('ok')?.length ?? 0} ok, ` +
         `${asked.get('refused')?.length ?? 0} refused, ${asked.get('unknown')?.length ?? 0} unknown; ` +
-        `${history.arrivals.length} arrivals, ${report.extraArrivals} of them extra for ${inFlight} in flight`,
+        `${history.arrivals.length} arrivals, ${report.extraArrivals} of them extra for ${inFlight} in flight; ${report.alerts}`,
     );
     if (problems.length > 0) writeFileSync(join(folder, 'history.json'), JSON.stringify({ seed, ...report }));
     assert.deepEqual(problems.slice(0, 20), [], `seed ${seed} (CRASH_SEED), ${problems.length} broken promises`);
