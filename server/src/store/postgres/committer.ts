@@ -3,6 +3,7 @@
 
 import { StoreUnavailable } from '../store.ts';
 import { toStoreError } from './errors.ts';
+import type { LastGroup, WriteTurns } from './write-turns.ts';
 
 interface Waiting<C, R> {
   readonly command: C;
@@ -17,6 +18,15 @@ export interface CommitterOptions<C, R> {
   readonly sizeOf: (command: C) => number;
   /** The limit for one transaction, unless a single command is larger. */
   readonly sizeMax: number;
+  /** Those of commands that other committers wait for, if they do not write side by side. */
+  readonly inTurn?: InTurn<C>;
+}
+
+interface InTurn<C> {
+  readonly turns: WriteTurns;
+  readonly messagesOf: (command: C) => number;
+  /** Whether the others wait for the end of the transaction. It must not be one that may wait for a lock. */
+  readonly isAwaited: (commands: readonly C[]) => boolean;
 }
 
 export class Committer<C, R> {
@@ -24,6 +34,7 @@ export class Committer<C, R> {
   #waiting: Waiting<C, R>[] = [];
   #running: Promise<void> | null = null;
   #isClosed = false;
+  #last: LastGroup | null = null;
 
   constructor(options: CommitterOptions<C, R>) {
     this.#options = options;
@@ -45,8 +56,29 @@ export class Committer<C, R> {
   async #run(): Promise<void> {
     // Everything that is called in this turn of the event loop gets into the first batch.
     await null;
-    while (this.#waiting.length > 0) await this.#commit(this.#nextBatch());
+    const { inTurn } = this.#options;
+    while (this.#waiting.length > 0) {
+      if (inTurn) await this.#commitInTurn(inTurn);
+      else await this.#commit(this.#nextBatch());
+    }
     this.#running = null;
+  }
+
+  async #commitInTurn({ turns, messagesOf, isAwaited }: InTurn<C>): Promise<void> {
+    await turns.begin(this.#last);
+    const batch = this.#nextBatch();
+    const commands = batch.map(({ command }) => command);
+    const beganAtMs = turns.nowMs;
+    let end = () => turns.end();
+    if (!isAwaited(commands)) {
+      end();
+      end = () => {};
+    }
+    await this.#commit(batch);
+    end();
+    const endedAtMs = turns.nowMs;
+    const messages = commands.reduce((sum, command) => sum + messagesOf(command), 0);
+    this.#last = { messages, tookMs: endedAtMs - beganAtMs, endedAtMs };
   }
 
   #nextBatch(): Waiting<C, R>[] {

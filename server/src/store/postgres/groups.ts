@@ -16,6 +16,7 @@ import type { Doubts } from './doubts.ts';
 import type { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
 import { arePlain, settle } from './settle.ts';
+import { WriteTurns } from './write-turns.ts';
 
 /** The limits of one transaction: while it runs, no other call gets its reply. */
 const BATCH_MESSAGES_MAX = 1000;
@@ -52,14 +53,20 @@ export class Groups {
   #slotsFreed: Promise<void> = Promise.resolve();
 
   constructor(options: GroupsOptions) {
-    const { pool } = options;
+    const { pool, timers } = options;
+    const turns = new WriteTurns(timers);
     this.#options = options;
-    this.#accepting = acceptor((work) => pool.add(work));
+    this.#accepting = acceptor((work) => pool.add(work), turns);
     this.#acceptingInLine = acceptor((work) => pool.transaction(work));
     this.#settling = new Committer({
       run: (commands) => this.#settleAll(commands),
       sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),
       sizeMax: 1,
+      inTurn: {
+        turns,
+        messagesOf: ({ settlements }) => settlements.length,
+        isAwaited: (commands) => commands.every(({ settlements }) => arePlain(settlements)),
+      },
     });
   }
 
@@ -169,11 +176,16 @@ export class Groups {
   }
 }
 
-function acceptor(run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>) {
+function acceptor(
+  run: (work: (database: Database) => Promise<AcceptReply[]>) => Promise<AcceptReply[]>,
+  turns: WriteTurns | null = null,
+) {
+  const messagesOf = ({ messages }: AcceptCommand) => messages.length;
   return new Committer<AcceptCommand, AcceptReply>({
     run: (commands) => run((database) => acceptAll(database, commands)),
     sizeOf: ({ messages }) => Math.max(messages.length / BATCH_MESSAGES_MAX, bodyBytes(messages) / BATCH_BYTES_MAX),
     sizeMax: 1,
+    ...(turns && { inTurn: { turns, messagesOf, isAwaited: () => true } }),
   });
 }
 
