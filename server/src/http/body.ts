@@ -3,10 +3,10 @@
 
 import type { IncomingMessage } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
+import { Member, MemberList } from '../domain/member-list.ts';
 import type { Pool } from '../domain/pool.ts';
-import { TurnoverSet } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
-import { CountedRequest } from './counted-request.ts';
+import { type BodyTaker, CountedRequest } from './counted-request.ts';
 import { ApiError, poolError } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 
@@ -31,7 +31,8 @@ export interface HeldBody {
 const NOTHING = new Uint8Array(0);
 
 /** One upload in progress. One object for each: a closure for every step would cost several times as much. */
-class Upload implements HeldBody {
+class Upload extends Member implements HeldBody, BodyTaker {
+  readonly #request: CountedRequest;
   readonly #pool: Pool;
   readonly #accountId: string;
   readonly #limit: BodyLimit;
@@ -45,9 +46,9 @@ class Upload implements HeldBody {
   received = 0;
   /** Bytes received at the last check. Null before the first one. */
   lookedAt: number | null = null;
-  isDone = false;
 
   constructor(
+    request: CountedRequest,
     pool: Pool,
     accountId: string,
     limit: BodyLimit,
@@ -56,6 +57,8 @@ class Upload implements HeldBody {
     onEnd: (body: HeldBody) => void,
     onFailure: (error: unknown) => void,
   ) {
+    super();
+    this.#request = request;
     this.#pool = pool;
     this.#accountId = accountId;
     this.#limit = limit;
@@ -75,29 +78,33 @@ class Upload implements HeldBody {
     this.#held += bytes;
   }
 
-  add(chunk: Buffer, isInPieces: boolean): void {
-    if (this.isDone) return;
-    this.received += chunk.length;
+  add(piece: Uint8Array, isInPieces: boolean): void {
+    this.received += piece.length;
     try {
       if (this.received > this.#limit.bytesMax) throw this.#limit.error();
       if (isInPieces) throw inPieces();
       this.hold(Math.max(0, this.received - this.#held));
-      if (this.#take !== null) this.#take(chunk);
-      else this.#keep(chunk);
+      if (this.#take !== null) this.#take(piece);
+      else this.#keep(piece);
     } catch (error) {
       this.fail(error);
     }
   }
 
   end(): void {
-    if (this.isDone) return;
-    this.isDone = true;
-    this.#onEnd(this);
+    this.leave();
+    // The parser counts, too. A body that lost a piece on its way here must not be taken for whole.
+    if (this.#announced === null || this.received === this.#announced) this.#onEnd(this);
+    else this.breakOff();
+  }
+
+  breakOff(): void {
+    this.fail(brokenOff());
   }
 
   fail(error: unknown): void {
-    if (this.isDone) return;
-    this.isDone = true;
+    this.leave();
+    this.#request.dropRest();
     this.release();
     this.#onFailure(error);
   }
@@ -117,7 +124,7 @@ class Upload implements HeldBody {
 export class BodyReader {
   readonly #pool: Pool;
   readonly #clock: Pick<Clock, 'after'>;
-  readonly #uploads = new TurnoverSet<Upload>();
+  readonly #uploads = new MemberList<Upload>();
   #cancelLook: (() => void) | null = null;
 
   constructor(pool: Pool, clock: Pick<Clock, 'after'>) {
@@ -133,9 +140,8 @@ export class BodyReader {
 
   /**
    * Collects the body, or passes each piece to `take` as it comes. If `take` throws, the body is refused. The bytes
-   * count against the budget until the caller releases the body. If the promise rejects, none are counted. Uses events,
-   * which allocate less than `for await`. A refused body keeps flowing and is dropped until the refusal is answered: a
-   * destroyed request could not be answered, and a paused one would never end.
+   * count against the budget until the caller releases the body. If the promise rejects, none are counted, and what
+   * follows of the body is dropped.
    */
   receive(
     request: IncomingMessage,
@@ -150,22 +156,10 @@ export class BodyReader {
       if (announced !== null && announced > limit.bytesMax) throw limit.error();
       // The request may have been closed while the token was looked up. No more events come then.
       if (request.destroyed) throw brokenOff();
-      const upload = new Upload(this.#pool, accountId, limit, announced, take, resolve, reject);
+      const upload = new Upload(counted(request), this.#pool, accountId, limit, announced, take, resolve, reject);
       upload.hold(announced ?? 0);
       this.#watch(upload);
-      request.on('data', (chunk: Buffer) => upload.add(chunk, request instanceof CountedRequest && request.isInPieces));
-      request.on('end', () => {
-        this.#uploads.delete(upload);
-        upload.end();
-      });
-      // `close` comes after every request, once it is answered. If it or an error comes before the end, the caller went
-      // away.
-      const onClose = () => {
-        this.#uploads.delete(upload);
-        if (!upload.isDone) upload.fail(brokenOff());
-      };
-      request.on('close', onClose);
-      request.on('error', onClose);
+      counted(request).giveBody(upload);
     });
   }
 
@@ -185,13 +179,18 @@ export class BodyReader {
   /** One check for all uploads. An upload that was there at the last check has had a whole window. */
   #look(): void {
     this.#cancelLook = null;
-    for (const upload of [...this.#uploads]) {
-      if (upload.isDone) this.#uploads.delete(upload);
-      else if (upload.lookedAt !== null && upload.received - upload.lookedAt < WINDOW_BYTES_MIN) upload.fail(tooSlow());
+    for (const upload of this.#uploads) {
+      if (upload.lookedAt !== null && upload.received - upload.lookedAt < WINDOW_BYTES_MIN) upload.fail(tooSlow());
       else upload.lookedAt = upload.received;
     }
-    if (this.#uploads.size > 0) this.#lookLater();
+    if (this.#uploads.first !== null) this.#lookLater();
   }
+}
+
+/** Every request is one: the listener makes them. */
+function counted(request: IncomingMessage): CountedRequest {
+  if (!(request instanceof CountedRequest)) throw new TypeError('the request was not made by the listener');
+  return request;
 }
 
 /** The value of `Content-Length`. Null for a chunked body. */

@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import { laneMax } from '../domain/lanes.ts';
-import { TurnoverSet } from '../domain/turnover.ts';
+import { Member, MemberList } from '../domain/member-list.ts';
 import type { Clock } from '../world.ts';
 
 /** How long a caller may take. Tests use shorter times. */
@@ -42,17 +42,22 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-interface Connection {
+class Connection extends Member {
   readonly socket: Socket;
   /** Requests that are not answered, or whose responses are not read yet. */
-  readonly open: ServerResponse[];
-  latest: Exchange | null;
+  readonly open: ServerResponse[] = [];
+  latest: Exchange | null = null;
   /** Unread response bytes at the last check. */
-  unreadBytes: number;
+  unreadBytes = 0;
   /** What the socket had written at the last check, and since when that has not changed. */
-  written: string;
-  stalledSinceMs: number;
-  isStalled: boolean;
+  written = '';
+  stalledSinceMs = 0;
+  isStalled = false;
+
+  constructor(socket: Socket) {
+    super();
+    this.socket = socket;
+  }
 }
 
 export class CallerConnections {
@@ -65,8 +70,8 @@ export class CallerConnections {
   /**
    * Connections that have never sent a request, and those that wait for the next one. The longest waiting comes first.
    */
-  readonly #silent = new TurnoverSet<Socket>();
-  readonly #idle = new TurnoverSet<Socket>();
+  readonly #silent = new MemberList<Connection>();
+  readonly #idle = new MemberList<Connection>();
   #unreadBytes = 0;
   #cancelLook: (() => void) | null = null;
 
@@ -107,8 +112,7 @@ export class CallerConnections {
     }
     connection.latest = exchange;
     connection.open.push(response);
-    this.#silent.delete(request.socket);
-    this.#idle.delete(request.socket);
+    connection.leave();
     response.on('prefinish', () => this.#count(connection));
     response.on('close', () => this.#end(connection, response));
     return true;
@@ -120,8 +124,9 @@ export class CallerConnections {
 
   /** The caller has everything it will get. It may close first; after `ms` we destroy the connection. */
   destroyAfter(socket: Socket, ms: number): void {
-    if (!this.#all.has(socket)) return;
-    this.#silent.add(socket);
+    const connection = this.#all.get(socket);
+    if (connection === undefined) return;
+    this.#silent.add(connection);
     const cancel = this.#clock.after(ms, () => socket.destroy());
     socket.once('close', cancel);
   }
@@ -132,26 +137,18 @@ export class CallerConnections {
       socket.destroy();
       return;
     }
-    const connection: Connection = {
-      socket,
-      open: [],
-      latest: null,
-      unreadBytes: 0,
-      written: '',
-      stalledSinceMs: 0,
-      isStalled: false,
-    };
+    const connection = new Connection(socket);
     this.#all.set(socket, connection);
-    this.#silent.add(socket);
+    this.#silent.add(connection);
     socket.once('close', () => this.#remove(connection));
     this.#cancelLook ??= this.#clock.after(this.#times.lookMs, () => this.#look());
   }
 
   #makeRoom(): boolean {
-    const longest = first(this.#silent) ?? first(this.#idle);
-    if (longest === undefined) return false;
-    this.#forget(longest);
-    longest.destroy();
+    const longest = this.#silent.first ?? this.#idle.first;
+    if (longest === null) return false;
+    this.#forget(longest.socket);
+    longest.socket.destroy();
     return true;
   }
 
@@ -160,9 +157,7 @@ export class CallerConnections {
     const at = open.indexOf(response);
     if (at !== -1) open.splice(at, 1);
     this.#count(connection);
-    if (open.length === 0 && this.#all.has(connection.socket) && !this.#silent.has(connection.socket)) {
-      this.#idle.add(connection.socket);
-    }
+    if (open.length === 0 && this.#all.has(connection.socket) && connection.list === null) this.#idle.add(connection);
   }
 
   #remove({ socket }: Connection): void {
@@ -178,8 +173,7 @@ export class CallerConnections {
     this.#unreadBytes -= connection.unreadBytes;
     connection.unreadBytes = 0;
     this.#all.delete(socket);
-    this.#silent.delete(socket);
-    this.#idle.delete(socket);
+    connection.leave();
   }
 
   /**
@@ -235,8 +229,4 @@ function writtenSoFar(socket: Socket): string {
   // The rest of a write that the system has taken in part. No public property has it.
   const { _handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
   return `${socket.bytesWritten} ${socket.writableLength} ${_handle?.writeQueueSize}`;
-}
-
-function first<T>(values: Iterable<T>): T | undefined {
-  return values[Symbol.iterator]().next().value;
 }

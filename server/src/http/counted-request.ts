@@ -8,30 +8,95 @@ const PIECES_MAX = eachMax('bodyPieces');
 /** The average size below which pieces count as short. */
 const PIECE_BYTES_MIN = 16;
 
+/** Gets the body of a request, piece by piece. */
+export interface BodyTaker {
+  add(piece: Uint8Array, isInPieces: boolean): void;
+  /** The body is whole. Nothing follows. */
+  end(): void;
+  /** The caller went away before the end. Nothing follows. */
+  breakOff(): void;
+}
+
 export class CountedRequest extends IncomingMessage {
   #pieces = 0;
   #bytes = 0;
+  #taker: BodyTaker | null = null;
+  /** The taker got all of the body. The stream never ends by itself then. */
+  #isTaken = false;
+
+  static {
+    // Node asks for it, and then lets go of a request that was answered. The types do not allow an accessor in its place.
+    const ended = (request: CountedRequest) =>
+      Reflect.get(IncomingMessage.prototype, 'readableEnded', request) as boolean;
+    Object.defineProperty(CountedRequest.prototype, 'readableEnded', {
+      get(this: CountedRequest) {
+        return this.#isTaken || ended(this);
+      },
+    });
+  }
 
   /** It came in more short pieces than we accept. */
-  get isInPieces(): boolean {
+  get #isInPieces(): boolean {
     return this.#pieces > PIECES_MAX && this.#bytes < this.#pieces * PIECE_BYTES_MIN;
   }
 
+  /**
+   * Gives the body to `taker` as it is parsed. The way through the events of a stream would cost as much as all checks
+   * of a publish.
+   */
+  giveBody(taker: BodyTaker): void {
+    this.#taker = taker;
+    // What came while the token was looked up.
+    while (this.readableLength > 0 && this.#taker !== null) taker.add(this.read() as Buffer, this.#isInPieces);
+    if (this.complete) this.#end();
+  }
+
+  /**
+   * The body is refused. What follows of it flows and is dropped until the refusal is answered: a paused request would
+   * never end.
+   */
+  dropRest(): void {
+    this.#taker = null;
+    if (!this.destroyed) this.resume();
+  }
+
   override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
-    if (chunk === null) return super.push(chunk, encoding);
+    if (chunk === null) {
+      if (this.#taker === null) return super.push(chunk, encoding);
+      this.#end();
+      return false;
+    }
     this.#pieces += 1;
     this.#bytes += chunk.length;
     // A caller that goes on after that has been refused, or sends so much at once that no response reaches it in time.
-    if (this.#pieces > 2 * PIECES_MAX && this.isInPieces) {
+    if (this.#pieces > 2 * PIECES_MAX && this.#isInPieces) {
       this.socket.destroy();
       return false;
     }
-    return super.push(chunk, encoding);
+    if (this.#taker === null) return super.push(chunk, encoding);
+    this.#taker.add(chunk, this.#isInPieces);
+    return true;
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#taker?.breakOff();
+    this.#taker = null;
+    super._destroy(error, callback);
   }
 
   /** Like Node's own version, which drops a body that is not read, but the pieces are counted. */
   _dump(): void {
+    if (this.#isTaken) return;
     this.removeAllListeners('data');
     this.resume();
+  }
+
+  #end(): void {
+    const taker = this.#taker;
+    // Refused with its last piece: the stream ends as it always does.
+    if (taker === null) return;
+    this.#isTaken = true;
+    this.#taker = null;
+    taker.end();
   }
 }

@@ -1,22 +1,31 @@
 // Joins pieces of any size into memory of its own. A one-byte piece costs hundreds of bytes as long as it is kept, and
-// a view of a larger buffer is sent to the store's thread with the whole buffer.
+// a view of a larger buffer keeps the whole buffer in memory.
+
+const NOTHING = new Uint8Array(0);
 
 export class GrowingBytes {
-  #memory: Uint8Array;
+  readonly #expectedBytes: number;
+  #memory: Uint8Array = NOTHING;
   #length = 0;
 
   constructor(expectedBytes = 0) {
-    this.#memory = new Uint8Array(expectedBytes);
+    this.#expectedBytes = expectedBytes;
   }
 
   get length(): number {
     return this.#length;
   }
 
+  /** The giver must not change a piece afterwards: one that is all of what is expected is kept, not copied. */
   add(piece: Uint8Array): void {
     const needed = this.#length + piece.length;
+    if (needed === this.#expectedBytes && this.#length === 0 && piece.byteLength === piece.buffer.byteLength) {
+      this.#memory = piece;
+      this.#length = needed;
+      return;
+    }
     if (needed > this.#memory.length) {
-      const larger = new Uint8Array(Math.max(needed, this.#memory.length * 2));
+      const larger = new Uint8Array(Math.max(needed, this.#expectedBytes, this.#memory.length * 2));
       larger.set(this.#memory.subarray(0, this.#length));
       this.#memory = larger;
     }
@@ -35,7 +44,7 @@ export class GrowingBytes {
   }
 
   clear(): void {
-    this.#memory = new Uint8Array(0);
+    this.#memory = NOTHING;
     this.#length = 0;
   }
 }

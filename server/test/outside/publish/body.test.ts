@@ -8,6 +8,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Pool } from '../../../src/domain/pool.ts';
 import { BodyReader } from '../../../src/http/body.ts';
+import { CountedRequest } from '../../../src/http/counted-request.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import { type ManualClock, manualWorld } from '../../support/manual-clock.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -25,6 +26,26 @@ test('body: it is whole however it was cut, and in memory of its own', async (t)
     assert.equal(Buffer.from(body).toString(), pieces.join(''));
     assert.equal(body.buffer.byteLength, body.length);
   }
+  for (const pieces of [['one'], ['o', 'ne']]) {
+    const { request, socket } = await site.announce(3);
+    const reading = withBody(site, request, ACCOUNT, LIMIT, async (bytes) => bytes);
+    for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
+    const body = await reading;
+    assert.equal(Buffer.from(body).toString(), 'one');
+    assert.equal(body.buffer.byteLength, 3);
+  }
+});
+
+test('body: one that came before it was asked for is whole, also if it had to wait at the door', async (t) => {
+  const site = { ...(await startSite(t)), reader: new BodyReader(new Pool(2_000_000), manualWorld().clock) };
+  const text = Array.from({ length: 100_000 }, (_, index) => String(index)).join();
+  const { request, socket } = await site.announce(text.length);
+  socket.write(text.slice(0, 1000));
+  await waitFor('the first piece of it', () => request.readableLength === 1000);
+  socket.write(text.slice(1000));
+  await waitFor('more than one piece of it', () => request.readableLength > request.readableHighWaterMark);
+  const limit = { ...LIMIT, bytesMax: text.length };
+  assert.equal(await withBody(site, request, ACCOUNT, limit, async (bytes) => Buffer.from(bytes).toString()), text);
 });
 
 test('body: one over its limit is refused while it still comes, and what follows is let go', async (t) => {
@@ -53,7 +74,7 @@ test('body: one that the caller breaks off is given up, and used for nothing', a
   const site = await startSite(t);
   const { request, socket } = await site.post(['x'.repeat(60)], 'open');
   const reading = withBody(site, request, ACCOUNT, LIMIT, unused);
-  await once(request, 'data');
+  await waitFor('its bytes', () => site.pool.used === 60);
   socket.destroy();
   await assert.rejects(reading, hasCode('bad_request'));
   requireWholeBudget(site);
@@ -98,14 +119,11 @@ test('body: one that brings next to nothing in a whole window is cut off, one th
   const [slow, steady] = [await site.post(['x'], 'open'), await site.post(['x'], 'open')];
   const cutOff = assert.rejects(withBody(site, slow.request, ACCOUNT, limit, unused), hasCode('body_too_slow'));
   const whole = withBody(site, steady.request, ACCOUNT, limit, async ({ length }) => length);
-  const come = { slow: 0, steady: 0 };
-  slow.request.on('data', (piece: Buffer) => (come.slow += piece.length));
-  steady.request.on('data', (piece: Buffer) => (come.steady += piece.length));
-  await waitFor('the first byte of both', () => come.slow === 1 && come.steady === 1);
+  await waitFor('the first byte of both', () => pool.used === 2);
   clock.advance(10_000);
   slow.socket.write(chunk('x'));
   steady.socket.write(chunk('x'.repeat(20_000)));
-  await waitFor('more of both', () => come.slow === 2 && come.steady === 20_001);
+  await waitFor('more of both', () => pool.used === 20_003);
   clock.advance(10_000);
   await cutOff;
   steady.socket.write('0\r\n\r\n');
@@ -142,7 +160,7 @@ async function withBody<T>(
 }
 
 async function startSite(t: TestContext): Promise<Site> {
-  const server = createServer();
+  const server = createServer({ IncomingMessage: CountedRequest });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
