@@ -35,6 +35,9 @@ export interface AlertRow {
 export const ALERT_COLUMNS = `id, account_id, rule, target, remind_every_ms, state, since_at, told_at, message_id, text,
   problem, judged_at, next_at, created_at, updated_at, version`;
 
+/** SQL for what an alert weighs in a list. */
+export const ALERT_BYTES = 'octet_length(rule) + octet_length(target) + coalesce(octet_length(text), 0)';
+
 export function toAlert(row: AlertRow): Alert {
   return {
     id: row.id,
@@ -145,18 +148,18 @@ export function toScheduleFact(id: string, rows: readonly RunRow[]): ScheduleFac
 
 /**
  * The schedules to read: those that were named, and those whose messages failed. If the limit has cut the failed messages,
- * any schedule may have one: then also `all`, as far as there is room.
+ * any schedule may have one: `more` are read as far as there is room.
  */
 export function schedulesToRead(
   named: readonly string[],
-  { rows, isCut }: Cuttable<FailedFact>,
-  all: readonly string[],
+  failed: readonly FailedFact[],
+  more: readonly string[],
   max: number,
 ): readonly string[] {
-  const ofFailed = rows.flatMap(({ kind, scheduleId }) =>
+  const ofFailed = failed.flatMap(({ kind, scheduleId }) =>
     kind === 'schedule' && scheduleId !== null ? [scheduleId] : [],
   );
-  return [...new Set([...named, ...ofFailed, ...(isCut ? all : [])])].slice(0, max);
+  return [...new Set([...named, ...ofFailed, ...more])].slice(0, max);
 }
 
 /** A run to a topic has a message for each endpoint. */

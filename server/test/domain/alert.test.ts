@@ -177,31 +177,15 @@ function finding(rule: AlertRule, facts: Partial<AlertFacts>, some: Partial<Aler
 const isWrong = (...given: Parameters<typeof finding>) => finding(...given)?.isWrong;
 const FIRING: Partial<Alert> = { state: 'firing', sinceAt: NOW - 30 * MINUTE };
 
-function failed(some: Partial<FailedFact> = {}): FailedFact {
-  return {
-    kind: 'publish',
-    host: 'a.example:443',
-    queueName: null,
-    labels: [],
-    endedAt: NOW,
-    scheduleId: null,
-    ...some,
-  };
-}
-
-function attempt(some: Partial<AttemptFact> = {}): AttemptFact {
-  return {
-    kind: 'publish',
-    host: 'a.example:443',
-    queueName: null,
-    labels: [],
-    endedAt: NOW,
-    outcome: 'answered',
-    status: 200,
-    nextAt: null,
-    ...some,
-  };
-}
+const MEANT = { kind: 'publish', host: 'a.example:443', queueName: null, labels: [], endedAt: NOW } as const;
+const failed = (some: Partial<FailedFact> = {}): FailedFact => ({ ...MEANT, scheduleId: null, ...some });
+const attempt = (some: Partial<AttemptFact> = {}): AttemptFact => ({
+  ...MEANT,
+  outcome: 'answered',
+  status: 200,
+  nextAt: null,
+  ...some,
+});
 
 test('messageFailed: as many as asked within the window; over when none is left in it; alerts do not count', () => {
   const rule: AlertRule = { type: 'messageFailed', count: 2, windowMs: 5 * MINUTE, ...ANY };

@@ -15,21 +15,7 @@ import type {
   ScheduleFact,
   ToldFact,
 } from '../../domain/alert-facts.ts';
-import {
-  type AttemptStepRow,
-  type FailedMessageRow,
-  type LabelledRow,
-  type OldestRow,
-  RUNS_READ,
-  type RunRow,
-  SCHEDULES_PER_ROWS,
-  schedulesToRead,
-  toAttempts,
-  toFailed,
-  toQueue,
-  toScheduleFact,
-  toTold,
-} from '../alert-rows.ts';
+import * as alertRows from '../alert-rows.ts';
 import { activity } from './activity.ts';
 import type { Database } from './database.ts';
 import { messageOf } from './search.ts';
@@ -42,10 +28,12 @@ export async function alertFacts(
   now: number,
   rowsMax: number,
 ): Promise<AlertFacts> {
-  const schedulesMax = rowsMax / SCHEDULES_PER_ROWS;
+  const schedulesMax = rowsMax / alertRows.SCHEDULES_PER_ROWS;
   const failed = await failedMessages(database, accountId, look.failedFromAt, rowsMax);
+  const more =
+    look.areFailedSchedulesAsked && failed.isCut ? await firstSchedules(database, accountId, schedulesMax) : [];
   const scheduleIds = look.areFailedSchedulesAsked
-    ? schedulesToRead(look.schedules, failed, await firstSchedules(database, accountId, schedulesMax), schedulesMax)
+    ? alertRows.schedulesToRead(look.schedules, failed.rows, more, schedulesMax)
     : look.schedules;
   return {
     failed,
@@ -74,14 +62,14 @@ async function failedMessages(
   rowsMax: number,
 ): Promise<Cuttable<FailedFact>> {
   if (fromAt === null) return { rows: [], isCut: false };
-  const rows = await database.all<FailedMessageRow>(
+  const rows = await database.all<alertRows.FailedMessageRow>(
     `SELECT kind, host, queue_name, labels, ended_at, schedule_id FROM messages
        WHERE account_id = $1 AND ended_at >= $2 AND state = 'failed' ORDER BY ended_at DESC LIMIT $3`,
     accountId,
     fromAt,
     rowsMax + 1,
   );
-  return toFailed(rows, rowsMax);
+  return alertRows.toFailed(rows, rowsMax);
 }
 
 async function endedAttempts(
@@ -91,7 +79,7 @@ async function endedAttempts(
   rowsMax: number,
 ): Promise<Cuttable<AttemptFact>> {
   if (fromAt === null) return { rows: [], isCut: false };
-  const rows = await database.all<AttemptStepRow>(
+  const rows = await database.all<alertRows.AttemptStepRow>(
     `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at
        FROM (SELECT account_id, seq, at, message_seq, step FROM journal WHERE account_id = $1
                ORDER BY seq DESC LIMIT $2) AS j
@@ -101,7 +89,7 @@ async function endedAttempts(
     accountId,
     rowsMax,
   );
-  return toAttempts(rows, fromAt, rowsMax);
+  return alertRows.toAttempts(rows, fromAt, rowsMax);
 }
 
 async function minutes(database: Database, accountId: string, fromAt: number, now: number): Promise<MinuteFact[]> {
@@ -110,7 +98,7 @@ async function minutes(database: Database, accountId: string, fromAt: number, no
 }
 
 async function toldSince(database: Database, accountId: string, fromAt: number, rowsMax: number): Promise<ToldFact[]> {
-  const rows = await database.all<LabelledRow>(
+  const rows = await database.all<alertRows.LabelledRow>(
     `SELECT m.kind, m.state, m.ended_at
        FROM (SELECT account_id, message_seq FROM message_labels WHERE account_id = $1 AND label = $2
                ORDER BY message_seq DESC LIMIT $3) AS l
@@ -120,7 +108,7 @@ async function toldSince(database: Database, accountId: string, fromAt: number, 
     ALERT_LABEL,
     rowsMax,
   );
-  return toTold(rows, fromAt);
+  return alertRows.toTold(rows, fromAt);
 }
 
 const PAUSED = `(SELECT q.is_paused FROM queues q WHERE q.account_id = $1 AND q.name = o.name) AS is_paused`;
@@ -148,15 +136,15 @@ async function oldestOfQueues(
 ): Promise<QueueFact[]> {
   if (queues !== 'all' && queues.length === 0) return [];
   const rows = await (queues === 'all'
-    ? database.all<OldestRow>(OLDEST_OF_ALL, accountId, rowsMax)
-    : database.all<OldestRow>(OLDEST_NAMED, accountId, soughtAll(queues)));
-  return rows.map(toQueue);
+    ? database.all<alertRows.OldestRow>(OLDEST_OF_ALL, accountId, rowsMax)
+    : database.all<alertRows.OldestRow>(OLDEST_NAMED, accountId, soughtAll(queues)));
+  return rows.map(alertRows.toQueue);
 }
 
 /** None of a schedule that is deleted: nobody waits for it to do better. */
 async function runsOf(database: Database, accountId: string, ids: readonly string[]): Promise<ScheduleFact[]> {
   if (ids.length === 0) return [];
-  const rows = await database.all<RunRow & { schedule_id: string }>(
+  const rows = await database.all<alertRows.RunRow & { schedule_id: string }>(
     `SELECT m.schedule_id, m.kind, m.created_at, m.state, m.held_at FROM unnest($2::text[]) AS g (schedule_id)
        CROSS JOIN LATERAL (SELECT schedule_id, kind, created_at, state, held_at, seq FROM messages
          WHERE account_id = $1 AND schedule_id = g.schedule_id ORDER BY seq DESC LIMIT $3) AS m
@@ -164,10 +152,10 @@ async function runsOf(database: Database, accountId: string, ids: readonly strin
        ORDER BY m.seq DESC`,
     accountId,
     soughtAll(ids),
-    RUNS_READ,
+    alertRows.RUNS_READ,
   );
   const byId = Map.groupBy(rows, ({ schedule_id }) => schedule_id);
-  return ids.map((id) => toScheduleFact(id, byId.get(id) ?? []));
+  return ids.map((id) => alertRows.toScheduleFact(id, byId.get(id) ?? []));
 }
 
 async function usedToday(database: Database, accountId: string, now: number): Promise<number> {

@@ -3,11 +3,12 @@
 
 import { type Alert, judgedUpTo, OVER_QUOTA } from '../../domain/alert.ts';
 import { earlier } from '../../domain/instant.ts';
-import { ALERT_COLUMNS, type AlertRow, toAlert } from '../alert-rows.ts';
+import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../alert-rows.ts';
 import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';
+import { listByKey } from './list-by-key.ts';
 import { sought } from './sought.ts';
 
 /** Of two calls at once, the second counts after the first. */
@@ -57,26 +58,13 @@ export async function deleteAlert(database: Database, accountId: string, id: str
   return (await database.run('DELETE FROM alerts WHERE account_id = $1 AND id = $2', accountId, sought(id))) > 0;
 }
 
-export async function listAlerts(
+export function listAlerts(
   database: Database,
   accountId: string,
   part: ListPart = FIRST_PART,
 ): Promise<ListPiece<Alert>> {
-  const keys = await database.all<WeighedKey>(
-    `SELECT id AS key, octet_length(rule) + octet_length(target) + coalesce(octet_length(text), 0) AS bytes FROM alerts
-       WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const { last, count } = fitting(keys, part);
-  const rows = await database.all<AlertRow>(
-    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE account_id = $1 AND id > $2 AND id <= $3 ORDER BY id`,
-    accountId,
-    part.after ?? '',
-    last,
-  );
-  return { entries: rows.map(toAlert), hasMore: keys.length > count };
+  const list = { table: 'alerts', key: 'id', columns: ALERT_COLUMNS, bytes: ALERT_BYTES };
+  return listByKey<AlertRow, Alert>(database, list, accountId, part, toAlert);
 }
 
 export async function dueAlerts(database: Database, now: number, limit: number): Promise<DueAlerts> {

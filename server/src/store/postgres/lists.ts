@@ -31,30 +31,18 @@ import {
 import { ACCOUNT, TOKEN } from './accounts.ts';
 import type { Database } from './database.ts';
 import { JOB } from './jobs.ts';
+import { listByKey } from './list-by-key.ts';
 import { sought, soughtAll } from './sought.ts';
 import { TOPIC } from './topics.ts';
 
-export async function listTopics(
+export function listTopics(
   database: Database,
   accountId: string,
   part: ListPart = FIRST_PART,
 ): Promise<ListPiece<Topic>> {
-  const keys = await database.all<WeighedKey>(
-    `SELECT name AS key, octet_length(endpoints) + octet_length(defaults) AS bytes FROM topics
-       WHERE account_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const { last, count } = fitting(keys, part);
-  const rows = await database.all<TopicRow>(
-    `SELECT ${TOPIC} FROM topics WHERE account_id = $1 AND name > $2 AND name <= $3 ORDER BY name LIMIT $4`,
-    accountId,
-    part.after ?? '',
-    last,
-    count,
-  );
-  return { entries: rows.map(toTopic), hasMore: keys.length > count };
+  const bytes = 'octet_length(endpoints) + octet_length(defaults)';
+  const list = { table: 'topics', key: 'name', columns: TOPIC, bytes };
+  return listByKey<TopicRow, Topic>(database, list, accountId, part, toTopic);
 }
 
 export async function listSchedules(

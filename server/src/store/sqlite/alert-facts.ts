@@ -14,21 +14,7 @@ import type {
   QueueFact,
   ToldFact,
 } from '../../domain/alert-facts.ts';
-import {
-  type AttemptStepRow,
-  type FailedMessageRow,
-  type LabelledRow,
-  type OldestRow,
-  RUNS_READ,
-  type RunRow,
-  SCHEDULES_PER_ROWS,
-  schedulesToRead,
-  toAttempts,
-  toFailed,
-  toQueue,
-  toScheduleFact,
-  toTold,
-} from '../alert-rows.ts';
+import * as alertRows from '../alert-rows.ts';
 import { activity } from './activity.ts';
 import type { Database } from './database.ts';
 
@@ -39,10 +25,11 @@ export function alertFacts(
   now: number,
   rowsMax: number,
 ): AlertFacts {
-  const schedulesMax = rowsMax / SCHEDULES_PER_ROWS;
+  const schedulesMax = rowsMax / alertRows.SCHEDULES_PER_ROWS;
   const failed = failedMessages(database, accountId, look.failedFromAt, rowsMax);
+  const more = look.areFailedSchedulesAsked && failed.isCut ? firstSchedules(database, accountId, schedulesMax) : [];
   const scheduleIds = look.areFailedSchedulesAsked
-    ? schedulesToRead(look.schedules, failed, firstSchedules(database, accountId, schedulesMax), schedulesMax)
+    ? alertRows.schedulesToRead(look.schedules, failed.rows, more, schedulesMax)
     : look.schedules;
   return {
     failed,
@@ -50,7 +37,7 @@ export function alertFacts(
     counted: look.countedFromAt === null ? [] : minutes(database, accountId, look.countedFromAt, now),
     told: look.countedFromAt === null ? [] : toldSince(database, accountId, look.countedFromAt, rowsMax),
     queues: oldestOfQueues(database, accountId, look.queues, rowsMax),
-    schedules: scheduleIds.map((id) => toScheduleFact(id, runsOf(database, accountId, id))),
+    schedules: scheduleIds.map((id) => alertRows.toScheduleFact(id, runsOf(database, accountId, id))),
     used: look.isUsageAsked ? usedToday(database, accountId, now) : 0,
   };
 }
@@ -65,15 +52,15 @@ function firstSchedules(database: Database, accountId: string, max: number): str
 }
 
 /** None if the schedule is deleted: nobody waits for it to do better. */
-function runsOf(database: Database, accountId: string, id: string): RunRow[] {
-  return database.all<RunRow>(
+function runsOf(database: Database, accountId: string, id: string): alertRows.RunRow[] {
+  return database.all<alertRows.RunRow>(
     `SELECT kind, created_at, state, held_at FROM messages INDEXED BY messages_of_schedule
        WHERE account_id = ?1 AND schedule_id = ?2
          AND EXISTS (SELECT 1 FROM schedules s WHERE s.account_id = ?1 AND s.id = ?2)
        ORDER BY seq DESC LIMIT ?3`,
     accountId,
     id,
-    RUNS_READ,
+    alertRows.RUNS_READ,
   );
 }
 
@@ -84,14 +71,14 @@ function failedMessages(
   rowsMax: number,
 ): Cuttable<FailedFact> {
   if (fromAt === null) return { rows: [], isCut: false };
-  const rows = database.all<FailedMessageRow>(
+  const rows = database.all<alertRows.FailedMessageRow>(
     `SELECT kind, host, queue_name, labels, ended_at, schedule_id FROM messages INDEXED BY messages_failed
        WHERE account_id = ? AND ended_at >= ? AND state = 'failed' ORDER BY ended_at DESC LIMIT ?`,
     accountId,
     fromAt,
     rowsMax + 1,
   );
-  return toFailed(rows, rowsMax);
+  return alertRows.toFailed(rows, rowsMax);
 }
 
 function endedAttempts(
@@ -101,7 +88,7 @@ function endedAttempts(
   rowsMax: number,
 ): Cuttable<AttemptFact> {
   if (fromAt === null) return { rows: [], isCut: false };
-  const rows = database.all<AttemptStepRow>(
+  const rows = database.all<alertRows.AttemptStepRow>(
     `SELECT m.kind, m.host, m.queue_name, m.labels, j.at AS ended_at, j.step, a.outcome, a.status, a.next_at,
          m.first_started_at, m.last_status
        FROM journal j CROSS JOIN messages m ON m.seq = j.message_seq
@@ -110,7 +97,7 @@ function endedAttempts(
     accountId,
     rowsMax,
   );
-  return toAttempts(rows, fromAt, rowsMax);
+  return alertRows.toAttempts(rows, fromAt, rowsMax);
 }
 
 function minutes(database: Database, accountId: string, fromAt: number, now: number): MinuteFact[] {
@@ -120,14 +107,14 @@ function minutes(database: Database, accountId: string, fromAt: number, now: num
 }
 
 function toldSince(database: Database, accountId: string, fromAt: number, rowsMax: number): ToldFact[] {
-  const rows = database.all<LabelledRow>(
+  const rows = database.all<alertRows.LabelledRow>(
     `SELECT m.kind, m.state, m.ended_at FROM message_labels l CROSS JOIN messages m ON m.seq = l.message_seq
        WHERE l.account_id = ? AND l.label = ? ORDER BY l.message_seq DESC LIMIT ?`,
     accountId,
     ALERT_LABEL,
     rowsMax,
   );
-  return toTold(rows, fromAt);
+  return alertRows.toTold(rows, fromAt);
 }
 
 const OLDEST = `SELECT m.queue_name AS name, m.first_due_at AS oldest_due_at,
@@ -144,16 +131,16 @@ function oldestOfQueues(
   const order = 'ORDER BY m.queue_name, m.first_due_at LIMIT 1';
   if (queues !== 'all') {
     const rows = queues.map((name) =>
-      database.get<OldestRow>(`${OLDEST} AND m.queue_name = ? ${order}`, accountId, name),
+      database.get<alertRows.OldestRow>(`${OLDEST} AND m.queue_name = ? ${order}`, accountId, name),
     );
-    return rows.filter((row) => row !== undefined).map(toQueue);
+    return rows.filter((row) => row !== undefined).map(alertRows.toQueue);
   }
   const found: QueueFact[] = [];
   while (found.length < rowsMax) {
     const after = found.at(-1)?.name ?? '';
-    const row = database.get<OldestRow>(`${OLDEST} AND m.queue_name > ? ${order}`, accountId, after);
+    const row = database.get<alertRows.OldestRow>(`${OLDEST} AND m.queue_name > ? ${order}`, accountId, after);
     if (!row) break;
-    found.push(toQueue(row));
+    found.push(alertRows.toQueue(row));
   }
   return found;
 }

@@ -3,12 +3,13 @@
 
 import { type Alert, judgedUpTo, OVER_QUOTA } from '../../domain/alert.ts';
 import { earlier } from '../../domain/instant.ts';
-import { type AlertRow, toAlert } from '../alert-rows.ts';
+import { ALERT_BYTES, type AlertRow, toAlert } from '../alert-rows.ts';
 import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
+import { listByKey } from './list-by-key.ts';
 
 export function saveAlert(database: Database, alert: Alert, max: number): Alert | null {
   const { accountId, id } = alert;
@@ -51,21 +52,13 @@ export function deleteAlert(database: Database, accountId: string, id: string): 
 }
 
 export function listAlerts(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Alert> {
-  const keys = database.all<WeighedKey>(
-    `SELECT id AS key, octet_length(rule) + octet_length(target) + ifnull(octet_length(text), 0) AS bytes FROM alerts
-       WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+  return listByKey<AlertRow, Alert>(
+    database,
+    { table: 'alerts', key: 'id', bytes: ALERT_BYTES },
     accountId,
-    part.after ?? '',
-    part.limit + 1,
+    part,
+    toAlert,
   );
-  const { last, count } = fitting(keys, part);
-  const rows = database.all<AlertRow>(
-    'SELECT * FROM alerts WHERE account_id = ? AND id > ? AND id <= ? ORDER BY id',
-    accountId,
-    part.after ?? '',
-    last,
-  );
-  return { entries: rows.map(toAlert), hasMore: keys.length > count };
 }
 
 export function dueAlerts(database: Database, now: number, limit: number): DueAlerts {

@@ -1,9 +1,10 @@
 // The topics table: each topic is read and written whole, guarded by a version.
 
 import type { Topic } from '../../domain/topic.ts';
-import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
+import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
+import { listByKey } from './list-by-key.ts';
 
 export function getTopic(database: Database, accountId: string, nameOrId: string): Topic | null {
   const row =
@@ -13,21 +14,8 @@ export function getTopic(database: Database, accountId: string, nameOrId: string
 }
 
 export function listTopics(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Topic> {
-  const keys = database.all<WeighedKey>(
-    `SELECT name AS key, octet_length(endpoints) + octet_length(defaults) AS bytes FROM topics
-       WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`,
-    accountId,
-    part.after ?? '',
-    part.limit + 1,
-  );
-  const { last, count } = fitting(keys, part);
-  const rows = database.all<TopicRow>(
-    'SELECT * FROM topics WHERE account_id = ? AND name > ? AND name <= ? ORDER BY name',
-    accountId,
-    part.after ?? '',
-    last,
-  );
-  return { entries: rows.map(toTopic), hasMore: keys.length > count };
+  const list = { table: 'topics', key: 'name', bytes: 'octet_length(endpoints) + octet_length(defaults)' };
+  return listByKey<TopicRow, Topic>(database, list, accountId, part, toTopic);
 }
 
 export function saveTopic(database: Database, topic: Topic): 'saved' | 'changed' {
