@@ -105,7 +105,12 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     body: AlertBody,
     summary: 'Create an alert with this id, or replace it; what its target was told stays',
     answer: AlertAnswer,
-    handle: async ({ principal, params, body }) => save(context, defaults, principal, params.alertId, body),
+    handle: async ({ principal, params, body }) => {
+      if ('alertId' in body && body.alertId !== params.alertId) {
+        throw new ApiError('bad_parameter', 'alertId: the body names another alert than the path; leave it out');
+      }
+      return save(context, defaults, principal, params.alertId, body);
+    },
   });
 
   api.add({
