@@ -165,8 +165,11 @@ function hostFailing(rule: RuleOf<'hostFailing'>, isFiring: boolean, facts: Aler
     text:
       failing.length > 0
         ? `The last ${failing[0]![1].row} attempts to ${listed(names)} failed: no connection, no answer in time, or a status of 500 or more.`
-        : `${rule.host ?? 'Every host'} answers again, or was not asked for an hour.`,
-    facts: { hosts: failing.slice(0, SHOWN_MAX).map(([host, { row }]) => ({ host, failedInARow: row })) },
+        : `${rule.host ?? 'Every host'} answers again, or was not asked ${isCut ? 'lately' : 'for an hour'}.`,
+    facts: {
+      hosts: failing.slice(0, SHOWN_MAX).map(([host, { row }]) => ({ host, failedInARow: row })),
+      ...(isCut && { isCut }),
+    },
   };
 }
 

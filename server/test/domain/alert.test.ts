@@ -286,6 +286,10 @@ test('hostFailing: so many failures in a row; an answer below 500 ends the row',
   assert.equal(isWrong(rule, of(down.slice(1)), FIRING), false);
   assert.equal(isWrong(rule, of(down.slice(1), true), FIRING), true, 'the row may be longer than what was read');
   assert.equal(finding({ ...rule, host: 'c.example' }, of(down, true), FIRING), null, 'nothing is known about it');
+  const cut = finding(rule, of([attempt({ host: 'b.example:443' })], true), FIRING)!;
+  assert.deepEqual([cut.isWrong, cut.facts.isCut], [false, true]);
+  assert.match(cut.text, /not asked lately/);
+  assert.equal('isCut' in finding(rule, of(down))!.facts, false);
 });
 
 test('scheduleFailed: the newest run with a known end failed; over with the next that was delivered', () => {
