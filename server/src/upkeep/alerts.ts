@@ -19,6 +19,9 @@ import { AlertStops, JUDGED_BY_HAND_EVERY_MS } from './alert-stops.ts';
 const IDLE_MS = 5000;
 /** Longer than the time between two stops of a clock that is moved by hand: it is no stop. */
 const IDLE_BY_HAND_MS = 2 * JUDGED_BY_HAND_EVERY_MS;
+/** Shown as the `problem` of an alert. */
+const UNREADABLE = 'the messages of its account could not be read';
+const UNWRITTEN = 'the message to its target could not be stored';
 /** The pause between two runs while there is more to judge, for other work. */
 const PIECE_EVERY_MS = 20;
 
@@ -93,8 +96,7 @@ async function judgeOwn(
     facts = await store.alertFacts(accountId, lookFor(alerts, now), now, eachMax('alertRows'));
   } catch (error) {
     // If the store is away, writing will fail as well. If not, the alerts of the other accounts must not wait for this one.
-    const why = `its account could not be read: ${error instanceof Error ? error.message : String(error)}`;
-    return { judged: alerts.map((alert) => untold(options, alert, why, now)), mayChange: true };
+    return { judged: alerts.map((alert) => untold(options, alert, UNREADABLE, now, error)), mayChange: true };
   }
   const dayMax = tiers[account.tier].messagesPerDayMax;
   const judged: JudgedAlert[] = [];
@@ -124,8 +126,18 @@ async function judgeOne(options: AlertKeeperOptions, alert: Alert, known: Known)
   return { ...untold(options, alert, null, now), telling: { message, standing }, dayMax };
 }
 
-function untold(options: AlertKeeperOptions, alert: Alert, problem: string | null, now: number): JudgedAlert {
-  if (problem !== null && problem !== alert.problem) options.onProblem(alert, problem);
+/** The account sees the problem, and only the log the error behind it. */
+function untold(
+  options: AlertKeeperOptions,
+  alert: Alert,
+  problem: string | null,
+  now: number,
+  error?: unknown,
+): JudgedAlert {
+  if (problem !== null && problem !== alert.problem) {
+    const detail = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
+    options.onProblem(alert, `${problem}${detail}`);
+  }
   const nextAt = nextLookAt(alert.accountId, now, options.isByHand ? JUDGED_BY_HAND_EVERY_MS : undefined);
   return { alert, nextAt, problem, telling: null, dayMax: null };
 }
@@ -145,8 +157,7 @@ async function tell(options: AlertKeeperOptions, judged: readonly JudgedAlert[],
     if (judged.length === 1) {
       const [{ alert, telling }] = judged as [JudgedAlert];
       if (!telling) throw error;
-      const why = error instanceof Error ? error.message : String(error);
-      return tell(options, [untold(options, alert, why, now)], now);
+      return tell(options, [untold(options, alert, UNWRITTEN, now, error)], now);
     }
   }
   for (const each of judged) await tell(options, [each], now);

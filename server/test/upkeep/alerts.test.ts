@@ -195,6 +195,7 @@ test('an account that cannot be read, or a target that cannot be told, does not 
   await store.createAccount({ id: 'acc_bad', name: 'bad', tier: 'free', createdAt: NOW }, KEYS);
   await store.saveAlert(alert({ accountId: 'acc_bad', id: 'unreadable' }), 50);
   await store.saveAlert(alert({ id: 'untellable', target: { url: 'https://no.example', format: 'json' } }), 50);
+  await store.saveAlert(alert({ id: 'unwritable' }), 50);
   await store.saveAlert(alert(), 50);
   await fail(store, [message()], NOW);
   const broken: Store = {
@@ -202,6 +203,10 @@ test('an account that cannot be read, or a target that cannot be told, does not 
     alertFacts: async (accountId, ...rest) => {
       if (accountId === 'acc_bad') throw new Error('too slow');
       return store.alertFacts(accountId, ...rest);
+    },
+    tellAlerts: async (judged, now) => {
+      if (judged.some((each) => each.alert.id === 'unwritable' && each.telling)) throw new Error('no room in table 7');
+      return store.tellAlerts(judged, now);
     },
   };
   const plan: PlanAlert = async ({ id, target }, _account, body) =>
@@ -212,11 +217,16 @@ test('an account that cannot be read, or a target that cannot be told, does not 
   await keeper.run(NOW);
   assert.deepEqual(await toldBy(store, NOW), [{ event: 'begin', at: 0 }]);
   assert.deepEqual(keeper.problems.toSorted(), [
-    'unreadable: its account could not be read: too slow',
+    'unreadable: the messages of its account could not be read: too slow',
     'untellable: the disk is full',
+    'unwritable: the message to its target could not be stored: no room in table 7',
   ]);
   await keeper.run(NOW + EVERY);
-  assert.equal(keeper.problems.length, 2, 'each reason is logged once');
+  assert.equal(keeper.problems.length, 3, 'each reason is logged once');
+  const unread = await store.getAlert('acc_bad', 'unreadable');
+  assert.equal(unread!.problem, 'the messages of its account could not be read', 'the error itself is not shown');
+  const unwritten = await store.getAlert(ACCOUNT, 'unwritable');
+  assert.equal(unwritten!.problem, 'the message to its target could not be stored');
   assert.equal((await store.getAlert(ACCOUNT, 'untellable'))!.problem, 'the disk is full');
   assert.equal((await store.getAlert(ACCOUNT, 'untellable'))!.state, 'calm', 'it begins when its target is told');
 });
