@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import { laneMax } from '../domain/lanes.ts';
 import { Member, MemberList } from '../domain/member-list.ts';
+import { TurnoverMap } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
 
 /** How long a caller may take. Tests use shorter times. */
@@ -53,6 +54,8 @@ class Connection extends Member {
   written = '';
   stalledSinceMs = 0;
   isStalled = false;
+  /** The system looks whether its caller is still there. */
+  isProbed = false;
 
   constructor(socket: Socket) {
     super();
@@ -66,7 +69,7 @@ export class CallerConnections {
   readonly #clock: Clock;
   readonly #times: CallerTimes;
   readonly #unreadBytesMax: number;
-  readonly #all = new Map<Socket, Connection>();
+  readonly #all = new TurnoverMap<Socket, Connection>();
   /**
    * Connections that have never sent a request, and those that wait for the next one. The longest waiting comes first.
    */
@@ -208,11 +211,19 @@ export class CallerConnections {
     return largest!;
   }
 
+  /** The system detects a caller that vanished. Not asked for at once: most connections are closed before the first look. */
+  #probe(connection: Connection): void {
+    if (connection.isProbed) return;
+    connection.isProbed = true;
+    connection.socket.setKeepAlive(true, this.#times.idleMs);
+  }
+
   #look(): void {
     this.#cancelLook = this.#clock.after(this.#times.lookMs, () => this.#look());
     const nowMs = this.#clock.monotonicMs();
     for (const connection of [...this.#all.values()]) {
       const { socket } = connection;
+      this.#probe(connection);
       const written = writtenSoFar(socket);
       const hasStalled = socket.writableLength > 0 && written === connection.written;
       if (!hasStalled) connection.stalledSinceMs = nowMs;

@@ -44,8 +44,8 @@ export interface Listener {
   cutOff(): void;
 }
 
-/** With keepAlive the system detects callers that vanished. The rest is node:http's default. */
-const SOCKETS = { keepAlive: true, noDelay: true, allowHalfOpen: true } as const;
+/** The defaults of node:http, which a listening socket of our own needs too. */
+const SOCKETS = { noDelay: true, allowHalfOpen: true } as const;
 
 export async function createListener(options: ListenerOptions): Promise<Listener> {
   await options.api.fastify.ready();
@@ -70,10 +70,8 @@ class OneListener implements Listener {
   }
 
   async listen(host: string, port: number, use: 'shared' | null = null): Promise<AddressInfo> {
-    const { times, onFault } = this.#options;
-    const isShared = use === 'shared';
-    const sockets = { host, port, isShared, ...SOCKETS, keepAliveInitialDelay: times.idleMs };
-    this.#listening = await listenWide(this.#server, sockets, onFault);
+    const sockets = { host, port, isShared: use === 'shared', ...SOCKETS };
+    this.#listening = await listenWide(this.#server, sockets, this.#options.onFault);
     return this.#listening.bound;
   }
 
@@ -98,7 +96,6 @@ class OneListener implements Listener {
         keepAliveTimeout: times.idleMs,
         connectionsCheckingInterval: times.lookMs,
         ...SOCKETS,
-        keepAliveInitialDelay: times.idleMs,
         // Checked below, so that it is answered like every other mistake.
         requireHostHeader: false,
       },

@@ -15,8 +15,12 @@ import { waitFor } from '../support/wait.ts';
 const MIB = 1024 * 1024;
 
 /** A server that answers `/bytes/N` with so many bytes, and anything else not at all. */
-async function startServer(t: TestContext, limits: { connections?: number; unreadBytes?: number }) {
-  const connections = new CallerConnections(systemWorld().clock, CALLER_TIMES, limits);
+async function startServer(
+  t: TestContext,
+  limits: { connections?: number; unreadBytes?: number },
+  times = CALLER_TIMES,
+) {
+  const connections = new CallerConnections(systemWorld().clock, times, limits);
   const server = createServer((request, response) => {
     connections.begin({ request, response });
     const bytes = Number(/^\/bytes\/(\d+)$/.exec(request.url ?? '')?.[1] ?? -1);
@@ -40,7 +44,7 @@ async function startServer(t: TestContext, limits: { connections?: number; unrea
     if (path !== null) socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
     return socket;
   };
-  return { connections, dial };
+  return { server, connections, dial };
 }
 
 const isGone = (socket: Socket) => socket.destroyed || socket.readableEnded;
@@ -69,6 +73,24 @@ test('one too many: the longest silent goes, then the longest idle, never one wi
   assert.equal(connections.refused.node, 1);
   busy.destroy();
   await waitFor('room again', () => connections.used === 3);
+});
+
+test('the system is asked to look for callers that vanish, once for each connection that stays', async (t) => {
+  const times = { ...CALLER_TIMES, lookMs: 5 };
+  const { server, connections, dial } = await startServer(t, {}, times);
+  const asked: (readonly unknown[])[] = [];
+  let looks = 0;
+  server.on('connection', (socket: Socket) => {
+    socket.setKeepAlive = (...options) => {
+      asked.push(options);
+      return socket;
+    };
+    Object.defineProperty(socket, 'bytesWritten', { get: () => ++looks });
+  });
+  await dial(null);
+  await waitFor('three looks', () => looks > 2);
+  assert.deepEqual(asked, [[true, times.idleMs]]);
+  assert.equal(connections.used, 1);
 });
 
 test('too much that is not read: the connection for which most is held goes, and it is counted back', async (t) => {
