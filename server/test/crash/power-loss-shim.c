@@ -47,6 +47,7 @@ static size_t directory_length;
 static const char *full_flag;
 static long flush_ms, flush_to_fail, flushes;
 static uint32_t file_of_fd[FDS]; /* 0: none of ours */
+static struct stat stat_of_fd[FDS];
 static char *name_of_file[FILES]; /* from 1; NULL once it is unlinked */
 static uint32_t files;
 
@@ -107,10 +108,18 @@ static uint32_t file_of_name(const char *name) {
   return 0;
 }
 
-static uint32_t file_of(int fd) { return directory && fd >= 0 && fd < FDS ? file_of_fd[fd] : 0; }
+/* Node closes files with the system call itself, so that we do not see it: the number may belong to something else now. */
+static uint32_t file_of(int fd) {
+  if (!directory || fd < 0 || fd >= FDS || !file_of_fd[fd]) return 0;
+  struct stat now;
+  const struct stat *then = &stat_of_fd[fd];
+  if (fstat(fd, &now) != 0 || now.st_dev != then->st_dev || now.st_ino != then->st_ino) file_of_fd[fd] = 0;
+  return file_of_fd[fd];
+}
 
 static void opened(int fd, const char *name, int existed) {
   if (fd < 0 || fd >= FDS) return;
+  fstat(fd, &stat_of_fd[fd]);
   if (name[0] == '\0') {
     file_of_fd[fd] = THE_DIRECTORY;
     return;

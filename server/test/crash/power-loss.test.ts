@@ -80,26 +80,26 @@ test('a store whose power is cut while it is created opens', { skip, timeout: 30
   });
 });
 
-test('a log that a failed flush left is on disk before anything is made of it', {
-  skip,
-  timeout: 300_000,
-}, async () => {
-  const seed = chooseSeed();
-  await inScratchFolder('flushed', async (folder) => {
-    const chance = new Chance(seed);
-    const [first, second] = [join(folder, 'first'), join(folder, 'second')];
-    for (const each of [first, second]) mkdirSync(each);
-    const large = ['FULL', 2 * LARGE, LARGE] as const;
-    const { records: whole } = runWriter(first, large);
-    const flushes = whole.filter(({ kind, file }) => kind === 'flushed' && file !== THE_DIRECTORY).length;
-    const failed = runWriter(second, large, flushes);
-    assert.match(failed.stderr, /disk I\/O error/, 'the last flush is that of the second transaction');
-    const { records } = runWriter(second, ['FULL', 0, 1]);
-    const moments = records.slice(failed.records.length).map(({ end }) => end);
-    const cuts = Array.from({ length: CREATION_IMAGES }, () => chance.pick(moments)).sort((a, b) => a - b);
-    assert.deepEqual(imageProblems(second, records, cuts, [], chance), [], `seed ${seed} (CRASH_SEED)`);
+for (const opener of ['service', 'command'] as const) {
+  const name = `a log that a failed flush left is on disk before a ${opener} makes anything of it`;
+  test(name, { skip, timeout: 300_000 }, async () => {
+    const seed = chooseSeed();
+    await inScratchFolder('flushed', async (folder) => {
+      const chance = new Chance(seed);
+      const [first, second] = [join(folder, 'first'), join(folder, 'second')];
+      for (const each of [first, second]) mkdirSync(each);
+      const large = ['FULL', 2 * LARGE, LARGE] as const;
+      const { records: whole } = runWriter(first, large);
+      const flushes = whole.filter(({ kind, file }) => kind === 'flushed' && file !== THE_DIRECTORY).length;
+      const failed = runWriter(second, large, flushes);
+      assert.match(failed.stderr, /disk I\/O error/, 'the last flush is that of the second transaction');
+      const { records } = opener === 'service' ? runWriter(second, ['FULL', 0, 1]) : askForToken(second);
+      const moments = records.slice(failed.records.length).map(({ end }) => end);
+      const cuts = Array.from({ length: CREATION_IMAGES }, () => chance.pick(moments)).sort((a, b) => a - b);
+      assert.deepEqual(imageProblems(second, records, cuts, [], chance), [], `seed ${seed} (CRASH_SEED)`);
+    });
   });
-});
+}
 
 function writerImages(folder: string, synchronous: 'FULL' | 'NORMAL', chance: Chance) {
   const { records, acks } = recordWriter(folder, synchronous, WRITER_MESSAGES);
@@ -126,10 +126,23 @@ function runWriter(
   [synchronous, messages, perCommit]: readonly ['FULL' | 'NORMAL', number, number],
   failFsync?: number,
 ) {
-  const [directory, log] = [join(folder, 'data'), join(folder, 'disk.log')];
-  const argv = [join(import.meta.dirname, 'writer.ts'), directory, synchronous, String(messages), String(perCommit)];
+  const argv = [join(folder, 'data'), synchronous, String(messages), String(perCommit)];
+  return runRecorded(folder, [join(import.meta.dirname, 'writer.ts'), ...argv], failFsync);
+}
+
+/** It gets none: the store of the writer has no account. But the store was opened, and is closed again. */
+function askForToken(folder: string) {
+  const bin = join(import.meta.dirname, '..', '..', 'bin', 'postrider.js');
+  const argv = ['token', 'create', '--admin', '--data', join(folder, 'data')];
+  const run = runRecorded(folder, [bin, ...argv]);
+  assert.match(run.stderr, /account/);
+  return run;
+}
+
+function runRecorded(folder: string, argv: readonly string[], failFsync?: number) {
+  const log = join(folder, 'disk.log');
   const faults = failFsync === undefined ? {} : { failFsync };
-  const env = { ...process.env, ...new Shim(folder).env(directory, log, faults) };
+  const env = { ...process.env, ...new Shim(folder).env(join(folder, 'data'), log, faults) };
   const { signal, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env });
   return { signal, stdout, stderr, records: readDiskLog(readFileSync(log)) };
 }
