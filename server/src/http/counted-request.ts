@@ -68,14 +68,17 @@ export class CountedRequest extends IncomingMessage {
     }
     this.#pieces += 1;
     this.#bytes += chunk.length;
+    if (this.#taker !== null) {
+      this.#taker.add(chunk, this.#isInPieces);
+      return true;
+    }
     // A caller that goes on after that has been refused, or sends so much at once that no response reaches it in time.
+    // Not the socket alone: the end of the body may be in what is parsed already, and without this piece it is not whole.
     if (this.#pieces > 2 * PIECES_MAX && this.#isInPieces) {
-      this.socket.destroy();
+      this.destroy();
       return false;
     }
-    if (this.#taker === null) return super.push(chunk, encoding);
-    this.#taker.add(chunk, this.#isInPieces);
-    return true;
+    return super.push(chunk, encoding);
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

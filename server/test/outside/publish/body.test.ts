@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { eachMax } from '../../../src/domain/budgets.ts';
 import { Pool } from '../../../src/domain/pool.ts';
 import { BodyReader } from '../../../src/http/body.ts';
 import { CountedRequest } from '../../../src/http/counted-request.ts';
@@ -129,6 +130,28 @@ test('body: one that brings next to nothing in a whole window is cut off, one th
   steady.socket.write('0\r\n\r\n');
   assert.equal(await whole, 20_001);
   requireWholeBudget({ pool, clock });
+});
+
+test('body: one whose pieces become short late is refused, and never taken for whole without them', async (t) => {
+  const max = eachMax('bodyPieces');
+  const pool = new Pool(1_000_000);
+  const site = { ...(await startSite(t)), reader: new BodyReader(pool, manualWorld().clock) };
+  const limit = { ...LIMIT, bytesMax: 100_000 };
+  // So large that all of it counts as short only when twice the accepted number has come.
+  const first = 'x'.repeat(30 * max + 16);
+  const rest = `${chunk('x').repeat(2 * max + 4)}0\r\n\r\n`;
+  const asked = await site.post([first], 'open');
+  const refused = assert.rejects(withBody(site, asked.request, ACCOUNT, limit, unused), hasCode('body_in_pieces'));
+  await waitFor('the first piece', () => pool.used === first.length);
+  asked.socket.write(rest);
+  await refused;
+  // Its token is still being looked up.
+  const waiting = await site.post([first], 'open');
+  await waitFor('the first piece', () => waiting.request.readableLength === first.length);
+  waiting.socket.write(rest);
+  await waitFor('the connection to be cut off', () => waiting.request.destroyed);
+  await assert.rejects(withBody(site, waiting.request, ACCOUNT, limit, unused), hasCode('bad_request'));
+  assert.equal(pool.used, 0);
 });
 
 interface Site {
