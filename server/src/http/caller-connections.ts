@@ -56,6 +56,9 @@ class Connection extends Member {
   isStalled = false;
   /** The system looks whether its caller is still there. */
   isProbed = false;
+  /** When it is destroyed, whatever its caller does. */
+  destroyedAtMs = Number.POSITIVE_INFINITY;
+  cancelDestroy: (() => void) | null = null;
 
   constructor(socket: Socket) {
     super();
@@ -125,13 +128,19 @@ export class CallerConnections {
     return this.#all.get(socket)?.latest ?? null;
   }
 
-  /** The caller has everything it will get. It may close first; after `ms` we destroy the connection. */
+  /**
+   * The caller has everything it will get. It may close first; after `ms` we destroy the connection. One timer for each
+   * connection: a caller that sends many requests at once may have all of them refused.
+   */
   destroyAfter(socket: Socket, ms: number): void {
     const connection = this.#all.get(socket);
     if (connection === undefined) return;
     this.#silent.add(connection);
-    const cancel = this.#clock.after(ms, () => socket.destroy());
-    socket.once('close', cancel);
+    const atMs = this.#clock.monotonicMs() + ms;
+    if (atMs >= connection.destroyedAtMs) return;
+    connection.cancelDestroy?.();
+    connection.destroyedAtMs = atMs;
+    connection.cancelDestroy = this.#clock.after(ms, () => socket.destroy());
   }
 
   #add(socket: Socket): void {
@@ -175,6 +184,7 @@ export class CallerConnections {
     if (connection === undefined) return;
     this.#unreadBytes -= connection.unreadBytes;
     connection.unreadBytes = 0;
+    connection.cancelDestroy?.();
     this.#all.delete(socket);
     connection.leave();
   }

@@ -9,7 +9,8 @@ import { nodeMax } from '../../src/domain/budgets.ts';
 import { CALLER_TIMES, CallerConnections } from '../../src/http/caller-connections.ts';
 import { ApiError } from '../../src/http/errors.ts';
 import { Requests } from '../../src/http/requests.ts';
-import { systemWorld } from '../../src/world.ts';
+import { type Clock, systemWorld } from '../../src/world.ts';
+import { manualWorld } from '../support/manual-clock.ts';
 import { waitFor } from '../support/wait.ts';
 
 const MIB = 1024 * 1024;
@@ -19,8 +20,9 @@ async function startServer(
   t: TestContext,
   limits: { connections?: number; unreadBytes?: number },
   times = CALLER_TIMES,
+  clock: Clock = systemWorld().clock,
 ) {
-  const connections = new CallerConnections(systemWorld().clock, times, limits);
+  const connections = new CallerConnections(clock, times, limits);
   const server = createServer((request, response) => {
     connections.begin({ request, response });
     const bytes = Number(/^\/bytes\/(\d+)$/.exec(request.url ?? '')?.[1] ?? -1);
@@ -91,6 +93,25 @@ test('the system is asked to look for callers that vanish, once for each connect
   await waitFor('three looks', () => looks > 2);
   assert.deepEqual(asked, [[true, times.idleMs]]);
   assert.equal(connections.used, 1);
+});
+
+test('a connection whose requests are all refused is destroyed once, at the earliest of the times asked for', async (t) => {
+  const world = manualWorld();
+  const { server, connections, dial } = await startServer(t, {}, CALLER_TIMES, world.clock);
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const caller = (await dial(null)).resume();
+  const [socket] = await accepted;
+  await waitFor('the connection', () => connections.used === 1);
+  const before = socket.listenerCount('close');
+  for (let count = 0; count < 20; count += 1) connections.destroyAfter(socket, 4000);
+  connections.destroyAfter(socket, 1000);
+  connections.destroyAfter(socket, 2000);
+  assert.equal(socket.listenerCount('close'), before);
+  assert.equal(world.clock.untilNextTimer(), 1000);
+  world.clock.advance(1000);
+  assert.equal(socket.destroyed, true);
+  await waitFor('the end', () => isGone(caller) && connections.used === 0);
+  assert.equal(world.clock.untilNextTimer(), null);
 });
 
 test('too much that is not read: the connection for which most is held goes, and it is counted back', async (t) => {
