@@ -107,11 +107,12 @@ export class CallerConnections {
 
   /**
    * Returns false when the caller has too many requests under way on one connection. The connection is destroyed then.
+   * Also for what follows on a connection that is being closed: its response could not be sent (RFC 9112, 9.6).
    */
   begin(exchange: Exchange): boolean {
     const { request, response } = exchange;
     const connection = this.#all.get(request.socket);
-    if (connection === undefined) return false;
+    if (connection === undefined || connection.cancelDestroy !== null) return false;
     if (connection.open.length >= eachMax('pipelined')) {
       request.socket.destroy();
       return false;

@@ -150,3 +150,21 @@ test('an announced body that is over the limit of a request is refused before it
   assert.match(socket.answer!, /^HTTP\/1\.1 413 /);
   assert.equal(await used(), 0);
 });
+
+test('what follows on a connection that is closed after a refused body is not carried out: nobody would learn of it', async (t) => {
+  const rider = shared();
+  const { token } = await rider.account('behind-a-refusal');
+  // From now on the token is known, and the next publish is carried out at once.
+  await rider.published('http://127.0.0.1:9/', { token, headers: { 'Service-Delay': '1h' } });
+  const socket = startUpload(t, 'unknown', 10);
+  await waitFor('the refusal', () => socket.answer?.includes('\r\n\r\n'));
+  assert.match(socket.answer!, /^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/s);
+  const closed = once(socket, 'close');
+  const head = 'POST /v2/publish/http://127.0.0.1:9/ HTTP/1.1\r\nHost: localhost\r\nService-Delay: 1h\r\n';
+  socket.write(`${'x'.repeat(9)}${head}Authorization: Bearer ${token}\r\nContent-Length: 2\r\n\r\nhi`);
+  await closed;
+  assert.equal(socket.answer!.match(/HTTP\/1\.1/g)!.length, 1);
+  await rider.published('http://127.0.0.1:9/', { token, headers: { 'Service-Delay': '1h' } });
+  const { messages } = await rider.manage<{ messages: unknown[] }>('GET', '/v2/messages', undefined, token);
+  assert.equal(messages.length, 2);
+});
