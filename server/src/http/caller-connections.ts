@@ -106,8 +106,8 @@ export class CallerConnections {
   }
 
   /**
-   * Returns false when the caller has too many requests under way on one connection. The connection is destroyed then.
-   * Also for what follows on a connection that is being closed: its response could not be sent (RFC 9112, 9.6).
+   * Returns false when the request must not be carried out: the caller has too many under way on one connection, which
+   * is destroyed then, or the connection is being closed, so that no response could be sent on it (RFC 9112, 9.6).
    */
   begin(exchange: Exchange): boolean {
     const { request, response } = exchange;

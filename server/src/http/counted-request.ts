@@ -1,5 +1,6 @@
-// A request that counts the pieces of its body. Each piece costs a call of the parser, however short it is: a body in
-// one-byte chunks costs a hundred times as much as its bytes, even when its content is no longer wanted.
+// A request that counts the pieces of its body, and gives them to whoever takes it. Each piece costs a call of the parser,
+// however short it is: a body in one-byte chunks costs a hundred times as much as its bytes, even when its content is no
+// longer wanted.
 
 import { IncomingMessage } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
