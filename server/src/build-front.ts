@@ -95,10 +95,12 @@ export async function buildFront(
   const hosts = { host: config.host, machine: hostname(), allowed: config.allowHost };
   const ownHosts = isDev ? new OwnHosts(hosts) : null;
   const times = { ...CALLER_TIMES, ...callerTimes };
-  const connections = new CallerConnections(systemWorld().clock, times);
+  const { clock } = systemWorld();
+  const connections = new CallerConnections(clock, times);
   metrics.pool('connections', connections);
   const listener = await createListener({
     connections,
+    clock,
     times,
     publishing: createPublishHandler(context, ground),
     api,

@@ -9,6 +9,7 @@ import type { Clock } from '../world.ts';
 import { type BodyTaker, CountedRequest } from './counted-request.ts';
 import { ApiError, poolError } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
+import { WholeRequest } from './whole-request.ts';
 
 export interface BodyLimit {
   readonly bytesMax: number;
@@ -29,6 +30,7 @@ export interface HeldBody {
 }
 
 const NOTHING = new Uint8Array(0);
+const WHAT_IS_HELD = 'bytes of request bodies';
 
 /** One upload in progress. One object for each: a closure for every step would cost several times as much. */
 class Upload extends Member implements HeldBody, BodyTaker {
@@ -74,7 +76,7 @@ class Upload extends Member implements HeldBody, BodyTaker {
 
   hold(bytes: number): void {
     const why = bytes > 0 ? this.#pool.take(this.#accountId, bytes) : null;
-    if (why) throw poolError(why, 'bytes of request bodies');
+    if (why) throw poolError(why, WHAT_IS_HELD);
     this.#held += bytes;
   }
 
@@ -121,6 +123,28 @@ class Upload extends Member implements HeldBody, BodyTaker {
   }
 }
 
+/** The body of a request that came whole. */
+class WholeBody implements HeldBody {
+  readonly #pool: Pool;
+  readonly #accountId: string;
+  readonly bytes: Uint8Array;
+  #held: number;
+
+  constructor({ body, heldBytes }: WholeRequest, pool: Pool, accountId: string) {
+    const why = pool.take(accountId, heldBytes);
+    if (why) throw poolError(why, WHAT_IS_HELD);
+    this.bytes = body;
+    this.#pool = pool;
+    this.#accountId = accountId;
+    this.#held = heldBytes;
+  }
+
+  release(): void {
+    if (this.#held > 0) this.#pool.give(this.#accountId, this.#held);
+    this.#held = 0;
+  }
+}
+
 export class BodyReader {
   readonly #pool: Pool;
   readonly #clock: Pick<Clock, 'after'>;
@@ -141,14 +165,15 @@ export class BodyReader {
   /**
    * Collects the body, or passes each piece to `take` as it comes. If `take` throws, the body is refused. The bytes
    * count against the budget until the caller releases the body. If the promise rejects, none are counted, and what
-   * follows of the body is dropped.
+   * follows of the body is dropped. A body that came whole is there at once.
    */
   receive(
-    request: IncomingMessage,
+    request: IncomingMessage | WholeRequest,
     accountId: string,
     limit: BodyLimit,
     take: ((piece: Uint8Array) => void) | null = null,
-  ): Promise<HeldBody> {
+  ): HeldBody | Promise<HeldBody> {
+    if (request instanceof WholeRequest) return this.#hold(request, accountId, limit, take);
     return new Promise((resolve, reject) => {
       refuseEncoding(request);
       const announced = announcedBytes(request);
@@ -161,6 +186,24 @@ export class BodyReader {
       this.#watch(upload);
       counted(request).giveBody(upload);
     });
+  }
+
+  #hold(
+    request: WholeRequest,
+    accountId: string,
+    limit: BodyLimit,
+    take: ((piece: Uint8Array) => void) | null,
+  ): HeldBody {
+    refuseEncoding(request);
+    if (request.body.length > limit.bytesMax) throw limit.error();
+    const held = new WholeBody(request, this.#pool, accountId);
+    try {
+      take?.(request.body);
+    } catch (error) {
+      held.release();
+      throw error;
+    }
+    return held;
   }
 
   #watch(upload: Upload): void {
@@ -215,7 +258,7 @@ function inPieces(): ApiError {
   return new ApiError('body_in_pieces', `the body arrived in more than ${max} very small chunks; send larger chunks`);
 }
 
-function refuseEncoding(request: IncomingMessage): void {
+function refuseEncoding(request: Pick<IncomingMessage, 'headers'>): void {
   const encoding = request.headers['content-encoding'];
   if (encoding === undefined || encoding === '' || encoding.toLowerCase() === 'identity') return;
   throw new ApiError(

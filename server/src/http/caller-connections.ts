@@ -43,11 +43,20 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-class Connection extends Member {
+/** What reads a connection while node:http does not. */
+export interface Publisher {
+  look(): void;
+  stop(): void;
+}
+
+export class Connection extends Member {
   readonly socket: Socket;
   /** Requests that are not answered, or whose responses are not read yet. */
   readonly open: ServerResponse[] = [];
   latest: Exchange | null = null;
+  publisher: Publisher | null = null;
+  /** For how many checks its publisher has waited for a request. */
+  idleLooks = 0;
   /** Unread response bytes at the last check. */
   unreadBytes = 0;
   /** What the socket had written at the last check, and since when that has not changed. */
@@ -102,7 +111,42 @@ export class CallerConnections {
   }
 
   watch(server: Server): void {
-    server.on('connection', (socket: Socket) => this.#add(socket));
+    server.on('connection', (socket: Socket) => this.add(socket));
+  }
+
+  /** Null when there is no room for it. It is destroyed then. */
+  add(socket: Socket): Connection | null {
+    if (this.#all.size >= this.max && !this.#makeRoom()) {
+      this.refused.node += 1;
+      socket.destroy();
+      return null;
+    }
+    const connection = new Connection(socket);
+    this.#all.set(socket, connection);
+    this.#silent.add(connection);
+    socket.once('close', () => this.#remove(connection));
+    this.#cancelLook ??= this.#clock.after(this.#times.lookMs, () => this.#look());
+    return connection;
+  }
+
+  /** A request is under way that node:http knows nothing of. One at a time. */
+  beginPublish(connection: Connection): void {
+    connection.idleLooks = 0;
+    connection.leave();
+  }
+
+  endPublish(connection: Connection): void {
+    if (this.#all.has(connection.socket)) this.#idle.add(connection);
+  }
+
+  /** Publishers get no further request. */
+  stopPublishers(): void {
+    for (const { publisher } of [...this.#all.values()]) publisher?.stop();
+  }
+
+  /** Drops the connections that node:http knows nothing of. */
+  destroyPublishers(): void {
+    for (const { publisher, socket } of [...this.#all.values()]) if (publisher !== null) socket.destroy();
   }
 
   /**
@@ -142,19 +186,6 @@ export class CallerConnections {
     connection.cancelDestroy?.();
     connection.destroyedAtMs = atMs;
     connection.cancelDestroy = this.#clock.after(ms, () => socket.destroy());
-  }
-
-  #add(socket: Socket): void {
-    if (this.#all.size >= this.max && !this.#makeRoom()) {
-      this.refused.node += 1;
-      socket.destroy();
-      return;
-    }
-    const connection = new Connection(socket);
-    this.#all.set(socket, connection);
-    this.#silent.add(connection);
-    socket.once('close', () => this.#remove(connection));
-    this.#cancelLook ??= this.#clock.after(this.#times.lookMs, () => this.#look());
   }
 
   #makeRoom(): boolean {
@@ -229,6 +260,16 @@ export class CallerConnections {
     connection.socket.setKeepAlive(true, this.#times.idleMs);
   }
 
+  /** Node closes its own connections that bring nothing. */
+  #isForgotten(connection: Connection): boolean {
+    connection.publisher?.look();
+    // It may just have been given to Node.
+    if (connection.publisher === null || connection.list === null) return false;
+    const { headMs, idleMs, lookMs } = this.#times;
+    connection.idleLooks += 1;
+    return connection.idleLooks * lookMs > (connection.list === this.#silent ? headMs : idleMs);
+  }
+
   #look(): void {
     this.#cancelLook = this.#clock.after(this.#times.lookMs, () => this.#look());
     const nowMs = this.#clock.monotonicMs();
@@ -240,7 +281,7 @@ export class CallerConnections {
       if (!hasStalled) connection.stalledSinceMs = nowMs;
       connection.isStalled = hasStalled;
       connection.written = written;
-      if (nowMs - connection.stalledSinceMs >= this.#times.unreadMs) socket.destroy();
+      if (nowMs - connection.stalledSinceMs >= this.#times.unreadMs || this.#isForgotten(connection)) socket.destroy();
       else this.#count(connection);
     }
   }

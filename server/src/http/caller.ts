@@ -14,7 +14,7 @@ export class Callers {
     this.#trusted = trustedProxies.length === 0 ? null : rangesOf(trustedProxies);
   }
 
-  ipOf(request: IncomingMessage): string | null {
+  ipOf(request: Pick<IncomingMessage, 'socket' | 'headers'>): string | null {
     const peer = request.socket.remoteAddress;
     if (peer === undefined) return null;
     const ip = withoutPrefix(peer);

@@ -5,9 +5,10 @@ import type { Descent } from '../domain/descent.ts';
 import { type HeaderRules, parseDescent } from '../domain/publish-settings.ts';
 import { ApiError } from './errors.ts';
 import { rawHeaders } from './raw-headers.ts';
+import type { WholeRequest } from './whole-request.ts';
 
 /** Throws when the request has come back too often. */
-export function descentOf(request: IncomingMessage, rules: HeaderRules): Descent {
+export function descentOf(request: IncomingMessage | WholeRequest, rules: HeaderRules): Descent {
   const descent = parseDescent(rawHeaders(request), rules);
   if ('problem' in descent) throw new ApiError(descent.problem.code, descent.problem.message);
   return descent;

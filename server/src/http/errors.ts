@@ -1,10 +1,10 @@
 // The one place where a problem becomes a response.
 
-import type { ServerResponse } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
 import type { PoolRefusal } from '../domain/pool.ts';
 import { PROBLEMS, type Problem, type ProblemCode } from '../domain/problem.ts';
 import { StoreUnavailable } from '../store/store.ts';
+import type { CallerResponse } from './caller-response.ts';
 
 const TEXT_MAX = eachMax('errorLength');
 
@@ -38,6 +38,13 @@ export interface ErrorResponse {
 
 /** On every API response: no cache may keep it, and no browser may guess another content type. */
 export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
+
+/** Of a response with JSON: a name, its value, the next name, … */
+export const JSON_HEADERS: readonly string[] = [
+  'Content-Type',
+  'application/json',
+  ...Object.entries(ANSWER_HEADERS).flat(),
+];
 
 export function errorResponse(problem: Problem): ErrorResponse {
   const [status] = PROBLEMS[problem.code];
@@ -80,8 +87,9 @@ export function problemOf(error: unknown): Problem | null {
   return null;
 }
 
-export function sendError(response: ServerResponse, problem: Problem): void {
+export function sendError(response: Pick<CallerResponse, 'writeHead'>, problem: Problem): void {
   const { status, headers, body } = errorResponse(problem);
   const text = JSON.stringify(body);
-  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(text) }).end(text);
+  const length = ['Content-Length', String(Buffer.byteLength(text))];
+  response.writeHead(status, [...Object.entries(headers).flat(), ...length]).end(text);
 }

@@ -1,20 +1,24 @@
-// One listener, two handlers: publishing straight on node:http, everything else through the API. Sets the limits that
-// keep a slow or hostile client from holding anything for long.
+// One listener, two handlers: publishing without a router, everything else through the API. Publishes that come whole are
+// read without node:http. Sets the limits that keep a slow or hostile client from holding anything for long.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
+import type { Clock } from '../world.ts';
 import type { Api } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
 import type { Console } from './console.ts';
 import { CountedRequest } from './counted-request.ts';
 import type { CrossOrigin } from './cross-origin.ts';
 import { ApiError } from './errors.ts';
+import { httpDate } from './http-date.ts';
 import type { OwnHosts } from './own-hosts.ts';
 import type { PublishHandler } from './publish-handler.ts';
+import { PublisherConnection, type PublisherConnectionOptions, type WholeResponse } from './publisher-connection.ts';
 import { takeQstashRequest } from './qstash-request.ts';
 import { Refusals } from './refusals.ts';
 import type { Sink } from './sink.ts';
+import type { WholeRequest } from './whole-request.ts';
 import { listenWide, type WideListening } from './wide-listening.ts';
 
 export interface ListenerOptions {
@@ -29,6 +33,8 @@ export interface ListenerOptions {
   readonly isForQstashClients: boolean;
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
+  /** The machine's. */
+  readonly clock: Pick<Clock, 'machineNow'>;
   /** Logs an internal error and returns the id it is logged under. */
   readonly onFault: (error: unknown) => string;
 }
@@ -77,15 +83,17 @@ class OneListener implements Listener {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#options.connections.stopPublishers();
     await this.#listening?.close();
   }
 
   cutOff(): void {
+    this.#options.connections.destroyPublishers();
     this.#server.closeAllConnections();
   }
 
   #createServer(): Server {
-    const { connections, times, onFault } = this.#options;
+    const { times, onFault } = this.#options;
     const receive = (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response);
     const server = createServer(
       {
@@ -101,7 +109,7 @@ class OneListener implements Listener {
       },
       receive,
     );
-    connections.watch(server);
+    this.#takeConnections(server);
     // Node would silently drop headers past the 2,000th. Their bytes are limited anyway.
     server.maxHeadersCount = 0;
     // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would answer 417 without a body.
@@ -115,6 +123,44 @@ class OneListener implements Listener {
       }
     });
     return server;
+  }
+
+  /** Node gets a connection only when it brings something that is not read here. */
+  #takeConnections(server: Server): void {
+    const { connections, clock, times, crossOrigin } = this.#options;
+    const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
+    const giveToNode = (socket: Socket) => toNode!.call(server, socket);
+    const options: PublisherConnectionOptions = {
+      connections,
+      giveToNode,
+      handle: (request, response) => this.#publish(request, response),
+      refuseCutShort: (socket) => this.#refusals.refuseNonsense(new Error('the end is missing'), socket),
+      isClosing: () => this.#isClosing,
+      dateText: httpDate(clock),
+      keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(times.idleMs / 1000)}\r\n`,
+    };
+    server.removeAllListeners('connection');
+    server.on('connection', (socket: Socket) => {
+      const connection = connections.add(socket);
+      if (connection === null) return;
+      // Every response to a page of another origin needs headers that only Node's way knows.
+      if (crossOrigin === null) new PublisherConnection(options, connection);
+      else giveToNode(socket);
+    });
+  }
+
+  /** A publish that came whole. The checks are those of every request. */
+  #publish(request: WholeRequest, response: WholeResponse): void {
+    const { publishing, ownHosts, isForQstashClients } = this.#options;
+    try {
+      const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
+      if (foreign !== null) throw new ApiError('misdirected', foreign);
+      if (isForQstashClients) takeQstashRequest(request);
+      requireHost(request.headers.host);
+      publishing.handle(request, response)!.catch((error) => this.#refusals.refuseWhole(response, error));
+    } catch (error) {
+      this.#refusals.refuseWhole(response, error);
+    }
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
@@ -153,11 +199,13 @@ class OneListener implements Listener {
     if (crossOrigin?.handle(request, response)) return null;
     if (isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return null;
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
-      throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
-    }
+    if (request.httpVersion === '1.1') requireHost(request.headers.host);
     const answering = webConsole.handle(request, response) ?? publishing.handle(request, response);
     if (!answering) api.fastify.routing(request, response);
     return answering;
   }
+}
+
+function requireHost(host: string | undefined): void {
+  if (host === undefined) throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
 }

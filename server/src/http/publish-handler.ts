@@ -1,7 +1,7 @@
-// Publish, enqueue, batch and the creation of schedules, straight on node:http. These calls carry the main load, and
-// their destination must be cut from the raw request target, which every router changes.
+// Publish, enqueue, batch and the creation of schedules, without a router. These calls carry the main load, and their
+// destination must be cut from the raw request target, which every router changes.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
 import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
@@ -21,8 +21,10 @@ import { authenticate } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
 import type { BodyLimit, BodyReader } from './body.ts';
 import type { Callers } from './caller.ts';
+import type { CallerResponse } from './caller-response.ts';
 import { descentOf } from './descent-of.ts';
-import { ANSWER_HEADERS, ApiError, type ErrorResponse } from './errors.ts';
+import { ApiError, type ErrorResponse, JSON_HEADERS } from './errors.ts';
+import { WholeResponse } from './publisher-connection.ts';
 import { requireQuota } from './quota.ts';
 import { rawHeaders } from './raw-headers.ts';
 import { type PublishTarget, parsePublishTarget } from './request-target.ts';
@@ -30,6 +32,7 @@ import type { Requests } from './requests.ts';
 import type { ScheduleMaker } from './schedule-maker.ts';
 import { ShortPieces } from './short-pieces.ts';
 import { standingUrl } from './standing-message.ts';
+import type { WholeRequest } from './whole-request.ts';
 
 export interface PublishHandlerOptions {
   readonly store: Pick<DeliveryStore, 'accept'> & Pick<MessageStore, 'searchMessages'>;
@@ -56,13 +59,9 @@ export interface PublishHandlerOptions {
 const REASONS_MAX = 10;
 
 /** One list for all responses, which is copied when it is used. The length of the body is put at its end each time. */
-const JSON_HEADERS: string[] = [
-  'Content-Type',
-  'application/json',
-  ...Object.entries(ANSWER_HEADERS).flat(),
-  'Content-Length',
-  '',
-];
+const HEADERS_WITH_LENGTH: string[] = [...JSON_HEADERS, 'Content-Length', ''];
+
+type CallerRequest = IncomingMessage | WholeRequest;
 
 type Slot = readonly NewMessage[] | ApiError;
 
@@ -89,7 +88,7 @@ export class PublishHandler {
    * Null when the target is not one of its calls. Throws or rejects with an ApiError for the caller's mistakes. Not
    * async, like the steps below it: each async function costs as much as one of the checks.
    */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
+  handle(request: CallerRequest, response: CallerResponse): Promise<void> | null {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
     if (target === null) return null;
     if (request.method !== 'POST') {
@@ -106,8 +105,8 @@ export class PublishHandler {
 
   #take(
     target: NonNullable<ReturnType<typeof parsePublishTarget>>,
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: CallerRequest,
+    response: CallerResponse,
     principal: Principal,
   ): Promise<void> {
     this.#options.requests.begin(principal.account.id, response);
@@ -118,15 +117,16 @@ export class PublishHandler {
 
   /** One async function for all of a publish: each further one would cost as much as a check. */
   async #publish(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: CallerRequest,
+    response: CallerResponse,
     principal: Principal,
     target: Exclude<PublishTarget, { call: 'batch' }>,
   ): Promise<void> {
     const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
     const { account } = principal;
     const tier = tiers[account.tier];
-    const held = await bodies.receive(request, account.id, this.#bodyLimits[account.tier]);
+    const receiving = bodies.receive(request, account.id, this.#bodyLimits[account.tier]);
+    const held = receiving instanceof Promise ? await receiving : receiving;
     try {
       const taken = takeSettings(target.destination, headerPrefix, KNOWN_SETTINGS);
       const publication: Publication = {
@@ -165,7 +165,7 @@ export class PublishHandler {
     }
   }
 
-  async #batch(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
+  async #batch(request: CallerRequest, response: CallerResponse, principal: Principal): Promise<void> {
     const { bodies, requestBytesMax, batchMax, tiers, headerPrefix } = this.#options;
     const { id, tier } = principal.account;
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
@@ -194,7 +194,7 @@ export class PublishHandler {
 
   async #makeBatch(
     elements: readonly (BatchElement | ApiError)[],
-    request: IncomingMessage,
+    request: CallerRequest,
     { account }: Principal,
   ): Promise<{ slots: Slot[]; unknownNames: readonly string[] }> {
     const { publications, world } = this.#options;
@@ -245,7 +245,7 @@ export class PublishHandler {
   }
 
   /** A setting that looks misspelt was accepted and has no effect. The caller and the operator are told. */
-  #warn(unknownNames: readonly string[], { account }: Principal, response: ServerResponse): void {
+  #warn(unknownNames: readonly string[], { account }: Principal, response: CallerResponse): void {
     if (unknownNames.length === 0) return;
     const { headerPrefix, onMisspelt } = this.#options;
     const warnings = misspeltSettings(unknownNames).map((each) => misspeltWarning(each, headerPrefix));
@@ -262,7 +262,7 @@ export class PublishHandler {
     messages: readonly NewMessage[],
     { duplicates, isOverQuota }: AcceptAnswer,
     tier: Tier,
-    response: ServerResponse,
+    response: CallerResponse,
   ): Result[] {
     if (isOverQuota) {
       const now = this.#options.world.clock.now();
@@ -322,9 +322,13 @@ function requestTooLarge(bytesMax: number): ApiError {
   return new ApiError('request_too_large', `the request body exceeds the limit of this server: ${bytesMax} bytes`);
 }
 
-function sendJson(response: ServerResponse, status: number, value: unknown): void {
+function sendJson(response: CallerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  JSON_HEADERS[JSON_HEADERS.length - 1] = String(Buffer.byteLength(text));
-  response.writeHead(status, JSON_HEADERS);
+  if (response instanceof WholeResponse) {
+    response.endJson(status, text);
+    return;
+  }
+  HEADERS_WITH_LENGTH[HEADERS_WITH_LENGTH.length - 1] = String(Buffer.byteLength(text));
+  response.writeHead(status, HEADERS_WITH_LENGTH);
   response.end(text);
 }

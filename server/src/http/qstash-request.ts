@@ -14,7 +14,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 /** After these comes a destination, which may be empty. */
 const WITH_DESTINATION: ReadonlySet<string> = new Set(['publish', 'enqueue', 'schedules']);
 
-export function takeQstashRequest(request: IncomingMessage): void {
+export function takeQstashRequest(request: Pick<IncomingMessage, 'url' | 'method' | 'headers'>): void {
   const target = request.url ?? '';
   const head = HEAD.exec(target);
   if (!head) return;

@@ -2,8 +2,10 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { HeaderList } from '../domain/message.ts';
+import { WholeRequest } from './whole-request.ts';
 
-export function rawHeaders(request: IncomingMessage): HeaderList {
+export function rawHeaders(request: IncomingMessage | WholeRequest): HeaderList {
+  if (request instanceof WholeRequest) return request.headerList;
   const raw = request.rawHeaders;
   const headers: [string, string][] = [];
   for (let i = 0; i < raw.length; i += 2) headers.push([raw[i]!, raw[i + 1]!]);

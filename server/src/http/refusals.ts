@@ -7,6 +7,7 @@ import { eachMax } from '../domain/budgets.ts';
 import type { Problem } from '../domain/problem.ts';
 import { internalProblem } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
+import type { CallerResponse } from './caller-response.ts';
 import { errorResponse, problemOf, sendError } from './errors.ts';
 
 export interface RefusalsOptions {
@@ -27,11 +28,16 @@ export class Refusals {
   refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     // The caller went away while sending: there is nobody to answer.
     if (request.destroyed && !request.complete) return;
-    const problem = problemOf(error) ?? internalProblem(this.#options.onFault(error));
+    const problem = this.#problemOf(error);
     // A started response cannot be taken back. The caller sees that it ends too early.
     if (response.headersSent) response.destroy();
     else if (request.complete) sendError(response, problem);
     else this.#refuseUnread(request, response, problem);
+  }
+
+  /** Refuses a request of which nothing is left to read. */
+  refuseWhole(response: CallerResponse, error: unknown): void {
+    sendError(response, this.#problemOf(error));
   }
 
   refuseNonsense(error: Error, socket: Socket): void {
@@ -51,6 +57,10 @@ export class Refusals {
       last.response.end();
       connections.destroyAfter(socket, times.endedMs);
     } else this.#refuseUnreadable(error, socket);
+  }
+
+  #problemOf(error: unknown): Problem {
+    return problemOf(error) ?? internalProblem(this.#options.onFault(error));
   }
 
   /**

@@ -1,16 +1,16 @@
 // Requests under way, by account. One account cannot use all of them, however slowly it sends its requests or reads its
 // responses.
 
-import type { ServerResponse } from 'node:http';
 import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
+import type { CallerResponse } from './caller-response.ts';
 import { poolError } from './errors.ts';
 
 export class Requests {
   readonly pool = new Pool(laneMax('requests'));
 
   /** Counts the request until its response has ended in any way. Refuses one too many. */
-  begin(accountId: string, response: ServerResponse): void {
+  begin(accountId: string, response: Pick<CallerResponse, 'destroyed' | 'on'>): void {
     // The caller has gone: no `close` event will come.
     if (response.destroyed) return;
     const why = this.pool.take(accountId, 1);

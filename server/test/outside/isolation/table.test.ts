@@ -78,6 +78,8 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   requests: 'outside/isolation/connections.test.ts',
   pipelined: 'outside/isolation/connections.test.ts',
   headBytes: 'outside/security/hostile-requests.test.ts',
+  partBytes: 'http/publisher-connection.test.ts',
+  rememberedHead: 'http/whole-request.test.ts',
   headSeconds: 'outside/isolation/connections.test.ts',
   requestSeconds: 'outside/isolation/connections.test.ts',
   idleSeconds: 'outside/isolation/connections.test.ts',

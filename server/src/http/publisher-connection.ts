@@ -1,0 +1,205 @@
+// A connection whose publishes are read and answered without node:http, which would cost as much as the rest of a
+// publish. It reads only requests that came whole and in the plainest form. At the first that is anything else, the
+// connection is given to node:http, with all that was not read, and stays there.
+
+import { STATUS_CODES, validateHeaderValue } from 'node:http';
+import type { Socket } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
+import type { CallerConnections, Connection } from './caller-connections.ts';
+import type { CallerResponse } from './caller-response.ts';
+import { JSON_HEADERS } from './errors.ts';
+import { type WholeRequest, WholeRequests } from './whole-request.ts';
+
+export interface PublisherConnectionOptions {
+  readonly connections: CallerConnections;
+  /** Carries out a request. */
+  readonly handle: (request: WholeRequest, response: WholeResponse) => void;
+  /** Takes a connection over. What it has not read yet follows. */
+  readonly giveToNode: (socket: Socket) => void;
+  /** Answers a caller that ended in the middle of a request. */
+  readonly refuseCutShort: (socket: Socket) => void;
+  /** Whether the service takes no more requests. */
+  readonly isClosing: () => boolean;
+  /** For the `Date` header. */
+  readonly dateText: () => string;
+  /** The headers of a response after which the connection stays open. */
+  readonly keepAlive: string;
+}
+
+const PART_BYTES_MAX = eachMax('partBytes');
+
+export class PublisherConnection {
+  readonly #options: PublisherConnectionOptions;
+  readonly #connection: Connection;
+  readonly #socket: Socket;
+  readonly #requests = new WholeRequests();
+  /** The request under way. */
+  #response: WholeResponse | null = null;
+  #part: Buffer | null = null;
+  /** Came while a request was under way. */
+  #waiting: Buffer | null = null;
+  #hasCallerEnded = false;
+
+  constructor(options: PublisherConnectionOptions, connection: Connection) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#socket = connection.socket;
+    connection.publisher = this;
+    this.#socket.on('data', this.#take);
+    this.#socket.on('end', this.#end);
+    this.#socket.on('close', this.#close);
+    this.#socket.on('error', ignore);
+  }
+
+  /** Called now and then. What has not come by then is left to Node, which knows how long a request may take. */
+  look(): void {
+    if (this.#part !== null) this.#leave(this.#part);
+  }
+
+  /** No further request is taken here. */
+  stop(): void {
+    if (this.#part !== null) this.#leave(this.#part);
+    else if (this.#response === null) this.#socket.destroy();
+  }
+
+  send(head: string, text: string, isLast: boolean): void {
+    const { isClosing, dateText, keepAlive } = this.#options;
+    const socket = this.#socket;
+    const isEnd = isLast || this.#hasCallerEnded || isClosing();
+    socket.write(`${head}Date: ${dateText()}\r\n${isEnd ? 'Connection: close\r\n' : keepAlive}\r\n${text}`);
+    // Most responses are with the system by now. For others, the request is under way until they are.
+    if (socket.writableLength === 0) this.#finish(isEnd);
+    else socket.write('', () => this.#finish(isEnd));
+  }
+
+  readonly #take = (chunk: Buffer): void => {
+    if (this.#response !== null) {
+      this.#socket.pause();
+      this.#waiting = this.#waiting === null ? chunk : joined(this.#waiting, chunk);
+      return;
+    }
+    const isRest = this.#part !== null;
+    const bytes = isRest ? joined(this.#part!, chunk) : chunk;
+    const request = this.#options.isClosing() ? null : this.#requests.read(bytes, this.#socket);
+    if (request === 'part' && !isRest && bytes.length <= PART_BYTES_MAX) this.#part = bytes;
+    else if (request === null || request === 'part') this.#leave(bytes);
+    else this.#begin(request);
+  };
+
+  #begin(request: WholeRequest): void {
+    this.#part = null;
+    const response = new WholeResponse(this, request.isLast);
+    this.#response = response;
+    this.#options.connections.beginPublish(this.#connection);
+    this.#options.handle(request, response);
+  }
+
+  #finish(isEnd: boolean): void {
+    const response = this.#response;
+    if (response === null) return;
+    this.#response = null;
+    response.close();
+    if (isEnd) {
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#options.connections.endPublish(this.#connection);
+    if (this.#waiting !== null) this.#leave(this.#waiting);
+  }
+
+  #leave(bytes: Buffer): void {
+    const socket = this.#socket;
+    socket.off('data', this.#take);
+    socket.off('end', this.#end);
+    socket.off('close', this.#close);
+    socket.off('error', ignore);
+    this.#connection.publisher = null;
+    this.#part = null;
+    this.#waiting = null;
+    this.#options.giveToNode(socket);
+    socket.unshift(bytes);
+    socket.resume();
+  }
+
+  readonly #end = (): void => {
+    this.#hasCallerEnded = true;
+    if (this.#response !== null) return;
+    if (this.#part !== null) this.#options.refuseCutShort(this.#socket);
+    else this.#socket.end();
+  };
+
+  readonly #close = (): void => {
+    this.#response?.close();
+    this.#response = null;
+  };
+}
+
+/** Written at once, as one text. */
+export class WholeResponse implements CallerResponse {
+  readonly #connection: PublisherConnection;
+  readonly #isLast: boolean;
+  #head = '';
+  #set = '';
+  #listeners: (() => void)[] = [];
+  #hasEnded = false;
+  destroyed = false;
+
+  constructor(connection: PublisherConnection, isLast: boolean) {
+    this.#connection = connection;
+    this.#isLast = isLast;
+  }
+
+  setHeader(name: string, value: string): void {
+    validateHeaderValue(name, value);
+    this.#set += `${name}: ${value}\r\n`;
+  }
+
+  writeHead(status: number, headers: readonly string[]): this {
+    this.#head = headOf(status, headers) + this.#set;
+    return this;
+  }
+
+  /** The same in one step, for the response that most callers get. */
+  endJson(status: number, text: string): void {
+    const start = jsonStarts.get(status) ?? headOf(status, JSON_HEADERS);
+    jsonStarts.set(status, start);
+    this.#head = `${start}Content-Length: ${Buffer.byteLength(text)}\r\n${this.#set}`;
+    this.end(text);
+  }
+
+  end(text: string): void {
+    if (this.#hasEnded || this.destroyed) return;
+    this.#hasEnded = true;
+    this.#connection.send(this.#head, text, this.#isLast);
+  }
+
+  on(_event: 'close', listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** The caller has the response, or has gone. */
+  close(): void {
+    this.destroyed = true;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** By status: there are few. */
+const jsonStarts = new Map<number, string>();
+
+function headOf(status: number, headers: readonly string[]): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`;
+  return head;
+}
+
+/** In memory of its own, which no other buffer shares. */
+function joined(start: Buffer, rest: Buffer): Buffer {
+  const whole = Buffer.allocUnsafeSlow(start.length + rest.length);
+  start.copy(whole);
+  rest.copy(whole, start.length);
+  return whole;
+}
+
+/** A caller that goes away is reported by `close`. An error without a listener would end the process. */
+function ignore(): void {}

@@ -1,0 +1,223 @@
+// Reads a publish that came whole, in one piece and in the plainest form of HTTP/1.1. Node's parser and its streams cost
+// as much as the rest of a publish. Everything else is left to Node: what is read here must mean the same there, byte
+// for byte, so a request with any doubt about it is not read here.
+
+import type { Socket } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
+import type { HeaderList } from '../domain/message.ts';
+
+/** Larger heads are left to Node, which counts them by its own rule. */
+const HEAD_BYTES_MAX = eachMax('headBytes') / 2;
+/** Of larger heads no lines are remembered: each would keep the whole head in memory. */
+const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
+const HEAD_END = Buffer.from('\r\n\r\n');
+const START = 'POST /v2/';
+const VERSION = ' HTTP/1.1\r\n';
+/** What follows `/v2/` in the calls that publish. */
+const CALLS = ['publish/', 'enqueue/', 'batch ', 'batch?'] as const;
+
+const TAB = 9;
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
+const COLON = 58;
+
+/** The headers that publishing knows by name. Each came at most once. */
+export type KnownHeaders = {
+  host: string | undefined;
+  authorization: string | undefined;
+  'content-encoding': string | undefined;
+  'x-forwarded-for': string | undefined;
+};
+
+export class WholeRequest {
+  readonly method = 'POST';
+  url: string;
+  readonly headers: KnownHeaders;
+  readonly headerList: HeaderList;
+  readonly body: Uint8Array;
+  /** The caller wants no other request on this connection. */
+  readonly isLast: boolean;
+  readonly socket: Socket;
+
+  constructor(head: Head, body: Uint8Array, socket: Socket) {
+    this.url = head.url;
+    this.headers = head.known;
+    this.headerList = head.list;
+    this.body = body;
+    this.isLast = head.isLast;
+    this.socket = socket;
+  }
+
+  /** What the body keeps in memory: it is a part of what was read. */
+  get heldBytes(): number {
+    return this.body.buffer.byteLength;
+  }
+}
+
+interface Head {
+  readonly url: string;
+  readonly known: KnownHeaders;
+  readonly list: HeaderList;
+  readonly bodyBytes: number;
+  readonly isLast: boolean;
+}
+
+interface FirstLine {
+  readonly text: string;
+  readonly url: string;
+}
+
+interface HeaderLine {
+  readonly text: string;
+  readonly header: HeaderList[number];
+  readonly special: Special | undefined;
+}
+
+/**
+ * The requests of one connection. A publisher sends most lines of a head again and again. A line that is the same as the
+ * one at its place in the last head is not read again.
+ */
+export class WholeRequests {
+  #firstLine: FirstLine | null = null;
+  /** Never the one with the token: the time of a comparison could tell something about it. */
+  #lines: (HeaderLine | null)[] = [];
+
+  /**
+   * The request that `bytes` are. `part` when they are its beginning, but the end of its body is missing. Null when
+   * Node has to read them.
+   */
+  read(bytes: Buffer, socket: Socket): WholeRequest | 'part' | null {
+    const headBytes = bytes.indexOf(HEAD_END);
+    if (headBytes < 0 || headBytes > HEAD_BYTES_MAX) return null;
+    // With the end of its last line, so that all lines end in the same way.
+    const head = this.#readHead(bytes.toString('latin1', 0, headBytes + 2));
+    if (head === null) return null;
+    const bodyStart = headBytes + HEAD_END.length;
+    const missing = bodyStart + head.bodyBytes - bytes.length;
+    if (missing > 0) return 'part';
+    // The next request is here already.
+    if (missing < 0) return null;
+    return new WholeRequest(head, new Uint8Array(bytes.buffer, bytes.byteOffset + bodyStart, head.bodyBytes), socket);
+  }
+
+  #readHead(text: string): Head | null {
+    const last = this.#firstLine;
+    const first = last !== null && text.startsWith(last.text) ? last : readFirstLine(text);
+    if (first === null) return null;
+    const isRemembered = text.length <= REMEMBERED_HEAD_MAX;
+    if (isRemembered) this.#firstLine = first;
+    const head = new HeadBuilder(first.url);
+    let place = 0;
+    for (let at = first.text.length; at < text.length; place += 1) {
+      const known = this.#lines[place] ?? null;
+      const line = known !== null && text.startsWith(known.text, at) ? known : readHeaderLine(text, at);
+      if (line === null || !head.add(line)) return null;
+      if (isRemembered && line !== known) this.#lines[place] = line.special === 'authorization' ? null : line;
+      at += line.text.length;
+    }
+    return head.end();
+  }
+}
+
+class HeadBuilder implements Head {
+  readonly url: string;
+  readonly known: KnownHeaders = {
+    host: undefined,
+    authorization: undefined,
+    'content-encoding': undefined,
+    'x-forwarded-for': undefined,
+  };
+  readonly list: HeaderList[number][] = [];
+  bodyBytes = -1;
+  isLast = false;
+  #hasConnection = false;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** False when the request is left to Node. */
+  add({ header, special }: HeaderLine): boolean {
+    this.list.push(header);
+    if (special === undefined) return true;
+    const value = header[1];
+    if (special === 'content-length') {
+      if (this.bodyBytes >= 0 || !/^\d{1,9}$/.test(value)) return false;
+      this.bodyBytes = Number(value);
+    } else if (special === 'connection') {
+      const wish = value.toLowerCase();
+      if (this.#hasConnection || (wish !== 'close' && wish !== 'keep-alive')) return false;
+      this.#hasConnection = true;
+      this.isLast = wish === 'close';
+    } else {
+      if (special === 'left to node' || this.known[special] !== undefined) return false;
+      this.known[special] = value;
+    }
+    return true;
+  }
+
+  end(): Head | null {
+    return this.bodyBytes < 0 ? null : this;
+  }
+}
+
+function readFirstLine(text: string): FirstLine | null {
+  if (!text.startsWith(START) || !CALLS.some((call) => text.startsWith(call, START.length))) return null;
+  const start = START.length - '/v2/'.length;
+  const end = text.indexOf(VERSION);
+  for (let at = start; at < end; at += 1) if ((MAY_STAND[text.charCodeAt(at)]! & TARGET) === 0) return null;
+  return end < 0 ? null : { text: text.slice(0, end + VERSION.length), url: text.slice(start, end) };
+}
+
+/** Null when Node would read it in another way, or not at all. */
+function readHeaderLine(text: string, start: number): HeaderLine | null {
+  let at = start;
+  while ((MAY_STAND[text.charCodeAt(at)]! & NAME) !== 0) at += 1;
+  if (at === start || text.charCodeAt(at) !== COLON) return null;
+  const name = text.slice(start, at);
+  at += 1;
+  while (text.charCodeAt(at) === SPACE) at += 1;
+  const valueStart = at;
+  while ((MAY_STAND[text.charCodeAt(at)]! & VALUE) !== 0) at += 1;
+  if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) return null;
+  // A tab before a value, or blanks behind it.
+  if (at > valueStart && (text.charCodeAt(valueStart) === TAB || text.charCodeAt(at - 1) <= SPACE)) return null;
+  const special = SPECIAL_LENGTHS[name.length] === 1 ? SPECIAL.get(name.toLowerCase()) : undefined;
+  return { text: text.slice(start, at + 2), header: [name, text.slice(valueStart, at)], special };
+}
+
+type Special = keyof KnownHeaders | 'content-length' | 'connection' | 'left to node';
+
+/** A request is left to Node if a header changes how it is framed, or who the caller is. */
+const SPECIAL: ReadonlyMap<string, Special> = new Map([
+  ['host', 'host'],
+  ['authorization', 'authorization'],
+  ['content-encoding', 'content-encoding'],
+  ['x-forwarded-for', 'x-forwarded-for'],
+  ['content-length', 'content-length'],
+  ['connection', 'connection'],
+  ['proxy-connection', 'left to node'],
+  ['keep-alive', 'left to node'],
+  ['transfer-encoding', 'left to node'],
+  ['trailer', 'left to node'],
+  ['te', 'left to node'],
+  ['upgrade', 'left to node'],
+  ['expect', 'left to node'],
+  ['origin', 'left to node'],
+  ['cookie', 'left to node'],
+]);
+/** By the length of a name: 1 if a name in the table has it. Most headers need no look-up then. */
+const SPECIAL_LENGTHS = new Uint8Array(64);
+for (const name of SPECIAL.keys()) SPECIAL_LENGTHS[name.length] = 1;
+
+const NAME = 1;
+const TARGET = 2;
+const VALUE = 4;
+/** By the code of a character: where it may stand. Beyond ASCII, nothing may. */
+const MAY_STAND = new Uint8Array(256);
+for (let code = SPACE + 1; code < 0x7f; code += 1) {
+  MAY_STAND[code] = VALUE | TARGET | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code)) ? NAME : 0);
+}
+MAY_STAND[SPACE] = VALUE;
+MAY_STAND[TAB] = VALUE;
