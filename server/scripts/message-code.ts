@@ -126,8 +126,8 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../message-columns.ts';
 ${imported(writers(), '../message-columns.ts')}
 import { ACCEPTED_COLUMNS } from '../message-fields.ts';
-import type { Database } from './database.ts';
 ${imported(['type Packing', 'putEach', 'putHeaders', 'putValue', 'takeEach', 'takeHeaders', 'takeValue', 'type Unpacking'], './packing.ts')}
+import type { RowGroup } from './row-group.ts';
 
 export function putMessage(to: Packing, message: NewMessage): void {
 ${put.join('')}}
@@ -140,6 +140,7 @@ ${taken.join('')}  };
 
 /** What the store gives a new row. */
 export interface RowStart {
+  readonly seq: number;
   readonly state: RowState;
   readonly firstDueAt: number;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
@@ -147,7 +148,8 @@ export interface RowStart {
   readonly bodyId: number | null;
 }
 
-const COLUMNS = [
+export const INSERTED_COLUMNS: readonly string[] = [
+  'seq',
   ...ACCEPTED_COLUMNS.map(({ name }) => name),
   'state',
   'first_due_at',
@@ -157,13 +159,11 @@ const COLUMNS = [
   'body',
   'body_id',
 ];
-const INSERT = \`INSERT INTO messages (\${COLUMNS.join(', ')}) VALUES (\${COLUMNS.map(() => '?').join(', ')})\`;
 
-/** Returns the number of the row. */
-export function insertRow(database: Database, message: NewMessage, start: RowStart): number {
+export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
   const { claim } = start;
-  return database.insert(
-    INSERT,
+  to.add(
+    start.seq,
 ${writtenValues()
   .map(({ value }) => `    ${value},\n`)
   .join('')}    start.state,

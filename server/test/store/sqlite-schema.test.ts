@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { renderSchema } from '../../scripts/generate-schema.ts';
+import type { NewMessage } from '../../src/domain/message.ts';
+import type { RowState } from '../../src/store/message-columns.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
-import { insertMessage } from '../../src/store/sqlite/messages.ts';
+import { NewMessages } from '../../src/store/sqlite/new-messages.ts';
 import { openDatabase } from '../../src/store/sqlite/open.ts';
 import { ACCOUNT, message, NOW, QUEUE, queued } from '../conformance/given.ts';
 
@@ -37,6 +39,11 @@ test('every table is strict about types', () => {
   database.close();
 });
 
+function insert(database: Database, one: NewMessage, state: RowState): void {
+  const rows = new NewMessages(database);
+  database.transaction(() => rows.add(one, state, null));
+}
+
 const END = `ended_at = ${NOW}, expires_at = ${NOW + 1}`;
 
 for (const [what, change] of [
@@ -61,7 +68,7 @@ for (const [what, change] of [
 ] as const) {
   test(`the messages table refuses ${what}`, () => {
     const database = openDatabase(':memory:');
-    insertMessage(database, message(), 'ready', null);
+    insert(database, message(), 'ready');
     assert.throws(() => database.exec(`UPDATE messages SET ${change}`), /constraint failed|cannot store/);
     database.close();
   });
@@ -69,7 +76,7 @@ for (const [what, change] of [
 
 test('the messages table refuses an ended message that holds a place', () => {
   const database = openDatabase(':memory:');
-  insertMessage(database, queued(), 'queued', null);
+  insert(database, queued(), 'queued');
   database.exec("UPDATE messages SET state = 'ready', holds_slot = 1");
   assert.throws(() => database.exec(`UPDATE messages SET state = 'delivered', ${END}`), /CHECK constraint failed/);
   database.exec(`UPDATE messages SET state = 'delivered', ${END}, holds_slot = 0`);
@@ -79,8 +86,8 @@ test('the messages table refuses an ended message that holds a place', () => {
 test('the messages table refuses a second message of the same id', () => {
   const database = openDatabase(':memory:');
   const one = message();
-  insertMessage(database, one, 'ready', null);
-  assert.throws(() => insertMessage(database, one, 'ready', null), /UNIQUE constraint failed/);
+  insert(database, one, 'ready');
+  assert.throws(() => insert(database, one, 'ready'), /UNIQUE constraint failed/);
   database.close();
 });
 

@@ -13,7 +13,6 @@ import type { AccountAtClaim } from '../standing-offer.ts';
 import { insertBody } from './bodies.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
-import { insertMessage } from './messages.ts';
 import { correctOrderKey, ensureQueue, startHeads } from './queues.ts';
 import type { SaidLimits } from './said-limits.ts';
 import type { Usage } from './usage.ts';
@@ -22,7 +21,7 @@ type Pair = readonly [accountId: string, name: string];
 
 export function accept(database: Database, books: Books, command: AcceptCommand): AcceptReply {
   const { messages, now } = command;
-  const { journal, usage, activity, accountsAtClaim, saidLimits } = books;
+  const { newMessages, journal, usage, activity, accountsAtClaim, saidLimits } = books;
   if (isDayOver(database, usage, command)) {
     return { duplicates: [], isOverQuota: true, dueAt: null, accounts: [], rows: [] };
   }
@@ -42,7 +41,7 @@ export function accept(database: Database, books: Books, command: AcceptCommand)
     const lease = command.leases[index] ?? null;
     const claim = lease === null ? null : { lease, node: command.node, at: now };
     const state = firstState(message, lease !== null, now);
-    const seq = insertMessage(database, message, state, claim, bodies?.idOf(message, index) ?? null);
+    const seq = newMessages.add(message, state, claim, bodies?.idOf(message, index) ?? null);
     journal.add(accountId, seq, lease === null ? ACCEPTED : ACCEPTED_STARTED, message.createdAt);
     usage.add(accountId, message.kind, now);
     activity.add(accountId, COUNTED.accepted, message.createdAt);

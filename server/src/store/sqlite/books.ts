@@ -3,10 +3,12 @@
 import type { AccountsAtClaim } from './accounts.ts';
 import type { ActivityCounts } from './activity.ts';
 import type { Journal } from './journal.ts';
+import type { NewMessages } from './new-messages.ts';
 import type { SaidLimits } from './said-limits.ts';
 import type { Usage } from './usage.ts';
 
 export interface Books {
+  readonly newMessages: NewMessages;
   readonly journal: Journal;
   readonly usage: Usage;
   readonly activity: ActivityCounts;

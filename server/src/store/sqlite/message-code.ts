@@ -5,7 +5,6 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../message-columns.ts';
 import { deduplicationColumn, descendantsColumn, flowKeyColumn, flowLimitsColumn } from '../message-columns.ts';
 import { ACCEPTED_COLUMNS } from '../message-fields.ts';
-import type { Database } from './database.ts';
 import {
   type Packing,
   putEach,
@@ -16,6 +15,7 @@ import {
   takeValue,
   type Unpacking,
 } from './packing.ts';
+import type { RowGroup } from './row-group.ts';
 
 export function putMessage(to: Packing, message: NewMessage): void {
   to.put(message.id);
@@ -84,6 +84,7 @@ export function takeMessage(from: Unpacking): NewMessage {
 
 /** What the store gives a new row. */
 export interface RowStart {
+  readonly seq: number;
   readonly state: RowState;
   readonly firstDueAt: number;
   readonly claim: { readonly lease: string; readonly node: string; readonly at: number } | null;
@@ -91,7 +92,8 @@ export interface RowStart {
   readonly bodyId: number | null;
 }
 
-const COLUMNS = [
+export const INSERTED_COLUMNS: readonly string[] = [
+  'seq',
   ...ACCEPTED_COLUMNS.map(({ name }) => name),
   'state',
   'first_due_at',
@@ -101,13 +103,11 @@ const COLUMNS = [
   'body',
   'body_id',
 ];
-const INSERT = `INSERT INTO messages (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`;
 
-/** Returns the number of the row. */
-export function insertRow(database: Database, message: NewMessage, start: RowStart): number {
+export function addRow(to: RowGroup, message: NewMessage, start: RowStart): void {
   const { claim } = start;
-  return database.insert(
-    INSERT,
+  to.add(
+    start.seq,
     message.id,
     message.accountId,
     message.kind,

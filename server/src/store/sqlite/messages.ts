@@ -1,15 +1,14 @@
 // The messages and attempts tables, and all rows that belong to a message. No decisions.
 
-import type { Attempt, NewMessage, Settlement } from '../../domain/message.ts';
+import type { Attempt, Settlement } from '../../domain/message.ts';
 import { withinBytes } from '../expired.ts';
-import { type RowState, type StateOfRow, toState } from '../message-columns.ts';
+import { type StateOfRow, toState } from '../message-columns.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
 import { type AttemptRow, toAttempt } from '../rows.ts';
 import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
-import { insertRow } from './message-code.ts';
 
 /**
  * Whether the last attempt was the retry decided last. Only computed if there are more attempts than retries explain,
@@ -23,27 +22,6 @@ const HAS_BEGUN_RETRY = `CASE WHEN m.retried > 0 AND m.attempts > m.retried AND 
 export const ALL_BUT_BODY = `${READ_COLUMNS}, x'' AS body, ${HAS_BEGUN_RETRY}`;
 
 const EMPTY = new Uint8Array(0);
-
-/** Returns the `seq` of the new row, which is the order of acceptance. `bodyId`: the shared body, if it has one. */
-export function insertMessage(
-  database: Database,
-  message: NewMessage,
-  state: RowState,
-  claim: { lease: string; node: string; at: number } | null,
-  bodyId: number | null = null,
-): number {
-  const body = bodyId === null ? message.body : EMPTY;
-  const seq = insertRow(database, message, { state, firstDueAt: message.dueAt, claim, body, bodyId });
-  for (const label of message.labels) {
-    database.run(
-      'INSERT INTO message_labels (account_id, label, message_seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-      message.accountId,
-      label,
-      seq,
-    );
-  }
-  return seq;
-}
 
 export function insertAttempt(database: Database, messageSeq: number, attempt: Attempt): void {
   database.run(

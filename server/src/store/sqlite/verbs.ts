@@ -11,6 +11,7 @@ import { DELIVERY_VERBS } from './delivery-verbs.ts';
 import { brokenText, SQLITE, sqliteCode } from './errors.ts';
 import { Journal } from './journal.ts';
 import { MESSAGE_VERBS } from './message-verbs.ts';
+import { NewMessages } from './new-messages.ts';
 import { RESOURCE_VERBS } from './resource-verbs.ts';
 import { SaidLimits } from './said-limits.ts';
 import { Usage } from './usage.ts';
@@ -29,6 +30,7 @@ export type Verbs = {
 
 export function createVerbs(database: Database): Verbs {
   const books: Books = {
+    newMessages: new NewMessages(database),
     journal: new Journal(database),
     usage: new Usage(database),
     activity: new ActivityCounts(database),

@@ -1,0 +1,57 @@
+// The rows of new messages and of their labels. Gives each message its number, which is the order of acceptance.
+
+import type { NewMessage } from '../../domain/message.ts';
+import type { RowState } from '../message-columns.ts';
+import type { Database } from './database.ts';
+import { addRow, INSERTED_COLUMNS } from './message-code.ts';
+import type { RowGroup } from './row-group.ts';
+
+/** A message with a larger body is inserted alone: a prepared statement keeps a copy of the values it ran with. */
+const GROUPED_BODY_BYTES_MAX = 16 * 1024;
+
+const EMPTY = new Uint8Array(0);
+
+export class NewMessages {
+  readonly #database: Database;
+  readonly #rows: RowGroup;
+  /** The last number given in this transaction. */
+  #last: number | null = null;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#rows = database.group('messages', INSERTED_COLUMNS);
+    const forget = () => {
+      this.#last = null;
+    };
+    database.onTransaction({ beforeCommit: forget, onRollback: forget });
+  }
+
+  /** Returns the number of the message. `bodyId`: the shared body, if it has one. */
+  add(
+    message: NewMessage,
+    state: RowState,
+    claim: { lease: string; node: string; at: number } | null,
+    bodyId: number | null = null,
+  ): number {
+    const seq = (this.#last ?? this.#highest()) + 1;
+    this.#last = seq;
+    const body = bodyId === null ? message.body : EMPTY;
+    const isGrouped = body.length <= GROUPED_BODY_BYTES_MAX;
+    if (!isGrouped) this.#rows.write();
+    addRow(this.#rows, message, { seq, state, firstDueAt: message.dueAt, claim, body, bodyId });
+    if (!isGrouped) this.#rows.write();
+    for (const label of message.labels) {
+      this.#database.run(
+        'INSERT INTO message_labels (account_id, label, message_seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+        message.accountId,
+        label,
+        seq,
+      );
+    }
+    return seq;
+  }
+
+  #highest(): number {
+    return this.#database.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM messages')!.seq ?? 0;
+  }
+}
