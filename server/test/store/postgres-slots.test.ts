@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
-import { SETTLED_FIRST_MS_MAX } from '../../src/store/postgres/groups.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import { SETTLED_FIRST_MS_MAX } from '../../src/store/postgres/slot-waits.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
 import { ACCOUNT, KEYS, limits, message, NOW, OK, OTHER_ACCOUNT, settlementOf } from '../conformance/given.ts';
 import { Node } from '../conformance/harness.ts';

@@ -16,14 +16,12 @@ import type { Doubts } from './doubts.ts';
 import type { OwnLife } from './own-life.ts';
 import type { Pool } from './pool.ts';
 import { arePlain, settle } from './settle.ts';
+import { SlotWaits } from './slot-waits.ts';
 import { WriteTurns } from './write-turns.ts';
 
 /** The limits of one transaction: while it runs, no other call gets its reply. */
 const BATCH_MESSAGES_MAX = 1000;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
-/** How long accepts wait for a settlement, from its start. One that hangs, as behind a lock, must not delay them. */
-export const SETTLED_FIRST_MS_MAX = 300;
-const NOBODY: ReadonlySet<string> = new Set();
 
 export interface GroupsOptions {
   readonly pool: Pool;
@@ -47,15 +45,13 @@ export class Groups {
   /** Separate, because these accepts may wait for a queue, a key or a quota and must not delay the others. */
   readonly #acceptingInLine: Committer<AcceptCommand, AcceptReply>;
   readonly #settling: Committer<SettleCommand, Omit<SettleReply, 'claims'>>;
-  /** The accounts of the settlement under way, if it waits for no queue or key. */
-  #settlingAccounts: ReadonlySet<string> = NOBODY;
-  /** Resolves when the slots of that settlement are on offer again, or when it takes too long. */
-  #slotsFreed: Promise<void> = Promise.resolve();
+  readonly #slotWaits: SlotWaits;
 
   constructor(options: GroupsOptions) {
     const { pool, timers } = options;
     const turns = new WriteTurns(timers);
     this.#options = options;
+    this.#slotWaits = new SlotWaits(timers, options.offer);
     this.#accepting = acceptor((work) => pool.add(work), turns);
     this.#acceptingInLine = acceptor((work) => pool.transaction(work));
     this.#settling = new Committer({
@@ -72,7 +68,10 @@ export class Groups {
 
   async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
     const { node, offer, doubts, calls, life } = this.#options;
-    if (dayMax === null && this.#waitsForSlots(messages, now)) await this.#slotsFreed;
+    if (dayMax === null) {
+      // Whoever finds a slot here takes it before anybody else looks: nothing is awaited in between.
+      for (let wait = this.#slotWaits.begin(messages, now); wait !== null; wait = wait.again()) await wait.freed;
+    }
     // Under a quota nothing is leased at accept, because all of it may be refused.
     const isLeased = dayMax === null && life.mayLease();
     const leases = messages.map((message) => (isLeased ? offer.leaseFor(message, now) : null));
@@ -114,19 +113,6 @@ export class Groups {
     await Promise.all([this.#accepting.close(), this.#acceptingInLine.close(), this.#settling.close()]);
   }
 
-  /**
-   * Whether the accept waits for the settlement under way: no slot is free for it, and the settlement frees slots of its
-   * account. Otherwise publishers who send again at each answer would be accepted faster than their messages are
-   * delivered, and what is not leased at accept costs two more writes. An account whose receivers are slow does not
-   * wait while nothing of it is settled.
-   */
-  #waitsForSlots(messages: readonly NewMessage[], now: number): boolean {
-    const first = messages[0];
-    return (
-      first !== undefined && this.#settlingAccounts.has(first.accountId) && this.#options.offer.lacksSlotFor(first, now)
-    );
-  }
-
   async #settleAll(commands: readonly SettleCommand[]): Promise<Omit<SettleReply, 'claims'>[]> {
     const { life } = this.#options;
     const all = commands.flatMap(({ settlements }) => settlements);
@@ -142,21 +128,8 @@ export class Groups {
   }
 
   #settlePlain(settlements: readonly Settlement[], now: number): Promise<SettleReply> {
-    const { pool, timers } = this.#options;
-    const written = pool.settle((database) => settle(database, settlements, now));
-    const accounts = new Set(settlements.map(({ accountId }) => accountId));
-    this.#settlingAccounts = accounts;
-    this.#slotsFreed = new Promise((resolve) => {
-      const end = () => {
-        cancel();
-        if (this.#settlingAccounts === accounts) this.#settlingAccounts = NOBODY;
-        resolve();
-      };
-      const cancel = timers.after(SETTLED_FIRST_MS_MAX, end);
-      // Two turns: in the first the engine, which has its reply by then, is asked for a new offer.
-      const ended = () => timers.soon(() => timers.soon(end));
-      written.then(ended, ended);
-    });
+    const written = this.#options.pool.settle((database) => settle(database, settlements, now));
+    this.#slotWaits.note(settlements, written);
     return written;
   }
 

@@ -14,7 +14,7 @@ export const WAIT_TIMES_MAX = 4;
 /** A group that hung must not make the next ones wait as long. */
 export const WAIT_MS_MAX = 100;
 
-/** What a committer remembers of its last group. */
+/** What is remembered of the last group of a kind. */
 export interface LastGroup {
   readonly messages: number;
   readonly tookMs: number;
@@ -39,7 +39,7 @@ export class WriteTurns {
    * large and ended just now.
    */
   async begin(last: LastGroup | null): Promise<void> {
-    if (last !== null && this.#running > 0 && this.#isBusy(last)) await this.#others(last);
+    if (last !== null && this.#running > 0 && isBusy(last, this.nowMs)) await this.#others(last);
     else this.#running += 1;
   }
 
@@ -48,13 +48,8 @@ export class WriteTurns {
     if (this.#running === 0) this.#waiting[0]?.();
   }
 
-  #isBusy({ messages, tookMs, endedAtMs }: LastGroup): boolean {
-    return messages >= BUSY_MESSAGES_MIN && this.nowMs - endedAtMs <= WAIT_TIMES_MAX * tookMs;
-  }
-
   /** Who waits has the turn as soon as the other ends: otherwise the other could take it again first. */
-  #others({ tookMs }: LastGroup): Promise<void> {
-    const msMax = Math.min(WAIT_MS_MAX, WAIT_TIMES_MAX * tookMs);
+  #others(last: LastGroup): Promise<void> {
     return new Promise((resolve) => {
       const go = () => {
         cancel();
@@ -62,8 +57,17 @@ export class WriteTurns {
         this.#running += 1;
         resolve();
       };
-      const cancel = this.#timers.after(msMax, go);
+      const cancel = this.#timers.after(waitMsMax(last), go);
       this.#waiting.push(go);
     });
   }
+}
+
+/** Whether the last group of a kind was large and ended just now. */
+export function isBusy({ messages, tookMs, endedAtMs }: LastGroup, nowMs: number): boolean {
+  return messages >= BUSY_MESSAGES_MIN && nowMs - endedAtMs <= WAIT_TIMES_MAX * tookMs;
+}
+
+export function waitMsMax({ tookMs }: LastGroup): number {
+  return Math.min(WAIT_MS_MAX, WAIT_TIMES_MAX * tookMs);
 }

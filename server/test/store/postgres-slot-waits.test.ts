@@ -1,0 +1,99 @@
+// How long an accept on PostgreSQL waits for slots that settlements free, one settlement after the other.
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import type { Settlement } from '../../src/domain/message.ts';
+import { MANY_MESSAGES_MIN as MANY, SETTLED_FIRST_MS_MAX, SlotWaits } from '../../src/store/postgres/slot-waits.ts';
+import { WAIT_TIMES_MAX } from '../../src/store/postgres/write-turns.ts';
+import { ACCOUNT, message, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const TOOK_MS = 10;
+
+let clock: ManualClock;
+let free: number;
+let waits: SlotWaits;
+let accepted: string[];
+
+beforeEach(() => {
+  clock = new ManualClock(NOW);
+  free = 0;
+  accepted = [];
+  waits = new SlotWaits(clock, { lacksSlotFor: () => free === 0 });
+});
+
+async function accept(name: string, accountId = ACCOUNT): Promise<void> {
+  for (let wait = waits.begin([message({ accountId })], NOW); wait !== null; wait = wait.again()) await wait.freed;
+  accepted.push(free > 0 ? `${name} leased` : name);
+  free = Math.max(0, free - 1);
+}
+
+/** Everything that needs no time. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function beginSettling(messages: number): PromiseWithResolvers<void> {
+  const written = Promise.withResolvers<void>();
+  const settlements = Array.from({ length: messages }, () => ({ accountId: ACCOUNT }) as Settlement);
+  waits.note(settlements, written.promise);
+  return written;
+}
+
+/** Writes a settlement of that many messages, which frees so many slots. */
+async function settle(messages: number, freed = 0): Promise<void> {
+  const written = beginSettling(messages);
+  clock.advance(TOOK_MS);
+  free += freed;
+  written.resolve();
+  await settled();
+}
+
+test('an accept that finds no slot after a settlement waits for the next, which is not under way yet', async () => {
+  await settle(MANY);
+  void accept('first');
+  void accept('second');
+  await settled();
+  assert.deepEqual(accepted, []);
+  await settle(MANY, 1);
+  assert.deepEqual(accepted, ['first leased']);
+  await settle(MANY, 1);
+  assert.deepEqual(accepted, ['first leased', 'second leased']);
+});
+
+test('it does not wait if few messages are settled at once, or those of other accounts', async () => {
+  await settle(MANY - 1);
+  await accept('after few');
+  await settle(MANY);
+  await accept('of another', OTHER_ACCOUNT);
+  assert.deepEqual(accepted, ['after few', 'of another']);
+});
+
+test('it does not wait after a settlement that failed', async () => {
+  const written = beginSettling(MANY);
+  written.reject(new Error('no'));
+  await settled();
+  await accept('first');
+  assert.deepEqual(accepted, ['first']);
+});
+
+test('it goes on when no settlement follows', async () => {
+  await settle(MANY);
+  void accept('first');
+  clock.advance(WAIT_TIMES_MAX * TOOK_MS - 1);
+  await settled();
+  assert.deepEqual(accepted, []);
+  clock.advance(1);
+  await settled();
+  assert.deepEqual(accepted, ['first']);
+});
+
+test('it goes on after some time even if one settlement follows the other and none frees a slot for it', async () => {
+  await settle(MANY);
+  void accept('first');
+  const groups = SETTLED_FIRST_MS_MAX / TOOK_MS;
+  for (let group = 1; group < groups; group += 1) await settle(MANY);
+  assert.deepEqual(accepted, []);
+  await settle(MANY);
+  assert.deepEqual(accepted, ['first']);
+});
