@@ -51,7 +51,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   const world: World = { clock, random: (options.world ?? systemWorld()).random };
   const newId = idMaker(
     () => world.clock.now(),
-    (length) => world.random.bytes(length),
+    (length, into) => world.random.bytes(length, into),
   );
   const node = lane?.node ?? newId('nod');
   const config = lanes === 1 ? whole : laneConfig(whole, lanes, lane?.lane ?? 0);

@@ -26,8 +26,8 @@ export interface Clock {
 }
 
 export interface Random {
-  /** `length` unpredictable bytes, fit for secrets. */
-  bytes(length: number): Uint8Array;
+  /** `length` unpredictable bytes, fit for secrets. `into` may be used for them: memory of that length. */
+  bytes(length: number, into?: Uint8Array): Uint8Array;
 }
 
 export interface World {
@@ -76,13 +76,13 @@ function pooledRandom(): Random {
   const pool = Buffer.alloc(4096);
   let used = pool.length;
   return {
-    bytes(length) {
+    bytes(length, into) {
       if (length > pool.length) return randomFillSync(new Uint8Array(length));
       if (used + length > pool.length) {
         randomFillSync(pool);
         used = 0;
       }
-      const piece = new Uint8Array(length);
+      const piece = into ?? new Uint8Array(length);
       for (let at = 0; at < length; at += 1) {
         piece[at] = pool[used + at]!;
         pool[used + at] = 0; // the bytes may be a secret of the caller

@@ -50,13 +50,20 @@ export interface AttemptWorld {
   readonly answers: Pool;
 }
 
+/** One for all attempts: it is told which one it is about. */
+export interface AttemptOwner {
+  attemptEnded(lease: string, startedAt: number, outcome: Outcome | 'unsent'): void;
+  bodyWritten(lease: string): void;
+}
+
 export class Attempt implements Exchange {
   readonly #clock: Clock;
   readonly #connections: Connections;
   readonly #wire: WireWindow;
   readonly #answers: Pool;
-  readonly #onEnd: (outcome: Outcome | 'unsent') => void;
-  readonly #onWritten: () => void;
+  readonly #owner: AttemptOwner;
+  readonly #lease: string;
+  readonly #startedAt: number;
   #cancelDeadline = NOTHING_TO_CANCEL;
   #cancelWaiting = NOTHING_TO_CANCEL;
   #connection: Connection | null = null;
@@ -70,17 +77,18 @@ export class Attempt implements Exchange {
   #body: Buffer = NOTHING;
   #bodyBytes = 0;
 
-  constructor(world: AttemptWorld, onEnd: (outcome: Outcome | 'unsent') => void, onWritten: () => void) {
+  constructor(world: AttemptWorld, owner: AttemptOwner, lease: string, startedAt: number) {
     this.#clock = world.clock;
     this.#connections = world.connections;
     this.#wire = world.wire;
     this.#answers = world.answers;
-    this.#onEnd = onEnd;
-    this.#onWritten = onWritten;
+    this.#owner = owner;
+    this.#lease = lease;
+    this.#startedAt = startedAt;
   }
 
   /**
-   * Call this once. `onEnd` is then called exactly once, possibly before this returns. `onWritten` is called before it,
+   * Call this once. The owner is told exactly once that it ended, possibly before this returns. Before that it is told
    * when a large body is written and nothing here holds it any more.
    */
   start(request: AttemptRequest): void {
@@ -97,7 +105,7 @@ export class Attempt implements Exchange {
    */
   #connect({ accountId, target, method, headers, signature, body }: AttemptRequest): void {
     const isLarge = body.length > UNCOUNTED_BODY_BYTES_MAX;
-    const sent = isLarge ? new LargeBody(body, this.#onWritten) : body;
+    const sent = isLarge ? new LargeBody(body, () => this.#owner.bodyWritten(this.#lease)) : body;
     const request = { method, path: target.path, host: target.hostHeader, headers, signature, body: sent };
     this.#cancelWaiting = this.#connections.acquire(target, accountId, (connection) => {
       this.#connection = connection;
@@ -202,6 +210,6 @@ export class Attempt implements Exchange {
       const isWhole = outcome !== 'unsent' && outcome.kind === 'answered' && !outcome.isBodyCut;
       this.#connections.release(this.#connection, isWhole);
     }
-    this.#onEnd(outcome);
+    this.#owner.attemptEnded(this.#lease, this.#startedAt, outcome);
   }
 }

@@ -7,7 +7,7 @@ import { laneMax } from '../domain/lanes.ts';
 import { Pool } from '../domain/pool.ts';
 import { TurnoverMap } from '../domain/turnover.ts';
 import type { World } from '../world.ts';
-import { Attempt, type AttemptWorld } from './attempt.ts';
+import { Attempt, type AttemptOwner, type AttemptWorld } from './attempt.ts';
 import { Connections } from './connections.ts';
 import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
@@ -43,6 +43,13 @@ class SenderHere implements UndiciSender {
   readonly #connections: Connections;
   readonly #means: AttemptWorld;
   readonly pools: UndiciSender['pools'];
+  readonly #owner: AttemptOwner = {
+    attemptEnded: (lease, startedAt, outcome) => {
+      this.#running.delete(lease);
+      if (lease !== this.#dropping) this.#report(lease, startedAt, outcome);
+    },
+    bodyWritten: (lease) => this.#onWritten([lease]),
+  };
   readonly #running = new TurnoverMap<string, Attempt>();
   /** Attempts that have not begun. The function takes one back. */
   readonly #waiting = new Map<string, () => void>();
@@ -132,12 +139,7 @@ class SenderHere implements UndiciSender {
     const startedAt = this.#world.clock.now();
     const { lease, accountId, method, headers, body, timeoutMs } = delivery;
     const signature = this.#signer.signatureOf(delivery);
-    // These closures live until the end of the attempt. They must not refer to the delivery, or its body would live as long.
-    const onEnd = (outcome: SendReport['outcome']) => {
-      this.#running.delete(lease);
-      if (lease !== this.#dropping) this.#report(lease, startedAt, outcome);
-    };
-    const attempt = new Attempt(this.#means, onEnd, () => this.#onWritten([lease]));
+    const attempt = new Attempt(this.#means, this.#owner, lease, startedAt);
     this.#running.set(lease, attempt);
     attempt.start({ accountId, target, method, headers, signature, body, timeoutMs });
   }
@@ -177,6 +179,9 @@ class SenderHere implements UndiciSender {
   }
 }
 
+/** Used by one call at a time. */
+const JTI = new Uint8Array(16);
+
 /** The signatures of a request as it goes out. */
 class Signer {
   readonly #world: World;
@@ -192,7 +197,7 @@ class Signer {
   /** A name, its value, the next name, … */
   signatureOf({ signingKey: key, messageId, url, body }: Delivery): string[] {
     const nowMs = this.#world.clock.machineNow();
-    const jti = `jwt_${base64urlOfBytes(this.#world.random.bytes(16))}`;
+    const jti = `jwt_${base64urlOfBytes(this.#world.random.bytes(JTI.length, JTI))}`;
     return signatureHeaders(this.#signatureName, { key, issuer: this.#issuer, messageId, url, body, nowMs, jti });
   }
 }

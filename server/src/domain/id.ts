@@ -3,22 +3,25 @@
 
 export type IdPrefix = 'msg' | 'scd' | 'tpc' | 'alr' | 'job' | 'acc' | 'tok' | 'nod' | 'err';
 
-/** Makes a new id. Passed in, not imported, because it needs the clock and the random source. */
-export type NewId = (prefix: IdPrefix) => string;
+/**
+ * Makes a new id. Passed in, not imported, because it needs the clock and the random source. `now` saves a look at the
+ * clock.
+ */
+export type NewId = (prefix: IdPrefix, now?: number) => string;
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-export function idMaker(now: () => number, randomBytes: (length: number) => Uint8Array): NewId {
+/** `randomBytes` may use `into` for its result. */
+export function idMaker(now: () => number, randomBytes: (length: number, into: Uint8Array) => Uint8Array): NewId {
   // Under load many ids are made in one millisecond, and encoding the time is half the work.
   let lastMs = Number.NaN;
   let lastText = '';
-  return (prefix) => {
-    const nowMs = now();
+  return (prefix, nowMs = now()) => {
     if (nowMs !== lastMs) {
       lastMs = nowMs;
       lastText = timeText(nowMs);
     }
-    return `${prefix}_${lastText}${randomText(randomBytes(16))}`;
+    return `${prefix}_${lastText}${randomText(randomBytes(16, RANDOM_OF_ID))}`;
   };
 }
 
@@ -38,5 +41,6 @@ function randomText(random: Uint8Array): string {
   return String.fromCharCode.apply(null, codes);
 }
 
-/** Used by one call at a time. */
+/** Both are used by one call at a time. */
 const CODES_OF_ID: number[] = new Array(16).fill(0);
+const RANDOM_OF_ID = new Uint8Array(16);

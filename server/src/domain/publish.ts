@@ -142,7 +142,7 @@ function planMessage(
 ): NewMessage {
   const { settings } = request;
   return {
-    id: context.newId('msg'),
+    id: context.newId('msg', context.now),
     accountId: publisher.accountId,
     kind: request.scheduleId === null ? 'publish' : 'schedule',
     url: resolved.url,

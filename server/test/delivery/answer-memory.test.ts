@@ -37,7 +37,11 @@ function startAttempts(bytes: number) {
         signature: [],
         body: Buffer.from('x'),
       } as const;
-      new Attempt({ clock, connections, wire, answers }, done, () => {}).start({ ...request, timeoutMs: 30_000 });
+      const owner = {
+        attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
+        bodyWritten: () => {},
+      };
+      new Attempt({ clock, connections, wire, answers }, owner, 'lease', 0).start({ ...request, timeoutMs: 30_000 });
     });
   };
   return { answers, connections, attempt };

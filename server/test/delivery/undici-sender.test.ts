@@ -207,7 +207,11 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
         body: Buffer.from('x'),
         timeoutMs: 30_000,
       } as const;
-      new Attempt({ clock, connections, wire, answers }, done, () => {}).start(exchange);
+      const owner = {
+        attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
+        bodyWritten: () => {},
+      };
+      new Attempt({ clock, connections, wire, answers }, owner, 'lease', 0).start(exchange);
     });
   };
   return { clock, connections, attempt };
