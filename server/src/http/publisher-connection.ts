@@ -4,6 +4,7 @@
 
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { eachMax } from '../domain/budgets.ts';
 import type { CallerConnections, Connection } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
@@ -45,10 +46,13 @@ export class PublisherConnection {
     this.#connection = connection;
     this.#socket = connection.socket;
     connection.publisher = this;
-    this.#socket.on('data', this.#take);
+    // What the system has read comes here at once. The way through the events of a stream would cost as much as reading it.
+    this.#socket.push = (chunk: Buffer | null) => (chunk === null ? pushed(this.#socket, null) : this.#take(chunk));
     this.#socket.on('end', this.#end);
     this.#socket.on('close', this.#close);
     this.#socket.on('error', ignore);
+    // Without this, its end would not be told.
+    this.#socket.resume();
   }
 
   /** Called now and then. What has not come by then is left to Node, which knows how long a request may take. */
@@ -72,11 +76,11 @@ export class PublisherConnection {
     else socket.write('', () => this.#finish(isEnd));
   }
 
-  readonly #take = (chunk: Buffer): void => {
+  /** Returns false when no more is to be read for now. */
+  #take(chunk: Buffer): boolean {
     if (this.#response !== null) {
-      this.#socket.pause();
       this.#waiting = this.#waiting === null ? chunk : joined(this.#waiting, chunk);
-      return;
+      return false;
     }
     const isRest = this.#part !== null;
     const bytes = isRest ? joined(this.#part!, chunk) : chunk;
@@ -84,7 +88,8 @@ export class PublisherConnection {
     if (request === 'part' && !isRest && bytes.length <= PART_BYTES_MAX) this.#part = bytes;
     else if (request === null || request === 'part') this.#leave(bytes);
     else this.#begin(request);
-  };
+    return true;
+  }
 
   #begin(request: WholeRequest): void {
     this.#part = null;
@@ -109,7 +114,8 @@ export class PublisherConnection {
 
   #leave(bytes: Buffer): void {
     const socket = this.#socket;
-    socket.off('data', this.#take);
+    // The method of the class comes back.
+    Reflect.deleteProperty(socket, 'push');
     socket.off('end', this.#end);
     socket.off('close', this.#close);
     socket.off('error', ignore);
@@ -117,8 +123,7 @@ export class PublisherConnection {
     this.#part = null;
     this.#waiting = null;
     this.#options.giveToNode(socket);
-    socket.unshift(bytes);
-    socket.resume();
+    socket.push(bytes);
   }
 
   readonly #end = (): void => {
@@ -191,6 +196,11 @@ function headOf(status: number, headers: readonly string[]): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`;
   return head;
+}
+
+/** As the socket would have taken it itself. */
+function pushed(socket: Socket, chunk: Buffer | null): boolean {
+  return Readable.prototype.push.call(socket, chunk);
 }
 
 /** In memory of its own, which no other buffer shares. */

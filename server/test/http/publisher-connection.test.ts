@@ -78,7 +78,7 @@ function start() {
     connection,
   );
   const send = async (text: string) => {
-    socket.push(text);
+    socket.push(Buffer.from(text));
     await turn();
   };
   const answer = (index: number) => begun[index]!.response.writeHead(201, ['A', 'b']).end(`answer ${index}`);
