@@ -164,7 +164,7 @@ export class CallerConnections {
     connection.latest = exchange;
     connection.open.push(response);
     connection.leave();
-    response.on('prefinish', () => this.#count(connection));
+    response.on('prefinish', () => this.countUnread(connection));
     response.on('close', () => this.#end(connection, response));
     return true;
   }
@@ -188,6 +188,25 @@ export class CallerConnections {
     connection.cancelDestroy = this.#clock.after(ms, () => socket.destroy());
   }
 
+  /**
+   * Counts the bytes that wait for the caller of one connection. When the total is too large, a connection is
+   * destroyed.
+   */
+  countUnread(connection: Connection): void {
+    if (!this.#all.has(connection.socket)) return;
+    let bytes = connection.socket.writableLength;
+    // Responses behind the first one have no socket yet.
+    for (const response of connection.open) if (response.socket === null) bytes += response.writableLength;
+    this.#unreadBytes += bytes - connection.unreadBytes;
+    connection.unreadBytes = bytes;
+    while (this.#unreadBytes > this.#unreadBytesMax) {
+      const { socket } = this.#largest();
+      this.refused.node += 1;
+      this.#forget(socket);
+      socket.destroy();
+    }
+  }
+
   #makeRoom(): boolean {
     const longest = this.#silent.first ?? this.#idle.first;
     if (longest === null) return false;
@@ -200,7 +219,7 @@ export class CallerConnections {
     const { open } = connection;
     const at = open.indexOf(response);
     if (at !== -1) open.splice(at, 1);
-    this.#count(connection);
+    this.countUnread(connection);
     if (open.length === 0 && this.#all.has(connection.socket) && connection.list === null) this.#idle.add(connection);
   }
 
@@ -219,25 +238,6 @@ export class CallerConnections {
     connection.cancelDestroy?.();
     this.#all.delete(socket);
     connection.leave();
-  }
-
-  /**
-   * Counts the bytes that wait for the caller of one connection. When the total is too large, a connection is
-   * destroyed.
-   */
-  #count(connection: Connection): void {
-    if (!this.#all.has(connection.socket)) return;
-    let bytes = connection.socket.writableLength;
-    // Responses behind the first one have no socket yet.
-    for (const response of connection.open) if (response.socket === null) bytes += response.writableLength;
-    this.#unreadBytes += bytes - connection.unreadBytes;
-    connection.unreadBytes = bytes;
-    while (this.#unreadBytes > this.#unreadBytesMax) {
-      const { socket } = this.#largest();
-      this.refused.node += 1;
-      this.#forget(socket);
-      socket.destroy();
-    }
   }
 
   /** The connection with the most unread bytes. Connections whose callers read nothing come first. */
@@ -282,7 +282,7 @@ export class CallerConnections {
       connection.isStalled = hasStalled;
       connection.written = written;
       if (nowMs - connection.stalledSinceMs >= this.#times.unreadMs || this.#isForgotten(connection)) socket.destroy();
-      else this.#count(connection);
+      else this.countUnread(connection);
     }
   }
 }

@@ -67,13 +67,25 @@ export class PublisherConnection {
   }
 
   send(head: string, text: string, isLast: boolean): void {
-    const { isClosing, dateText, keepAlive } = this.#options;
+    const { connections, dateText, keepAlive } = this.#options;
     const socket = this.#socket;
-    const isEnd = isLast || this.#hasCallerEnded || isClosing();
+    const isEnd = this.#isEnd(isLast);
     socket.write(`${head}Date: ${dateText()}\r\n${isEnd ? 'Connection: close\r\n' : keepAlive}\r\n${text}`);
     // Most responses are with the system by now. For others, the request is under way until they are.
-    if (socket.writableLength === 0) this.#finish(isEnd);
-    else socket.write('', () => this.#finish(isEnd));
+    if (socket.writableLength === 0) {
+      this.#finish(isEnd);
+      return;
+    }
+    connections.countUnread(this.#connection);
+    socket.write('', () => {
+      connections.countUnread(this.#connection);
+      this.#finish(isEnd);
+    });
+  }
+
+  /** Whether nothing follows the request at hand. */
+  #isEnd(isLast: boolean): boolean {
+    return isLast || this.#hasCallerEnded || this.#options.isClosing();
   }
 
   /** Returns false when no more is to be read for now. */
@@ -99,12 +111,15 @@ export class PublisherConnection {
     this.#options.handle(request, response);
   }
 
-  #finish(isEnd: boolean): void {
+  #finish(isLast: boolean): void {
     const response = this.#response;
     if (response === null) return;
     this.#response = null;
     response.close();
-    if (isEnd) {
+    // Asked again: the caller or the service may have ended while the response was written.
+    if (this.#isEnd(isLast)) {
+      // What still comes must not be carried out, because it could not be answered (RFC 9112, 9.6).
+      this.#socket.off('data', this.#take);
       this.#socket.destroySoon();
       return;
     }
@@ -129,7 +144,10 @@ export class PublisherConnection {
   readonly #end = (): void => {
     this.#hasCallerEnded = true;
     if (this.#response !== null) return;
-    if (this.#part !== null) this.#options.refuseCutShort(this.#socket);
+    const isCutShort = this.#part !== null;
+    // It must not be given to Node later: what has ended takes nothing back.
+    this.#part = null;
+    if (isCutShort) this.#options.refuseCutShort(this.#socket);
     else this.#socket.end();
   };
 

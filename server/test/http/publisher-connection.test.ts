@@ -272,3 +272,53 @@ test('when the service closes: an idle connection is dropped, a publish under wa
   assert.match(busy.socket.written, /\r\nConnection: close\r\n\r\nanswer 0$/);
   assert.equal(busy.socket.writableEnded, true);
 });
+
+test('on a connection that is being closed, no further request is begun, here or by node:http', async () => {
+  for (const isClosing of [false, true]) {
+    const { send, socket, begun, answer, state, forNode } = start();
+    await send(publish('one', isClosing ? '' : 'Connection: close\r\n'));
+    state.isClosing = isClosing;
+    answer(0);
+    await send(publish('two'));
+    assert.equal(socket.writableEnded, true);
+    assert.deepEqual([begun.length, forNode()], [1, null]);
+  }
+});
+
+test('a response that is still being written when the service closes, or the caller its side, ends the connection', async () => {
+  for (const what of ['service', 'caller']) {
+    const { send, socket, answer, state, connections } = start();
+    socket.isHeld = true;
+    await send(publish('one'));
+    answer(0);
+    if (what === 'service') {
+      state.isClosing = true;
+      connections.stopPublishers();
+    } else socket.push(null);
+    await turn();
+    socket.release();
+    await turn();
+    assert.equal(socket.writableEnded, true, what);
+  }
+});
+
+test('a caller that closed its side in the middle of a body is not given to node:http as well', async () => {
+  const { send, socket, advance, forNode, connections } = start();
+  await send(publish('one').slice(0, -1));
+  socket.push(null);
+  await turn();
+  await advance(CALLER_TIMES.lookMs);
+  connections.stopPublishers();
+  assert.equal(forNode(), null);
+});
+
+test('a response that is not read counts as unread at once', async () => {
+  const { send, socket, answer, connections } = start();
+  socket.isHeld = true;
+  await send(publish('one'));
+  answer(0);
+  assert.ok(connections.unreadBytes > 0);
+  socket.release();
+  await turn();
+  assert.equal(connections.unreadBytes, 0);
+});
