@@ -347,7 +347,7 @@ export const BUDGETS = budgets({
     beyond: '431 `headers_too_large`',
   },
   partBytes: { what: 'Publish that waits for its rest', unit: 'bytes', each: 16 * KIB, beyond: 'read as it comes' },
-  rememberedHead: { what: 'Head of the last publish, remembered', unit: 'bytes', each: 2 * KIB, beyond: 'forgotten' },
+  rememberedHead: { what: 'Head of an earlier publish, remembered', unit: 'bytes', each: 2 * KIB, beyond: 'forgotten' },
   headSeconds: {
     what: 'Time to receive the request line and headers',
     unit: 'seconds',

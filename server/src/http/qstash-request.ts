@@ -3,7 +3,7 @@
 
 import type { IncomingMessage } from 'node:http';
 
-const TOKEN_PARAMETER = 'qstash_token';
+export const TOKEN_PARAMETER = 'qstash_token';
 /** The first name of a path, after the origin that a proxy may have sent. */
 const HEAD = /^((?:https?:\/\/[^/?#]*)?)\/v2\/([a-z]+)(?=[/?]|$)/i;
 /** Names that are not all lower case. */

@@ -5,11 +5,14 @@
 import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import type { HeaderList } from '../domain/message.ts';
+import { TOKEN_PARAMETER } from './qstash-request.ts';
 
 /** Larger heads are left to Node, which counts them by its own rule. */
 const HEAD_BYTES_MAX = eachMax('headBytes') / 2;
 /** Of larger heads no lines are remembered: each would keep the whole head in memory. */
 const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
+/** A head of short lines would take many times its own length. */
+const REMEMBERED_LINES_MAX = 32;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const START = 'POST /v2/';
 const VERSION = ' HTTP/1.1\r\n';
@@ -76,11 +79,14 @@ interface HeaderLine {
 
 /**
  * The requests of one connection. A publisher sends most lines of a head again and again. A line that is the same as the
- * one at its place in the last head is not read again.
+ * one at its place in the remembered head is not read again.
  */
 export class WholeRequests {
   #firstLine: FirstLine | null = null;
-  /** Never the one with the token: the time of a comparison could tell something about it. */
+  /**
+   * All of one head: each line keeps its whole head in memory. Never the one with the token: the time of a comparison
+   * could tell something about it.
+   */
   #lines: (HeaderLine | null)[] = [];
 
   /**
@@ -105,17 +111,25 @@ export class WholeRequests {
     const last = this.#firstLine;
     const first = last !== null && text.startsWith(last.text) ? last : readFirstLine(text);
     if (first === null) return null;
-    const isRemembered = text.length <= REMEMBERED_HEAD_MAX;
-    if (isRemembered) this.#firstLine = first;
+    const isShort = text.length <= REMEMBERED_HEAD_MAX;
+    if (isShort && first !== last) this.#firstLine = mayHaveToken(first.url) ? null : first;
     const head = new HeadBuilder(first.url);
+    const lines = this.#lines;
+    const isRemembered = isShort && lines.length === 0;
     let place = 0;
+    let unknown = 0;
     for (let at = first.text.length; at < text.length; place += 1) {
-      const known = this.#lines[place] ?? null;
-      const line = known !== null && text.startsWith(known.text, at) ? known : readHeaderLine(text, at);
+      const known = lines[place] ?? null;
+      const isKnown = known !== null && text.startsWith(known.text, at);
+      const line = isKnown ? known : readHeaderLine(text, at);
       if (line === null || !head.add(line)) return null;
-      if (isRemembered && line !== known) this.#lines[place] = line.special === 'authorization' ? null : line;
+      const isToken = line.special === 'authorization';
+      if (!isKnown && !isToken) unknown += 1;
+      if (isRemembered && place < REMEMBERED_LINES_MAX) lines.push(isToken ? null : line);
       at += line.text.length;
     }
+    // Another publisher's, or one that changed its ways: the next head is remembered.
+    if (!isRemembered && 2 * unknown > place) this.#lines = [];
     return head.end();
   }
 }
@@ -168,6 +182,12 @@ function readFirstLine(text: string): FirstLine | null {
   const end = text.indexOf(VERSION);
   for (let at = start; at < end; at += 1) if ((MAY_STAND[text.charCodeAt(at)]! & TARGET) === 0) return null;
   return end < 0 ? null : { text: text.slice(0, end + VERSION.length), url: text.slice(start, end) };
+}
+
+/** The public QStash clients may send the token as a parameter, whose name may be encoded. */
+function mayHaveToken(url: string): boolean {
+  const query = url.indexOf('?');
+  return query >= 0 && (url.includes(TOKEN_PARAMETER, query) || url.includes('%', query));
 }
 
 /** Null when Node would read it in another way, or not at all. */

@@ -6,6 +6,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { eachMax } from '../../src/domain/budgets.ts';
 import { type WholeRequest, WholeRequests } from '../../src/http/whole-request.ts';
@@ -221,4 +223,39 @@ test('what a connection sent before changes nothing in how its next request is r
     }),
     { numRuns: 1000 },
   );
+});
+
+test('whatever a connection has sent, little of it is kept in memory', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const heapBytes = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const head = (lines: readonly string[]) => bytesOf([HEAD[0]!, ...lines]);
+  const shortLines = (reader: WholeRequests) => reader.read(head(new Array(450).fill('a:')), SOCKET);
+  // Each remembered line would keep another head.
+  const oneLineAtATime = (reader: WholeRequests) => {
+    const lines = new Array(140).fill('a: 000000000');
+    for (const place of lines.keys()) {
+      lines[place] = 'a: 111111111';
+      assert.notEqual(reader.read(head(lines), SOCKET), null);
+    }
+  };
+  const oneLineMoreEachTime = (reader: WholeRequests) => {
+    const filling = 'a'.repeat(1200);
+    for (let count = 1; count < 50; count += 1) {
+      const lines = [...new Array(count).fill('a: 000000000'), `b: ${filling}`];
+      assert.notEqual(reader.read(head(lines), SOCKET), null);
+    }
+  };
+  for (const send of [shortLines, oneLineAtATime, oneLineMoreEachTime]) {
+    send(new WholeRequests());
+    const readers = Array.from({ length: 50 }, () => new WholeRequests());
+    const before = heapBytes();
+    for (const reader of readers) send(reader);
+    const each = (heapBytes() - before) / readers.length;
+    assert.ok(each < 8 * eachMax('rememberedHead'), `${send.name}: ${each} bytes`);
+    assert.equal(readers.length, 50);
+  }
 });
