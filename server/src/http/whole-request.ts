@@ -7,8 +7,11 @@ import { eachMax } from '../domain/budgets.ts';
 import type { HeaderList } from '../domain/message.ts';
 import { TOKEN_PARAMETER } from './qstash-request.ts';
 
-/** Larger heads are left to Node, which counts them by its own rule. */
-const HEAD_BYTES_MAX = eachMax('headBytes') / 2;
+/**
+ * Larger heads are left to Node, which counts them by its own rule. A message keeps the head that it came in while it is
+ * in memory: its body and its texts are parts of it.
+ */
+const HEAD_BYTES_MAX = eachMax('headBytes') / 8;
 /** Of larger heads no lines are remembered: each would keep the whole head in memory. */
 const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
 /** A head of short lines would take many times its own length. */

@@ -178,8 +178,8 @@ test('a request whose body is not whole is a part; one with more behind it is le
   assert.equal(read(Buffer.concat([bytes, bytes])), null);
 });
 
-test('a head that is large for node:http is left to it', () => {
-  const bytes = bytesOf([...HEAD, `A: ${'a'.repeat(eachMax('headBytes') / 2)}`]);
+test('a large head is left to node:http, which copies what a message keeps of it', () => {
+  const bytes = bytesOf([...HEAD, `A: ${'a'.repeat(eachMax('headBytes') / 8)}`]);
   assert.equal(read(bytes), null);
 });
 
