@@ -348,6 +348,7 @@ export const BUDGETS = budgets({
   },
   partBytes: { what: 'Publish that waits for its rest', unit: 'bytes', each: 16 * KIB, beyond: 'read as it comes' },
   rememberedHead: { what: 'Head of an earlier publish, remembered', unit: 'bytes', each: 2 * KIB, beyond: 'forgotten' },
+  rememberedLines: { what: 'Lines of a remembered head', unit: 'lines', each: 32, beyond: 'read each time' },
   headSeconds: {
     what: 'Time to receive the request line and headers',
     unit: 'seconds',

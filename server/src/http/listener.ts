@@ -157,9 +157,18 @@ class OneListener implements Listener {
       if (foreign !== null) throw new ApiError('misdirected', foreign);
       if (isForQstashClients) takeQstashRequest(request);
       requireHost(request.headers.host);
-      publishing.handle(request, response)!.catch((error) => this.#refusals.refuseWhole(response, error));
+      publishing.handle(request, response)!.catch((error) => this.#refuseWhole(response, error));
     } catch (error) {
+      this.#refuseWhole(response, error);
+    }
+  }
+
+  #refuseWhole(response: WholeResponse, error: unknown): void {
+    try {
       this.#refusals.refuseWhole(response, error);
+    } catch (fault) {
+      this.#options.onFault(fault);
+      response.destroy();
     }
   }
 

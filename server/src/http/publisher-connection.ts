@@ -40,6 +40,8 @@ export class PublisherConnection {
   /** Came while a request was under way. */
   #waiting: Buffer | null = null;
   #hasCallerEnded = false;
+  /** The connection is being closed. */
+  #isOver = false;
 
   constructor(options: PublisherConnectionOptions, connection: Connection) {
     this.#options = options;
@@ -66,6 +68,10 @@ export class PublisherConnection {
     else if (this.#response === null) this.#socket.destroy();
   }
 
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
   send(head: string, text: string, isLast: boolean): void {
     const { connections, dateText, keepAlive } = this.#options;
     const socket = this.#socket;
@@ -90,6 +96,8 @@ export class PublisherConnection {
 
   /** Returns false when no more is to be read for now. */
   #take(chunk: Buffer): boolean {
+    // It could not be answered, so it must not be carried out (RFC 9112, 9.6).
+    if (this.#isOver) return true;
     if (this.#response !== null) {
       this.#waiting = this.#waiting === null ? chunk : joined(this.#waiting, chunk);
       return false;
@@ -118,8 +126,7 @@ export class PublisherConnection {
     response.close();
     // Asked again: the caller or the service may have ended while the response was written.
     if (this.#isEnd(isLast)) {
-      // What still comes must not be carried out, because it could not be answered (RFC 9112, 9.6).
-      this.#socket.off('data', this.#take);
+      this.#isOver = true;
       this.#socket.destroySoon();
       return;
     }
@@ -164,7 +171,8 @@ export class WholeResponse implements CallerResponse {
   #head = '';
   #set = '';
   #listeners: (() => void)[] = [];
-  #hasEnded = false;
+  /** It is written, or should have been. */
+  hasEnded = false;
   destroyed = false;
 
   constructor(connection: PublisherConnection, isLast: boolean) {
@@ -191,13 +199,17 @@ export class WholeResponse implements CallerResponse {
   }
 
   end(text: string): void {
-    if (this.#hasEnded || this.destroyed) return;
-    this.#hasEnded = true;
+    if (this.hasEnded || this.destroyed) return;
+    this.hasEnded = true;
     this.#connection.send(this.#head, text, this.#isLast);
   }
 
   on(_event: 'close', listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  destroy(): void {
+    this.#connection.destroy();
   }
 
   /** The caller has the response, or has gone. */

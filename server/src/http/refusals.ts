@@ -7,8 +7,8 @@ import { eachMax } from '../domain/budgets.ts';
 import type { Problem } from '../domain/problem.ts';
 import { internalProblem } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
-import type { CallerResponse } from './caller-response.ts';
 import { errorResponse, problemOf, sendError } from './errors.ts';
+import type { WholeResponse } from './publisher-connection.ts';
 
 export interface RefusalsOptions {
   readonly connections: CallerConnections;
@@ -36,8 +36,11 @@ export class Refusals {
   }
 
   /** Refuses a request of which nothing is left to read. */
-  refuseWhole(response: CallerResponse, error: unknown): void {
-    sendError(response, this.#problemOf(error));
+  refuseWhole(response: WholeResponse, error: unknown): void {
+    const problem = this.#problemOf(error);
+    // A fault while it was written: the caller must not wait for the rest.
+    if (response.hasEnded) response.destroy();
+    else sendError(response, problem);
   }
 
   refuseNonsense(error: Error, socket: Socket): void {

@@ -15,7 +15,7 @@ const HEAD_BYTES_MAX = eachMax('headBytes') / 8;
 /** Of larger heads no lines are remembered: each would keep the whole head in memory. */
 const REMEMBERED_HEAD_MAX = eachMax('rememberedHead');
 /** A head of short lines would take many times its own length. */
-const REMEMBERED_LINES_MAX = 32;
+const REMEMBERED_LINES_MAX = eachMax('rememberedLines');
 const HEAD_END = Buffer.from('\r\n\r\n');
 const START = 'POST /v2/';
 const VERSION = ' HTTP/1.1\r\n';

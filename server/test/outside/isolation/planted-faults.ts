@@ -3,6 +3,9 @@
 
 import { EventEmitter } from 'node:events';
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
+import { PublishHandler } from '../../../src/http/publish-handler.ts';
+import { WholeResponse } from '../../../src/http/publisher-connection.ts';
+import { WholeRequest } from '../../../src/http/whole-request.ts';
 
 const PLANTS: ReadonlyMap<string, (request: IncomingMessage, response: ServerResponse, fault: Error) => void> = new Map(
   [
@@ -50,4 +53,33 @@ Server.prototype.emit = function plant(this: Server, name: string | symbol, ...a
     PLANTS.get(kind)?.(request, response, new Error(`planted: ${kind}`));
   }
   return emit.call(this, name, ...args);
+};
+
+/** In a publish that is read without node:http, whose response is written at once. */
+const PUBLISH_PLANTS: ReadonlyMap<string, (request: WholeRequest, response: WholeResponse, fault: Error) => void> =
+  new Map([
+    [
+      'before the headers',
+      (_request, response, fault) => {
+        response.endJson = () => raise(fault);
+      },
+    ],
+    [
+      'after the headers',
+      ({ socket }, _response, fault) => {
+        socket.write = () => {
+          Reflect.deleteProperty(socket, 'write');
+          throw fault;
+        };
+      },
+    ],
+  ]);
+
+const { handle } = PublishHandler.prototype;
+PublishHandler.prototype.handle = function plant(this: PublishHandler, request, response) {
+  if (request instanceof WholeRequest && response instanceof WholeResponse) {
+    const kind = request.headerList.find(([name]) => name.toLowerCase() === 'x-planted-fault')?.[1] ?? '';
+    PUBLISH_PLANTS.get(kind)?.(request, response, new Error(`planted: ${kind}`));
+  }
+  return handle.call(this, request, response);
 };

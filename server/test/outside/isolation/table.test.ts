@@ -80,6 +80,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   headBytes: 'outside/security/hostile-requests.test.ts',
   partBytes: 'http/publisher-connection.test.ts',
   rememberedHead: 'http/whole-request.test.ts',
+  rememberedLines: 'http/whole-request.test.ts',
   headSeconds: 'outside/isolation/connections.test.ts',
   requestSeconds: 'outside/isolation/connections.test.ts',
   idleSeconds: 'outside/isolation/connections.test.ts',
