@@ -16,6 +16,18 @@ const NOTHING = new Uint8Array(0);
 /** Used by one call at a time: nothing here waits. */
 const inner = Buffer.alloc(BLOCK_BYTES + COPIED_BYTES_MAX);
 const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
+
+/** The start of `inner`. Made anew only when its length changes: most texts of one kind have the same. */
+class InnerView {
+  bytes: Uint8Array = inner.subarray(0, 0);
+
+  resize(length: number): void {
+    if (this.bytes.length !== length) this.bytes = inner.subarray(0, length);
+  }
+}
+
+const textView = new InnerView();
+const bodyView = new InnerView();
 const prepared = new Map<string, Pads>();
 
 /** A key, combined with the two constants of HMAC. */
@@ -45,7 +57,9 @@ export function hmacSha256(
   const bodyAt = textAt + inner.write(text, textAt, 'latin1');
   inner.set(bytes, bodyAt);
   outer.set(pads.outer);
-  outer.write(hash('sha256', inner.subarray(0, bodyAt + bytes.length), 'latin1'), BLOCK_BYTES, 'latin1');
+  const used = body === null ? textView : bodyView;
+  used.resize(bodyAt + bytes.length);
+  outer.write(hash('sha256', used.bytes, 'latin1'), BLOCK_BYTES, 'latin1');
   return hash('sha256', outer, encoding);
 }
 

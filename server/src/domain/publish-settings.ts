@@ -34,7 +34,7 @@ import {
   parseTime,
   parseTimeout,
 } from './setting-values.ts';
-import { withEntry } from './short-list.ts';
+import { withEntry, withPair } from './short-list.ts';
 
 export interface HeaderRules {
   readonly headerPrefix: string;
@@ -220,8 +220,7 @@ class HeaderReader {
       if (storedAs === null) {
         if (isTrace) this.#hasTrace = true;
         else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
-      } else if (this.#stored === null) this.#stored = [storedAs, trimmed];
-      else this.#stored.push(storedAs, trimmed);
+      } else this.#stored = withPair(this.#stored, storedAs, trimmed);
     }
   }
 

@@ -1,5 +1,13 @@
 // Lists that mostly have few entries. When a list grows, the runtime reserves sixteen places more than it needs.
 
+/** The same for entries of two parts that stand one after the other. */
+export function withPair<T>(list: T[] | null, first: T, second: T): T[] {
+  if (list === null) return [first, second];
+  if (list.length === 2) return [list[0]!, list[1]!, first, second];
+  list.push(first, second);
+  return list;
+}
+
 /** The list with one more entry, which may be another list. Null stands for an empty one. */
 export function withEntry<T>(list: T[] | null, entry: T): T[] {
   if (list === null) return [entry];

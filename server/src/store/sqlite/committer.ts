@@ -59,6 +59,17 @@ export class Committer {
     return answer;
   }
 
+  /** `call` without a promise of its own: one of the functions gets the result. They must not throw. */
+  callThen<V extends VerbName>(
+    verb: V,
+    args: Parameters<Verbs[V]>,
+    resolve: (reply: ReturnType<Verbs[V]>) => void,
+    reject: (error: Error) => void,
+  ): void {
+    this.#push(verb, args, resolve as (value: unknown) => void, reject);
+    this.#hurry();
+  }
+
   /** For a command that can wait: it shares the fsync of the next command, or gets its own after a moment. */
   callSometime<V extends VerbName>(verb: V, ...args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
     const answer = this.#add(verb, args);
@@ -75,10 +86,17 @@ export class Committer {
   }
 
   #add<V extends VerbName>(verb: V, args: Parameters<Verbs[V]>): Promise<ReturnType<Verbs[V]>> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new StoreUnavailable('unavailable', this.#closed.message));
-      this.#waiting.push({ command: { verb, args }, resolve: resolve as (value: unknown) => void, reject });
-    });
+    return new Promise((resolve, reject) => this.#push(verb, args, resolve as (value: unknown) => void, reject));
+  }
+
+  #push<V extends VerbName>(
+    verb: V,
+    args: Parameters<Verbs[V]>,
+    resolve: Waiting['resolve'],
+    reject: Waiting['reject'],
+  ): void {
+    if (this.#closed) reject(new StoreUnavailable('unavailable', this.#closed.message));
+    else this.#waiting.push({ command: { verb, args }, resolve, reject });
   }
 
   #hurry(): void {

@@ -5,6 +5,7 @@ import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
 import type { Cancelling } from '../cancelling.ts';
+import type { AcceptReply } from '../commands.ts';
 import type { AcceptAnswer, DeliveryStore } from '../delivery-store.ts';
 import type { Inbox } from '../inbox.ts';
 import type { StandingOffer } from '../standing-offer.ts';
@@ -83,31 +84,30 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
 }
 
 function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliveryStore['accept'] {
-  // Not async: each publish passes here, and `then` allocates half as much.
-  return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> => {
-    let bytes: number;
-    try {
-      bytes = inbox.take(messages);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    // Under a quota nothing is leased at accept, because all of it may be refused.
-    const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
-    const command = { messages, leases, node, now, dayMax };
-    return calls.writer.call('accept', command).then(
-      (reply) => {
-        inbox.give(messages, bytes);
-        offer.confirm(messages, leases, reply, now);
-        calls.tell('accept', reply, command);
-        return { duplicates: reply.duplicates, isOverQuota: reply.isOverQuota };
-      },
-      (error) => {
+  return (messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> =>
+    // One promise and no `then`: each publish passes here.
+    new Promise((resolve, reject) => {
+      const bytes = inbox.take(messages);
+      // Under a quota nothing is leased at accept, because all of it may be refused.
+      const leases = messages.map((message) => (dayMax === null ? offer.leaseFor(message, now) : null));
+      const command = { messages, leases, node, now, dayMax };
+      const onReply = (reply: AcceptReply) => {
+        try {
+          inbox.give(messages, bytes);
+          offer.confirm(messages, leases, reply, now);
+          calls.tell('accept', reply, command);
+          resolve(reply);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const onError = (error: Error) => {
         inbox.give(messages, bytes);
         offer.drop(leases);
-        throw error;
-      },
-    );
-  };
+        reject(error);
+      };
+      calls.writer.callThen('accept', [command], onReply, onError);
+    });
 }
 
 function settling({ calls, offer }: DeliveriesOptions): DeliveryStore['settle'] {
