@@ -7,6 +7,9 @@ import { divided } from './verdicts.ts';
 export const REFERENCE = 'floor: store in a worker, signed';
 export const OURS = 'Postrider on SQLite';
 const ON_POSTGRES = 'Postrider on PostgreSQL';
+const THREE = `${ON_POSTGRES}, 3 nodes`;
+/** What three nodes are for: each has as much to do as one had. */
+export const THREE_BUSY = `${THREE}, each with as many publishers as 1`;
 export const SLOW = ', a flush takes 1 ms longer, a connection for each request';
 export const LANES_NAMES: Readonly<Record<number, string>> = { 1: '1 lane', 2: '2 lanes', 4: '4 lanes' };
 export const AT_REST = 'at rest, from the package';
@@ -52,8 +55,13 @@ export function goals(rows: readonly Row[]): Goal[] {
       NO_BACKLOG,
     ),
     atMost(
-      'CPU a message with 3 nodes, times 1 node',
-      divided(both(`${ON_POSTGRES}, 3 nodes`), both(ON_POSTGRES)),
+      'CPU a message with 3 nodes, each with as many publishers as 1, times 1 node',
+      divided(both(THREE_BUSY), both(ON_POSTGRES)),
+      1.15,
+    ),
+    atMost(
+      'CPU a message with 3 nodes that share the publishers of 1, times 1 node',
+      divided(both(THREE), both(ON_POSTGRES)),
       1.15,
     ),
     atLeast(

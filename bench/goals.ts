@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { buildPackages } from '../packaging/build.ts';
 import { PostgresServer } from '../server/test/postgres/server.ts';
 import { wait } from './clock.ts';
-import { AT_REST, goals, LANES_NAMES, OURS, REFERENCE, SLOW } from './goal-verdicts.ts';
+import { AT_REST, goals, LANES_NAMES, OURS, REFERENCE, SLOW, THREE_BUSY } from './goal-verdicts.ts';
 import { busiestUs, lanesUs, measureLanes } from './lane-threads.ts';
 import { type LoadChoice, measure, median } from './measure.ts';
 import { formatted, interleaved, numbersOf, pace, paceText, publish, type Row } from './part.ts';
@@ -30,11 +30,11 @@ const REST_SECONDS = 30;
 /** Zero where there is nothing to count. */
 const COUNTED_FOR_SOME = ['allocatedBytes', 'databaseCpuUs'];
 
-function saturated(target: Target, options: StartOptions = {}, load: LoadChoice = {}): Layout {
+function saturated(target: Target, options: StartOptions = {}, load: LoadChoice = {}, own = pace): Layout {
   return {
     name: target.name,
     durability: target.durability,
-    run: async () => numbersOf(await measure(target, pace, load, options)),
+    run: async () => numbersOf(await measure(target, own, load, options)),
   };
 }
 
@@ -96,12 +96,14 @@ try {
   const slowly = { env: slow.env };
   const eachAnew = { isKeptAlive: false };
   const reference = floor(true, true);
+  const three = onPostgres(server, 3);
   const layouts: Layout[] = [
     { ...saturated(reference, counted), name: REFERENCE },
     { ...saturated(onSqlite, { ...DEFAULT_LOG, ...counted }), name: OURS },
     { ...saturated(onSqlite), name: `${OURS}, warnings only` },
     saturated(onPostgres(server, 1), DEFAULT_LOG),
-    saturated(onPostgres(server, 3), DEFAULT_LOG),
+    saturated(three, DEFAULT_LOG),
+    { ...saturated(three, DEFAULT_LOG, {}, { ...pace, connections: 3 * pace.connections }), name: THREE_BUSY },
     ...others,
     { ...saturated(reference, slowly, eachAnew), name: REFERENCE + SLOW },
     { ...saturated(onSqlite, { ...DEFAULT_LOG, ...slowly }, eachAnew), name: OURS + SLOW },
