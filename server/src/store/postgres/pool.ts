@@ -48,11 +48,15 @@ export interface PoolOptions {
   readonly onBack: () => void;
 }
 
-/** The connection was lost in the middle of a transaction, so it is certain that nothing was written. */
+/** The connection was lost while reading or in the middle of a transaction, so it is certain that nothing was written. */
 class CutOff extends Error {
   constructor(cause: unknown) {
     super('cut off before the commit', { cause });
   }
+}
+
+function cutOff(error: unknown): never {
+  throw isLost(error) ? new CutOff(error) : error;
 }
 
 type Role = 'writers' | 'adders' | 'settlers' | 'readers' | 'heartbeat';
@@ -114,9 +118,12 @@ export class Pool {
     this.#schedulePing();
   }
 
-  /** Reads on its own connection. Each statement sees what was committed before it. */
+  /**
+   * Reads on its own connection. Each statement sees what was committed before it. Runs again once if the connection was
+   * lost: nothing was written.
+   */
   read<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    return this.#use('readers', work);
+    return this.#again(() => this.#use('readers', (database) => work(database).catch(cutOff)));
   }
 
   /** One statement that writes: it is its own transaction. */
@@ -158,7 +165,7 @@ export class Pool {
         } catch (error) {
           // On a lost connection this fails too, which tells nothing new.
           await database.exec('ROLLBACK').catch(() => {});
-          throw isLost(error) ? new CutOff(error) : error;
+          return cutOff(error);
         }
         await committing(database.exec('COMMIT'));
         return result;

@@ -96,7 +96,7 @@ function accepting({ calls, offer, inbox, node }: DeliveriesOptions): DeliverySt
           inbox.give(messages, bytes);
           offer.confirm(messages, leases, reply, now);
           calls.tell('accept', reply, command);
-          resolve(reply);
+          resolve({ duplicates: reply.duplicates, isOverQuota: reply.isOverQuota });
         } catch (error) {
           reject(error);
         }

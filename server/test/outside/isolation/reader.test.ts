@@ -34,11 +34,12 @@ async function startWatched(t: TestContext): Promise<Watched> {
 test('a reader that ends is replaced; publishes and deliveries of others go on meanwhile', async (t) => {
   const receiver = await startReceiver(t);
   const { rider, endReaders } = await startWatched(t);
-  const other = await rider.account('other');
   const list = () => rider.call('GET', '/v2/messages?count=10');
   await rider.published(receiver.url);
   assert.equal((await list()).status, 200);
   for (const round of [1, 2, 3]) {
+    // Nothing remembers its token, which is therefore looked up.
+    const other = await rider.account(`other${round}`);
     const [lists] = await Promise.all([Promise.all(Array.from({ length: 20 }, list)), endReaders()]);
     for (const answer of lists) {
       assert.ok(answer.status === 200 || answer.status === 503, answer.text);
