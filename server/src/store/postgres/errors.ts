@@ -76,3 +76,14 @@ export async function committing<T>(answer: Promise<T>): Promise<T> {
     throw isLost(error) ? new CommitInDoubt((error as Error).message) : error;
   }
 }
+
+/** The connection was lost while reading or in the middle of a transaction, so it is certain that nothing was written. */
+export class CutOff extends Error {
+  constructor(cause: unknown) {
+    super('cut off before the commit', { cause });
+  }
+}
+
+export function cutOff(error: unknown): never {
+  throw isLost(error) ? new CutOff(error) : error;
+}

@@ -9,7 +9,7 @@ import { AccountLine } from '../account-line.ts';
 import { StoreUnavailable } from '../store.ts';
 import { ACQUIRE_MS_MAX, ADDING, clientConfig, destroy, type Settings, setUp, WRITING, within } from './connection.ts';
 import { Database } from './database.ts';
-import { CommitInDoubt, committing, isConflict, isLost, isNotOurs, toStoreError } from './errors.ts';
+import { CommitInDoubt, CutOff, committing, cutOff, isConflict, isNotOurs, toStoreError } from './errors.ts';
 import { WRITER_NAME } from './journal.ts';
 import { KeptPlan } from './kept-plan.ts';
 import { backendPid, requireOwnSessions, SharedSession } from './own-session.ts';
@@ -46,17 +46,6 @@ export interface PoolOptions {
   readonly onNotification: (payload: string) => void;
   /** The database is back: hints may have been missed while it was away. */
   readonly onBack: () => void;
-}
-
-/** The connection was lost while reading or in the middle of a transaction, so it is certain that nothing was written. */
-class CutOff extends Error {
-  constructor(cause: unknown) {
-    super('cut off before the commit', { cause });
-  }
-}
-
-function cutOff(error: unknown): never {
-  throw isLost(error) ? new CutOff(error) : error;
 }
 
 type Role = 'writers' | 'adders' | 'settlers' | 'readers' | 'heartbeat';
