@@ -9,7 +9,7 @@ const INTERRUPTIONS_WITHOUT_PAUSE = 2;
 const CRASHES_ALONE = 3;
 const WAIT_MS_MAX = 86_400_000;
 /** One attempt may be made by one node and the next by another, whose claim was a moment on its way. */
-const CLAIM_MS_MAX = 70;
+export const CLAIM_MS_MAX = 70;
 
 export function* ends({ history, cancels, cutOffs, drains }: Evidence): Iterable<string> {
   for (const message of history.stored) {

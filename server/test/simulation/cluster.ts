@@ -66,6 +66,8 @@ export class Cluster {
   keptAtMs = 0;
   /** How far apart were what two nodes took for the time, at most. */
   clocksApartMs = 0;
+  /** The longest time for which a node was frozen. */
+  frozenMsMax = 0;
   /** Called when a node starts attempts. */
   onSend: (node: SimulatedNode, deliveries: readonly Delivery[]) => void = () => {};
   /** Called when the first byte of an attempt is written. */

@@ -2,6 +2,7 @@
 // every message has ended, and the checker has the last word. No real time, no real network, no real disk.
 
 import { createHash } from 'node:crypto';
+import { CLAIM_MS_MAX } from '../checker/attempt-rules.ts';
 import { checkHistory } from '../checker/check.ts';
 import type { History } from '../checker/history.ts';
 import { STORED_BODIES, type StoredBodies, wrongBodies } from '../store/stored-bodies.ts';
@@ -102,6 +103,8 @@ function historyOf(cluster: Cluster, client: Client): History {
     arrivalMsMax: ARRIVAL_MS_MAX,
     lateMsMax: TRANSIT_MS_MAX,
     clocksApartMsMax: cluster.clocksApartMs,
+    // A node may freeze between its look at the clock and its claim.
+    claimMsMax: CLAIM_MS_MAX + cluster.frozenMsMax,
     released: client.released,
   };
 }

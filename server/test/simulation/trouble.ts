@@ -49,6 +49,7 @@ export class Trouble {
     this.#cluster.note('freeze');
     this.#cluster.say(`${this.#cluster.nameOf(node)} freezes for ${ms} ms`);
     node.clock.freeze();
+    this.#cluster.frozenMsMax = Math.max(this.#cluster.frozenMsMax, ms);
     this.#cluster.timeline.after(ms, () => this.#wake(node));
   }
 
