@@ -192,8 +192,11 @@ export class WholeResponse implements CallerResponse {
 
   /** The same in one step, for the response that most callers get. */
   endJson(status: number, text: string): void {
-    const start = jsonStarts.get(status) ?? headOf(status, JSON_HEADERS);
-    jsonStarts.set(status, start);
+    let start = jsonStarts.get(status);
+    if (start === undefined) {
+      start = headOf(status, JSON_HEADERS);
+      jsonStarts.set(status, start);
+    }
     this.#head = `${start}Content-Length: ${Buffer.byteLength(text)}\r\n${this.#set}`;
     this.end(text);
   }
