@@ -1,41 +1,63 @@
 // The line of the log for an attempt, as text: one is written for every attempt, and the logger needs three times as
-// long to make it from an object. Its form is the logger's own.
+// long to make it from an object. Its form is the logger's own. Most parts of a line are those of the line before it.
 
 import type { EngineEvent } from '../delivery/engine.ts';
 
 const INFO = 30;
 
+type AttemptEvent = EngineEvent & { readonly kind: 'attempt' };
+type Next = AttemptEvent['settlement']['next'];
+
 /** Never a body, a header or a key. */
-export function attemptLine(
-  { claim: { message }, outcome, settlement: { attempt, next }, result }: EngineEvent & { readonly kind: 'attempt' },
-  time: string,
-): string {
-  let line =
-    `{"level":${INFO},"time":"${time}","account":${quoted(message.accountId)},"message":${quoted(message.id)}` +
-    `,"kind":"${message.kind}","host":${quoted(message.host)}`;
-  if (message.queueName !== null) line += `,"queue":${quoted(message.queueName)}`;
-  line += `,"attempt":${attempt.number},"retried":${message.retried},"outcome":"${outcome.kind}"`;
-  if (attempt.status !== null) line += `,"status":${attempt.status}`;
-  if (attempt.error !== null) line += `,"error":${quoted(attempt.error)}`;
-  line += `,"ms":${attempt.endedAt - attempt.startedAt},"next":"${next.state}"`;
-  if (next.state === 'pending') line += `,"dueAt":${next.dueAt}`;
-  return `${line},"settle":"${result}","msg":"attempt"}\n`;
+export function attemptLines(now: () => number): (event: AttemptEvent) => string {
+  const time = remembering((nowMs: number) => new Date(nowMs).toISOString());
+  const start = remembering(
+    (nowMs: number, account: string) =>
+      `{"level":${INFO},"time":"${time(nowMs)}","account":${quoted(account)},"message":`,
+  );
+  const aim = remembering(
+    (kind: string, host: string, queue: string | null) =>
+      `,"kind":"${kind}","host":${quoted(host)}${queue === null ? '' : `,"queue":${quoted(queue)}`}`,
+  );
+  const tries = remembering((number: number, retried: number) => `,"attempt":${number},"retried":${retried}`);
+  const answer = remembering(
+    (outcome: string, status: number | null, error: string | null) =>
+      `,"outcome":"${outcome}"${status === null ? '' : `,"status":${status}`}` +
+      `${error === null ? '' : `,"error":${quoted(error)}`},"ms":`,
+  );
+  const end = remembering(
+    (state: Next['state'], dueAt: number | null, result: string) =>
+      `,"next":"${state}"${dueAt === null ? '' : `,"dueAt":${dueAt}`},"settle":"${result}","msg":"attempt"}\n`,
+  );
+  return ({ claim: { message }, outcome, settlement: { attempt, next }, result }) =>
+    start(now(), message.accountId) +
+    quoted(message.id) +
+    aim(message.kind, message.host, message.queueName) +
+    tries(attempt.number, message.retried) +
+    answer(outcome.kind, attempt.status, attempt.error) +
+    (attempt.endedAt - attempt.startedAt) +
+    end(next.state, next.state === 'pending' ? next.dueAt : null, result);
 }
 
 function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** The time of a line. Many lines are of one millisecond, and writing it is most of the work. */
-export function timeText(now: () => number): () => string {
-  let lastMs = Number.NaN;
-  let lastText = '';
-  return () => {
-    const nowMs = now();
-    if (nowMs !== lastMs) {
-      lastMs = nowMs;
-      lastText = new Date(nowMs).toISOString();
+/** Makes the text anew only when it is made of something else than the last time. */
+function remembering<A, B = undefined, C = undefined>(
+  make: (a: A, b: B, c: C) => string,
+): (a: A, b?: B, c?: C) => string {
+  let lastA: A | undefined;
+  let lastB: B | undefined;
+  let lastC: C | undefined;
+  let text: string | null = null;
+  return (a, b, c) => {
+    if (text === null || a !== lastA || b !== lastB || c !== lastC) {
+      text = make(a, b as B, c as C);
+      lastA = a;
+      lastB = b;
+      lastC = c;
     }
-    return lastText;
+    return text;
   };
 }

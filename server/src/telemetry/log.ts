@@ -7,7 +7,7 @@ import { CLOCK_BELIEVED_AFTER_MS, type ClockChange, type ClockOff } from '../dom
 import { formatDurationMs } from '../domain/duration.ts';
 import type { Settlement } from '../domain/message.ts';
 import { heldReason } from '../domain/recovery.ts';
-import { attemptLine, timeText } from './attempt-line.ts';
+import { attemptLines } from './attempt-line.ts';
 
 export type Log = Logger;
 
@@ -79,7 +79,7 @@ export function logClockOff(log: Log): (change: ClockOff) => void {
 
 /** One wide line for every attempt: who, what, how it went, what follows. Never a body, a header or a key. */
 export function logEngine(log: Log, now: () => number): (event: EngineEvent) => void {
-  const time = timeText(now);
+  const lineOf = attemptLines(now);
   const stream = (log as unknown as Record<symbol, { write(line: string): void }>)[pino.symbols.streamSym]!;
   // What is settled together is written together: a call of the system costs more than a line.
   let lines = '';
@@ -117,7 +117,7 @@ export function logEngine(log: Log, now: () => number): (event: EngineEvent) => 
       const why = heldReason(settlement);
       log.warn({ account: message.accountId, message: message.id, host: message.host, why }, 'a message is held');
     }
-    if (log.isLevelEnabled('info')) write(attemptLine(event, time()));
+    if (log.isLevelEnabled('info')) write(lineOf(event));
   };
 }
 

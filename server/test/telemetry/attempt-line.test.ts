@@ -26,10 +26,11 @@ function startLog(level: string) {
   return { lines, log, observe: logEngine(log, () => NOW) };
 }
 
-test('an attempt is logged as the logger itself would write it', async () => {
-  for (const outcome of OUTCOMES) {
-    for (const queueName of [null, 'a-queue']) {
-      const { lines, log, observe } = startLog('info');
+test('an attempt is logged as the logger itself would write it, whatever the one before it was', async () => {
+  const { lines, log, observe } = startLog('info');
+  for (const outcome of [...OUTCOMES, ...OUTCOMES.toReversed()]) {
+    for (const queueName of [null, 'a-queue', 'a-queue', 'another']) {
+      lines.length = 0;
       const claim = claimOf({ queueName });
       const end = { outcome, startedAt: NOW - 12, endedAt: NOW };
       const settlement = decideSettlement(claim, end, {
