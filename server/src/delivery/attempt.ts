@@ -4,28 +4,23 @@
 
 import { eachMax, UNCOUNTED_BODY_BYTES_MAX } from '../domain/budgets.ts';
 import type { TargetUrl } from '../domain/destination.ts';
-import type { HeaderList, Method, Outcome } from '../domain/message.ts';
+import type { HeaderList, Outcome } from '../domain/message.ts';
 import type { Pool } from '../domain/pool.ts';
-import type { Clock } from '../world.ts';
 import { AnswerTooLargeError } from './answer-guard.ts';
-import type { Connection, Connections } from './connections.ts';
+import type { Connection, Connections, ConnectionTaker } from './connections.ts';
+import { type Deadlines, Timed } from './deadlines.ts';
 import { RefusedError } from './dial.ts';
 import { NotHttpError } from './exchange-errors.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
-import type { Exchange } from './http-client.ts';
+import type { Exchange, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
 import { NoLookupError, UnreachableError } from './lookups.ts';
 import type { WireWindow } from './wire-window.ts';
 
-export interface AttemptRequest {
+export interface AttemptRequest extends HttpRequest {
   readonly accountId: string;
   readonly target: TargetUrl;
-  readonly method: Method;
-  /** All but Host, Content-Length and the signatures. They were checked. */
-  readonly headers: HeaderList;
-  /** The headers of the signatures: a name, its value, the next name, … */
-  readonly signature: readonly string[];
   readonly body: Uint8Array;
   readonly timeoutMs: number;
 }
@@ -38,13 +33,14 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
 ]);
 
 const NOTHING = Buffer.alloc(0);
+const NO_HEADERS: HeaderList = [];
 const NOTHING_TO_CANCEL = () => {};
 /** How much of an answer's body is kept. The rest is not read. */
 const BODY_BYTES_MAX = eachMax('answerBodyBytes');
 
 export interface AttemptWorld {
-  readonly clock: Clock;
   readonly connections: Connections;
+  readonly deadlines: Deadlines;
   readonly wire: WireWindow;
   /** The pool of memory for answers. */
   readonly answers: Pool;
@@ -56,21 +52,20 @@ export interface AttemptOwner {
   bodyWritten(lease: string): void;
 }
 
-export class Attempt implements Exchange {
-  readonly #clock: Clock;
-  readonly #connections: Connections;
-  readonly #wire: WireWindow;
-  readonly #answers: Pool;
+export class Attempt extends Timed implements Exchange, ConnectionTaker {
+  readonly #world: AttemptWorld;
   readonly #owner: AttemptOwner;
   readonly #lease: string;
   readonly #startedAt: number;
-  #cancelDeadline = NOTHING_TO_CANCEL;
+  #timeoutMs = 0;
+  /** Until it is given to a connection. */
+  #request: HttpRequest | null = null;
   #cancelWaiting = NOTHING_TO_CANCEL;
   #connection: Connection | null = null;
   #isSent = false;
   #isOver = false;
   #status: number | null = null;
-  #headers: HeaderList = [];
+  #headers: HeaderList = NO_HEADERS;
   #accountId = '';
   /** Bytes taken from the pool for answers. */
   #takenBytes = 0;
@@ -78,10 +73,8 @@ export class Attempt implements Exchange {
   #bodyBytes = 0;
 
   constructor(world: AttemptWorld, owner: AttemptOwner, lease: string, startedAt: number) {
-    this.#clock = world.clock;
-    this.#connections = world.connections;
-    this.#wire = world.wire;
-    this.#answers = world.answers;
+    super();
+    this.#world = world;
     this.#owner = owner;
     this.#lease = lease;
     this.#startedAt = startedAt;
@@ -92,25 +85,28 @@ export class Attempt implements Exchange {
    * when a large body is written and nothing here holds it any more.
    */
   start(request: AttemptRequest): void {
-    const { accountId, timeoutMs } = request;
+    const { accountId, target, body, timeoutMs } = request;
     this.#accountId = accountId;
+    this.#timeoutMs = timeoutMs;
+    const isLarge = body.length > UNCOUNTED_BODY_BYTES_MAX;
+    this.#request = isLarge
+      ? { ...request, body: new LargeBody(body, () => this.#owner.bodyWritten(this.#lease)) }
+      : request;
     // Waiting for a connection counts: the engine computes the lease from here.
-    this.#cancelDeadline = this.#clock.after(timeoutMs, () => this.#end({ kind: 'timedOut', timeoutMs }));
-    this.#connect(request);
+    this.#world.deadlines.start(this, timeoutMs);
+    this.#cancelWaiting = this.#world.connections.acquire(target, accountId, this);
   }
 
-  /**
-   * A function of its own: closures of one function share all variables that any of them uses, and the deadline's
-   * closure must not keep the body alive.
-   */
-  #connect({ accountId, target, method, headers, signature, body }: AttemptRequest): void {
-    const isLarge = body.length > UNCOUNTED_BODY_BYTES_MAX;
-    const sent = isLarge ? new LargeBody(body, () => this.#owner.bodyWritten(this.#lease)) : body;
-    const request = { method, path: target.path, host: target.hostHeader, headers, signature, body: sent };
-    this.#cancelWaiting = this.#connections.acquire(target, accountId, (connection) => {
-      this.#connection = connection;
-      connection.client.send(request, this);
-    });
+  onConnection(connection: Connection): void {
+    const request = this.#request!;
+    // From here on only the connection holds the body.
+    this.#request = null;
+    this.#connection = connection;
+    connection.client.send(request, this);
+  }
+
+  onDeadline(): void {
+    this.#end({ kind: 'timedOut', timeoutMs: this.#timeoutMs });
   }
 
   /** Ends it now, at any stage: the process is shutting down. */
@@ -127,7 +123,7 @@ export class Attempt implements Exchange {
 
   onStart(): boolean {
     if (this.#isOver) return false;
-    if (!this.#wire.isOpen) {
+    if (!this.#world.wire.isOpen) {
       this.#end('unsent');
       return false;
     }
@@ -171,7 +167,7 @@ export class Attempt implements Exchange {
   }
 
   takeBytes(bytes: number): boolean {
-    if (this.#isOver || this.#answers.take(this.#accountId, bytes) !== null) return false;
+    if (this.#isOver || this.#world.answers.take(this.#accountId, bytes) !== null) return false;
     this.#takenBytes += bytes;
     return true;
   }
@@ -203,12 +199,13 @@ export class Attempt implements Exchange {
   #end(outcome: Outcome | 'unsent'): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#cancelDeadline();
+    this.#request = null;
+    this.#world.deadlines.cancel(this, this.#timeoutMs);
     this.#cancelWaiting();
-    this.#answers.give(this.#accountId, this.#takenBytes);
+    this.#world.answers.give(this.#accountId, this.#takenBytes);
     if (this.#connection !== null) {
       const isWhole = outcome !== 'unsent' && outcome.kind === 'answered' && !outcome.isBodyCut;
-      this.#connections.release(this.#connection, isWhole);
+      this.#world.connections.release(this.#connection, isWhole);
     }
     this.#owner.attemptEnded(this.#lease, this.#startedAt, outcome);
   }

@@ -29,7 +29,11 @@ interface Origin {
 interface Waiting {
   readonly target: Target;
   readonly accountId: string;
-  readonly ready: (connection: Connection) => void;
+  readonly taker: ConnectionTaker;
+}
+
+export interface ConnectionTaker {
+  onConnection(connection: Connection): void;
 }
 
 export interface Connection {
@@ -85,22 +89,22 @@ export class Connections {
     return idle !== undefined && idle.idleUntilMs > this.#clock.monotonicMs();
   }
 
-  /** Calls `ready` at once, or when the host has a free connection. Returns a function that cancels the wait. */
-  acquire(target: Target, accountId: string, ready: (connection: Connection) => void): () => void {
+  /** Gives one at once, or when the host has a free one. Returns a function that cancels the wait. */
+  acquire(target: Target, accountId: string, taker: ConnectionTaker): () => void {
     const key = target.origin;
     const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0 };
     const connection = this.#takeIdle(origin);
     if (connection !== null) {
       connection.accountId = accountId;
-      ready(connection);
+      taker.onConnection(connection);
       return NOTHING_TO_TAKE_BACK;
     }
     // It may have been removed with the last connection that was idle too long.
     this.#origins.set(key, origin);
     if (origin.openCount < this.#hostConnectionsMax) {
-      ready(this.#create(origin, target, accountId));
+      taker.onConnection(this.#create(origin, target, accountId));
     } else {
-      const waiting = { target, accountId, ready };
+      const waiting = { target, accountId, taker };
       const line = origin.waiting;
       line.push(waiting);
       return () => {
@@ -122,7 +126,7 @@ export class Connections {
     const next = origin.waiting.shift();
     if (next !== undefined) {
       connection.accountId = next.accountId;
-      next.ready(connection);
+      next.taker.onConnection(connection);
       return;
     }
     connection.idleUntilMs = nowMs + client.reusableMs;
@@ -201,7 +205,7 @@ export class Connections {
     const destroyed = connection.client.destroy();
 
     const next = origin.waiting.shift();
-    if (next !== undefined) next.ready(this.#create(origin, next.target, next.accountId));
+    if (next !== undefined) next.taker.onConnection(this.#create(origin, next.target, next.accountId));
     else if (origin.openCount === 0) this.#origins.delete(origin.key);
     return destroyed;
   }

@@ -1,15 +1,13 @@
 // The port to one connection: what an attempt asks of it, and what it hears. There are two kinds: plain HTTP/1.1 over a
 // socket of ours, and HTTPS through undici.
 
+import type { TargetUrl } from '../domain/destination.ts';
 import type { HeaderList, Method } from '../domain/message.ts';
 import type { LargeBody } from './large-body.ts';
 
 export interface HttpRequest {
   readonly method: Method;
-  /** Path and query, as they go into the request line. */
-  readonly path: string;
-  /** The value of the Host header. */
-  readonly host: string;
+  readonly target: Pick<TargetUrl, 'path' | 'hostHeader'>;
   /** All but Host, Connection, Content-Length and the signatures. They were checked. */
   readonly headers: HeaderList;
   /** The headers of the signatures: a name, its value, the next name, … */

@@ -32,7 +32,8 @@ export function isCopied(body: HttpRequest['body']): body is Uint8Array {
 
 /** With the body, if it is copied. Every text in it is Latin-1 and was checked. */
 export function requestBytes(request: HttpRequest): Buffer {
-  const { method, path, host, headers, signature, body } = request;
+  const { method, target, headers, signature, body } = request;
+  const { path, hostHeader: host } = target;
   // A method that usually has a body says that there is none.
   const hasLength = body.length > 0 || (method !== 'GET' && method !== 'DELETE');
   const length = hasLength ? String(body.length) : '';

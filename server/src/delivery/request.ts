@@ -16,14 +16,14 @@ export interface RequestStyle {
 export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim: Claim) => Delivery {
   const names = {
     messageId: `${headerPrefix}Message-Id`,
-    retried: `${headerPrefix}Retried`,
     topicName: `${headerPrefix}Topic-Name`,
     scheduleId: `${headerPrefix}Schedule-Id`,
     queueName: `${headerPrefix}Queue-Name`,
-    callerIp: `${headerPrefix}Caller-Ip`,
-    hops: `${headerPrefix}Hops`,
-    descendantsLeft: `${headerPrefix}Descendants-Left`,
   };
+  const retried = mostlySame(`${headerPrefix}Retried`);
+  const callerIp = mostlySame(`${headerPrefix}Caller-Ip`);
+  const hops = mostlySame(`${headerPrefix}Hops`);
+  const descendantsLeft = mostlySame(`${headerPrefix}Descendants-Left`);
   const ownAgent: Header = ['User-Agent', userAgent];
   return (claim) => {
     const { message } = claim;
@@ -34,13 +34,13 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
       hasAgent ||= isNamed(header[0], 'user-agent');
     }
     if (!hasAgent) headers.push(ownAgent);
-    headers.push([names.messageId, message.id], [names.retried, String(message.retried)]);
+    headers.push([names.messageId, message.id], retried(message.retried));
     if (message.topicName !== null) headers.push([names.topicName, message.topicName]);
     if (message.scheduleId !== null) headers.push([names.scheduleId, message.scheduleId]);
     if (message.queueName !== null) headers.push([names.queueName, message.queueName]);
-    if (message.callerIp !== null) headers.push([names.callerIp, message.callerIp]);
+    if (message.callerIp !== null) headers.push(callerIp(message.callerIp));
     // If this request reaches a call of ours that makes messages, that call reads these headers.
-    headers.push([names.hops, String(message.hops + 1)], [names.descendantsLeft, String(handedOn(message))]);
+    headers.push(hops(message.hops + 1), descendantsLeft(handedOn(message)));
     return {
       lease: claim.lease,
       messageId: message.id,
@@ -52,5 +52,18 @@ export function deliveryMaker({ headerPrefix, userAgent }: RequestStyle): (claim
       timeoutMs: message.timeoutMs,
       signingKey: claim.signingKey,
     };
+  };
+}
+
+/** A header that most messages have with the value of the message before them. */
+function mostlySame(name: string): (value: string | number) => Header {
+  let lastValue: string | number = '';
+  let last: Header = [name, ''];
+  return (value) => {
+    if (value !== lastValue) {
+      lastValue = value;
+      last = [name, String(value)];
+    }
+    return last;
   };
 }

@@ -75,10 +75,10 @@ export class UndiciClient implements HttpClient {
     });
   }
 
-  #dispatch(client: Client, { method, path, host, headers, signature, body }: HttpRequest, exchange: Exchange): void {
-    const all = ['Host', host, ...headers.flat(), ...signature];
+  #dispatch(client: Client, { method, target, headers, signature, body }: HttpRequest, exchange: Exchange): void {
+    const all = ['Host', target.hostHeader, ...headers.flat(), ...signature];
     if (body instanceof LargeBody) all.push('Content-Length', String(body.length));
-    const request = { path, method, headers: all, body };
+    const request = { path: target.path, method, headers: all, body };
     const handler = new Handler(exchange, () => this.#requestStarts((bytes) => exchange.takeBytes(bytes)));
     client.dispatch(request as Dispatcher.DispatchOptions, handler);
   }

@@ -9,6 +9,7 @@ import { TurnoverMap } from '../domain/turnover.ts';
 import type { World } from '../world.ts';
 import { Attempt, type AttemptOwner, type AttemptWorld } from './attempt.ts';
 import { Connections } from './connections.ts';
+import { Deadlines } from './deadlines.ts';
 import { createDial, type Network, systemNetwork } from './dial.ts';
 import type { EgressPolicy } from './egress.ts';
 import { Lookups } from './lookups.ts';
@@ -70,7 +71,8 @@ class SenderHere implements UndiciSender {
     const dial = createDial({ policy, network, lookups: this.#lookups });
     this.#connections = new Connections({ clock, dial, wire: this.#wire, hostConnectionsMax });
     const answers = new Pool(laneMax('answers'));
-    this.#means = { clock, connections: this.#connections, wire: this.#wire, answers };
+    const deadlines = new Deadlines(clock);
+    this.#means = { connections: this.#connections, deadlines, wire: this.#wire, answers };
     this.pools = { lookups: this.#lookups.pool, answers };
   }
 

@@ -6,6 +6,7 @@ import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { eachMax } from '../domain/budgets.ts';
+import { withEntry } from '../domain/short-list.ts';
 import type { CallerConnections, Connection } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import { JSON_HEADERS } from './errors.ts';
@@ -28,6 +29,7 @@ export interface PublisherConnectionOptions {
 }
 
 const PART_BYTES_MAX = eachMax('partBytes');
+const NOBODY: readonly (() => void)[] = [];
 
 export class PublisherConnection {
   readonly #options: PublisherConnectionOptions;
@@ -170,7 +172,7 @@ export class WholeResponse implements CallerResponse {
   readonly #isLast: boolean;
   #head = '';
   #set = '';
-  #listeners: (() => void)[] = [];
+  #listeners: (() => void)[] | null = null;
   /** It is written, or should have been. */
   hasEnded = false;
   destroyed = false;
@@ -208,7 +210,7 @@ export class WholeResponse implements CallerResponse {
   }
 
   on(_event: 'close', listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#listeners = withEntry(this.#listeners, listener);
   }
 
   destroy(): void {
@@ -218,7 +220,7 @@ export class WholeResponse implements CallerResponse {
   /** The caller has the response, or has gone. */
   close(): void {
     this.destroyed = true;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners ?? NOBODY) listener();
   }
 }
 

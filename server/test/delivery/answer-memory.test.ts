@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Attempt } from '../../src/delivery/attempt.ts';
 import { Connections } from '../../src/delivery/connections.ts';
+import { Deadlines } from '../../src/delivery/deadlines.ts';
 import { createDial } from '../../src/delivery/dial.ts';
 import { WireWindow } from '../../src/delivery/wire-window.ts';
 import { parseTargetUrl } from '../../src/domain/destination.ts';
@@ -24,6 +25,7 @@ function startAttempts(bytes: number) {
   const lookups = { find: async (_accountId: string, hostname: string) => [hostname] };
   const dial = createDial({ policy: policyOf('127.0.0.0/8'), network: { connect }, lookups });
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8 });
+  const deadlines = new Deadlines(clock);
   const answers = new Pool(bytes);
   const attempt = (accountId: string, url: string): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
@@ -41,7 +43,10 @@ function startAttempts(bytes: number) {
         attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
         bodyWritten: () => {},
       };
-      new Attempt({ clock, connections, wire, answers }, owner, 'lease', 0).start({ ...request, timeoutMs: 30_000 });
+      new Attempt({ connections, deadlines, wire, answers }, owner, 'lease', 0).start({
+        ...request,
+        timeoutMs: 30_000,
+      });
     });
   };
   return { answers, connections, attempt };

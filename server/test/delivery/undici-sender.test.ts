@@ -5,6 +5,7 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Attempt } from '../../src/delivery/attempt.ts';
 import { Connections } from '../../src/delivery/connections.ts';
+import { Deadlines } from '../../src/delivery/deadlines.ts';
 import { createDial } from '../../src/delivery/dial.ts';
 import { WireWindow } from '../../src/delivery/wire-window.ts';
 import { nodeMax } from '../../src/domain/budgets.ts';
@@ -192,6 +193,7 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
     lookups: { find: anyName.lookup },
   });
   const wire = new WireWindow(clock);
+  const deadlines = new Deadlines(clock);
   const answers = new Pool(nodeMax('answers'));
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8, ...options });
   const attempt = (url: string): Promise<Outcome | 'unsent'> => {
@@ -211,7 +213,7 @@ function startConnections(options: { idleConnectionsMax?: number } = {}) {
         attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
         bodyWritten: () => {},
       };
-      new Attempt({ clock, connections, wire, answers }, owner, 'lease', 0).start(exchange);
+      new Attempt({ connections, deadlines, wire, answers }, owner, 'lease', 0).start(exchange);
     });
   };
   return { clock, connections, attempt };
