@@ -157,20 +157,20 @@ class OneListener implements Listener {
       if (foreign !== null) throw new ApiError('misdirected', foreign);
       if (isForQstashClients) takeQstashRequest(request);
       requireHost(request.headers.host);
-      publishing.handle(request, response)!.catch((error) => this.#refuseWhole(response, error));
+      publishing.handle(request, response, this.#refuseWhole);
     } catch (error) {
-      this.#refuseWhole(response, error);
+      this.#refuseWhole(request, response, error);
     }
   }
 
-  #refuseWhole(response: WholeResponse, error: unknown): void {
+  readonly #refuseWhole = (_request: WholeRequest, response: WholeResponse, error: unknown): void => {
     try {
       this.#refusals.refuseWhole(response, error);
     } catch (fault) {
       this.#options.onFault(fault);
       response.destroy();
     }
-  }
+  };
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const { connections, onFault } = this.#options;
@@ -188,14 +188,14 @@ class OneListener implements Listener {
     answering?.catch((error) => this.#refuse(request, response, error));
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  readonly #refuse = (request: IncomingMessage, response: ServerResponse, error: unknown): void => {
     try {
       this.#refusals.refuse(request, response, error);
     } catch (fault) {
       this.#options.onFault(fault);
       response.destroy();
     }
-  }
+  };
 
   /** Null when the answer is left to others. Not async, because an async function would cost each publish. */
   #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
@@ -209,8 +209,10 @@ class OneListener implements Listener {
     if (isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return null;
     if (request.httpVersion === '1.1') requireHost(request.headers.host);
-    const answering = webConsole.handle(request, response) ?? publishing.handle(request, response);
-    if (!answering) api.fastify.routing(request, response);
+    const answering = webConsole.handle(request, response);
+    if (answering === null && !publishing.handle(request, response, this.#refuse)) {
+      api.fastify.routing(request, response);
+    }
     return answering;
   }
 }

@@ -19,7 +19,7 @@ import type { World } from '../world.ts';
 import type { ApiContext } from './api.ts';
 import { authenticate } from './authenticate.ts';
 import { type BatchElement, BatchReader } from './batch.ts';
-import type { BodyLimit, BodyReader } from './body.ts';
+import type { BodyLimit, BodyReader, HeldBody } from './body.ts';
 import type { Callers } from './caller.ts';
 import type { CallerResponse } from './caller-response.ts';
 import { descentOf } from './descent-of.ts';
@@ -63,6 +63,9 @@ const HEADERS_WITH_LENGTH: string[] = [...JSON_HEADERS, 'Content-Length', ''];
 
 type CallerRequest = IncomingMessage | WholeRequest;
 
+/** Answers a call that failed. It never throws. */
+type Refuse<Q extends CallerRequest, S extends CallerResponse> = (request: Q, response: S, error: unknown) => void;
+
 type Slot = readonly NewMessage[] | ApiError;
 
 interface Result {
@@ -85,12 +88,13 @@ export class PublishHandler {
   }
 
   /**
-   * Null when the target is not one of its calls. Throws or rejects with an ApiError for the caller's mistakes. Not
-   * async, like the steps below it: each async function costs as much as one of the checks.
+   * Returns false when the target is not one of its calls. What fails at once is thrown, what fails later is given to
+   * `refuse`: an ApiError for the caller's mistakes. Not async, like the steps below it: each async function costs as
+   * much as one of the checks.
    */
-  handle(request: CallerRequest, response: CallerResponse): Promise<void> | null {
+  handle<Q extends CallerRequest, S extends CallerResponse>(request: Q, response: S, refuse: Refuse<Q, S>): boolean {
     const target = parsePublishTarget(request.url ?? '', request.method ?? '');
-    if (target === null) return null;
+    if (target === null) return false;
     if (request.method !== 'POST') {
       response.setHeader('Allow', 'POST');
       throw new ApiError('method_not_allowed', `${request.method} is not allowed here; use POST`);
@@ -99,35 +103,43 @@ export class PublishHandler {
     if (refusal) throw refusal;
     const isSchedule = 'call' in target && target.call === 'schedule';
     const asking = authenticate(this.#options.accounts, request.headers, isSchedule ? 'manage' : 'publish');
-    if (!(asking instanceof Promise)) return this.#take(target, request, response, asking);
-    return asking.then((principal) => this.#take(target, request, response, principal));
+    if (!(asking instanceof Promise)) this.#take(target, request, response, refuse, asking);
+    else {
+      asking
+        .then((principal) => this.#take(target, request, response, refuse, principal))
+        .catch((error) => refuse(request, response, error));
+    }
+    return true;
   }
 
-  #take(
+  #take<Q extends CallerRequest, S extends CallerResponse>(
     target: NonNullable<ReturnType<typeof parsePublishTarget>>,
-    request: CallerRequest,
-    response: CallerResponse,
+    request: Q,
+    response: S,
+    refuse: Refuse<Q, S>,
     principal: Principal,
-  ): Promise<void> {
+  ): void {
     this.#options.requests.begin(principal.account.id, response);
     if ('problem' in target) throw new ApiError(target.problem.code, target.problem.message);
-    if (target.call === 'batch') return this.#batch(request, response, principal);
-    return this.#publish(request, response, principal, target);
+    if (target.call === 'batch') void this.#batch(request, response, refuse, principal);
+    else void this.#publish(request, response, refuse, principal, target);
   }
 
-  /** One async function for all of a publish: each further one would cost as much as a check. */
-  async #publish(
-    request: CallerRequest,
-    response: CallerResponse,
+  /** One async function for all of a publish: each further one would cost as much as a check. Never rejects. */
+  async #publish<Q extends CallerRequest, S extends CallerResponse>(
+    request: Q,
+    response: S,
+    refuse: Refuse<Q, S>,
     principal: Principal,
     target: Exclude<PublishTarget, { call: 'batch' }>,
   ): Promise<void> {
     const { bodies, tiers, schedules, headerPrefix, publications } = this.#options;
     const { account } = principal;
     const tier = tiers[account.tier];
-    const receiving = bodies.receive(request, account.id, this.#bodyLimits[account.tier]);
-    const held = receiving instanceof Promise ? await receiving : receiving;
+    let held: HeldBody | null = null;
     try {
+      const receiving = bodies.receive(request, account.id, this.#bodyLimits[account.tier]);
+      held = receiving instanceof Promise ? await receiving : receiving;
       const taken = takeSettings(target.destination, headerPrefix, KNOWN_SETTINGS);
       const publication: Publication = {
         destination: taken.destination,
@@ -160,20 +172,29 @@ export class PublishHandler {
       // In a topic, a copy is a duplicate only of a copy to the same URL, so its URL is known.
       const shown = isTopic ? results : isNew ? results[0] : await this.#standing(results[0]!, principal);
       sendJson(response, isNew ? 201 : 202, shown);
+    } catch (error) {
+      refuse(request, response, error);
     } finally {
-      held.release();
+      held?.release();
     }
   }
 
-  async #batch(request: CallerRequest, response: CallerResponse, principal: Principal): Promise<void> {
+  /** Never rejects. */
+  async #batch<Q extends CallerRequest, S extends CallerResponse>(
+    request: Q,
+    response: S,
+    refuse: Refuse<Q, S>,
+    principal: Principal,
+  ): Promise<void> {
     const { bodies, requestBytesMax, batchMax, tiers, headerPrefix } = this.#options;
     const { id, tier } = principal.account;
     const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
     const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
     const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
-    // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
-    const held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
+    let held: HeldBody | null = null;
     try {
+      // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
+      held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
       batch.end();
       const { slots, unknownNames } = await this.#makeBatch(batch.elements, request, principal);
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
@@ -187,8 +208,10 @@ export class PublishHandler {
       const status = isRefused ? 400 : isNew ? 201 : slots.length === 0 ? 200 : 202;
       const isOneRefusal = isRefused && isForQstashClients(headerPrefix);
       sendJson(response, status, isOneRefusal ? refusedBatch(slots) : batchEntries(slots, results));
+    } catch (error) {
+      refuse(request, response, error);
     } finally {
-      held.release();
+      held?.release();
     }
   }
 

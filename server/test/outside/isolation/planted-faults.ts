@@ -76,10 +76,10 @@ const PUBLISH_PLANTS: ReadonlyMap<string, (request: WholeRequest, response: Whol
   ]);
 
 const { handle } = PublishHandler.prototype;
-PublishHandler.prototype.handle = function plant(this: PublishHandler, request, response) {
+PublishHandler.prototype.handle = function plant(this: PublishHandler, request, response, refuse) {
   if (request instanceof WholeRequest && response instanceof WholeResponse) {
     const kind = request.headerList.find(([name]) => name.toLowerCase() === 'x-planted-fault')?.[1] ?? '';
     PUBLISH_PLANTS.get(kind)?.(request, response, new Error(`planted: ${kind}`));
   }
-  return handle.call(this, request, response);
+  return Reflect.apply(handle, this, [request, response, refuse]);
 };
