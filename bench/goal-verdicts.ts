@@ -26,8 +26,8 @@ export interface Goal {
 }
 
 export function goals(rows: readonly Row[]): Goal[] {
-  const value = (row: string, key: string) => rows.find(({ name }) => name === row)?.numbers[key] ?? null;
-  const both = (row: string) => sum(value(row, 'cpuUs'), value(row, 'databaseCpuUs'));
+  const value = (row: string, key: string) => numberOf(rows, row, key);
+  const both = (row: string) => bothUs(rows, row);
   const floorUs = value(REFERENCE, 'cpuUs');
   const timesFloor = (us: number) => us / FLOOR_US;
   const flushed = rows.filter(({ name, text }) => isPeer(name) && /^(fsync|commit)/.test(text?.durability ?? ''));
@@ -59,11 +59,6 @@ export function goals(rows: readonly Row[]): Goal[] {
       divided(both(THREE_BUSY), both(ON_POSTGRES)),
       1.15,
     ),
-    atMost(
-      'CPU a message with 3 nodes that share the publishers of 1, times 1 node',
-      divided(both(THREE), both(ON_POSTGRES)),
-      1.15,
-    ),
     atLeast(
       'delivered/s on a slow disk, of the floor',
       divided(value(OURS + SLOW, 'delivered'), value(REFERENCE + SLOW, 'delivered')),
@@ -72,6 +67,21 @@ export function goals(rows: readonly Row[]): Goal[] {
     atMost('memory at rest, MB', value(AT_REST, 'rssMb'), 110),
     atMost('memory when saturated, MB', value(OURS, 'rssMb'), 300),
   ];
+}
+
+/** No goal: what it costs to run more nodes than the load needs. */
+export function sharingText(rows: readonly Row[]): string {
+  const times = formatted(divided(bothUs(rows, THREE), bothUs(rows, ON_POSTGRES)));
+  return `Three nodes that share the publishers of one take ${times} times its CPU for a message.`;
+}
+
+function numberOf(rows: readonly Row[], row: string, key: string): number | null {
+  return rows.find(({ name }) => name === row)?.numbers[key] ?? null;
+}
+
+/** Of node and database. */
+function bothUs(rows: readonly Row[], row: string): number | null {
+  return sum(numberOf(rows, row, 'cpuUs'), numberOf(rows, row, 'databaseCpuUs'));
 }
 
 function isPeer(name: string): boolean {

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { buildPackages } from '../packaging/build.ts';
 import { PostgresServer } from '../server/test/postgres/server.ts';
 import { wait } from './clock.ts';
-import { AT_REST, goals, LANES_NAMES, OURS, REFERENCE, SLOW, THREE_BUSY } from './goal-verdicts.ts';
+import { AT_REST, goals, LANES_NAMES, OURS, REFERENCE, SLOW, sharingText, THREE_BUSY } from './goal-verdicts.ts';
 import { busiestUs, lanesUs, measureLanes } from './lane-threads.ts';
-import { type LoadChoice, measure, median } from './measure.ts';
+import { type LoadChoice, measure, median, type Pace } from './measure.ts';
 import { formatted, interleaved, numbersOf, pace, paceText, publish, type Row } from './part.ts';
 import { peers } from './peers.ts';
 import { slowDisk } from './slow-fsync.ts';
@@ -97,13 +97,15 @@ try {
   const eachAnew = { isKeptAlive: false };
   const reference = floor(true, true);
   const three = onPostgres(server, 3);
+  // Each node has then had as many messages as one node alone: a process compiles by what it has had.
+  const threeWarm: Pace = { ...pace, warmUpSeconds: 3 * pace.warmUpSeconds };
   const layouts: Layout[] = [
     { ...saturated(reference, counted), name: REFERENCE },
     { ...saturated(onSqlite, { ...DEFAULT_LOG, ...counted }), name: OURS },
     { ...saturated(onSqlite), name: `${OURS}, warnings only` },
     saturated(onPostgres(server, 1), DEFAULT_LOG),
-    saturated(three, DEFAULT_LOG),
-    { ...saturated(three, DEFAULT_LOG, {}, { ...pace, connections: 3 * pace.connections }), name: THREE_BUSY },
+    saturated(three, DEFAULT_LOG, {}, threeWarm),
+    { ...saturated(three, DEFAULT_LOG, {}, { ...threeWarm, connections: 3 * pace.connections }), name: THREE_BUSY },
     ...others,
     { ...saturated(reference, slowly, eachAnew), name: REFERENCE + SLOW },
     { ...saturated(onSqlite, { ...DEFAULT_LOG, ...slowly }, eachAnew), name: OURS + SLOW },
@@ -132,6 +134,7 @@ try {
     rows,
     notes: [
       ...goals(rows).map(({ goal, measured, verdict }) => `${verdict}: ${goal}: ${measured}`),
+      `${sharingText(rows)} Three nodes are warmed up for three times as long.`,
       'In the rows of lanes the publisher is wrk and the receiver nginx, one thread each, and only warnings are logged.',
     ],
     pace: paceText(),

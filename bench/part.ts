@@ -45,7 +45,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '20' },
-    'warm-up': { type: 'string', default: '4' },
+    'warm-up': { type: 'string', default: '10' },
     connections: { type: 'string', default: '64' },
     json: { type: 'string' },
     peers: { type: 'boolean', default: false },

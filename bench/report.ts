@@ -39,12 +39,15 @@ function shortTable(report: Report): string | null {
   return markdown({ ...whole, title, columns: SHORT, rows, notes: [] });
 }
 
+/** Of the notes of the goals, those behind the verdicts, which have a table of their own. */
+const NOTES = 2;
+
 /** The verdicts, and then the rows they rest on. */
 function goalsText({ goals: part }: Report['parts']): string | null {
   if (!part) return null;
   const lines = goals(part.rows).map(({ goal, measured, verdict }) => `| ${goal} | ${measured} | ${verdict} |`);
   const table = ['| Goal | Measured | |', '|---|---|---|', ...lines].join('\n');
-  return `${part.made}.\n\n${table}\n\n${markdown({ ...part, notes: part.notes.slice(-1) })}`;
+  return `${part.made}.\n\n${table}\n\n${markdown({ ...part, notes: part.notes.slice(-NOTES) })}`;
 }
 
 function textFor(name: string, report: Report): string | null {
