@@ -56,26 +56,39 @@ export class PlainClient implements HttpClient {
     return new Promise((resolve) => socket.once('close', () => resolve()));
   }
 
-  #connect(request: HttpRequest, exchange: Exchange): void {
+  /**
+   * A function of its own: closures of one function share all variables that any of them uses, and the socket keeps
+   * these. It would keep the first request and the answer to it for as long as it is open.
+   */
+  #reading(): OnReadOpts {
     const callback = (length: number) => {
       this.#read(length === READ_BUFFER.length ? READ_BUFFER : READ_BUFFER.subarray(0, length));
       return true;
     };
-    this.#open({ buffer: READ_BUFFER, callback }).then(
+    return { buffer: READ_BUFFER, callback };
+  }
+
+  #connect(request: HttpRequest, exchange: Exchange): void {
+    this.#open(this.#reading()).then(
       (socket) => {
         if (this.#isDestroyed) {
           socket.destroy();
           return;
         }
-        this.#socket = socket;
-        this.#expectWrite = guardFirstWrite(socket, this.#wire);
-        socket.on('end', () => this.#onEnd(socket));
-        socket.on('error', (error) => this.#lose(error));
-        socket.on('close', () => this.#lose(new ClosedError('closed')));
+        this.#take(socket);
         this.#write(socket, request, exchange);
       },
       (error: Error) => this.#lose(error),
     );
+  }
+
+  /** A function of its own, for the same reason. */
+  #take(socket: Socket): void {
+    this.#socket = socket;
+    this.#expectWrite = guardFirstWrite(socket, this.#wire);
+    socket.on('end', () => this.#onEnd(socket));
+    socket.on('error', (error) => this.#lose(error));
+    socket.on('close', () => this.#lose(new ClosedError('closed')));
   }
 
   #write(socket: Socket, request: HttpRequest, exchange: Exchange): void {

@@ -1,9 +1,11 @@
 // The memory for answers that are coming in: an account over its share gets less of a body or loses an answer without a
-// head, another account gets all of its own, and everything is given back.
+// head, another account gets all of its own, and everything is given back. None of it outlives the attempt.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Attempt } from '../../src/delivery/attempt.ts';
 import { Connections } from '../../src/delivery/connections.ts';
 import { Deadlines } from '../../src/delivery/deadlines.ts';
@@ -27,7 +29,7 @@ function startAttempts(bytes: number) {
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8 });
   const deadlines = new Deadlines(clock);
   const answers = new Pool(bytes);
-  const attempt = (accountId: string, url: string): Promise<Outcome | 'unsent'> => {
+  const attempt = (accountId: string, url: string, body = Buffer.from('x')): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new Error(target.problem);
     return new Promise((done) => {
@@ -37,7 +39,7 @@ function startAttempts(bytes: number) {
         method: 'POST',
         headers: [],
         signature: [],
-        body: Buffer.from('x'),
+        body,
       } as const;
       const owner = {
         attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
@@ -92,4 +94,27 @@ test('an answer whose head is not whole fails where the share of its account end
     reason: 'this server has no room for more unfinished answers',
   });
   assert.equal(answers.used, 0);
+});
+
+test('a request and its answer are let go when the attempt ends, also while the connection stays open', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const receiver = await startReceiver(t, (socket) =>
+    readRequests(socket, () => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`)),
+  );
+  const { connections, attempt } = startAttempts(200 * KIB);
+  t.after(() => connections.close());
+  // By itself, so that nothing here keeps them.
+  const exchange = async () => {
+    const body = Buffer.alloc(10 * KIB);
+    const outcome = await attempt('a', receiver.url, body);
+    assert.ok(outcome !== 'unsent' && outcome.kind === 'answered');
+    return [new WeakRef(body.buffer), new WeakRef(outcome.body.buffer)];
+  };
+  const references = await exchange();
+  await until(() => {
+    collect();
+    return references.every((reference) => reference.deref() === undefined);
+  });
+  assert.equal(connections.openCount, 1);
 });
