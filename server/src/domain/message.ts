@@ -197,6 +197,8 @@ export interface Settlement {
   readonly lease: string;
   readonly accountId: string;
   readonly messageId: string;
+  /** Where a slot becomes free. */
+  readonly host: string;
   readonly attempt: Attempt;
   /** Copied from the claim. */
   readonly isPlain: boolean;

@@ -49,6 +49,7 @@ export function decideSettlement(claim: Claim, end: AttemptEnd, context: SettleC
     lease: claim.lease,
     accountId: message.accountId,
     messageId: message.id,
+    host: message.host,
     attempt,
     isPlain: claim.isPlain === true,
     row: claim.row ?? null,
@@ -83,10 +84,10 @@ export function decideSafely(
     const failure = `internal error: the server could not process the result of attempt ${message.attempts + 1}`;
     const next = { state: 'failed', expiresAt: end.endedAt + context.retentionMs, failure } as const;
     const { lease, row = null } = claim;
-    const { accountId, id: messageId, retried } = message;
+    const { accountId, id: messageId, host, retried } = message;
     const attempt = attemptRecord(message, end, null);
     const late = lagMs(message, end.endedAt);
-    const ended = { lease, accountId, messageId, attempt, isPlain: claim.isPlain === true, row, lagMs: late };
+    const ended = { lease, accountId, messageId, host, attempt, isPlain: claim.isPlain === true, row, lagMs: late };
     return { ...ended, retried, ...NO_INTERRUPTIONS, next, followUps: [] };
   }
 }

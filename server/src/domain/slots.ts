@@ -116,10 +116,12 @@ export class SlotBudget {
 
   /** How many more messages of this account to this host may start, as far as bodies allow. */
   room(accountId: string, host: string): number {
-    const atHost = this.#hosts.get(host);
-    const free = atHost?.free ?? this.#hostsOther[0];
-    const held = atHost?.busy.get(accountId) ?? atHost?.others ?? this.#hostsOther[1];
-    return Math.min(this.accountRoom(accountId), slotsRoom(free, held, this.#lastGoes));
+    return Math.min(this.accountRoom(accountId), this.hostRoom(accountId, host));
+  }
+
+  /** The same, as far as the host allows. */
+  hostRoom(accountId: string, host: string): number {
+    return slotsRoom(this.#freeAt(host), this.#heldAt(host, accountId), this.#lastGoes);
   }
 
   /** The named accounts and hosts where nothing may start. */

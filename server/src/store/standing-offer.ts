@@ -139,9 +139,12 @@ export class StandingOffer {
     return `${this.#node}.${this.#leaseNumber}`;
   }
 
-  /** Whether the message would be leased at accept if a slot were free. */
-  lacksSlotFor(message: NewMessage, now: number): boolean {
-    return isLeasable(message, now) && this.#offer.room(message.accountId, message.host) < 1;
+  /** What the message lacks to be leased at accept: a slot at its host, or only one of its account; null if neither. */
+  lacksFor(message: NewMessage, now: number): 'hostSlot' | 'accountSlot' | null {
+    const { accountId, host } = message;
+    if (!isLeasable(message, now)) return null;
+    if (this.#offer.hostRoom(accountId, host) < 1) return 'hostSlot';
+    return this.#offer.accountRoom(accountId) < 1 ? 'accountSlot' : null;
   }
 
   /** A lease for a message that is about to be accepted, if the message is due and the offer has room for it. */

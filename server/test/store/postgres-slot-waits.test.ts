@@ -2,16 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import type { Settlement } from '../../src/domain/message.ts';
+import type { NewMessage, Settlement } from '../../src/domain/message.ts';
 import { MANY_MESSAGES_MIN as MANY, SETTLED_FIRST_MS_MAX, SlotWaits } from '../../src/store/postgres/slot-waits.ts';
 import { WAIT_TIMES_MAX } from '../../src/store/postgres/write-turns.ts';
 import { ACCOUNT, message, NOW, OTHER_ACCOUNT } from '../conformance/given.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const TOOK_MS = 10;
+const HOST = message().host;
+const FULL_HOST = 'full.example:443';
 
 let clock: ManualClock;
 let free: number;
+let lacks: 'accountSlot' | 'hostSlot';
 let waits: SlotWaits;
 let accepted: string[];
 
@@ -19,11 +22,12 @@ beforeEach(() => {
   clock = new ManualClock(NOW);
   free = 0;
   accepted = [];
-  waits = new SlotWaits(clock, { lacksSlotFor: () => free === 0 });
+  lacks = 'accountSlot';
+  waits = new SlotWaits(clock, { lacksFor: () => (free === 0 ? lacks : null) });
 });
 
-async function accept(name: string, accountId = ACCOUNT): Promise<void> {
-  for (let wait = waits.begin([message({ accountId })], NOW); wait !== null; wait = wait.again()) await wait.freed;
+async function accept(name: string, some: Partial<NewMessage> = {}): Promise<void> {
+  for (let wait = waits.begin([message(some)], NOW); wait !== null; wait = wait.again()) await wait.freed;
   accepted.push(free > 0 ? `${name} leased` : name);
   free = Math.max(0, free - 1);
 }
@@ -35,7 +39,7 @@ async function settled(): Promise<void> {
 
 function beginSettling(messages: number): PromiseWithResolvers<void> {
   const written = Promise.withResolvers<void>();
-  const settlements = Array.from({ length: messages }, () => ({ accountId: ACCOUNT }) as Settlement);
+  const settlements = Array.from({ length: messages }, () => ({ accountId: ACCOUNT, host: HOST }) as Settlement);
   waits.note(settlements, written.promise);
   return written;
 }
@@ -65,8 +69,22 @@ test('it does not wait if few messages are settled at once, or those of other ac
   await settle(MANY - 1);
   await accept('after few');
   await settle(MANY);
-  await accept('of another', OTHER_ACCOUNT);
+  await accept('of another', { accountId: OTHER_ACCOUNT });
   assert.deepEqual(accepted, ['after few', 'of another']);
+});
+
+test('it waits for a slot of its account wherever one is settled, and for one at its host only if one is settled there', async () => {
+  await settle(MANY);
+  void accept('elsewhere', { host: FULL_HOST });
+  await settled();
+  assert.deepEqual(accepted, []);
+  lacks = 'hostSlot';
+  await accept('at a full host', { host: FULL_HOST });
+  void accept('at the host');
+  await settled();
+  assert.deepEqual(accepted, ['at a full host']);
+  await settle(MANY, 1);
+  assert.deepEqual(accepted, ['at a full host', 'elsewhere leased']);
 });
 
 test('it does not wait after a settlement that failed', async () => {

@@ -1,5 +1,5 @@
 // An accept on PostgreSQL while a settlement is under way: it waits for the settlement only if no slot is free and the
-// settlement frees one of its account, and not longer than it may.
+// settlement frees one of its account at its host, and not longer than it may.
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
@@ -7,7 +7,17 @@ import pg from 'pg';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { SETTLED_FIRST_MS_MAX } from '../../src/store/postgres/slot-waits.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
-import { ACCOUNT, KEYS, limits, message, NOW, OK, OTHER_ACCOUNT, settlementOf } from '../conformance/given.ts';
+import {
+  ACCOUNT,
+  KEYS,
+  limits,
+  message,
+  NOW,
+  OK,
+  OTHER_ACCOUNT,
+  type SomeLimits,
+  settlementOf,
+} from '../conformance/given.ts';
 import { Node } from '../conformance/harness.ts';
 import { sharedServer } from '../postgres/server.ts';
 
@@ -77,12 +87,19 @@ function hold(part: string) {
   return { asked: asked.promise, fail: held.reject };
 }
 
-/** Settles one message, holds the settlement back and accepts another message meanwhile. Then ten slots are on offer. */
-async function acceptBesideSettlement(freeSlots: number, accepted = message()) {
+/**
+ * Settles one message, holds the settlement back and accepts another message meanwhile, when this is free. Then ten
+ * slots are on offer.
+ */
+async function acceptBesideSettlement(
+  free: SomeLimits,
+  accepted = message(),
+  meanwhile = async (): Promise<unknown> => null,
+) {
   await a.claims(NOW);
   await a.store.accept([message()], NOW);
   const claim = await a.claimOne(NOW);
-  await a.claims(NOW, { slots: freeSlots });
+  await a.claims(NOW, free);
   const { asked, fail } = hold('INSERT INTO attempts');
   const ended: string[] = [];
   const settling = a.store.settle([settlementOf(claim, OK, NOW)], NOW).then(
@@ -93,6 +110,7 @@ async function acceptBesideSettlement(freeSlots: number, accepted = message()) {
     () => ended.push('not settled'),
   );
   await asked;
+  await meanwhile();
   const accepting = a.store.accept([accepted], NOW).then(() => ended.push('accepted'));
   return { ended, fail, accepting, both: Promise.all([settling, accepting]) };
 }
@@ -104,7 +122,7 @@ async function givenTime(): Promise<void> {
 
 test('while no slot is free, an accept waits for the settlement that frees some, and takes one', PATIENCE, async () => {
   const accepted = message();
-  const { ended, both } = await acceptBesideSettlement(0, accepted);
+  const { ended, both } = await acceptBesideSettlement({ slots: 0 }, accepted);
   await givenTime();
   assert.deepEqual(ended, []);
   letGo();
@@ -114,7 +132,37 @@ test('while no slot is free, an accept waits for the settlement that frees some,
 });
 
 test('an accept of an account for which the settlement frees no slot does not wait', PATIENCE, async () => {
-  const { ended, accepting, both } = await acceptBesideSettlement(0, message({ accountId: OTHER_ACCOUNT }));
+  const { ended, accepting, both } = await acceptBesideSettlement({ slots: 0 }, message({ accountId: OTHER_ACCOUNT }));
+  await accepting;
+  assert.deepEqual(ended, ['accepted']);
+  letGo();
+  await both;
+});
+
+test('an accept to a host at which the settlement frees no slot does not wait', PATIENCE, async () => {
+  const full = message({ host: 'full.example:443' });
+  const { ended, accepting, both } = await acceptBesideSettlement({ hostMax: 1, hostsBusy: [[full.host, 1]] }, full);
+  await accepting;
+  assert.deepEqual(ended, ['accepted']);
+  letGo();
+  await both;
+});
+
+test('an accept to a host at which the settlement frees a slot waits for it', PATIENCE, async () => {
+  const accepted = message();
+  const { ended, both } = await acceptBesideSettlement({ hostMax: 1, hostsBusy: [[accepted.host, 1]] }, accepted);
+  await givenTime();
+  assert.deepEqual(ended, []);
+  letGo();
+  await both;
+  assert.deepEqual(ended, ['settled', 'accepted']);
+});
+
+test('on a node that others may take for dead, which leases nothing, an accept does not wait', PATIENCE, async (t) => {
+  t.after(() => a.store.heartbeat('nod_a', 3_600_000));
+  const { ended, accepting, both } = await acceptBesideSettlement({ slots: 0 }, message(), () =>
+    a.store.heartbeat('nod_a', 0),
+  );
   await accepting;
   assert.deepEqual(ended, ['accepted']);
   letGo();
@@ -122,7 +170,7 @@ test('an accept of an account for which the settlement frees no slot does not wa
 });
 
 test('while slots are free, an accept waits for no settlement', PATIENCE, async () => {
-  const { ended, accepting, both } = await acceptBesideSettlement(10);
+  const { ended, accepting, both } = await acceptBesideSettlement({ slots: 10 });
   await accepting;
   assert.deepEqual(ended, ['accepted']);
   letGo();
@@ -130,7 +178,7 @@ test('while slots are free, an accept waits for no settlement', PATIENCE, async 
 });
 
 test('a settlement that hangs keeps no accept waiting for long, and none that comes after', PATIENCE, async () => {
-  const { ended, accepting, both } = await acceptBesideSettlement(0);
+  const { ended, accepting, both } = await acceptBesideSettlement({ slots: 0 });
   await givenTime();
   assert.deepEqual(ended, []);
   endPatience();
@@ -142,7 +190,7 @@ test('a settlement that hangs keeps no accept waiting for long, and none that co
 });
 
 test('a settlement that fails fails no accept', PATIENCE, async () => {
-  const { ended, fail, both } = await acceptBesideSettlement(0);
+  const { ended, fail, both } = await acceptBesideSettlement({ slots: 0 });
   fail(Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03', severity: 'ERROR' }));
   await both;
   assert.deepEqual(ended, ['not settled', 'accepted']);

@@ -76,6 +76,7 @@ const settlement: fc.Arbitrary<Settlement> = fc.record({
   lease: text,
   accountId: text,
   messageId: text,
+  host: text,
   attempt,
   isPlain: fc.boolean(),
   row: fc.option(whole),

@@ -68,7 +68,7 @@ export class Groups {
 
   async accept(messages: readonly NewMessage[], now: number, dayMax: number | null = null): Promise<AcceptAnswer> {
     const { node, offer, doubts, calls, life } = this.#options;
-    if (dayMax === null) {
+    if (dayMax === null && life.mayLease()) {
       // Whoever finds a slot here takes it before anybody else looks: nothing is awaited in between.
       for (let wait = this.#slotWaits.begin(messages, now); wait !== null; wait = wait.again()) await wait.freed;
     }

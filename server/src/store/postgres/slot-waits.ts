@@ -1,6 +1,7 @@
 // Lets an accept wait for a slot that a settlement frees. Otherwise publishers who send again at each answer would be
 // accepted faster than their messages are delivered, and what is not leased at accept costs two more writes. An account
-// whose receivers are slow does not wait while nothing of it is settled.
+// whose receivers are slow does not wait while nothing of it is settled. For a host that takes no more, it does not wait
+// while nothing is settled there, whatever its other receivers do.
 
 import type { NewMessage, Settlement } from '../../domain/message.ts';
 import type { Clock } from '../../world.ts';
@@ -8,8 +9,8 @@ import type { StandingOffer } from '../standing-offer.ts';
 import { isBusy, type LastGroup, waitMsMax } from './write-turns.ts';
 
 /**
- * How long accepts wait for a settlement, from its start, and how long an accept waits in all. A settlement that hangs,
- * as behind a lock, must not delay them.
+ * How long accepts wait for a settlement, from its start: one that hangs, as behind a lock, must not delay them. After
+ * as long, an accept does not begin to wait for another one.
  */
 export const SETTLED_FIRST_MS_MAX = 300;
 /**
@@ -17,10 +18,12 @@ export const SETTLED_FIRST_MS_MAX = 300;
  * faster than it delivers only makes it slower.
  */
 export const MANY_MESSAGES_MIN = 16;
-const NOBODY: ReadonlySet<string> = new Set();
+/** The hosts at which slots become free, by account. */
+type Freed = ReadonlyMap<string, ReadonlySet<string>>;
+const NOTHING: Freed = new Map();
 
 interface Settled extends LastGroup {
-  readonly accounts: ReadonlySet<string>;
+  readonly freed: Freed;
 }
 
 /** One wait of an accept. */
@@ -33,14 +36,14 @@ interface Wait {
 
 export class SlotWaits {
   readonly #timers: Clock;
-  readonly #offer: Pick<StandingOffer, 'lacksSlotFor'>;
-  /** The accounts of the settlement under way, if it waits for no queue or key. */
-  #settling: ReadonlySet<string> = NOBODY;
+  readonly #offer: Pick<StandingOffer, 'lacksFor'>;
+  /** What the settlement under way will free, if it waits for no queue or key. */
+  #settling = NOTHING;
   #last: Settled | null = null;
   #cancel = () => {};
   #freed = Promise.withResolvers<void>();
 
-  constructor(timers: Clock, offer: Pick<StandingOffer, 'lacksSlotFor'>) {
+  constructor(timers: Clock, offer: Pick<StandingOffer, 'lacksFor'>) {
     this.#timers = timers;
     this.#offer = offer;
   }
@@ -58,12 +61,12 @@ export class SlotWaits {
   /** Plain messages are being settled. */
   note(settlements: readonly Settlement[], written: Promise<unknown>): void {
     const timers = this.#timers;
-    const accounts = new Set(settlements.map(({ accountId }) => accountId));
+    const freed = freedBy(settlements);
     const beganAtMs = timers.monotonicMs();
-    this.#settling = accounts;
+    this.#settling = freed;
     const end = () => {
       cancel();
-      if (this.#settling === accounts) this.#settling = NOBODY;
+      if (this.#settling === freed) this.#settling = NOTHING;
       this.#tell();
     };
     const cancel = timers.after(SETTLED_FIRST_MS_MAX, end);
@@ -71,7 +74,7 @@ export class SlotWaits {
     const endSoon = () => timers.soon(() => timers.soon(end));
     written.then(() => {
       const endedAtMs = timers.monotonicMs();
-      this.#noteEnd({ accounts, messages: settlements.length, tookMs: endedAtMs - beganAtMs, endedAtMs });
+      this.#noteEnd({ freed, messages: settlements.length, tookMs: endedAtMs - beganAtMs, endedAtMs });
       endSoon();
     }, endSoon);
   }
@@ -83,20 +86,24 @@ export class SlotWaits {
     // By then another one has ended. If not, nobody waits for it any more.
     this.#cancel = this.#timers.after(waitMsMax(last), () => {
       this.#last = null;
-      if (this.#settling === NOBODY) this.#tell();
+      if (this.#settling === NOTHING) this.#tell();
     });
   }
 
   #mayWait(message: NewMessage, now: number): boolean {
-    const { accountId } = message;
-    return (this.#settling.has(accountId) || this.#isNextOf(accountId)) && this.#offer.lacksSlotFor(message, now);
+    const next = this.#soonFreed;
+    // First the cheap question: most accepts end here.
+    if (!this.#settling.has(message.accountId) && !next.has(message.accountId)) return false;
+    const lacks = this.#offer.lacksFor(message, now);
+    if (lacks !== 'hostSlot') return lacks !== null;
+    return [this.#settling, next].some((freed) => freed.get(message.accountId)?.has(message.host));
   }
 
-  /** Whether the next settlement will soon free slots of the account, although none is under way. */
-  #isNextOf(accountId: string): boolean {
+  /** What the next settlement will probably free soon, although none is under way: the same as the last one. */
+  get #soonFreed(): Freed {
     const last = this.#last;
-    if (last === null || last.messages < MANY_MESSAGES_MIN) return false;
-    return last.accounts.has(accountId) && isBusy(last, this.#timers.monotonicMs());
+    if (last === null || last.messages < MANY_MESSAGES_MIN) return NOTHING;
+    return isBusy(last, this.#timers.monotonicMs()) ? last.freed : NOTHING;
   }
 
   #tell(): void {
@@ -104,4 +111,14 @@ export class SlotWaits {
     this.#freed = Promise.withResolvers();
     resolve();
   }
+}
+
+function freedBy(settlements: readonly Settlement[]): Freed {
+  const freed = new Map<string, Set<string>>();
+  for (const { accountId, host } of settlements) {
+    const hosts = freed.get(accountId);
+    if (hosts) hosts.add(host);
+    else freed.set(accountId, new Set([host]));
+  }
+  return freed;
 }

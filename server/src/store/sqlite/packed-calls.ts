@@ -142,6 +142,7 @@ function putSettlement(to: Packing, settlement: Settlement): void {
   to.put(settlement.lease);
   to.put(settlement.accountId);
   to.put(settlement.messageId);
+  to.put(settlement.host);
   putAttempt(to, settlement.attempt);
   to.put(settlement.isPlain);
   to.put(settlement.row);
@@ -158,6 +159,7 @@ function takeSettlement(from: Unpacking): Settlement {
     lease: from.take(),
     accountId: from.take(),
     messageId: from.take(),
+    host: from.take(),
     attempt: takeAttempt(from),
     isPlain: from.take(),
     row: from.take(),
