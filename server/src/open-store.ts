@@ -43,6 +43,8 @@ export interface OpenStoreOptions {
   readonly onBroken?: ((error: Error) => void) | undefined;
   /** A newer program is about to change the store. This program cannot serve it after that. */
   readonly onOutdated?: ((why: string) => void) | undefined;
+  /** How long a database may be silent before it counts as away. */
+  readonly silenceMsMax?: number | undefined;
 }
 
 /** A file has one reader thread. The writer lets accounts take turns by itself. */
@@ -59,7 +61,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     const { store, connectLane } = options.lane ? openLane(options.lane, options) : await openFile(config, options);
     return { store: inTurn(store, FILE_AT_ONCE), connectLane };
   }
-  const { node, about, log, inbox, onOutdated } = options;
+  const { node, about, log, inbox, onOutdated, silenceMsMax } = options;
   // Loaded only where it is used: a node on a file needs none of it.
   const { openPostgresStore } = await import('./store/postgres/open.ts');
   const { DATABASE_AT_ONCE } = await import('./store/postgres/pool.ts');
@@ -72,6 +74,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     inbox,
     about,
     onOutdated,
+    silenceMsMax,
   });
   // A change that waits for another change of its own account does not hold a place in the shared line.
   return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE)), connectLane: null };

@@ -1,21 +1,18 @@
 // PostgreSQL as the suite sees it: several nodes over one database, which is the test's own or is emptied for it.
 
 import { after } from 'node:test';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { systemWorld } from '../../src/world.ts';
 import { withClient } from '../postgres/databases.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { STORED_BODIES, type StoredBodies } from '../store/stored-bodies.ts';
 import type { HarnessFactory, StoreHarness } from './harness.ts';
-
-const { clock } = systemWorld();
 
 function over(url: string, cleanUp: () => Promise<void>): StoreHarness {
   const stores: Store[] = [];
   return {
     async open(node) {
-      const store = await openPostgresStore({ knownForMs: 0, url, node, timers: clock, log: () => {} });
+      const store = await openPatiently({ knownForMs: 0, url, node });
       stores.push(store);
       return store;
     },

@@ -3,8 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
-import { systemWorld } from '../../src/world.ts';
+import { openPatiently } from './open-patiently.ts';
 
 const PREFIX = 'postrider_test_';
 const HOME = `^${PREFIX}[0-9a-f]{8}$`;
@@ -77,16 +76,13 @@ export class Databases {
       const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
       if (rowCount !== 0) return;
       const unfinished = await this.createEmptyDatabase();
-      const { clock } = systemWorld();
-      const store = await openPostgresStore({ url: this.url(unfinished), node: 'nod_template', timers: clock, log });
+      const store = await openPatiently({ url: this.url(unfinished), node: 'nod_template' });
       await store.close();
       await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
     });
     return name;
   }
 }
-
-function log(): void {}
 
 /** A server that was here before the tests and stays after them. */
 export class BorrowedServer extends Databases {

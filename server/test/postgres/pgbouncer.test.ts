@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import type pg from 'pg';
 import { setUp, WRITING } from '../../src/store/postgres/connection.ts';
 import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
@@ -16,6 +15,7 @@ import { startProcess } from '../support/process.ts';
 import { type Cleanup, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 import { withClient } from './databases.ts';
+import { openPatiently } from './open-patiently.ts';
 import { Bouncer, type BouncerOptions, findPgbouncer, NONE_FOUND } from './pgbouncer.ts';
 import { sharedServer } from './server.ts';
 
@@ -130,8 +130,7 @@ for (const [what, options] of SHARED) {
   test(`pgbouncer in ${what} is refused, alone and beside others that use it`, behindPgbouncer, async (t) => {
     const direct = await newDatabase(t);
     const bouncer = await Bouncer.start(t, direct, options);
-    const start = () =>
-      openPostgresStore({ url: bouncer.url, node: 'nod_a', timers: systemWorld().clock, log: () => {} });
+    const start = () => openPatiently({ url: bouncer.url, node: 'nod_a' });
     const refused = /does not keep a session for each connection.*set pool_mode = session/s;
     await assert.rejects(start, refused);
     let isOver = false;
@@ -162,7 +161,7 @@ test('settings in the options of the URL hold behind pgbouncer too, and ours ove
   await new StoreTables(direct).query('CREATE SCHEMA other');
   const url = new URL(bouncer.url);
   url.searchParams.set('options', '-c search_path=other --synchronous-commit=off');
-  const store = await openPostgresStore({ url: url.href, node: 'nod_a', timers: systemWorld().clock, log: () => {} });
+  const store = await openPatiently({ url: url.href, node: 'nod_a' });
   await store.close();
   const made = await new StoreTables(direct).query(
     "SELECT 1 FROM pg_tables WHERE schemaname = 'other' AND tablename = 'messages'",
@@ -176,12 +175,7 @@ test(
   async (t) => {
     const direct = await newDatabase(t);
     const bouncer = await Bouncer.start(t, direct, { mode: 'session' });
-    const store = await openPostgresStore({
-      url: bouncer.url,
-      node: 'nod_a',
-      timers: systemWorld().clock,
-      log: () => {},
-    });
+    const store = await openPatiently({ url: bouncer.url, node: 'nod_a' });
     t.after(() => store.close());
     await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
     await store.accept([message()], NOW);

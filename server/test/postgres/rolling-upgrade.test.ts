@@ -7,12 +7,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Files, filesIn } from '../../src/shipped-files.ts';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
-import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
 import { startProcess } from '../support/process.ts';
 import { type Cleanup, startReceiver } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
+import { openPatiently } from './open-patiently.ts';
 import { sharedServer } from './server.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../src/store/postgres/migrations/', import.meta.url));
@@ -64,8 +63,7 @@ test('a newer version changes the schema beside nodes of this one: no write is r
   );
   // As a start that was killed leaves it.
   await assert.rejects(nodes.tables.query('CREATE UNIQUE INDEX CONCURRENTLY messages_next ON messages (kind)'));
-  const start = (migrations: Files, node: string) =>
-    openPostgresStore({ url, node, migrations, timers: systemWorld().clock, log: () => {} });
+  const start = (migrations: Files, node: string) => openPatiently({ url, node, migrations });
 
   const column = "ALTER TABLE messages ADD COLUMN next text NOT NULL DEFAULT 'none';";
   const index = 'CREATE INDEX CONCURRENTLY messages_next ON messages (account_id, next, seq);';

@@ -15,6 +15,7 @@ import { TcpProxy } from '../cluster/tcp-proxy.ts';
 import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
 import { Node, withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -137,8 +138,7 @@ for (const [what, part, hinder] of STILL) {
       passedMs += ms;
     };
     const timers = { ...delegating(clock), monotonicMs: () => clock.monotonicMs() + passedMs };
-    const open = { timers, log: () => {}, knownForMs: 0 };
-    const a = new Node('nod_a', await openPostgresStore({ ...open, url: server.url(name), node: 'nod_a' }));
+    const a = new Node('nod_a', await openPatiently({ timers, knownForMs: 0, url: server.url(name), node: 'nod_a' }));
     t.after(() => a.store.close());
     await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
     const due = message();
@@ -176,7 +176,7 @@ test('an acceptance that the database got 75 s late is given back', async (t) =>
   const open = { timers, log: () => {}, knownForMs: 0 };
   const a = new Node('nod_a', await openPostgresStore({ ...open, url: url.href, node: 'nod_a' }));
   t.after(() => a.store.close());
-  const b = new Node('nod_b', await openPostgresStore({ ...open, url: server.url(name), node: 'nod_b' }));
+  const b = new Node('nod_b', await openPatiently({ ...open, url: server.url(name), node: 'nod_b' }));
   t.after(() => b.store.close());
   await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   // So that it has room to offer, and a connection by which it accepts.

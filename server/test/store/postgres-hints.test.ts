@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { systemWorld } from '../../src/world.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -33,7 +33,7 @@ test('one of a hundred nodes tells of much news in two words, where one that is 
     },
   };
   const isHint = (ms: number) => ms === 100 || ms === 1000;
-  const store = await openPostgresStore({ url, node: 'nod_a', timers, log: () => {} });
+  const store = await openPatiently({ url, node: 'nod_a', timers });
   t.after(() => store.close());
   await store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   const listener = new pg.Client(url);

@@ -3,9 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { systemWorld } from '../../src/world.ts';
 import {
   ACCOUNT,
   ERROR,
@@ -19,6 +17,7 @@ import {
   settlementOf,
 } from '../conformance/given.ts';
 import { withClient } from '../postgres/databases.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { claimDue } from '../support/claim-due.ts';
 import { waitFor } from '../support/wait.ts';
@@ -29,7 +28,6 @@ const ROUNDS = 30;
 /** Deeper indexes, and no more. */
 const RATIO_MAX = 1.5;
 
-const { clock } = systemWorld();
 const FLOW = { key: 'few', limits: { parallelism: 2, rate: null, periodMs: 1000 } };
 
 test(`with ${COUNT} ended messages behind, a message costs what it costs without`, { timeout: 900_000 }, async (t) => {
@@ -80,7 +78,7 @@ async function work(url: string): Promise<number> {
 }
 
 function open(url: string): Promise<Store> {
-  return openPostgresStore({ url, node: 'nod_a', knownForMs: 0, timers: clock, log: () => {} });
+  return openPatiently({ url, node: 'nod_a', knownForMs: 0 });
 }
 
 async function makeAccount(url: string): Promise<void> {

@@ -7,10 +7,12 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import { SILENCE_MS_MAX } from '../../src/store/postgres/pool.ts';
 import { systemWorld } from '../../src/world.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
 import { TcpProxy } from '../cluster/tcp-proxy.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -28,7 +30,7 @@ test('a node whose connection for notifications alone is silent hears of the oth
   const open = { timers: systemWorld().clock, log: () => {} };
   const deaf = await openPostgresStore({ ...open, url: url.href, node: 'nod_deaf' });
   t.after(() => deaf.close());
-  const other = await openPostgresStore({ ...open, url: direct, node: 'nod_other' });
+  const other = await openPatiently({ url: direct, node: 'nod_other' });
   t.after(() => other.close());
   await other.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   let heard = 0;
@@ -64,6 +66,25 @@ test('a node whose connection for notifications alone is silent hears of the oth
   await assert.doesNotReject(beating, 'the database was there all the time');
 });
 
+test('a store that may wait longer for a silent database refuses nobody meanwhile', async (t) => {
+  const server = await sharedServer();
+  const name = await server.createDatabase();
+  t.after(() => server.dropDatabase(name));
+  const url = new URL(server.url(name));
+  const proxy = await TcpProxy.start(Number(url.port));
+  t.after(() => proxy.close());
+  url.port = String(proxy.port);
+  const store = await openPatiently({ url: url.href, node: 'nod_patient' });
+  t.after(() => store.close());
+  await store.heartbeat('nod_patient', TTL_MS);
+  proxy.blackhole();
+  const beating = store.heartbeat('nod_patient', TTL_MS);
+  beating.catch(() => {});
+  await wait(3 * SILENCE_MS_MAX);
+  proxy.heal();
+  await beating;
+});
+
 test('a start asks a slow database again, where a request would be refused', async (t) => {
   const server = await sharedServer();
   const name = await server.createDatabase();
@@ -92,8 +113,7 @@ test('a start asks a slow database again, where a request would be refused', asy
   await once(between, 'listening');
   t.after(() => between.close());
   url.port = String((between.address() as AddressInfo).port);
-  const timers = systemWorld().clock;
-  const store = await openPostgresStore({ timers, log: () => {}, url: url.href, node: 'nod_slow' });
+  const store = await openPatiently({ url: url.href, node: 'nod_slow' });
   t.after(() => store.close());
   assert.equal(silenced, 1);
   await store.heartbeat('nod_slow', TTL_MS);

@@ -7,11 +7,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { PageRequest } from '../../src/store/message-store.ts';
 import { positionSql, WRITER_NAME } from '../../src/store/postgres/journal.ts';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { ACCEPTED } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
-import { systemWorld } from '../../src/world.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { Chance } from '../simulation/chance.ts';
 import { waitFor } from '../support/wait.ts';
@@ -44,9 +43,7 @@ const LATE_COMMIT = `
   CREATE TRIGGER late_commit AFTER INSERT ON journal FOR EACH STATEMENT EXECUTE FUNCTION late_commit();`;
 
 describe('a live stream beside writers', () => {
-  const { clock } = systemWorld();
-  const open = (url: string, node: string) =>
-    openPostgresStore({ knownForMs: 0, url, node, timers: clock, log: () => {} });
+  const open = (url: string, node: string) => openPatiently({ knownForMs: 0, url, node });
   let writers: Store[];
   let writer: Store;
   let reader: Store;

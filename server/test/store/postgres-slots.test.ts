@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
-import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { SETTLED_FIRST_MS_MAX } from '../../src/store/postgres/slot-waits.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
 import {
@@ -19,6 +18,7 @@ import {
   settlementOf,
 } from '../conformance/given.ts';
 import { Node } from '../conformance/harness.ts';
+import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
 
 const PATIENCE = { timeout: 60_000 };
@@ -46,8 +46,8 @@ let a: Node;
 before(async () => {
   const server = await sharedServer();
   database = await server.createDatabase();
-  const options = { knownForMs: 0, url: server.url(database), node: 'nod_a', timers, log: () => {} };
-  a = new Node('nod_a', await openPostgresStore(options));
+  const options = { knownForMs: 0, url: server.url(database), node: 'nod_a', timers };
+  a = new Node('nod_a', await openPatiently(options));
   await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   await a.store.createAccount({ id: OTHER_ACCOUNT, name: 'other', tier: 'free', createdAt: NOW }, KEYS);
 });

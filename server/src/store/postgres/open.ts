@@ -10,7 +10,7 @@ import type { Store } from '../store.ts';
 import { clientConfig, isNoAnswer, setUp } from './connection.ts';
 import { Database } from './database.ts';
 import { requireOwnSessions } from './own-session.ts';
-import { type Note, Pool } from './pool.ts';
+import { type Note, Pool, SILENCE_MS_MAX } from './pool.ts';
 import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
 import { shown } from './shown.ts';
 import { createPostgresStore, type PostgresStore } from './store.ts';
@@ -35,6 +35,8 @@ export interface OpenOptions {
   readonly inbox?: Inbox;
   /** Another version of the schema, for tests. */
   readonly migrations?: Files;
+  /** See PoolOptions. Longer in tests: beside other work, a database that is there may be silent for a while. */
+  readonly silenceMsMax?: number | undefined;
   /** The schema now needs a newer program: the node must stop in an orderly way. */
   readonly onOutdated?: ((why: string) => void) | undefined;
   /** What people want to know about this node: its role, version and address. */
@@ -52,6 +54,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
     channel,
     onNotification: (payload) => opened?.hear(payload),
     onBack: () => opened?.cameBack(),
+    silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
   });
   const { knownForMs } = options;
   opened = createPostgresStore({

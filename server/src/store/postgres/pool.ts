@@ -22,7 +22,7 @@ export const DATABASE_AT_ONCE = {
 };
 const PING_EVERY_MS = 300;
 /** The database is away if neither the ping nor anything else got a reply for this long. */
-const SILENCE_MS_MAX = 800;
+export const SILENCE_MS_MAX = 800;
 /** Only the listener is dead if it got no reply for this long although the database answers. */
 const DEAF_MS_MAX = 3000;
 /**
@@ -46,6 +46,8 @@ export interface PoolOptions {
   readonly onNotification: (payload: string) => void;
   /** The database is back: hints may have been missed while it was away. */
   readonly onBack: () => void;
+  /** How long the database may be silent before it counts as away. */
+  readonly silenceMsMax: number;
 }
 
 type Role = 'writers' | 'adders' | 'settlers' | 'readers' | 'heartbeat';
@@ -307,7 +309,7 @@ export class Pool {
   async #ping(): Promise<void> {
     const listener = this.#listener;
     if (!listener) return;
-    const { timers } = this.#options;
+    const { timers, silenceMsMax } = this.#options;
     const askedAtMs = timers.monotonicMs();
     const answer = this.#ask(() => backendPid(listener)).then(
       (pid) => {
@@ -319,9 +321,9 @@ export class Pool {
     );
     let cancel = () => {};
     const silence = new Promise<boolean>((resolve) => {
-      cancel = timers.after(SILENCE_MS_MAX, () => {
+      cancel = timers.after(silenceMsMax, () => {
         // A reply early in this time may have been on its way already.
-        cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + SILENCE_MS_MAX / 2));
+        cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + silenceMsMax / 2));
       });
     });
     const isThere = await Promise.race([answer, silence]);

@@ -1,0 +1,20 @@
+// A store over PostgreSQL for tests that are not about an absent database. Beside other work, a database that is there may
+// be silent for longer than a service may wait for it.
+
+import { type OpenOptions, openPostgresStore } from '../../src/store/postgres/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { systemWorld } from '../../src/world.ts';
+
+/** Longer than a machine that is only busy leaves a process waiting. */
+export const PATIENT_SILENCE_MS = 60_000;
+
+export function openPatiently(
+  options: Omit<OpenOptions, 'timers' | 'log'> & Partial<Pick<OpenOptions, 'timers'>>,
+): Promise<Store> {
+  return openPostgresStore({
+    timers: systemWorld().clock,
+    log: () => {},
+    silenceMsMax: PATIENT_SILENCE_MS,
+    ...options,
+  });
+}
