@@ -203,6 +203,9 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#world.deadlines.cancel(this, this.#timeoutMs);
     this.#cancelWaiting();
     this.#world.answers.give(this.#accountId, this.#takenBytes);
+    // The outcome has them now. A connection of undici keeps the attempt itself until its next one.
+    this.#headers = NO_HEADERS;
+    this.#body = NOTHING;
     if (this.#connection !== null) {
       const isWhole = outcome !== 'unsent' && outcome.kind === 'answered' && !outcome.isBodyCut;
       this.#world.connections.release(this.#connection, isWhole);

@@ -29,7 +29,8 @@ function startAttempts(bytes: number) {
   const connections = new Connections({ clock, dial, wire, hostConnectionsMax: 8 });
   const deadlines = new Deadlines(clock);
   const answers = new Pool(bytes);
-  const attempt = (accountId: string, url: string, body = Buffer.from('x')): Promise<Outcome | 'unsent'> => {
+  const means = { connections, deadlines, wire, answers };
+  const attempt = (accountId: string, url: string): Promise<Outcome | 'unsent'> => {
     const target = parseTargetUrl(url);
     if ('problem' in target) throw new Error(target.problem);
     return new Promise((done) => {
@@ -39,19 +40,16 @@ function startAttempts(bytes: number) {
         method: 'POST',
         headers: [],
         signature: [],
-        body,
+        body: Buffer.from('x'),
       } as const;
       const owner = {
         attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => done(outcome),
         bodyWritten: () => {},
       };
-      new Attempt({ connections, deadlines, wire, answers }, owner, 'lease', 0).start({
-        ...request,
-        timeoutMs: 30_000,
-      });
+      new Attempt(means, owner, 'lease', 0).start({ ...request, timeoutMs: 30_000 });
     });
   };
-  return { answers, connections, attempt };
+  return { ...means, means, attempt };
 }
 
 test('a body is cut where the share of its account ends, and another account has all of its own', async (t) => {
@@ -96,25 +94,47 @@ test('an answer whose head is not whole fails where the share of its account end
   assert.equal(answers.used, 0);
 });
 
-test('a request and its answer are let go when the attempt ends, also while the connection stays open', async (t) => {
+test('a request and its answer are let go when the attempt ends, while the connection stays open', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const receiver = await startReceiver(t, (socket) =>
     readRequests(socket, () => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`)),
   );
-  const { connections, attempt } = startAttempts(200 * KIB);
+  const { connections, means } = startAttempts(200 * KIB);
   t.after(() => connections.close());
-  // By itself, so that nothing here keeps them.
-  const exchange = async () => {
-    const body = Buffer.alloc(10 * KIB);
-    const outcome = await attempt('a', receiver.url, body);
-    assert.ok(outcome !== 'unsent' && outcome.kind === 'answered');
-    return [new WeakRef(body.buffer), new WeakRef(outcome.body.buffer)];
+  const target = parseTargetUrl(receiver.url);
+  if ('problem' in target) throw new Error(target.problem);
+  const outcomes: (Outcome | 'unsent')[] = [];
+  const owner = {
+    attemptEnded: (_lease: string, _at: number, outcome: Outcome | 'unsent') => void outcomes.push(outcome),
+    bodyWritten: () => {},
   };
-  const references = await exchange();
-  await until(() => {
-    collect();
-    return references.every((reference) => reference.deref() === undefined);
-  });
+  // By themselves, so that nothing here keeps what they hold.
+  const start = () => {
+    const body = Buffer.alloc(10 * KIB);
+    const attempt = new Attempt(means, owner, 'lease', 0);
+    const request = { accountId: 'a', target, method: 'POST', headers: [], signature: [] } as const;
+    attempt.start({ ...request, body, timeoutMs: 30_000 });
+    return { attempts: [attempt], body: new WeakRef(body.buffer) };
+  };
+  const answerBody = () => {
+    const outcome = outcomes.pop()!;
+    assert.ok(outcome !== 'unsent' && outcome.kind === 'answered');
+    return new WeakRef(outcome.body.buffer);
+  };
+  const isGone = (reference: WeakRef<object>) =>
+    until(() => {
+      collect();
+      return reference.deref() === undefined;
+    });
+
+  const { attempts, body } = start();
+  await until(() => outcomes.length > 0);
+  const answer = answerBody();
+  await isGone(body);
+  // A connection of undici keeps its last attempt, which is light by now.
+  assert.equal(attempts.length, 1);
+  await isGone(answer);
+  await isGone(new WeakRef(attempts.pop()!));
   assert.equal(connections.openCount, 1);
 });
