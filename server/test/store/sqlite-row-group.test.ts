@@ -1,6 +1,7 @@
 // Rows that are inserted several at a time: every statement sees them, and a failure costs only the command that failed.
 
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { Message, NewMessage } from '../../src/domain/message.ts';
 import type { AcceptReply } from '../../src/store/commands.ts';
@@ -61,6 +62,32 @@ test('a transaction that fails leaves no row, whether it was inserted already or
   assert.throws(() => database.transaction(twice), /UNIQUE constraint failed/);
   assert.equal(count(), 0);
   database.transaction(() => things.add(1, 'name'));
+  assert.equal(count(), 1);
+});
+
+test('a rollback that fails is done before the next transaction, and hides neither the first error nor a row', (t) => {
+  const { database, count, things } = openRows(t);
+  const { exec } = DatabaseSync.prototype;
+  let failures = 2;
+  t.mock.method(DatabaseSync.prototype, 'exec', function planted(this: DatabaseSync, sql: string) {
+    if (sql === 'ROLLBACK' && failures > 0) {
+      failures -= 1;
+      throw new Error('out of memory');
+    }
+    exec.call(this, sql);
+  });
+  const adding = (id: number) => database.transaction(() => things.add(id, 'name'));
+  assert.throws(
+    () =>
+      database.transaction(() => {
+        for (let id = 1; id <= 9; id += 1) things.add(id, 'name');
+        throw new Error('the first error');
+      }),
+    /the first error/,
+  );
+  assert.throws(() => adding(20), /out of memory/);
+  adding(21);
+  assert.equal(failures, 0);
   assert.equal(count(), 1);
 });
 

@@ -27,6 +27,8 @@ export class Database {
 
   readonly #begin: string;
   readonly #watchers: TransactionWatcher[] = [];
+  /** A failed transaction could not be rolled back yet. */
+  #isUndoDue = false;
 
   constructor(path: string, options: { readonly isReader?: boolean } = {}) {
     const isReader = options.isReader ?? false;
@@ -92,6 +94,7 @@ export class Database {
 
   /** Commits what `work` did, or rolls all of it back and rethrows the error. */
   transaction<T>(work: () => T): T {
+    if (this.#isUndoDue) this.#undo();
     this.#prepared(this.#begin).run();
     try {
       const result = work();
@@ -102,8 +105,12 @@ export class Database {
     } catch (error) {
       for (const watcher of this.#watchers) watcher.onRollback();
       for (const group of this.#groups) group.forget();
-      // SQLite rolls back by itself on a full disk or an I/O error.
-      if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK');
+      this.#isUndoDue = true;
+      try {
+        this.#undo();
+      } catch {
+        // For want of memory. The next transaction begins with it, and the caller needs the error that came first.
+      }
       throw error;
     }
   }
@@ -111,6 +118,12 @@ export class Database {
   close(): void {
     this.#statements.clear();
     this.#connection.close();
+  }
+
+  #undo(): void {
+    // SQLite rolls back by itself on a full disk or an I/O error.
+    if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK');
+    this.#isUndoDue = false;
   }
 
   #prepared(sql: string): StatementSync {
