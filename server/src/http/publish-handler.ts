@@ -188,11 +188,11 @@ export class PublishHandler {
   ): Promise<void> {
     const { bodies, requestBytesMax, batchMax, tiers, headerPrefix } = this.#options;
     const { id, tier } = principal.account;
-    const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
-    const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
-    const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
     let held: HeldBody | null = null;
     try {
+      const limit = { bytesMax: requestBytesMax, error: () => requestTooLarge(requestBytesMax) };
+      const bodyBytesMax = Math.min(tiers[tier].bodyBytesMax ?? requestBytesMax, requestBytesMax);
+      const batch = new BatchReader({ elementsMax: batchMax, bodyBytesMax });
       // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
       held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
       batch.end();
