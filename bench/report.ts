@@ -4,7 +4,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { goals } from './goal-verdicts.ts';
+import { goals, SLOW } from './goal-verdicts.ts';
 import { markdown, type Part, type Report } from './part.ts';
 import { plotAll } from './plot.ts';
 import { verdicts } from './verdicts.ts';
@@ -25,18 +25,20 @@ function verdictTable(report: Report): string {
 const SHORT: Part['columns'] = [
   ['durability', 'an answer means'],
   ['delivered', 'delivered/s'],
-  ['half.ackP50', 'at half of that: answer p50, ms'],
-  ['half.ackP99', 'p99'],
-  ['half.receivedP50', 'received p50, ms'],
-  ['half.receivedP99', 'p99'],
+  ['ackP50', 'answer p50, ms'],
+  ['ackP99', 'p99'],
+  ['receivedP99', 'received p99, ms'],
+  ['cpuUs', 'CPU µs a message'],
+  ['databaseCpuUs', 'of the database'],
+  ['rssMb', 'memory, MB'],
 ];
 
-function shortTable(report: Report): string | null {
-  const whole = report.parts['side-by-side'];
-  if (!whole) return null;
-  const rows = whole.rows.filter(({ numbers }) => numbers.delivered !== undefined);
-  const title = `${report.date}, ${report.machine}`;
-  return markdown({ ...whole, title, columns: SHORT, rows, notes: [] });
+/** Of the rows of the goals, each service once: saturated, on the machine's own disk. */
+function shortTable({ goals: part }: Report['parts']): string | null {
+  if (!part) return null;
+  const isVariant = (name: string) => name.endsWith(SLOW) || /^Postrider.*,/.test(name);
+  const rows = part.rows.filter(({ name, numbers }) => numbers.accepted !== undefined && !isVariant(name));
+  return markdown({ ...part, title: part.made ?? '', columns: SHORT, rows, notes: [] });
 }
 
 /** Of the notes of the goals, those behind the verdicts, which have a table of their own. */
@@ -52,9 +54,9 @@ function goalsText({ goals: part }: Report['parts']): string | null {
 
 function textFor(name: string, report: Report): string | null {
   if (name === 'goals') return goalsText(report.parts);
+  if (name === 'short') return shortTable(report.parts);
   // Of the run with all parts.
-  if (!report.parts['side-by-side'] && ['short', 'machine', 'targets'].includes(name)) return null;
-  if (name === 'short') return shortTable(report);
+  if (!report.parts['side-by-side'] && ['machine', 'targets'].includes(name)) return null;
   if (name === 'machine') return `${report.date}: ${report.machine}.\n`;
   if (name === 'targets') return verdictTable(report);
   const part = report.parts[name];
