@@ -1,9 +1,10 @@
-// Finds headers with our prefix that are no settings but look like misspelt ones. Without this, `Service-Retires: 9`
-// would be accepted silently and have no effect.
+// Finds headers with our prefix that are no settings but look like misspelt ones, and fields that no element of a batch
+// has. Without this, `Service-Retires: 9` and `"delay": "1h"` would be accepted silently and have no effect.
 
 import { nearestName } from './nearest-name.ts';
 import { type Problem, problem } from './problem.ts';
 import { SETTING_NAMES } from './setting-table.ts';
+import { withEntry } from './short-list.ts';
 
 export interface MisspeltSetting {
   /** Without the prefix, as the caller wrote it. */
@@ -69,7 +70,50 @@ export function misspeltWarning({ name, meant }: MisspeltSetting, headerPrefix: 
   return `${shown(name, headerPrefix)} is not known and was ignored; did you mean ${shown(meant, headerPrefix)}?`;
 }
 
+/** The fields of an element of a batch. */
+const FIELDS = ['destination', 'queue', 'headers', 'body', 'bodyBase64'];
+const LOWER_FIELDS = new Map(FIELDS.map((name) => [name.toLowerCase(), name]));
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(FIELDS);
+const NO_FIELDS: readonly string[] = [];
+
+/** The fields of an element that it should not have. Of many, only a few. */
+export function unknownFields(element: object): readonly string[] {
+  let unknown: string[] | null = null;
+  for (const name of Object.keys(element)) {
+    if (KNOWN_FIELDS.has(name)) continue;
+    unknown = withEntry(unknown, name.slice(0, NAME_LENGTH_MAX));
+    if (unknown.length === LOOKED_AT_MAX) break;
+  }
+  return unknown ?? NO_FIELDS;
+}
+
+/** Why an element with such a field is refused when settings are strict. */
+export function unknownFieldProblem(name: string, headerPrefix: string): { readonly problem: Problem } {
+  return problem('bad_body', `${fieldShown(name)} is not known${fieldMeant(name, headerPrefix)}`);
+}
+
+export function unknownFieldWarning(name: string, headerPrefix: string): string {
+  return `${fieldShown(name)} is not known and was ignored${fieldMeant(name, headerPrefix)}`;
+}
+
+function fieldShown(name: string): string {
+  return `the field "${visible(name)}" of an element`;
+}
+
+function fieldMeant(name: string, headerPrefix: string): string {
+  const lowerName = name.toLowerCase();
+  const field = nearestName(lowerName, [...LOWER_FIELDS.keys()]);
+  if (field !== undefined) return `; did you mean "${LOWER_FIELDS.get(field)}"?`;
+  // `retryDelay` and `retry_delay` are how JSON would say it.
+  const setting = settingMeant(name.replaceAll(/(?<=[a-z])(?=[A-Z])|_/g, '-').toLowerCase());
+  return setting === undefined ? '' : `; did you mean the header ${headerPrefix}${setting}?`;
+}
+
 /** As visible ASCII, which a header can carry: the name may have come in JSON. */
+function visible(name: string): string {
+  return name.replaceAll(/[^\x21-\x7e]/g, '?');
+}
+
 function shown(name: string, headerPrefix: string): string {
-  return headerPrefix + name.replaceAll(/[^\x21-\x7e]/g, '?');
+  return headerPrefix + visible(name);
 }

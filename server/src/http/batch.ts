@@ -1,6 +1,7 @@
 // The body of a batch: an array of elements. Each is validated alone, so that one bad element fails only its own slot.
 
 import type { HeaderList } from '../domain/message.ts';
+import { unknownFields } from '../domain/misspelt-settings.ts';
 import { isName, NAME_RULE } from '../domain/name.ts';
 import { ApiError } from './errors.ts';
 import { JsonArrayReader } from './json-array.ts';
@@ -10,6 +11,8 @@ export interface BatchElement {
   readonly queueName: string | null;
   readonly headers: HeaderList;
   readonly body: Uint8Array;
+  /** Names of fields that an element should not have. */
+  readonly unknownFields: readonly string[];
 }
 
 const UTF8 = new TextEncoder();
@@ -80,6 +83,7 @@ function parseElement(element: unknown): BatchElement {
     queueName: parseQueueName(queue),
     headers: parseHeaders(headers),
     body: parseBody(body, bodyBase64),
+    unknownFields: unknownFields(element),
   };
 }
 

@@ -5,7 +5,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Accounts } from '../accounts/accounts.ts';
 import { NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
-import { misspeltProblem, misspeltSettings, misspeltWarning } from '../domain/misspelt-settings.ts';
+import {
+  misspeltProblem,
+  misspeltSettings,
+  misspeltWarning,
+  unknownFieldProblem,
+  unknownFieldWarning,
+} from '../domain/misspelt-settings.ts';
 import type { Problem } from '../domain/problem.ts';
 import { type HeaderRules, KNOWN_SETTINGS, type ReadRequest } from '../domain/publish-settings.ts';
 import { isForQstashClients } from '../domain/qstash.ts';
@@ -60,6 +66,8 @@ const REASONS_MAX = 10;
 
 /** One list for all responses, which is copied when it is used. The length of the body is put at its end each time. */
 const HEADERS_WITH_LENGTH: string[] = [...JSON_HEADERS, 'Content-Length', ''];
+
+const NO_NAMES: readonly string[] = [];
 
 type CallerRequest = IncomingMessage | WholeRequest;
 
@@ -196,12 +204,12 @@ export class PublishHandler {
       // Each element is parsed when it has arrived, so that the text of the batch is never held whole.
       held = await bodies.receive(request, id, limit, (piece) => batch.push(piece));
       batch.end();
-      const { slots, unknownNames } = await this.#makeBatch(batch.elements, request, principal);
+      const { slots, unknownNames, unknownFields } = await this.#makeBatch(batch.elements, request, principal);
       const accepted = slots.flatMap((slot) => (slot instanceof ApiError ? [] : slot));
       const ownTier = tiers[tier];
       const results =
         accepted.length > 0 ? this.#results(accepted, await this.#accept(accepted, ownTier), ownTier, response) : [];
-      this.#warn(unknownNames, principal, response);
+      this.#warn(unknownNames, principal, response, unknownFields);
       // If no element is accepted, the call is refused, even though each element has its own reason.
       const isRefused = slots.length > 0 && accepted.length === 0;
       const isNew = results.some((result) => !result.deduplicated);
@@ -219,7 +227,7 @@ export class PublishHandler {
     elements: readonly (BatchElement | ApiError)[],
     request: CallerRequest,
     { account }: Principal,
-  ): Promise<{ slots: Slot[]; unknownNames: readonly string[] }> {
+  ): Promise<{ slots: Slot[]; unknownNames: readonly string[]; unknownFields: readonly string[] }> {
     const { publications, world } = this.#options;
     const trace = rawHeaders(request).filter(([name]) => /^trace(parent|state)$/i.test(name));
     const caller = this.#options.callers.ipOf(request);
@@ -227,6 +235,7 @@ export class PublishHandler {
     const topics: NamedTopics = new Map();
     const pieces = new ShortPieces(world.clock);
     const drafts: (ReadRequest | ApiError)[] = [];
+    let unknownFields = NO_NAMES;
     for (const element of elements) {
       if (element instanceof ApiError) {
         drafts.push(element);
@@ -240,8 +249,10 @@ export class PublishHandler {
         topics,
       );
       const draft = reading instanceof Promise ? await reading : reading;
-      const wrong = 'problem' in draft ? draft : this.#misspelt(draft);
+      const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
       drafts.push(wrong ? apiError(wrong) : (draft as ReadRequest));
+      // Those of the first element that has any: the others are mostly made by the same program.
+      if (!wrong && unknownFields.length === 0) unknownFields = element.unknownFields;
       if (pieces.isEnough(1, 0)) await pieces.next();
     }
     // Counted before any message is made: elements times endpoints is the most a request could make.
@@ -259,7 +270,8 @@ export class PublishHandler {
         if (pieces.isEnough(messages.length, draft.body.length)) await pieces.next();
       }
     }
-    return { slots, unknownNames: good.find(({ unknownNames }) => unknownNames.length > 0)?.unknownNames ?? [] };
+    const unknownNames = good.find((draft) => draft.unknownNames.length > 0)?.unknownNames ?? NO_NAMES;
+    return { slots, unknownNames, unknownFields };
   }
 
   #misspelt({ unknownNames }: ReadRequest): { readonly problem: Problem } | null {
@@ -267,11 +279,28 @@ export class PublishHandler {
     return strictSettings ? misspeltProblem(unknownNames, headerPrefix) : null;
   }
 
-  /** A setting that looks misspelt was accepted and has no effect. The caller and the operator are told. */
-  #warn(unknownNames: readonly string[], { account }: Principal, response: CallerResponse): void {
-    if (unknownNames.length === 0) return;
+  #unknownField({ unknownFields }: BatchElement): { readonly problem: Problem } | null {
+    const { strictSettings, headerPrefix } = this.#options;
+    const [first] = unknownFields;
+    return strictSettings && first !== undefined ? unknownFieldProblem(first, headerPrefix) : null;
+  }
+
+  /**
+   * A setting that looks misspelt, or a field that is none, was accepted and has no effect. The caller and the operator
+   * are told.
+   */
+  #warn(
+    unknownNames: readonly string[],
+    { account }: Principal,
+    response: CallerResponse,
+    unknownFields: readonly string[] = NO_NAMES,
+  ): void {
+    if (unknownNames.length === 0 && unknownFields.length === 0) return;
     const { headerPrefix, onMisspelt } = this.#options;
-    const warnings = misspeltSettings(unknownNames).map((each) => misspeltWarning(each, headerPrefix));
+    const warnings = [
+      ...misspeltSettings(unknownNames).map((each) => misspeltWarning(each, headerPrefix)),
+      ...unknownFields.map((name) => unknownFieldWarning(name, headerPrefix)),
+    ];
     if (warnings.length === 0) return;
     response.setHeader(`${headerPrefix}Warning`, warnings.join('; '));
     onMisspelt(account.id, warnings[0]!);

@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { misspeltProblem, misspeltSettings, misspeltWarning } from '../../src/domain/misspelt-settings.ts';
+import {
+  misspeltProblem,
+  misspeltSettings,
+  misspeltWarning,
+  unknownFieldProblem,
+  unknownFields,
+  unknownFieldWarning,
+} from '../../src/domain/misspelt-settings.ts';
 import { SETTING_NAMES } from '../../src/domain/setting-table.ts';
 
 const meantBy = (name: string) => misspeltSettings([name])[0]?.meant;
@@ -40,4 +47,28 @@ test('the warning fits into a header for every name', () => {
   const said = misspeltWarning({ name: 'Retri\r\nés', meant: 'Retries' }, 'Service-');
   assert.equal(said, 'Service-Retri???s is not known and was ignored; did you mean Service-Retries?');
   assert.match(misspeltProblem(['Retri\r\ns'], 'Service-')!.problem.message, /^[\x20-\x7e]+$/);
+});
+
+test('a field that no element of a batch has is found; of many, only a few', () => {
+  assert.deepEqual(unknownFields({ destination: '', queue: '', headers: {}, body: '', bodyBase64: '' }), []);
+  assert.deepEqual(unknownFields({ destination: '', Body: '', delay: '' }), ['Body', 'delay']);
+  assert.deepEqual(unknownFields(JSON.parse('{"__proto__": 1, "constructor": 2}')), ['__proto__', 'constructor']);
+  const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${i}${'x'.repeat(1000)}`, i]));
+  assert.ok(unknownFields(many).length < 10);
+  for (const name of unknownFields(many)) assert.ok(name.length < 100);
+});
+
+test('what was meant by a field: another field, or a setting, which is a header', () => {
+  const saidOf = (name: string) => unknownFieldWarning(name, 'Service-');
+  const ignored = (name: string) => `the field "${name}" of an element is not known and was ignored`;
+  assert.equal(saidOf('Body'), `${ignored('Body')}; did you mean "body"?`);
+  assert.equal(saidOf('header'), `${ignored('header')}; did you mean "headers"?`);
+  assert.equal(saidOf('bodybase64'), `${ignored('bodybase64')}; did you mean "bodyBase64"?`);
+  assert.equal(saidOf('delay'), `${ignored('delay')}; did you mean the header Service-Delay?`);
+  assert.equal(saidOf('retryDelay'), `${ignored('retryDelay')}; did you mean the header Service-Retry-Delay?`);
+  assert.equal(saidOf('not_before'), `${ignored('not_before')}; did you mean the header Service-Not-Before?`);
+  assert.equal(saidOf('payload'), ignored('payload'));
+  assert.match(saidOf('é\r\n"'), /^[\x20-\x7e]+$/);
+  const { code, message } = unknownFieldProblem('Body', 'Service-').problem;
+  assert.deepEqual([code, message], ['bad_body', 'the field "Body" of an element is not known; did you mean "body"?']);
 });

@@ -229,6 +229,34 @@ test('a header that looks like a misspelt setting is accepted with a warning tha
   assert.equal(warningOf(await rider.publish(NOWHERE, { headers: others })), undefined);
 });
 
+test('a field that no element of a batch has is accepted with a warning, that of the first such element', async (t) => {
+  const rider = await startRider(t);
+  const LATER = { 'Service-Delay': '1h' };
+  const plain = { destination: NOWHERE, headers: LATER, body: 'x', queue: null };
+  const answer = await rider.batch([plain, { ...plain, delay: '1h', Body: 'x' }, { ...plain, url: NOWHERE }]);
+  assert.equal(answer.status, 201);
+  assert.equal(
+    answer.headers['service-warning'],
+    'the field "delay" of an element is not known and was ignored; did you mean the header Service-Delay?; ' +
+      'the field "Body" of an element is not known and was ignored; did you mean "body"?',
+  );
+  const refused = { destination: 'no-such-topic', delay: '1h' };
+  assert.equal((await rider.batch([plain, refused])).headers['service-warning'], undefined);
+});
+
+test('with --strict-settings an element with such a field is refused in its place', async (t) => {
+  const rider = await startRider(t, { flags: ['--strict-settings'] });
+  const good = { destination: NOWHERE, headers: { 'Service-Delay': '1h' } };
+  const answer = await rider.batch([{ ...good, delay: '1h' }, good]);
+  const [first, second] = answer.json<[{ code: string; error: string }, { messageId: string }]>();
+  assert.deepEqual(first, {
+    error: 'the field "delay" of an element is not known; did you mean the header Service-Delay?',
+    code: 'bad_body',
+  });
+  assert.match(second.messageId, /^msg_/);
+  assert.equal(answer.headers['service-warning'], undefined);
+});
+
 test('with --strict-settings such a header is refused with 400, in a batch in its place', async (t) => {
   const rider = await startRider(t, { flags: ['--strict-settings'] });
   const headers = { 'Service-Retires': '9' };
