@@ -114,8 +114,11 @@ export async function revokeToken(
   return result;
 }
 
-/** How long a node that starts waits for another one. */
-const FIRST_ADMIN_MS_MAX = 20_000;
+/**
+ * How long a node that starts waits for another one. Longer than a machine that stands still for a while: its timers are
+ * over when it goes on, before the other node could do anything.
+ */
+const FIRST_ADMIN_MS_MAX = 120_000;
 
 export async function createFirstAdmin(
   database: Database,
@@ -123,6 +126,7 @@ export async function createFirstAdmin(
 ): Promise<boolean> {
   // Nobody's request waits for a start. The node that holds the lock may be slow, because it is starting too.
   await database.run(`SET LOCAL lock_timeout = ${FIRST_ADMIN_MS_MAX}`);
+  await database.run('SET LOCAL statement_timeout = 0');
   await oneAtATime(database);
   if (await database.get(ADMIN, '')) return false;
   const oldest = await database.get<{ id: string }>('SELECT id FROM accounts ORDER BY id LIMIT 1');

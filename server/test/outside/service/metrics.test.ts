@@ -47,7 +47,7 @@ test('GET /metrics: every way in is counted, each message once, and every end', 
   await rider.call('POST', '/v2/schedules/each/run');
   await rider.advance(60_000);
   await rider.call('POST', `/v2/dlq/retry/${dead.replace('msg_', 'dlq_')}`, { headers: failing });
-  await rider.quiet();
+  await waitFor('the retried one to fail again', async () => (await numbers())['ended failed'] === 2);
   await rider.manage('POST', '/v2/bulk', { action: 'retry', filter: { all: 'true' } });
   await rider.advance(10_000);
   await waitFor('the last failure callback', async () => (await numbers())['ended delivered'] === 7);
