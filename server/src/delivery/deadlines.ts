@@ -1,5 +1,5 @@
 // The deadlines of attempts. Those of the same length stand in one line, in the order in which they come, so one timer
-// serves all of them: most attempts end long before, and a timer for each would cost more than the rest of its deadline.
+// serves all of them. Most attempts end long before: a timer of its own would cost each of them an object and two closures.
 
 import { Member, MemberList } from '../domain/member-list.ts';
 import type { Clock } from '../world.ts';

@@ -251,7 +251,7 @@ export class PublishHandler {
       const draft = reading instanceof Promise ? await reading : reading;
       const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
       drafts.push(wrong ? apiError(wrong) : (draft as ReadRequest));
-      // Those of the first element that has any: the others are mostly made by the same program.
+      // Of one element only: a program that makes this mistake makes it in every element.
       if (!wrong && unknownFields.length === 0) unknownFields = element.unknownFields;
       if (pieces.isEnough(1, 0)) await pieces.next();
     }

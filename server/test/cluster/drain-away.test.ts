@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Exit, ServerProcess } from '../crash/server-process.ts';
-import { sharedServer } from '../postgres/server.ts';
 import { ask } from '../support/client.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { TcpProxy } from './tcp-proxy.ts';
+import { proxiedDatabase } from './proxied-database.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 
 const AWAY = [
   ['refuses connections', (proxy: TcpProxy) => proxy.refuse()],
@@ -26,15 +26,8 @@ function endedInTime(stopping: Promise<Exit>): Promise<Exit> {
 
 /** A node behind a network that can be taken away; with `direct`, the way to its database that stays. */
 async function givenNode(t: TestContext) {
-  const server = await sharedServer();
-  const name = await server.createDatabase();
-  t.after(() => server.dropDatabase(name));
-  const url = new URL(server.url(name));
-  const proxy = await TcpProxy.start(Number(url.port));
-  t.after(() => proxy.close());
-  const direct = url.href;
-  url.port = String(proxy.port);
-  const node = new ServerProcess(['--store', url.href, '--drain', '1s']);
+  const { url, direct, proxy } = await proxiedDatabase(t);
+  const node = new ServerProcess(['--store', url, '--drain', '1s']);
   t.after(() => node.kill());
   return { node, proxy, direct };
 }

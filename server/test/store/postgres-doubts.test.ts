@@ -11,7 +11,7 @@ import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { StoreUnavailable } from '../../src/store/store.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
-import { TcpProxy } from '../cluster/tcp-proxy.ts';
+import { proxiedDatabase } from '../cluster/proxied-database.ts';
 import { ACCOUNT, KEYS, message, NOW, OK, queued, settlementOf } from '../conformance/given.ts';
 import { Node, withNodes } from '../conformance/harness.ts';
 import { ownDatabase } from '../conformance/postgres-harness.ts';
@@ -163,20 +163,14 @@ for (const [what, part, hinder] of STILL) {
 const LATE_MS = 75_000;
 
 test('an acceptance that the database got 75 s late is given back', async (t) => {
-  const server = await sharedServer();
-  const name = await server.createDatabase();
-  t.after(() => server.dropDatabase(name));
-  const url = new URL(server.url(name));
-  const proxy = await TcpProxy.start(Number(url.port));
-  t.after(() => proxy.close());
-  url.port = String(proxy.port);
+  const { url, direct, proxy } = await proxiedDatabase(t);
   const { clock } = systemWorld();
   let passedMs = 0;
   const timers = { ...delegating(clock), monotonicMs: () => clock.monotonicMs() + passedMs };
   const open = { timers, log: () => {}, knownForMs: 0 };
-  const a = new Node('nod_a', await openPostgresStore({ ...open, url: url.href, node: 'nod_a' }));
+  const a = new Node('nod_a', await openPostgresStore({ ...open, url, node: 'nod_a' }));
   t.after(() => a.store.close());
-  const b = new Node('nod_b', await openPatiently({ ...open, url: server.url(name), node: 'nod_b' }));
+  const b = new Node('nod_b', await openPatiently({ ...open, url: direct, node: 'nod_b' }));
   t.after(() => b.store.close());
   await a.store.createAccount({ id: ACCOUNT, name: 'one', tier: 'free', createdAt: NOW }, KEYS);
   // So that it has room to offer, and a connection by which it accepts.

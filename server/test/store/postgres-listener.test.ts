@@ -9,8 +9,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { SILENCE_MS_MAX } from '../../src/store/postgres/pool.ts';
 import { systemWorld } from '../../src/world.ts';
+import { proxiedDatabase } from '../cluster/proxied-database.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
-import { TcpProxy } from '../cluster/tcp-proxy.ts';
 import { ACCOUNT, KEYS, message, NOW } from '../conformance/given.ts';
 import { openPatiently } from '../postgres/open-patiently.ts';
 import { sharedServer } from '../postgres/server.ts';
@@ -19,16 +19,9 @@ import { waitFor } from '../support/wait.ts';
 const TTL_MS = 15_000;
 
 test('a node whose connection for notifications alone is silent hears of the others again, and refuses nobody meanwhile', async (t) => {
-  const server = await sharedServer();
-  const name = await server.createDatabase();
-  t.after(() => server.dropDatabase(name));
-  const direct = server.url(name);
-  const url = new URL(direct);
-  const proxy = await TcpProxy.start(Number(url.port));
-  t.after(() => proxy.close());
-  url.port = String(proxy.port);
+  const { url, direct, proxy } = await proxiedDatabase(t);
   const open = { timers: systemWorld().clock, log: () => {} };
-  const deaf = await openPostgresStore({ ...open, url: url.href, node: 'nod_deaf' });
+  const deaf = await openPostgresStore({ ...open, url, node: 'nod_deaf' });
   t.after(() => deaf.close());
   const other = await openPatiently({ url: direct, node: 'nod_other' });
   t.after(() => other.close());
@@ -67,14 +60,8 @@ test('a node whose connection for notifications alone is silent hears of the oth
 });
 
 test('a store that may wait longer for a silent database refuses nobody meanwhile', async (t) => {
-  const server = await sharedServer();
-  const name = await server.createDatabase();
-  t.after(() => server.dropDatabase(name));
-  const url = new URL(server.url(name));
-  const proxy = await TcpProxy.start(Number(url.port));
-  t.after(() => proxy.close());
-  url.port = String(proxy.port);
-  const store = await openPatiently({ url: url.href, node: 'nod_patient' });
+  const { url, proxy } = await proxiedDatabase(t);
+  const store = await openPatiently({ url, node: 'nod_patient' });
   t.after(() => store.close());
   await store.heartbeat('nod_patient', TTL_MS);
   proxy.blackhole();
