@@ -34,6 +34,7 @@ const PAGES = [
 const NOT_RUN: readonly (readonly [page: string, part: string, why: string])[] = [
   ['README.md', 'docker build', 'needs Docker; npm run check:image builds and runs the image'],
   ['README.md', 'npm ci && npm run dev', 'installs this checkout again; .ci/run begins with npm ci'],
+  ['README.md', 'npm ci && npm test', 'this is one of the tests that it runs'],
   ['README.md', 'npm run pack', 'takes a minute; packages.test.ts packs, installs and starts the package'],
   ['README.md', 'npm install', 'installs from the registry; packages.test.ts installs the package'],
   ['README.md', '--store postgres://', 'needs a database called db.internal; all of outside/ runs on PostgreSQL'],
@@ -102,6 +103,12 @@ suite('the code blocks of the documentation', () => {
       await run.end();
     });
   }
+
+  test('the README begins with the two commands of a clone: one that starts the service, one that runs the tests', () => {
+    const [first, second] = blocksOf('README.md').filter(isShell);
+    assert.equal(first?.text.trim(), 'npm ci && npm run dev');
+    assert.equal(second?.text.trim(), 'npm ci && npm test');
+  });
 
   test('what is not run is there', () => {
     for (const [page, part] of NOT_RUN) {
