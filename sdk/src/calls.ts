@@ -121,6 +121,7 @@ export const retryDeadLetter = (
   changes?: {
     readonly url?: string;
     readonly body?: string;
+    readonly bodyBase64?: string;
     readonly headers?: Readonly<Record<string, string>>;
   },
 ) => call<{ messageId: string }>('POST', `/v2/dlq/retry/${part(id)}`, changes);

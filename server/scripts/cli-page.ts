@@ -11,6 +11,7 @@ const INTRO = `# The command line
 
 \`postrider\` runs the service, works on its store, and calls its API. \`postrider help\` lists all commands,
 \`postrider <command> --help\` shows one. Wrong usage is refused before anything is done, with all problems at once.
+A flag that would have no effect beside the other arguments is wrong usage too.
 
 ## Which service
 
@@ -31,9 +32,10 @@ The address and the token come from the first of these that has them:
 \`\`\`
 
 A config file that holds a token must be readable by its owner alone (mode 0600), or it is refused. Its token is sent to
-its own address only. \`--profile\` or \`POSTRIDER_PROFILE\` chooses a profile. No output shows a token, except for the
-command that makes it. A token given by \`--token\` is removed from the list of processes as soon as the program runs, but
-the history of the shell keeps it.
+its own address only. \`--profile\` or \`POSTRIDER_PROFILE\` chooses a profile. A profile or a config
+file that a flag names comes before the variables. No output shows a token, except for the command that makes it. A token
+given by \`--token\` is removed from the list of processes as soon as the program runs, but the history of the shell keeps
+it.
 
 The command follows no redirect, because the token would go along.
 

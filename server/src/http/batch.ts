@@ -113,7 +113,8 @@ function addHeader(list: [string, string][], name: string, value: unknown): void
   list.push([name, value]);
 }
 
-function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
+/** A body in JSON: text, or base64 for bytes that are no text. */
+export function parseBody(body: unknown, bodyBase64: unknown): Uint8Array {
   if (!isAbsent(bodyBase64)) {
     if (!isAbsent(body)) throw new ApiError('bad_body', 'give body or bodyBase64, not both');
     if (typeof bodyBase64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(bodyBase64) || bodyBase64.length % 4 !== 0) {

@@ -2,7 +2,7 @@
 // stopped. `postrider restore`: into an empty directory, and into no other.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -85,7 +85,7 @@ test('a file is sent whole, and refused lines are named by their number', async 
   assert.equal(nowhere.code, EXIT.failed);
   assert.match(nowhere.stderr, /cannot keep how far the sending is: ENOENT.*\n {2}Nothing was sent\./);
   assert.deepEqual(await bodiesOf('whole'), ['1', '3']);
-  assert.equal(existsSync(`${file}.progress`), false);
+  assert.equal(existsSync(`${file}.progress.lock`), false);
   const json = await cli(['batch', fileOf(t, [element('json', '1')]), '--json']);
   assert.deepEqual([json.code, json.records().map(({ line }) => line)], [EXIT.done, [1]]);
   const piped = await cli(['batch', '-'], { stdin: `${element('piped', '1')}\n${element('piped', '2')}` });
@@ -176,10 +176,42 @@ test('two runs over one file are not at work at once, and a run that was killed 
   assert.deepEqual([first.code, first.stdout], [EXIT.done, '2 accepted, 0 refused.\n']);
   assert.equal(second!.code, EXIT.failed, second!.stderr);
   assert.match(second!.stderr, /another run sends .*batch\.ndjson at this moment\n {2}Nothing was sent/);
-  assert.deepEqual(readdirSync(dirname(file)), ['batch.ndjson'], 'nothing is left behind');
+  assert.deepEqual(readdirSync(dirname(file)), ['batch.ndjson', 'batch.ndjson.progress'], 'no lock is left behind');
   assert.deepEqual(await bodiesOf('locked'), ['0', '1']);
   writeFileSync(`${file}.progress.lock`, '');
-  assert.equal((await cli(['batch', file], {}, url)).code, EXIT.done, 'a file alone is no lock');
+  assert.equal((await cli(['batch', file, '--restart'], {}, url)).code, EXIT.done, 'a file alone is no lock');
+});
+
+test('a file that was sent whole is not sent again unless --restart says so; lines that are added are sent alone', async (t) => {
+  const file = fileOf(t, [element('again', '0'), element('again', '1')]);
+  assert.equal((await cli(['batch', file])).stdout, '2 accepted, 0 refused.\n');
+  const again = await cli(['batch', file]);
+  assert.deepEqual([again.code, again.stdout], [EXIT.usage, '']);
+  assert.match(again.stderr, /an earlier run has sent all 2 lines of .*: 2 accepted, 0 refused\n.*--restart/);
+  writeFileSync(file, `${[element('again', '0'), element('again', 'mended')].join('\n')}\n`);
+  const changed = await cli(['batch', file]);
+  assert.deepEqual([changed.code, /has changed in the 2 lines/.test(changed.stderr)], [EXIT.usage, true]);
+  // The last line without its line break, as some programs leave it.
+  const grown = fileOf(t, []);
+  writeFileSync(grown, element('grown', '0'));
+  assert.equal((await cli(['batch', grown])).code, EXIT.done);
+  appendFileSync(grown, 'x');
+  assert.equal((await cli(['batch', grown])).code, EXIT.usage, 'another line');
+  writeFileSync(grown, [element('grown', '0'), element('grown', '1')].join('\r\n'));
+  const more = await cli(['batch', grown, '--json']);
+  assert.deepEqual([more.code, more.records().map(({ line }) => line)], [EXIT.done, [2]], more.stderr);
+  assert.deepEqual(await bodiesOf('grown'), ['0', '1'], 'each once');
+  assert.equal((await cli(['batch', file, '--restart'])).code, EXIT.done);
+  assert.deepEqual(await bodiesOf('again'), ['0', '0', '1', 'mended']);
+});
+
+test('what only a file can have is refused for standard input, and nothing is sent', async () => {
+  for (const flags of [['--restart'], ['--doubtful', 'skip'], ['--progress-file', 'x']]) {
+    const ran = await cli(['batch', '-', ...flags], { stdin: element('unfit', '0') });
+    assert.deepEqual([ran.code, ran.stdout], [EXIT.usage, ''], flags.join(' '));
+    assert.match(ran.stderr, new RegExp(`${flags[0]} has no effect on standard input`));
+  }
+  assert.deepEqual(await bodiesOf('unfit'), []);
 });
 
 /** How many lines a bar writes when it is shown at these times. */

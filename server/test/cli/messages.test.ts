@@ -518,6 +518,40 @@ suite('a service that is away, is another one, or refuses', () => {
     ]);
     assert.equal(seen, 'Bearer dev_postrider');
   });
+
+  test('a profile or a config file that a flag names wins over the variables', async (t) => {
+    const config = join(temporaryFolder(t), 'config.json');
+    const own = { url: rider().url, token: rider().token, headerPrefix: 'X-' };
+    writeFileSync(config, JSON.stringify({ ...own, profiles: { staging: own, bare: {} } }), { mode: 0o600 });
+    const env = {
+      POSTRIDER_URL: 'http://127.0.0.1:1',
+      POSTRIDER_TOKEN: 'wrong',
+      POSTRIDER_HEADER_PREFIX: 'Y-',
+      POSTRIDER_CONFIG: config,
+    };
+    assert.equal(
+      (await runCli(['messages'], { env })).code,
+      EXIT.unreachable,
+      'the variables win over the default file',
+    );
+    const byProfile = { env: { ...env, POSTRIDER_PROFILE: 'staging' } };
+    assert.equal((await runCli(['messages'], byProfile)).code, EXIT.unreachable, 'and over a profile of a variable');
+    for (const flags of [
+      ['--profile', 'staging'],
+      ['--config', config],
+    ]) {
+      const ran = await runCli(['messages', ...flags], { env });
+      assert.equal(ran.code, EXIT.done, `${flags[0]}: ${ran.stderr}`);
+      const { client } = (await runCli(['config', 'show', '--sources', '--json', ...flags], { env })).json<{
+        client: Record<string, { value: string; source: string }>;
+      }>();
+      assert.deepEqual([client['header-prefix'], client.token!.source], [{ value: 'X-', source: config }, config]);
+    }
+    const bare = await runCli(['messages', '--profile', 'bare'], { env });
+    assert.equal(bare.code, EXIT.unreachable, 'what the profile does not say comes from the variables');
+    const elsewhere = await runCli(['messages', '--profile', 'staging', '--url', 'http://127.0.0.1:1'], { env });
+    assert.equal(elsewhere.code, EXIT.unreachable, 'an address by a flag wins over all');
+  });
 });
 
 suite('as a process', () => {

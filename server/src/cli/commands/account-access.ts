@@ -8,6 +8,7 @@ import { EXIT } from '../frame/exit-codes.ts';
 import { Failure, usageFailure } from '../frame/failure.ts';
 import { isForStore } from '../frame/store-or-service.ts';
 import type { Io } from '../frame/terminal.ts';
+import { CONNECTION_FLAGS } from '../table/flags.ts';
 
 export interface AccountAccess {
   /** Where the accounts are, as text. */
@@ -47,6 +48,14 @@ function apiAccess(client: Client, url: string): AccountAccess {
 
 async function openStoreAccess(given: Given, io: Io): Promise<AccountAccess> {
   const [data, store] = [given.text('data'), given.text('store')];
+  const ofService = CONNECTION_FLAGS.filter(({ name }) => given.has(name)).map(({ name }) => `--${name}`);
+  if (ofService.length > 0) {
+    const where = data === undefined && store === undefined ? 'POSTRIDER_DATA or POSTRIDER_STORE' : '--data or --store';
+    throw new Failure(`${ofService.join(', ')} has no effect on a store, and ${where} names one`, {
+      exit: EXIT.usage,
+      hint: 'Nothing was changed. Name a service or a store, not both.',
+    });
+  }
   // The settings of `token create` are those that name a store.
   const argv = [
     '--admin',

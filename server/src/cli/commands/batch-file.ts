@@ -2,7 +2,7 @@
 // it how far the sending is.
 
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, createReadStream, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { Failure } from '../frame/failure.ts';
@@ -109,6 +109,8 @@ export interface Progress {
   readonly refused: number;
   /** Sent, but not answered for when the run ended. */
   readonly doubt: { readonly toLine: number; readonly at: number } | null;
+  /** Whether the last line had no line break: the end of a file, which may grow. */
+  readonly isLineOpen?: boolean;
 }
 
 export function readProgress(path: string): Progress | null {
@@ -150,14 +152,17 @@ export function writeProgress(path: string, progress: Progress): void {
   }
 }
 
-export function removeProgress(path: string): void {
-  rmSync(path, { force: true });
-}
-
 /** The hash of the first bytes of a file, which goes on with later ones. */
 export async function hashOfStart(path: string, bytes: number): Promise<Hash> {
   const hash = createHash('sha256');
   if (bytes === 0) return hash;
   for await (const chunk of createReadStream(path, { end: bytes - 1 })) hash.update(chunk as Buffer);
   return hash;
+}
+
+/** The first two bytes after those, or fewer. None at the end of the file. */
+export async function startOfRest(path: string, bytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { start: bytes, end: bytes + 1 })) pieces.push(chunk as Buffer);
+  return Buffer.concat(pieces);
 }

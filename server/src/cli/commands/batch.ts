@@ -8,7 +8,7 @@ import type { Invocation } from '../frame/command.ts';
 import { interruptedExit } from '../frame/command-line.ts';
 import type { Connection } from '../frame/connection.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { Failure } from '../frame/failure.ts';
+import { Failure, usageFailure } from '../frame/failure.ts';
 import { printable } from '../frame/printable.ts';
 import { ProgressBar } from '../frame/progress-bar.ts';
 import { timeText } from '../frame/time-text.ts';
@@ -20,7 +20,7 @@ import {
   type Progress,
   readElement,
   readProgress,
-  removeProgress,
+  startOfRest,
   writeProgress,
 } from './batch-file.ts';
 import { lockFile } from './batch-lock.ts';
@@ -35,6 +35,8 @@ const RETRY_AFTER_SECONDS_MAX = 120;
 /** The service knows an id for ten minutes unless it is told otherwise. One minute is for clocks that differ. */
 const KNOWN_FOR_MS = 9 * 60_000;
 
+const LINE_BREAK = 10;
+
 interface Chunk {
   readonly elements: readonly Element[];
   readonly lines: readonly number[];
@@ -46,7 +48,14 @@ interface Chunk {
 
 export async function batch(invocation: Invocation): Promise<number> {
   const [path] = invocation.given.words;
-  if (path === '-') return sendStream(invocation);
+  if (path === '-') {
+    const unfit = ['progress-file', 'restart', 'doubtful'].filter((flag) => invocation.given.has(flag));
+    if (unfit.length === 0) return sendStream(invocation);
+    throw usageFailure(
+      unfit.map((flag) => `--${flag} has no effect on standard input, which cannot be resumed`),
+      'batch',
+    );
+  }
   return sendFile(invocation, path!);
 }
 
@@ -66,6 +75,7 @@ async function sendFile(invocation: Invocation, path: string): Promise<number> {
 async function sendLocked(invocation: Invocation, connection: Connection, place: Place): Promise<number> {
   const { given, out, io } = invocation;
   const { path, progressPath, total } = place;
+  const isSkipping = given.text('doubtful') === 'skip';
   let progress = await startOf(invocation, place);
   const hash = await hashOfStart(path, progress.bytes);
   const bar = new ProgressBar(io.stderr, io.world.clock, out.isJson || given.has('quiet'));
@@ -77,8 +87,7 @@ async function sendLocked(invocation: Invocation, connection: Connection, place:
       given.number('chunk') ?? ELEMENTS_MAX,
       progress.doubt?.toLine ?? null,
     )) {
-      const isSkipped =
-        progress.doubt !== null && given.text('doubtful') === 'skip' && chunk.toLine <= progress.doubt.toLine;
+      const isSkipped = isSkipping && progress.doubt !== null && chunk.toLine <= progress.doubt.toLine;
       const doubt = { toLine: chunk.toLine, at: progress.doubt?.at ?? io.world.clock.now() };
       progress = { ...progress, doubt };
       writeProgress(progressPath, progress);
@@ -92,6 +101,7 @@ async function sendLocked(invocation: Invocation, connection: Connection, place:
         accepted: progress.accepted + accepted,
         refused: progress.refused + refused,
         doubt: null,
+        isLineOpen: chunk.raw.at(-1)?.at(-1) !== LINE_BREAK,
       };
       writeProgress(progressPath, progress);
       bar.show(progress.line, total, 'lines');
@@ -109,7 +119,7 @@ async function sendLocked(invocation: Invocation, connection: Connection, place:
     out.note(`${progress.line} of ${total} lines are done. To go on after them, run the same command again.`);
     return interruptedExit(io.interrupted);
   }
-  removeProgress(progressPath);
+  // The progress stays: by it the next run knows that all of this is sent.
   return report(invocation, progress);
 }
 
@@ -176,10 +186,7 @@ async function startOf({ given, out, io }: Invocation, { path, progressPath, url
     });
   }
   if ((await hashOfStart(path, found.bytes)).digest('hex') !== found.sha256) {
-    throw new Failure(`${printable(path)} has changed in the ${found.line} lines that are already sent`, {
-      exit: EXIT.usage,
-      hint,
-    });
+    throw changed(path, found.line, hint);
   }
   const { doubt } = found;
   const isForgotten = doubt !== null && io.world.clock.now() - doubt.at > KNOWN_FOR_MS;
@@ -192,8 +199,28 @@ async function startOf({ given, out, io }: Invocation, { path, progressPath, url
       },
     );
   }
+  const rest = await startOfRest(path, found.bytes);
+  if (rest.length === 0) {
+    throw new Failure(
+      `an earlier run has sent all ${found.line} lines of ${printable(path)}: ${found.accepted} accepted, ${found.refused} refused`,
+      { exit: EXIT.usage, hint: `Nothing was sent. ${hint} Lines that are added to the file are sent by themselves.` },
+    );
+  }
+  if (!found.isLineOpen) {
+    out.note(`Goes on after line ${found.line} of ${total}.`);
+    return found;
+  }
+  // The last line had no line break when it was sent. It gets one now, or it is another line.
+  if (!/^\r?\n/.test(rest.toString('latin1'))) throw changed(path, found.line, hint);
   out.note(`Goes on after line ${found.line} of ${total}.`);
-  return found;
+  return { ...found, line: found.line - 1 };
+}
+
+function changed(path: string, lines: number, hint: string): Failure {
+  return new Failure(`${printable(path)} has changed in the ${lines} lines that are already sent`, {
+    exit: EXIT.usage,
+    hint,
+  });
 }
 
 /** `endsWith` is the last line of a chunk that was sent before: it is cut at the same place, with the same ids. */

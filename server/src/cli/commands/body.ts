@@ -1,5 +1,6 @@
 // The body and the headers of a publish, as a person gives them on a command line.
 
+import { isUtf8 } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
 import { quoted } from '../frame/arguments.ts';
 import { EXIT } from '../frame/exit-codes.ts';
@@ -32,6 +33,12 @@ export async function readBody(given: string | undefined, io: Io): Promise<Uint8
       hint: 'A body that starts with "@" names a file. To send the "@" itself, pipe the body in: -d -',
     });
   }
+}
+
+/** In JSON: as text where it is text, and byte for byte where it is not. */
+export function jsonBody(bytes: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
+  const buffer = Buffer.from(bytes);
+  return isUtf8(buffer) ? { body: buffer.toString('utf8') } : { bodyBase64: buffer.toString('base64') };
 }
 
 async function collect(source: AsyncIterable<Uint8Array>, name: string): Promise<Uint8Array> {

@@ -20,6 +20,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   const { given, out, io, connect } = invocation;
   const { client } = connect();
   const filter = chosen(await filterOf(given, client), given.has('all'), action);
+  const [isDryRun, perSecond] = [given.has('dry-run'), given.number('per-second') ?? PER_SECOND];
   const { matched, isMatchedCut } = await client.countBulk(action, filter);
   const what = action === 'cancel' ? 'message' : 'dead letter';
   const number = `${matched}${isMatchedCut ? ' or more' : ''} ${what}${matched === 1 ? '' : 's'}`;
@@ -28,7 +29,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
     else out.note(`No ${what} matches.`);
     return EXIT.done;
   }
-  if (given.has('dry-run')) {
+  if (isDryRun) {
     if (out.isJson) out.json({ action, matched, ...(isMatchedCut && { isMatchedCut }) });
     else out.line(`${number} would be changed.`);
     return EXIT.done;
@@ -36,7 +37,7 @@ export async function runBulk(invocation: Invocation, action: JobAction): Promis
   await confirm(invocation, `${VERBS[action]} ${number}?`);
   let job: Job;
   try {
-    job = await client.startBulk(action, filter, given.number('per-second') ?? PER_SECOND);
+    job = await client.startBulk(action, filter, perSecond);
   } catch (error) {
     if (io.interrupted.aborted) out.note('Stopped before the service answered: it may have begun, and then goes on.');
     throw error;

@@ -5,7 +5,7 @@ import type { Invocation } from '../frame/command.ts';
 import { EXIT } from '../frame/exit-codes.ts';
 import { printable } from '../frame/printable.ts';
 import { timeText } from '../frame/time-text.ts';
-import { readBody, readHeaders } from './body.ts';
+import { jsonBody, readBody, readHeaders } from './body.ts';
 import { runBulk } from './bulk.ts';
 import { filterOf } from './filter.ts';
 import { bodyText } from './messages.ts';
@@ -95,7 +95,7 @@ export async function retryDeadLetters(invocation: Invocation): Promise<number> 
   const url = given.text('new-url');
   const changes = {
     ...(url !== undefined && { url }),
-    ...(body !== undefined && { body: Buffer.from(body).toString('utf8') }),
+    ...(body !== undefined && jsonBody(body)),
     ...(Object.keys(headers).length > 0 && { headers }),
   };
   for (const id of given.words) {

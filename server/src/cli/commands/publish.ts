@@ -6,23 +6,22 @@ import type { Given } from '../frame/arguments.ts';
 import type { Invocation } from '../frame/command.ts';
 import type { Connection } from '../frame/connection.ts';
 import { EXIT } from '../frame/exit-codes.ts';
-import { Failure, usageFailure } from '../frame/failure.ts';
-import type { Output } from '../frame/output.ts';
+import { Failure } from '../frame/failure.ts';
 import { printable } from '../frame/printable.ts';
 import type { Io } from '../frame/terminal.ts';
 import { guessedType, readBody, readHeaders } from './body.ts';
-import { waitForEnd } from './wait-for-end.ts';
+import { type WaitOptions, waitForEnd } from './wait-for-end.ts';
 
 type Answer = Published | readonly Published[];
 
 export async function publish(invocation: Invocation): Promise<number> {
   const [destination] = invocation.given.words;
-  return send(invocation, 'publish', (request) => calls.publish({ destination: destination!, ...request }));
+  return send(invocation, (request) => calls.publish({ destination: destination!, ...request }));
 }
 
 export async function enqueue(invocation: Invocation): Promise<number> {
   const [queue, destination] = invocation.given.words;
-  return send(invocation, 'enqueue', (request) => calls.enqueue(queue!, { destination: destination!, ...request }));
+  return send(invocation, (request) => calls.enqueue(queue!, { destination: destination!, ...request }));
 }
 
 interface Request {
@@ -32,19 +31,17 @@ interface Request {
 
 async function send(
   { given, out, io, connect }: Invocation,
-  name: string,
   callOf: (request: Request) => Call<Answer>,
 ): Promise<number> {
-  if (given.has('delay') && given.has('at')) {
-    throw usageFailure(['give --delay or --at, not both: each says when the first delivery is'], name);
-  }
   const connection = connect();
   const { request, headers } = await readRequest(given, io, connection.headerPrefix);
+  const isFollowed = given.has('wait');
+  const maxMs = given.duration('wait-max') ?? null;
   const startedAt = io.world.clock.now();
   const answer = await connection.client.send({ ...callOf(request), headers });
   requirePublished(answer, connection.url);
   const published = Array.isArray(answer) ? (answer as readonly Published[]) : [answer as Published];
-  if (!given.has('wait')) {
+  if (!isFollowed) {
     if (out.isJson) out.json(answer);
     else for (const each of published) out.line(acceptedText(each, given.has('quiet')));
     return EXIT.done;
@@ -53,17 +50,13 @@ async function send(
     if (out.isJson) await out.record(each);
     else out.line(acceptedText(each, given.has('quiet')));
   }
-  return wait(connection, published, { given, out, io, startedAt });
+  return wait(connection, published, { out, io, startedAt, maxMs });
 }
 
-async function wait(
-  { client }: Connection,
-  published: readonly Published[],
-  { given, out, io, startedAt }: { given: Given; out: Output; io: Io; startedAt: number },
-): Promise<number> {
+async function wait({ client }: Connection, published: readonly Published[], options: WaitOptions): Promise<number> {
   const ids = published.map(({ messageId }) => messageId);
   try {
-    return await waitForEnd(client, ids, { out, io, startedAt, maxMs: given.duration('wait-max') ?? null });
+    return await waitForEnd(client, ids, options);
   } catch (error) {
     const { status } = error as { status?: number };
     if (status !== 403) throw error;
@@ -87,14 +80,27 @@ export async function readRequest(
   prefix: string,
 ): Promise<{ readonly request: Request; readonly headers: Readonly<Record<string, string>> }> {
   const headers = new Map(Object.entries(readHeaders(given.list('header'), prefix)));
+  const settings = settingsOf(given);
+  refuseTwice(headers, settings, prefix);
   const body = await readBody(given.text('data'), io);
   const hasType = [...headers.keys()].some((name) => name.toLowerCase() === 'content-type');
   const type = hasType ? undefined : guessedType(body);
   if (type !== undefined) headers.set('Content-Type', type);
   return {
-    request: { ...(body !== undefined && { body }), settings: settingsOf(given) },
+    request: { ...(body !== undefined && { body }), settings },
     headers: Object.fromEntries(headers),
   };
+}
+
+/** A setting by a flag and by a header too: one of them would have no effect. */
+export function refuseTwice(headers: ReadonlyMap<string, string>, settings: PublishSettings, prefix: string): void {
+  const named = new Set([...headers.keys()].map((name) => name.toLowerCase()));
+  const twice = Object.keys(settings).filter((name) => named.has((prefix + name).toLowerCase()));
+  if (twice.length === 0) return;
+  throw new Failure(twice.map((name) => `${prefix}${name} is given by -H and by a flag`).join('; '), {
+    exit: EXIT.usage,
+    hint: 'Nothing was sent. Leave one of them out.',
+  });
 }
 
 function settingsOf(given: Given): PublishSettings {

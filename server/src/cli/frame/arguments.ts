@@ -18,6 +18,8 @@ export interface Given {
   duration(flag: string): number | undefined;
   /** In milliseconds since 1970. How long ago is meant from `now`. Default: the time of this machine. */
   time(flag: string, now?: number): number | undefined;
+  /** The flags that the caller gave and no code has asked for yet. Those of every command are left out. */
+  unread(): readonly string[];
 }
 
 export interface Shape {
@@ -28,6 +30,8 @@ export interface Shape {
 export type Parsed = { readonly given: Given } | { readonly problems: readonly string[] } | { readonly help: true };
 
 const NUMBER = /^\d{1,15}$/;
+/** They may be given where they change nothing: how it is printed, and a yes that nobody asks for. */
+const ALWAYS_FINE: readonly string[] = ['json', 'no-color', 'quiet', 'yes'];
 
 export function parseArguments(shape: Shape, argv: readonly string[], now: number): Parsed {
   const { values, words, problems, isHelp } = read(shape.flags, argv);
@@ -38,7 +42,27 @@ export function parseArguments(shape: Shape, argv: readonly string[], now: numbe
   // A word after an unknown flag was most likely its value: one mistake, one problem.
   const hasUnknown = problems.some((problem) => problem.startsWith('unknown flag'));
   const all = [...problems, ...flagProblems, ...(hasUnknown ? [] : wrongWords(shape.arguments, words))];
-  return all.length > 0 ? { problems: all } : { given: givenOf(values, words, now) };
+  const wrong = all.length > 0 ? all : wrongTogether(shape.flags, values, words);
+  return wrong.length > 0 ? { problems: wrong } : { given: givenOf(values, words, now) };
+}
+
+/** Flags that would have no effect in this company. */
+function wrongTogether(
+  flags: readonly FlagSpec[],
+  values: ReadonlyMap<string, unknown>,
+  words: readonly string[],
+): string[] {
+  return flags
+    .filter(({ name }) => values.has(name))
+    .flatMap(({ name, needs, not = [], by }) => {
+      const rivals = not.filter((other) => values.has(other));
+      return [
+        ...(needs !== undefined && !values.has(needs) ? [`--${name} has no effect without --${needs}`] : []),
+        ...rivals.map((other) => `give --${other} or --${name}, not both`),
+        ...(by === 'filter' && words.length > 0 ? [`--${name} is for filters: it cannot be given beside ids`] : []),
+        ...(by === 'id' && words.length === 0 ? [`--${name} is for ids: it cannot be given without any`] : []),
+      ];
+    });
 }
 
 function read(flags: readonly FlagSpec[], argv: readonly string[]) {
@@ -128,15 +152,27 @@ function wrongWords(wanted: readonly ArgumentSpec[], words: readonly string[]): 
 }
 
 function givenOf(values: ReadonlyMap<string, readonly string[]>, words: readonly string[], now: number): Given {
-  const text = (flag: string) => values.get(flag)?.[0];
+  const read = new Set(ALWAYS_FINE);
+  const list = (flag: string) => {
+    read.add(flag);
+    return values.get(flag) ?? [];
+  };
+  const text = (flag: string) => list(flag)[0];
+  const as =
+    <T>(parse: (value: string) => T) =>
+    (flag: string) => {
+      const value = text(flag);
+      return value === undefined ? undefined : parse(value);
+    };
   return {
     words,
-    has: (flag) => values.has(flag),
+    has: (flag) => text(flag) !== undefined,
     text,
-    list: (flag) => values.get(flag) ?? [],
-    number: (flag) => (values.has(flag) ? Number(text(flag)) : undefined),
-    duration: (flag) => (values.has(flag) ? parseDurationMs(text(flag)!)! : undefined),
-    time: (flag, from = now) => (values.has(flag) ? readTime(text(flag)!, from)! : undefined),
+    list,
+    number: as(Number),
+    duration: as((value) => parseDurationMs(value)!),
+    time: (flag, from = now) => as((value) => readTime(value, from)!)(flag),
+    unread: () => [...values.keys()].filter((flag) => !read.has(flag)),
   };
 }
 

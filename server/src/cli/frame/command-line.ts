@@ -40,7 +40,7 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
   }
   const isAskedForJson = 'problems' in parsed ? rest.includes('--json') : parsed.given.has('json');
   const isJson = isAskedForJson || isJsonByVariable(io);
-  const isPlain = rest.includes('--no-color');
+  const isPlain = 'problems' in parsed ? rest.includes('--no-color') : parsed.given.has('no-color');
   const out = new Output(io, { isJson, isPlain, isQuiet: 'given' in parsed && parsed.given.has('quiet') });
   if ('problems' in parsed) {
     const failure = usageFailure(parsed.problems, spec.name);

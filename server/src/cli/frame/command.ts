@@ -22,6 +22,12 @@ export interface FlagSpec {
   readonly isList?: boolean;
   /** The only values it takes. */
   readonly values?: readonly string[];
+  /** Has no effect without this flag, and is refused then. */
+  readonly needs?: string;
+  /** Cannot be given beside any of these flags. */
+  readonly not?: readonly string[];
+  /** Of a command that takes ids or filters: belongs to only one of the two. */
+  readonly by?: 'id' | 'filter';
 }
 
 export interface ArgumentSpec {

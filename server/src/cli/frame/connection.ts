@@ -39,21 +39,27 @@ export interface Address {
   readonly headerPrefix: Sourced;
 }
 
-/** The first of flag, environment, config file and default. */
+/**
+ * The first of flag, environment, config file and default. A profile or a config file that a flag names comes before
+ * the environment: whoever names it means it.
+ */
 export function findAddress(given: Given, io: Io): Address {
   const path = given.text('config') ?? io.env.POSTRIDER_CONFIG ?? clientFilePath(io.env, io.home);
   const file = readClientFile(path, given.has('config') || Boolean(io.env.POSTRIDER_CONFIG));
   const profile = profileOf(file, given.text('profile') ?? (io.env.POSTRIDER_PROFILE || undefined), path);
+  const isFileMeant = given.has('profile') || given.has('config');
   const pick = (flag: string, variable: string, key: 'url' | 'headerPrefix', byDefault: string): Sourced => {
     const fromFlag = given.text(flag);
     if (fromFlag !== undefined) return { value: fromFlag, source: `--${flag}` };
+    const fromFile = profile?.[key];
+    if (fromFile !== undefined && isFileMeant) return { value: fromFile, source: path };
     if (io.env[variable]) return { value: io.env[variable], source: variable };
-    if (profile?.[key] !== undefined) return { value: profile[key], source: path };
+    if (fromFile !== undefined) return { value: fromFile, source: path };
     return { value: byDefault, source: 'default' };
   };
   const url = pick('url', 'POSTRIDER_URL', 'url', DEFAULT_URL);
   const headerPrefix = pick('header-prefix', 'POSTRIDER_HEADER_PREFIX', 'headerPrefix', DEFAULT_PREFIX);
-  return { url, headerPrefix, token: findToken(given, io, profile, path, url) };
+  return { url, headerPrefix, token: findToken(given, io, { profile, path, isFileMeant }, url) };
 }
 
 type Profile = Omit<ClientFile, 'profiles'>;
@@ -70,24 +76,40 @@ function profileOf(file: ClientFile | null, name: string | undefined, path: stri
   });
 }
 
-function findToken(given: Given, io: Io, profile: Profile | null, path: string, url: Sourced): Sourced {
+interface FromFile {
+  readonly profile: Profile | null;
+  readonly path: string;
+  /** Whether a flag names the profile or the file. */
+  readonly isFileMeant: boolean;
+}
+
+function findToken(given: Given, io: Io, file: FromFile, url: Sourced): Sourced {
   const fromFlag = given.text('token');
   if (fromFlag !== undefined) return { value: fromFlag, source: '--token' };
-  const file = given.text('token-file');
-  if (file !== undefined) return { value: readTokenFile(file), source: `--token-file ${file}` };
-  if (io.env.POSTRIDER_TOKEN) return { value: io.env.POSTRIDER_TOKEN, source: 'POSTRIDER_TOKEN' };
-  if (io.env.POSTRIDER_TOKEN_FILE) {
-    return { value: readTokenFile(io.env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
-  }
-  // The token of the file belongs to the address of the file: to no other is it sent.
-  const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
-  if (isItsAddress && profile?.token !== undefined) return { value: profile.token, source: path };
-  if (isItsAddress && profile?.tokenFile !== undefined) {
-    return { value: readTokenFile(profile.tokenFile), source: `${path}, ${profile.tokenFile}` };
-  }
+  const tokenFile = given.text('token-file');
+  if (tokenFile !== undefined) return { value: readTokenFile(tokenFile), source: `--token-file ${tokenFile}` };
+  const ofFile = () => tokenOfFile(file, url);
+  const ofEnvironment = () => tokenOfEnvironment(io);
+  const found = file.isFileMeant ? (ofFile() ?? ofEnvironment()) : (ofEnvironment() ?? ofFile());
+  if (found) return found;
   // Everybody knows it, and it opens nothing but a service that dev has started on this machine.
   if (isLoopback(url.value!)) return { value: DEV_TOKEN, source: DEV_SOURCE };
   return { value: null, source: 'none' };
+}
+
+function tokenOfEnvironment({ env }: Io): Sourced | null {
+  if (env.POSTRIDER_TOKEN) return { value: env.POSTRIDER_TOKEN, source: 'POSTRIDER_TOKEN' };
+  if (!env.POSTRIDER_TOKEN_FILE) return null;
+  return { value: readTokenFile(env.POSTRIDER_TOKEN_FILE), source: 'POSTRIDER_TOKEN_FILE' };
+}
+
+/** The token of the file belongs to the address of the file: to no other is it sent. */
+function tokenOfFile({ profile, path }: FromFile, url: Sourced): Sourced | null {
+  const isItsAddress = url.source === path || url.value === profile?.url || (!profile?.url && url.source === 'default');
+  if (!isItsAddress) return null;
+  if (profile?.token !== undefined) return { value: profile.token, source: path };
+  if (profile?.tokenFile === undefined) return null;
+  return { value: readTokenFile(profile.tokenFile), source: `${path}, ${profile.tokenFile}` };
 }
 
 function readTokenFile(path: string): string {
@@ -152,7 +174,7 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
     retries: 0,
     timeoutMs: Number.POSITIVE_INFINITY,
     onWarning: () => {},
-    fetch: callerOf(io, given.duration('request-timeout') ?? REQUEST_MS_MAX, (warning) => out.warn(warning)),
+    fetch: callerOf(io, given, (warning) => out.warn(warning)),
   });
   return {
     url,
@@ -163,9 +185,11 @@ export function connectTo(given: Given, io: Io, out: Output): Connection {
 }
 
 /** `fetch` with a deadline, without redirects, and with an error of its own for answers that are not the service's. */
-function callerOf(io: Io, timeoutMs: number, onWarning: (text: string) => void): typeof fetch {
+function callerOf(io: Io, given: Given, onWarning: (text: string) => void): typeof fetch {
+  const timeoutMs = given.duration('request-timeout') ?? REQUEST_MS_MAX;
   return async (input, init) => {
     const url = String(input);
+    if (init?.method !== 'GET') refuseUnread(given);
     const isStream = new Headers(init?.headers).get('Accept') === 'text/event-stream';
     const deadline = deadlineOf(io.world.clock, timeoutMs);
     const signals = [io.interrupted, deadline.signal, ...(init?.signal ? [init.signal] : [])];
@@ -189,6 +213,16 @@ function callerOf(io: Io, timeoutMs: number, onWarning: (text: string) => void):
       deadline.cancel();
     }
   };
+}
+
+/** A flag that no code has asked for would be ignored, and the service would change more or other things than meant. */
+function refuseUnread(given: Given): void {
+  const unread = given.unread().map((flag) => `--${flag}`);
+  if (unread.length === 0) return;
+  throw new Failure(`${unread.join(', ')} would have no effect here`, {
+    exit: EXIT.usage,
+    hint: 'Nothing was changed. Leave it out.',
+  });
 }
 
 function deadlineOf(clock: Clock, ms: number) {

@@ -52,6 +52,8 @@ const TOKEN_WAYS = 'POSTRIDER_TOKEN, --token-file, or postrider config set';
 export function failureOf(error: unknown, where: { readonly url: string; readonly hasToken: boolean }): Failure | null {
   if (error instanceof Failure) return error;
   if (error instanceof ForeignAnswer) return unreachable(error, where.url);
+  // Refused by the command itself before anything was sent.
+  if (error instanceof UnreachableError && error.cause instanceof Failure) return error.cause;
   if (error instanceof UnreachableError) return unreachable(error.cause, where.url);
   if (error instanceof PostriderError) return refused(error, where);
   return null;

@@ -25,13 +25,19 @@ export const CONNECTION_FLAGS: readonly FlagSpec[] = [
   {
     name: 'token',
     placeholder: '<token>',
+    not: ['token-file'],
     about: 'The token itself. The history of a shell keeps it: a file or POSTRIDER_TOKEN is better.',
   },
-  { name: 'profile', placeholder: '<name>', about: 'Profile of the config file. Else POSTRIDER_PROFILE.' },
+  {
+    name: 'profile',
+    placeholder: '<name>',
+    about: 'Profile of the config file; it wins over POSTRIDER_URL and POSTRIDER_TOKEN. Else POSTRIDER_PROFILE.',
+  },
   {
     name: 'config',
     placeholder: '<file>',
-    about: 'Config file. Else POSTRIDER_CONFIG, or postrider/config.json in XDG_CONFIG_HOME or ~/.config.',
+    about:
+      'Config file; it wins over the variables too. Else POSTRIDER_CONFIG, or postrider/config.json in XDG_CONFIG_HOME or ~/.config.',
   },
   {
     name: 'header-prefix',

@@ -60,30 +60,45 @@ export const MESSAGE_FLAGS: readonly FlagSpec[] = [
 
 const PUBLISH_FLAGS: readonly FlagSpec[] = [
   ...MESSAGE_FLAGS,
-  { name: 'at', placeholder: '<time>', about: 'Time of the first delivery, such as 2026-01-31T12:00:00Z.' },
+  {
+    name: 'at',
+    not: ['delay'],
+    placeholder: '<time>',
+    about: 'Time of the first delivery, such as 2026-01-31T12:00:00Z.',
+  },
   {
     name: 'deduplication-id',
     placeholder: '<id>',
     about: 'While a message with this id stands, no other is accepted.',
   },
-  { name: 'content-deduplication', about: 'Make that id from the destination, the body and the headers.' },
+  {
+    name: 'content-deduplication',
+    not: ['deduplication-id'],
+    about: 'Make that id from the destination, the body and the headers.',
+  },
   { name: 'wait', about: 'Follow the attempts until it has ended. Exits with 8 when it is not delivered.' },
   {
     name: 'wait-max',
+    needs: 'wait',
     placeholder: '<duration>',
     kind: 'duration',
     about: 'With --wait: give up waiting after this time. The message goes on.',
   },
 ];
 
-const BULK_FLAGS: readonly FlagSpec[] = [
+const BY_FILTER: readonly FlagSpec[] = [
   ...FILTER_FLAGS,
   ...MORE_FILTER_FLAGS,
   { name: 'all', about: 'Every one, in place of filters.' },
-  { name: 'dry-run', about: 'Only count what matches.' },
-  { name: 'per-second', placeholder: '<number>', kind: 'number', about: 'How many in a second. Default: 100.' },
-  YES,
+  { name: 'dry-run', about: 'By filter: only count what matches.' },
+  {
+    name: 'per-second',
+    placeholder: '<number>',
+    kind: 'number',
+    about: 'By filter: how many in a second. Default: 100.',
+  },
 ];
+const BULK_FLAGS: readonly FlagSpec[] = [...BY_FILTER.map((flag) => ({ ...flag, by: 'filter' as const })), YES];
 
 const SENDING: readonly CommandSpec[] = [
   {
@@ -120,7 +135,7 @@ const SENDING: readonly CommandSpec[] = [
     name: 'batch',
     summary: 'send a file of messages, and go on where a stopped run ended',
     about:
-      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. How far it is stands in a file beside it: after a stop, a crash or an error, the same command goes on. Each message gets a deduplication id, so that none is accepted twice.',
+      'Sends a file with one message on each line: {"destination": "https://…", "queue"?, "headers"?, "body"? or "bodyBase64"?}. The whole file is checked before anything is sent. How far it is stands in a file beside it: after a stop, a crash or an error, the same command goes on. That file stays when all is sent, and keeps the lines from being sent again. Each message gets a deduplication id, so that none is accepted twice.',
     arguments: [{ name: 'file', about: 'the file, or - for standard input (which cannot be resumed)' }],
     flags: [
       { name: 'chunk', placeholder: '<number>', kind: 'number', about: 'Messages in one call. Default: 500.' },
@@ -129,9 +144,14 @@ const SENDING: readonly CommandSpec[] = [
         placeholder: '<file>',
         about: 'Where it is kept how far the sending is. Default: <file>.progress.',
       },
-      { name: 'restart', about: 'Send all lines from the first one on, whatever an earlier run has sent.' },
+      {
+        name: 'restart',
+        about:
+          'Send all lines from the first one on, whatever an earlier run has sent. Needed to send a file once more.',
+      },
       {
         name: 'doubtful',
+        not: ['restart'],
         placeholder: '<choice>',
         values: ['send', 'skip'],
         about:
@@ -274,9 +294,9 @@ const DEAD_LETTERS: readonly CommandSpec[] = [
       'Sends dead letters again as new messages. By id, parts of the message can be changed. By filter it counts them and asks first.',
     arguments: [DLQ_IDS],
     flags: [
-      { ...DATA, about: 'By id: a new body.' },
-      { ...HEADER, about: 'By id: a new header or setting.' },
-      { name: 'new-url', placeholder: '<url>', about: 'By id: another destination.' },
+      { ...DATA, by: 'id', about: 'By id: a new body.' },
+      { ...HEADER, by: 'id', about: 'By id: a new header or setting.' },
+      { name: 'new-url', by: 'id', placeholder: '<url>', about: 'By id: another destination.' },
       ...BULK_FLAGS.filter(({ name }) => name !== 'state'),
     ],
     scope: 'manage',

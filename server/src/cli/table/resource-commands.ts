@@ -205,7 +205,13 @@ const FLOW: readonly CommandSpec[] = [
     flags: [
       { name: 'parallelism', placeholder: '<number>', kind: 'number', about: 'Most messages in flight.' },
       { name: 'rate', placeholder: '<number>', kind: 'number', about: 'Most messages that start in a period.' },
-      { name: 'period', placeholder: '<duration>', kind: 'duration', about: 'The period of the rate. Default: 1s.' },
+      {
+        name: 'period',
+        needs: 'rate',
+        placeholder: '<duration>',
+        kind: 'duration',
+        about: 'The period of the rate. Default: 1s.',
+      },
     ],
     scope: 'manage',
     load: async () => (await import('../commands/flow.ts')).pinFlowKey,
@@ -235,7 +241,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
     flags: [
       { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
       { name: 'dry-run', about: 'Only show what would change.' },
-      { name: 'exit-code', about: 'With --dry-run: exit with 9 when something would change.' },
+      { name: 'exit-code', needs: 'dry-run', about: 'With --dry-run: exit with 9 when something would change.' },
       { name: 'prune', about: 'Delete what the sections of the file do not name. Asks first.' },
       YES,
     ],
@@ -250,7 +256,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
       'Prints queues, topics, schedules and alerts as a file for apply. Without the scope manage, alerts are left out.',
     flags: [
       { name: 'output', short: 'o', placeholder: '<file>', about: 'File to make, for its owner alone.' },
-      { name: 'force', about: 'Overwrite the file.' },
+      { name: 'force', needs: 'output', about: 'Overwrite the file.' },
     ],
     scope: 'read',
     examples: ['postrider export > postrider.yaml'],

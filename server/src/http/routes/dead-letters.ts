@@ -17,6 +17,7 @@ import type { MessageStore, PageRequest } from '../../store/message-store.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { DeadLetterAnswer, DeadLettersAnswer, DeletedAnswer, MessageIdAnswer, RetriedAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
+import { parseBody } from '../batch.ts';
 import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import {
@@ -51,6 +52,8 @@ const Overrides = Type.Object(
   {
     url: Type.Optional(Type.String()),
     body: Type.Optional(Type.String()),
+    /** In place of `body`, for bytes that are no text. */
+    bodyBase64: Type.Optional(Type.String()),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   },
   { additionalProperties: false },
@@ -58,7 +61,7 @@ const Overrides = Type.Object(
 
 interface Overriding {
   readonly url?: string;
-  readonly body?: string;
+  readonly body?: Uint8Array;
   readonly headers: HeaderList;
 }
 
@@ -266,7 +269,13 @@ function overridesOf({ rules }: Context, reply: FastifyReply, body?: Static<type
   const prefix = rules.headerPrefix.toLowerCase();
   const sent = rawHeaders(reply.request.raw).filter(([name]) => isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS));
   if (!body && sent.length === 0) return null;
-  return { ...body, headers: withDefaults(Object.entries(body?.headers ?? {}), sent) };
+  const { url, body: text, bodyBase64, headers = {} } = body ?? {};
+  const isBodyGiven = text !== undefined || bodyBase64 !== undefined;
+  return {
+    ...(url !== undefined && { url }),
+    ...(isBodyGiven && { body: parseBody(text, bodyBase64) }),
+    headers: withDefaults(Object.entries(headers), sent),
+  };
 }
 
 async function again(
@@ -307,7 +316,7 @@ async function changed(
       destination: overrides.url ?? dead.url,
       queueName: dead.queueName,
       headers,
-      body: overrides.body === undefined ? dead.body : new TextEncoder().encode(overrides.body),
+      body: overrides.body ?? dead.body,
       callerIp: dead.callerIp,
       scheduleId: dead.scheduleId,
       descent: NO_DESCENT,

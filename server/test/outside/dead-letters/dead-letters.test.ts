@@ -286,6 +286,8 @@ test('POST /v2/dlq/retry/{id}: a bad override is refused, and the dead letter st
   const headers = { 'Service-Retries': 'x' };
   refusal(await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`, { headers }), 400, 'bad_header');
   refusal(await retry({ colour: 'red' }), 400, 'bad_body');
+  refusal(await retry({ bodyBase64: 'no base64' }), 400, 'bad_body');
+  refusal(await retry({ body: 'x', bodyBase64: 'eA==' }), 400, 'bad_body');
   assert.equal((await list(rider, '')).messages.length, 1);
 });
 
