@@ -115,3 +115,18 @@ test('it goes on after some time even if one settlement follows the other and no
   await settle(MANY);
   assert.deepEqual(accepted, ['first']);
 });
+
+test('it waits no longer than that in all, also when its last wait began just before the end', async () => {
+  await settle(MANY);
+  void accept('first');
+  const groups = SETTLED_FIRST_MS_MAX / TOOK_MS;
+  for (let group = 1; group < groups; group += 1) await settle(MANY);
+  // Its settlement is behind a lock.
+  beginSettling(MANY);
+  clock.advance(TOOK_MS - 1);
+  await settled();
+  assert.deepEqual(accepted, []);
+  clock.advance(1);
+  await settled();
+  assert.deepEqual(accepted, ['first']);
+});

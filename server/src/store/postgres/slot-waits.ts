@@ -9,8 +9,8 @@ import type { StandingOffer } from '../standing-offer.ts';
 import { isBusy, type LastGroup, waitMsMax } from './write-turns.ts';
 
 /**
- * How long accepts wait for a settlement, from its start: one that hangs, as behind a lock, must not delay them. After
- * as long, an accept does not begin to wait for another one.
+ * How long accepts wait for a settlement, from its start: one that hangs, as behind a lock, must not delay them. An
+ * accept waits no longer than this in all, for however many settlements.
  */
 export const SETTLED_FIRST_MS_MAX = 300;
 /**
@@ -52,9 +52,18 @@ export class SlotWaits {
   begin(messages: readonly NewMessage[], now: number): Wait | null {
     const first = messages[0];
     if (first === undefined || !this.#mayWait(first, now)) return null;
-    const untilMs = this.#timers.monotonicMs() + SETTLED_FIRST_MS_MAX;
-    const wait = (): Wait => ({ freed: this.#freed.promise, again });
-    const again = () => (this.#timers.monotonicMs() < untilMs && this.#mayWait(first, now) ? wait() : null);
+    let isOver = false;
+    const over = Promise.withResolvers<void>();
+    const cancel = this.#timers.after(SETTLED_FIRST_MS_MAX, () => {
+      isOver = true;
+      over.resolve();
+    });
+    const wait = (): Wait => ({ freed: Promise.race([this.#freed.promise, over.promise]), again });
+    const again = () => {
+      if (!isOver && this.#mayWait(first, now)) return wait();
+      cancel();
+      return null;
+    };
     return wait();
   }
 
