@@ -199,7 +199,7 @@ function showNode({ metrics, clock, facts }: Ground, engine: Engine): void {
   metrics.gauge(
     'postrider_ready',
     '1 while the node accepts published messages, as far as it knows; else 0.',
-    () => (whyNotReady(facts(), true) ? 0 : 1),
+    () => (whyNotReady(facts(), null) ? 0 : 1),
     'ofProcess',
   );
   const residentBytes = () => process.memoryUsage.rss();

@@ -83,7 +83,7 @@ export const SETTINGS = {
         'store',
         storeUrl,
         both<string | null>(null),
-        'PostgreSQL database to use instead of a file, for any number of nodes: postgres://user:password@host:5432/database.',
+        'PostgreSQL database to use instead of a file, for any number of nodes: postgres://user:password@host:5432/database, or with several servers host:5432,host:5432.',
       ),
     ),
     isSecret: true,

@@ -31,8 +31,8 @@ export interface StartOptions {
   readonly network?: Network;
   /** How long callers may take. Tests use shorter times. */
   readonly callerTimes?: Partial<CallerTimes>;
-  /** How long a database may be silent before it counts as away. Tests use a longer time. */
-  readonly silenceMsMax?: number;
+  /** Added to the times in which a database must reply. Tests use a longer time. */
+  readonly morePatienceMs?: number;
   readonly log?: Log;
   /** The store is gone for good. Only ending the process is left. */
   readonly onBroken?: (error: Error) => void;
@@ -43,7 +43,7 @@ export interface StartOptions {
 }
 
 export async function layGround(whole: Config, options: StartOptions) {
-  const { onBroken, onOutdated, silenceMsMax, lane = null } = options;
+  const { onBroken, onOutdated, morePatienceMs, lane = null } = options;
   const log = options.log ?? createLog(whole.logLevel);
   const lanes = lane?.lanes ?? (await lanesOf(whole, log));
   if (!lane) shareAmongLanes(lanes);
@@ -66,7 +66,7 @@ export async function layGround(whole: Config, options: StartOptions) {
   const about = { role: config.role, version: VERSION, address: `${config.host}:${config.port}` };
   const disk = diskWatch(config.store === null ? config.data : null, config.minFreeDiskBytes);
   const nodes = { node, about, channel: lanes === 1 ? null : channel, lane };
-  const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, silenceMsMax });
+  const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
   const store = countingStore(opened.store, messages, disk.noteWrite);
   await clock.begin(store);
   const openFiles = storeFiles(config);

@@ -4,13 +4,13 @@
 import { join } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Config } from './config.ts';
+import { shownDatabase } from './domain/database-url.ts';
 import type { NodeAbout } from './domain/node.ts';
 import { type LaneData, portPair } from './lanes.ts';
 import { changingInTurn } from './store/changes-in-turn.ts';
 import { type AtOnce, inTurn } from './store/in-turn.ts';
 import type { Inbox } from './store/inbox.ts';
 import { type MoveProgress, type MoveReport, moveStore } from './store/move.ts';
-import { shown } from './store/postgres/shown.ts';
 import { type Backup, startBackup as startFileBackup } from './store/sqlite/backup.ts';
 import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/check.ts';
 import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from './store/sqlite/directory.ts';
@@ -43,8 +43,8 @@ export interface OpenStoreOptions {
   readonly onBroken?: ((error: Error) => void) | undefined;
   /** A newer program is about to change the store. This program cannot serve it after that. */
   readonly onOutdated?: ((why: string) => void) | undefined;
-  /** How long a database may be silent before it counts as away. */
-  readonly silenceMsMax?: number | undefined;
+  /** Added to the times in which a database must reply. */
+  readonly morePatienceMs?: number | undefined;
 }
 
 /** A file has one reader thread. The writer lets accounts take turns by itself. */
@@ -61,10 +61,10 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     const { store, connectLane } = options.lane ? openLane(options.lane, options) : await openFile(config, options);
     return { store: inTurn(store, FILE_AT_ONCE), connectLane };
   }
-  const { node, about, log, inbox, onOutdated, silenceMsMax } = options;
+  const { node, about, log, inbox, onOutdated, morePatienceMs } = options;
   // Loaded only where it is used: a node on a file needs none of it.
   const { openPostgresStore } = await import('./store/postgres/open.ts');
-  const { DATABASE_AT_ONCE } = await import('./store/postgres/pool.ts');
+  const { DATABASE_AT_ONCE } = await import('./store/postgres/connections.ts');
   const store = await openPostgresStore({
     url: config.store,
     node,
@@ -74,7 +74,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     inbox,
     about,
     onOutdated,
-    silenceMsMax,
+    morePatienceMs,
   });
   // A change that waits for another change of its own account does not hold a place in the shared line.
   return { store: changingInTurn(inTurn(store, DATABASE_AT_ONCE)), connectLane: null };
@@ -218,7 +218,7 @@ function requireDirectory(config: Config, instead: string): void {
 
 /** Where messages are stored, as text. */
 export function storeLocation(config: Config): string {
-  return config.store === null ? config.data : `PostgreSQL at ${shown(config.store)}`;
+  return config.store === null ? config.data : `PostgreSQL at ${shownDatabase(config.store)}`;
 }
 
 /**

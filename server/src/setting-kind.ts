@@ -4,6 +4,7 @@
 import ipaddr from 'ipaddr.js';
 import { SCOPES, type Scope } from './domain/account.ts';
 import { formatByteSize, parseByteSize } from './domain/byte-size.ts';
+import { parseDatabaseUrl } from './domain/database-url.ts';
 import { formatDurationMs, parseDurationMs } from './domain/duration.ts';
 import { isName, NAME_RULE } from './domain/name.ts';
 import { DEFAULT_TIERS, type Tiers, tiersWith } from './domain/tier.ts';
@@ -93,8 +94,8 @@ export const storeUrl: Kind<string | null> = {
   placeholder: '<url>',
   isList: false,
   parse(text) {
-    const isUrl = /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text);
-    return isUrl ? { value: text } : { rule: 'must be a URL such as postgres://user:password@host:5432/database' };
+    const parsed = parseDatabaseUrl(text);
+    return 'rule' in parsed ? parsed : { value: text };
   },
   show: (value) => value ?? 'a file in the data directory',
 };

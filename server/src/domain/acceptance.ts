@@ -18,6 +18,15 @@ export interface NodeFacts {
   readonly isClockOff: boolean;
 }
 
+/** What a store says about itself when it cannot be written to. */
+export interface StoreTrouble {
+  /** It is not the store that this node opened. */
+  readonly isGone: boolean;
+  readonly text: string;
+}
+
+export const STORE_SILENT: StoreTrouble = { isGone: false, text: 'the store does not answer' };
+
 /** Why nothing may be accepted at all, or null. Limits of one account or one moment are checked elsewhere. */
 export function whyNothingIsAccepted({ isServing, role, areFilesGone, isDiskLow }: NodeFacts): Problem | null {
   if (!isServing) return { code: 'draining', message: 'this node is shutting down; nothing was accepted' };
@@ -49,11 +58,11 @@ export function whyNothingIsMade(facts: NodeFacts): Problem | null {
 }
 
 /** Why a node should get no traffic, or null. A node that only delivers can be ready: its supervisor waits for that. */
-export function whyNotReady(facts: NodeFacts, isStoreThere: boolean): Problem | null {
+export function whyNotReady(facts: NodeFacts, trouble: StoreTrouble | null): Problem | null {
   const refusal = whyNothingIsAccepted({ ...facts, role: 'all' });
   if (refusal) return refusal;
   if (facts.wasDiskFull) return { code: 'disk_full', message: 'the disk of the server is full' };
   if (facts.isClockOff)
     return { code: 'clock_off', message: 'the clock of this node is not reliable at the moment; it sends nothing' };
-  return isStoreThere ? null : { code: 'store_unavailable', message: 'the store does not answer' };
+  return trouble && { code: trouble.isGone ? 'store_gone' : 'store_unavailable', message: trouble.text };
 }

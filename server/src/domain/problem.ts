@@ -67,15 +67,15 @@ export const PROBLEMS = {
   ],
   internal: [500, 'An error inside the server. The log has the details under the request id.'],
   overloaded: [503, 'The server is busy and has no room for more work. Try again shortly.'],
-  store_unavailable: [503, 'The store did not answer. Nothing was accepted.'],
+  store_unavailable: [503, 'The store did not answer, or takes no writes. Nothing was accepted.'],
   outcome_unknown: [
     503,
-    'The connection to the store was lost before it confirmed. The call may or may not have taken effect.',
+    'The store did not confirm: the connection was lost, or the commit took too long. The call may or may not have taken effect.',
   ],
   disk_full: [503, 'The disk is too full to accept messages. Deliveries continue.'],
   store_gone: [
     503,
-    'The files of the store were removed or replaced while the server was running. Nothing is accepted or changed. Deliveries continue.',
+    'The files or the tables of the store were removed or replaced while the server was running. Nothing is accepted or changed. Over files, deliveries continue.',
   ],
   clock_off: [
     503,

@@ -75,11 +75,16 @@ export function problemOf(error: unknown): Problem | null {
         return { code: 'disk_full', message: 'the disk of the server is full; nothing was accepted' };
       case 'unavailable':
         return { code: 'store_unavailable', message: 'the store is not available; nothing was accepted' };
+      case 'gone':
+        return {
+          code: 'store_gone',
+          message: 'the tables of the store were removed or replaced; nothing was accepted',
+        };
       case 'doubtful':
         return {
           code: 'outcome_unknown',
           message:
-            'the connection to the store was lost before it confirmed: the call may or may not have taken effect; ' +
+            'the store did not confirm in time: the call may or may not have taken effect; ' +
             'with a deduplication id it is safe to publish again',
         };
     }

@@ -2,6 +2,7 @@
 // judges alerts, reports that it is alive, and recovers claims of dead nodes. `now` is always an argument; each verb is one
 // transaction.
 
+import type { StoreTrouble } from '../domain/acceptance.ts';
 import type { Alert, AlertStanding } from '../domain/alert.ts';
 import type { AlertFacts, AlertLook } from '../domain/alert-facts.ts';
 import type { KeptTime } from '../domain/clock.ts';
@@ -215,6 +216,12 @@ export interface DeliveryStore {
   heartbeat(node: string, ttlMs: number, time?: KeptTime | null): Promise<HeardTime>;
 
   storedTime(): Promise<StoredTime>;
+
+  /**
+   * Why the store would refuse a message now; null if it would accept one. A database is tried with a small write, unless
+   * one has succeeded just now.
+   */
+  whyNotWritable(): Promise<StoreTrouble | null>;
 
   /** The nodes that are alive, and those that recently were. */
   listNodes(): Promise<readonly NodeInfo[]>;

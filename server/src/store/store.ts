@@ -17,10 +17,10 @@ export interface Store extends DeliveryStore, MessageStore, ResourceStore, Accou
 
 /**
  * The store cannot take this call now. The call changed nothing, except for `doubtful`: there the connection was lost
- * before the commit was confirmed, and the outcome is unknown.
+ * before the commit was confirmed, and the outcome is unknown. `gone`: the tables that this node opened are not there.
  */
 export class StoreUnavailable extends Error {
-  readonly reason: 'overloaded' | 'share' | 'full' | 'unavailable' | 'doubtful';
+  readonly reason: 'overloaded' | 'share' | 'full' | 'unavailable' | 'gone' | 'doubtful';
   constructor(reason: StoreUnavailable['reason'], message: string) {
     super(message);
     this.name = 'StoreUnavailable';

@@ -10,6 +10,7 @@ export class TcpProxy {
   readonly #relays = new Set<Relay>();
   #isSilent = false;
   #isRefusing = false;
+  #delayMs = 0;
 
   private constructor(port: number) {
     this.#port = port;
@@ -55,10 +56,15 @@ export class TcpProxy {
     for (const relay of this.#relays) relay.break();
   }
 
+  /** From now on, whatever the node sends arrives so much later: every round trip takes that long. */
+  slow(ms: number): void {
+    this.#delayMs = ms;
+  }
+
   /** What was held on the way arrives now: late, also from those who have given up meanwhile. */
   heal(): void {
     this.#isSilent = false;
-    for (const relay of this.#relays) relay.open(this.#port);
+    for (const relay of this.#relays) relay.open(this.#port, () => this.#delayMs);
   }
 
   /** As in front of a server that is down: every connection breaks, and so does every new one until `allow`. */
@@ -84,7 +90,7 @@ export class TcpProxy {
     }
     const relay = new Relay(client, () => this.#relays.delete(relay));
     this.#relays.add(relay);
-    if (!this.#isSilent) relay.open(this.#port);
+    if (!this.#isSilent) relay.open(this.#port, () => this.#delayMs);
   }
 }
 
@@ -100,6 +106,7 @@ class Relay {
   readonly #onEnd: () => void;
   #outer: Socket | null = null;
   #closed = 0;
+  #isDelayed = false;
 
   constructor(client: Socket, onEnd: () => void) {
     this.#client = client;
@@ -111,14 +118,14 @@ class Relay {
     return this.#outer?.localPort;
   }
 
-  open(port: number): void {
+  open(port: number, delayMs: () => number): void {
     if (this.#outer) {
       this.#outer.resume();
     } else {
       this.#outer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
       this.#watch(this.#outer);
-      this.#pass(this.#client, this.#outer);
-      this.#pass(this.#outer, this.#client);
+      this.#pass(this.#client, this.#outer, delayMs);
+      this.#pass(this.#outer, this.#client, () => 0);
     }
     this.#client.resume();
   }
@@ -133,13 +140,19 @@ class Relay {
     if (this.#outer) reset(this.#outer);
   }
 
-  #pass(from: Socket, to: Socket): void {
-    from.on('data', (chunk: Buffer) => {
-      if (!to.destroyed) to.write(chunk);
-    });
-    from.on('end', () => {
-      if (!to.destroyed) to.end();
-    });
+  #pass(from: Socket, to: Socket, delayMs: () => number): void {
+    // In order, also when the delay changes.
+    let last: Promise<void> = Promise.resolve();
+    const later = (work: () => void): void => {
+      const ms = delayMs();
+      this.#isDelayed ||= ms > 0;
+      if (this.#isDelayed) {
+        const due = new Promise<void>((resolve) => setTimeout(resolve, ms));
+        last = last.then(() => due).then(work);
+      } else work();
+    };
+    from.on('data', (chunk: Buffer) => later(() => void (to.destroyed || to.write(chunk))));
+    from.on('end', () => later(() => void (to.destroyed || to.end())));
   }
 
   #watch(socket: Socket): void {

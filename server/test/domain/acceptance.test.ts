@@ -2,7 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type NodeFacts, whyNothingIsAccepted, whyNothingIsMade, whyNotReady } from '../../src/domain/acceptance.ts';
+import {
+  type NodeFacts,
+  STORE_SILENT,
+  whyNothingIsAccepted,
+  whyNothingIsMade,
+  whyNotReady,
+} from '../../src/domain/acceptance.ts';
 
 const WELL: NodeFacts = {
   isServing: true,
@@ -22,34 +28,35 @@ const REASONS: readonly (readonly [facts: Partial<NodeFacts>, code: string])[] =
 test('a healthy node accepts and is ready', () => {
   assert.equal(whyNothingIsAccepted(WELL), null);
   assert.equal(whyNothingIsMade(WELL), null);
-  assert.equal(whyNotReady(WELL, true), null);
+  assert.equal(whyNotReady(WELL, null), null);
 });
 
 test('for every reason to refuse a publish, the node is not ready, with the same code', () => {
   for (const [facts, code] of REASONS) {
     assert.equal(whyNothingIsAccepted({ ...WELL, ...facts })?.code, code);
-    assert.equal(whyNotReady({ ...WELL, ...facts }, true)?.code, code);
+    assert.equal(whyNotReady({ ...WELL, ...facts }, null)?.code, code);
   }
 });
 
 test('a node whose store does not answer, or had no space for the last message, is not ready', () => {
-  assert.equal(whyNotReady(WELL, false)?.code, 'store_unavailable');
+  assert.equal(whyNotReady(WELL, STORE_SILENT)?.code, 'store_unavailable');
+  assert.deepEqual(whyNotReady(WELL, { isGone: true, text: 'gone' }), { code: 'store_gone', message: 'gone' });
   const full = { ...WELL, wasDiskFull: true };
-  assert.equal(whyNotReady(full, true)?.code, 'disk_full');
+  assert.equal(whyNotReady(full, null)?.code, 'disk_full');
   assert.equal(whyNothingIsAccepted(full), null, 'the next one is tried: there may be space by then');
 });
 
 test('a node whose time is off is not ready, and accepts what comes all the same', () => {
   const off = { ...WELL, isClockOff: true };
-  assert.equal(whyNotReady(off, true)?.code, 'clock_off');
+  assert.equal(whyNotReady(off, null)?.code, 'clock_off');
   assert.equal(whyNothingIsAccepted(off), null);
 });
 
 test('a node that only delivers accepts nothing, and is ready for what it does', () => {
   const facts: NodeFacts = { ...WELL, role: 'deliver' };
   assert.equal(whyNothingIsAccepted(facts)?.code, 'deliver_only');
-  assert.equal(whyNotReady(facts, true), null);
-  assert.equal(whyNotReady({ ...facts, isServing: false }, true)?.code, 'draining');
+  assert.equal(whyNotReady(facts, null), null);
+  assert.equal(whyNotReady({ ...facts, isServing: false }, null)?.code, 'draining');
   assert.equal(whyNothingIsMade(facts), null);
   assert.equal(whyNothingIsMade({ ...facts, isDiskLow: true })?.code, 'disk_full');
 });

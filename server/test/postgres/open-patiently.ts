@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 import { systemWorld } from '../../src/world.ts';
 
 /** Longer than a machine that is only busy leaves a process waiting. */
-export const PATIENT_SILENCE_MS = 60_000;
+export const PATIENCE_MS = 60_000;
 
 export function openPatiently(
   options: Omit<OpenOptions, 'timers' | 'log'> & Partial<Pick<OpenOptions, 'timers'>>,
@@ -14,7 +14,7 @@ export function openPatiently(
   return openPostgresStore({
     timers: systemWorld().clock,
     log: () => {},
-    silenceMsMax: PATIENT_SILENCE_MS,
+    morePatienceMs: PATIENCE_MS,
     ...options,
   });
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { test } from 'node:test';
 import type pg from 'pg';
-import { setUp, WRITING } from '../../src/store/postgres/connection.ts';
+import { serversOf, setUp, WRITING } from '../../src/store/postgres/connection.ts';
 import { CommitInDoubt } from '../../src/store/postgres/errors.ts';
 import { systemWorld } from '../../src/world.ts';
 import { type Node, Nodes } from '../cluster/nodes.ts';
@@ -79,16 +79,17 @@ test(
     assert.equal((await one.call('POST', `/v2/enqueue/q/${receiver.url}`)).status, 201);
     await receiver.received(2);
     await waitFor('the end of the first, heard at the other node', () => heard(first));
-    assert.deepEqual(await settings(), [
-      {
+    // A plain publish waits less long for a lock than the others.
+    for (const { lock_timeout, ...others } of await settings()) {
+      assert.ok(lock_timeout === '1000' || lock_timeout === '1500', String(lock_timeout));
+      assert.deepEqual(others, {
         application_name: 'postrider writer',
         enable_seqscan: 'off',
         idle_in_transaction_session_timeout: '3000',
-        lock_timeout: '1500',
         statement_timeout: '30000',
         synchronous_commit: 'on',
-      },
-    ]);
+      });
+    }
 
     await bouncer.restart();
     for (const node of [one, other])
@@ -196,7 +197,7 @@ test(
 
 test('a session in which one of our settings does not hold is refused, whichever it is', async () => {
   const given = {
-    url: 'postgres://localhost/none',
+    server: serversOf('postgres://localhost/none')[0]!,
     name: 'postrider writer',
     settings: WRITING,
     timers: systemWorld().clock,
@@ -217,7 +218,7 @@ test('a session in which one of our settings does not hold is refused, whichever
     return { query } as unknown as pg.ClientBase;
   };
   const demanded: string[] = [];
-  assert.equal(await setUp(session(null, demanded), given), 1);
+  assert.equal((await setUp(session(null, demanded), given)).pid, 1);
   assert.ok(demanded.length >= 12, demanded.join());
   for (const name of demanded)
     await assert.rejects(setUp(session(name), given), new RegExp(`^Error: ${name} is lost although`));

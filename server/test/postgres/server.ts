@@ -96,6 +96,24 @@ export class PostgresServer extends Databases {
     await this.#postmaster.run();
   }
 
+  /** A standby that follows this server from now on. This server is stopped for a moment, and its files are copied. */
+  async startStandby(): Promise<PostgresServer> {
+    const follows = `primary_conninfo=host=127.0.0.1 port=${this.port} user=postgres`;
+    const postmaster = new Postmaster([...SETTINGS, follows], roomyFolder());
+    try {
+      await this.#postmaster.end();
+      await postmaster.copy(this.#postmaster);
+      await this.#postmaster.run();
+      await postmaster.startOnFreePort();
+    } catch (error) {
+      await postmaster.stop();
+      throw error;
+    }
+    const url = new URL(this.homeUrl);
+    url.port = String(postmaster.port);
+    return new PostgresServer(url.href, postmaster);
+  }
+
   async stop(): Promise<void> {
     await this.endConnections();
     await this.#postmaster.stop();
@@ -135,6 +153,13 @@ class Postmaster {
       '--no-sync',
     ];
     await promisify(execFile)(join(this.#installation.folder, 'initdb'), argv, this.#options);
+  }
+
+  /** Of a server that is stopped. What it had not finished is finished at the start, from its log. */
+  async copy(primary: Postmaster): Promise<void> {
+    this.#installation = findInstallation(this.#folder);
+    await promisify(execFile)('cp', ['-a', primary.#data, this.#data]);
+    await promisify(execFile)('touch', [join(this.#data, 'standby.signal')], this.#options);
   }
 
   /** Somebody else may take the port before the server does; then another one. */

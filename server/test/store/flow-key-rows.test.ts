@@ -134,7 +134,7 @@ function onPostgres(assertOn: typeof assertBounded): Promise<void> {
     let rows = 0;
     client.query = async function (this: unknown, ...args: unknown[]) {
       const answer = await query.apply(this, args);
-      const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
+      const text = typeof args[0] === 'string' ? args[0] : ((args[0] as { text?: string }).text ?? '');
       if (/\b(UPDATE|INSERT)\b/.test(text)) rows += answer.rowCount ?? 0;
       return answer;
     };

@@ -33,7 +33,8 @@ afterEach(() => {
 function onAnswerTo(part: string, then: (answer: unknown) => unknown): void {
   client.query = async function (...args) {
     const [given] = args;
-    const text = typeof given === 'string' ? given : (given as { text: string }).text;
+    // A ping has no text.
+    const text = typeof given === 'string' ? given : ((given as { text?: string }).text ?? '');
     const answer = await query.apply(this, args);
     if (!text.includes(part)) return answer;
     client.query = query;
@@ -207,7 +208,7 @@ test('no more doubts are kept than the table allows: the oldest go', async () =>
   } as unknown as Database;
   const max = eachMax('doubtedLeases');
   const doubts = new Doubts();
-  const error = Object.assign(new CommitInDoubt('lost'), { session: 7 });
+  const error = Object.assign(new CommitInDoubt(new Error('lost')), { session: 7 });
   const leases = Array.from({ length: max + 5 }, (_, index) => `nod_a.${index}`);
   for (const lease of leases) doubts.addLeases([lease], error);
   assert.equal(await doubts.release(database, 'nod_a', NOW), false);

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { patience } from '../../src/domain/database-pace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
-import { SILENCE_MS_MAX } from '../../src/store/postgres/pool.ts';
 import { systemWorld } from '../../src/world.ts';
 import { proxiedDatabase } from '../cluster/proxied-database.ts';
 import { StoreTables } from '../cluster/store-tables.ts';
@@ -67,7 +67,7 @@ test('a store that may wait longer for a silent database refuses nobody meanwhil
   proxy.blackhole();
   const beating = store.heartbeat('nod_patient', TTL_MS);
   beating.catch(() => {});
-  await wait(3 * SILENCE_MS_MAX);
+  await wait(3 * patience(0).silenceMs);
   proxy.heal();
   await beating;
 });

@@ -27,15 +27,22 @@ type Query = (this: pg.Client, ...args: unknown[]) => Promise<unknown>;
 const client = pg.Client.prototype as unknown as { query: Query };
 const { query } = client;
 
-/** What ends the wait for a settlement, when the test says so and not before. */
-let endPatience = () => {};
+/** What ends the waits for a settlement, when the test says so and not before. */
+const waits = new Set<() => void>();
+function endPatience(): void {
+  for (const end of [...waits]) end();
+}
 const { clock } = systemWorld();
 const timers: Clock = {
   ...clock,
   after(ms, fire) {
     if (ms !== SETTLED_FIRST_MS_MAX) return clock.after(ms, fire);
-    endPatience = fire;
-    return () => {};
+    const end = () => {
+      waits.delete(end);
+      fire();
+    };
+    waits.add(end);
+    return () => void waits.delete(end);
   },
 };
 

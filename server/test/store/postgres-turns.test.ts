@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { inTurn } from '../../src/store/in-turn.ts';
-import { DATABASE_AT_ONCE } from '../../src/store/postgres/pool.ts';
+import { DATABASE_AT_ONCE } from '../../src/store/postgres/connections.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ACCOUNT as HOSTILE, message, NOW, OTHER_ACCOUNT as QUIET } from '../conformance/given.ts';
 import { withNode } from '../conformance/harness.ts';
@@ -135,7 +135,15 @@ const WITHOUT_A_LINE: ReadonlySet<string> = new Set([
     'onAccess',
     'close',
   ],
-  ...['storedTime', 'scheduleTimes', 'setScheduleTimes', 'dueSchedules', 'fireSchedules', 'runningJobs'],
+  ...[
+    'storedTime',
+    'whyNotWritable',
+    'scheduleTimes',
+    'setScheduleTimes',
+    'dueSchedules',
+    'fireSchedules',
+    'runningJobs',
+  ],
   ...['dueAlerts', 'alertFacts', 'tellAlerts'],
   ...['runJobStep', 'orphanedClaims', 'strayClaims', 'recovery', 'foldActivity', 'listNodes', 'getAccount'],
   ...['deleteJournal', 'deleteDeduplication', 'deleteExpired', 'findToken', 'findSession', 'areAdmitted'],

@@ -15,7 +15,7 @@ import type { CallerTimes } from '../../src/http/caller-connections.ts';
 import { type Postrider, startPostrider } from '../../src/main.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NODE_TTL_MS } from '../../src/upkeep/leases.ts';
-import { PATIENT_SILENCE_MS } from '../postgres/open-patiently.ts';
+import { PATIENCE_MS } from '../postgres/open-patiently.ts';
 import { type Answered, ask } from './client.ts';
 import { contractOf } from './contract.ts';
 import { type ManualClock, manualWorld } from './manual-clock.ts';
@@ -244,7 +244,7 @@ export async function startRider(t: Cleanup, options: RiderOptions = {}): Promis
     world,
     ...(options.network && { network: options.network }),
     ...(options.callerTimes && { callerTimes: options.callerTimes }),
-    silenceMsMax: PATIENT_SILENCE_MS,
+    morePatienceMs: PATIENCE_MS,
   });
   const rider = new Rider(postrider, world.clock);
   // A database goes by real time: it must not take a node for dead whose own clock stands still.

@@ -2,11 +2,16 @@
 // settings given at connect.
 
 import pg from 'pg';
+import { parseDatabaseUrl, type TargetServer } from '../../domain/database-url.ts';
 import type { Clock } from '../../world.ts';
 import { typeParsers } from './database.ts';
 
-/** How long to wait for a new connection, or for its settings. */
-export const ACQUIRE_MS_MAX = 1500;
+/** How long to wait for the settings of a new connection, if the round trip is not known. */
+const ACQUIRE_MS_MAX = 5000;
+
+const LOCK_MS_MAX = 1500;
+/** Shorter than a commit may take, so that it is certain that nothing was written. */
+const ADD_LOCK_MS_MAX = 1000;
 
 export type Settings = ReadonlyMap<string, string>;
 
@@ -19,7 +24,7 @@ const SESSION: Settings = new Map([
   ['statement_timeout', '30000'],
   // A node that stalls in the middle of a transaction blocks the others no longer than this. No statement waits longer
   // for a lock than its caller may.
-  ['lock_timeout', '1500'],
+  ['lock_timeout', String(LOCK_MS_MAX)],
   ['idle_in_transaction_session_timeout', '3000'],
   ['plan_cache_mode', 'force_custom_plan'],
   ['client_min_messages', 'warning'],
@@ -47,33 +52,52 @@ export const WRITING: Settings = new Map([
 /**
  * A statement that only inserts chooses no index: one generic plan fits all values and is not made again for each call.
  */
-export const ADDING: Settings = new Map([...WRITING, ['plan_cache_mode', 'force_generic_plan']]);
+export const ADDING: Settings = new Map([
+  ...WRITING,
+  ['plan_cache_mode', 'force_generic_plan'],
+  ['lock_timeout', String(ADD_LOCK_MS_MAX)],
+]);
 
-export function clientConfig(url: string, name: string): pg.ClientConfig {
-  const { rest } = givenOptions(url);
+/** For the probe, which takes the same locks as an insert of messages. */
+export const PROBING: Settings = new Map([['lock_timeout', String(ADD_LOCK_MS_MAX)]]);
+
+/** One server of the database, and what every connection to it is given. */
+export interface Server {
+  readonly url: string;
+  readonly target: TargetServer;
+  readonly options: GivenOptions;
+}
+
+/** The servers to try, in this order. */
+export function serversOf(url: string): Server[] {
+  const parsed = parseDatabaseUrl(url);
+  if ('rule' in parsed) throw new Error(`the URL of the database ${parsed.rule}`);
+  const options = givenOptions(parsed.options);
+  return parsed.servers.map((server) => ({ url: server, target: parsed.target, options }));
+}
+
+export function clientConfig({ url, options: { rest } }: Server, name: string, connectMs: number): pg.ClientConfig {
   return {
-    connectionString: withoutOptions(url),
+    connectionString: url,
     application_name: name,
     ...(rest !== '' && { options: rest }),
-    connectionTimeoutMillis: ACQUIRE_MS_MAX,
+    connectionTimeoutMillis: connectMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: typeParsers,
   };
 }
 
-/** The options of the URL are set by statement, before ours. In the URL, they would override ours. */
-function withoutOptions(url: string): string {
-  const parsed = new URL(url);
-  parsed.searchParams.delete('options');
-  return parsed.href;
+export interface GivenOptions {
+  readonly settings: Settings;
+  readonly rest: string;
 }
 
 /**
- * The `options` of the URL: settings (`-c name=value`), and the rest, which only the server can interpret at connect.
+ * The `options` of the URL: settings (`-c name=value`), and the rest, which only the server can interpret at connect. The
+ * settings are set by statement, before ours. In the URL, they would override ours.
  */
-export function givenOptions(url: string): { settings: Settings; rest: string } {
-  const given = new URL(url).searchParams.get('options') ?? '';
+export function givenOptions(given: string): GivenOptions {
   const words = given.match(/(?:\\.|[^\s\\])+/g) ?? [];
   const settings = new Map<string, string>();
   const rest: string[] = [];
@@ -92,41 +116,66 @@ export class NoAnswer extends Error {
   constructor(ms: number) {
     super(
       `a new connection did not answer within ${ms} ms. Behind a connection pooler, its pool may be too small: a node needs ` +
-        'up to 17 connections',
+        'up to 18 connections',
     );
   }
 }
 
 /** What the driver and its pool say when a connection is not made within `connectionTimeoutMillis`. */
-const TIMEOUTS: readonly string[] = ['timeout expired', 'timeout exceeded when trying to connect'];
+const TIMEOUTS: readonly string[] = [
+  'timeout expired',
+  'timeout exceeded when trying to connect',
+  'Connection terminated due to connection timeout',
+];
 
 /** Whether a new connection was not made, or did not answer, in time. */
 export function isNoAnswer(error: unknown): boolean {
   return error instanceof NoAnswer || (error instanceof Error && TIMEOUTS.includes(error.message));
 }
 
+/** The server cannot be written to: a standby, or set to be read-only although the URL asks for one that is not. */
+export class NotWritable extends Error {}
+
 export interface SetUp {
-  readonly url: string;
+  readonly server: Server;
   readonly name: string;
   readonly settings?: Settings;
   readonly timers: Clock;
   readonly msMax?: number;
 }
 
-/** Applies the settings that every session needs and reads them back. Returns the id of the server process. */
-export async function setUp(client: pg.ClientBase, options: SetUp): Promise<number> {
-  const { url, name, settings = new Map(), timers, msMax = ACQUIRE_MS_MAX } = options;
+export interface Session {
+  /** The id of the server process. */
+  readonly pid: number;
+  /** The table of messages; null if there is none. It stays the same as long as the store is the same. */
+  readonly store: string | null;
+}
+
+interface SessionRow {
+  readonly pid: number;
+  readonly store: string | null;
+  readonly is_standby: boolean;
+  readonly is_read_only: boolean;
+  readonly name: string;
+  readonly setting: string;
+}
+
+/** Applies the settings that every session needs and reads them back. Rejects if the server cannot be written to. */
+export async function setUp(client: pg.ClientBase, options: SetUp): Promise<Session> {
+  const { server, name, settings = new Map(), timers, msMax = ACQUIRE_MS_MAX } = options;
   const demanded: Settings = new Map([...SESSION, ...settings, ['application_name', name]]);
-  const all = [...new Map([...givenOptions(url).settings, ...WISHED, ...demanded])];
+  const all = [...new Map([...server.options.settings, ...WISHED, ...demanded])];
   const sets = all.map(([key, value]) => `set_config(${pg.escapeLiteral(key)}, ${pg.escapeLiteral(value)}, false)`);
   const names = [...demanded.keys()].map((key) => pg.escapeLiteral(key));
   // Sent as one query. DEALLOCATE drops statements that another user of a pooled session prepared under our names.
   const answer = client.query(
     `DEALLOCATE ALL; SELECT ${sets.join(', ')};
-     SELECT pg_backend_pid() AS pid, name, setting FROM pg_settings WHERE name IN (${names.join(', ')})`,
+     SELECT pg_backend_pid() AS pid, to_regclass('messages')::oid::text AS store, pg_is_in_recovery() AS is_standby,
+       current_setting('default_transaction_read_only') = 'on' AS is_read_only, name, setting
+       FROM pg_settings WHERE name IN (${names.join(', ')})`,
   ) as unknown as Promise<pg.QueryResult[]>;
   const results = await within(answer, msMax, timers);
-  const rows = results.at(-1)!.rows as { pid: number; name: string; setting: string }[];
+  const rows = results.at(-1)!.rows as SessionRow[];
   const found = new Map(rows.map((row) => [row.name, row.setting]));
   for (const [key, value] of demanded) {
     if (found.get(key) === value) continue;
@@ -135,7 +184,12 @@ export async function setUp(client: pg.ClientBase, options: SetUp): Promise<numb
         'check for a connection pooler that does not pass this setting on',
     );
   }
-  return rows[0]!.pid;
+  const { pid, store, is_standby, is_read_only } = rows[0]!;
+  if (is_standby) throw new NotWritable('the server is a standby, which cannot be written to');
+  if (is_read_only && server.target === 'read-write') {
+    throw new NotWritable('the server is set to be read-only (default_transaction_read_only)');
+  }
+  return { pid, store };
 }
 
 /** Rejects if there is no reply in time. The connection must not be used after that. */

@@ -65,6 +65,7 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     recovery: calls.reading(recovery),
     heartbeat: life.heartbeat,
     storedTime: calls.reading(time.storedTime),
+    whyNotWritable: () => options.pool.whyNotWritable(),
     listNodes: calls.reading(listNodes),
     ...running(options),
   };

@@ -38,6 +38,21 @@ export function isNotOurs(error: unknown): boolean {
   return NOT_OURS.has(sqlState(error) ?? '');
 }
 
+/** The tables are not there, or not where they were. */
+const MISSING: ReadonlySet<string> = new Set(['42P01', '3F000', '3D000']);
+
+export function isMissing(error: unknown): boolean {
+  return MISSING.has(sqlState(error) ?? '');
+}
+
+export function isReadOnly(error: unknown): boolean {
+  return sqlState(error) === '25006';
+}
+
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
 /** The connection is lost, either by itself or because the server says that it closes it. */
 export function isLost(error: unknown): boolean {
   const state = sqlState(error);
@@ -49,10 +64,18 @@ export function toStoreError(error: unknown): Error {
   if (error instanceof StoreUnavailable) return error;
   const state = sqlState(error);
   const { message } = error as Error;
+  if (state !== null && MISSING.has(state)) return new StoreUnavailable('gone', message);
   if (state === DISK_FULL) return new StoreUnavailable('full', message);
   const isPassing = state === null || [UNAVAILABLE, CONFLICTS, NOT_OURS].some((states) => states.has(state));
   const isOurs = !isPassing && !state.startsWith('08');
   return isOurs ? (error as Error) : new StoreUnavailable('unavailable', message);
+}
+
+/** No reply in the time that a caller can wait. The connection was closed, so that nothing more is sent on it. */
+export class TooLate extends Error {
+  constructor(ms: number) {
+    super(`no reply within ${Math.round(ms)} ms`);
+  }
 }
 
 /** The connection was lost before the commit was confirmed: the outcome is unknown and may still change. */
@@ -60,8 +83,9 @@ export class CommitInDoubt extends StoreUnavailable {
   /** The server process that received the commit, if known. */
   session: number | null = null;
 
-  constructor(message: string) {
-    super('doubtful', message);
+  constructor(cause: unknown) {
+    super('doubtful', (cause as Error).message);
+    this.cause = cause;
   }
 }
 
@@ -73,7 +97,7 @@ export async function committing<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw isLost(error) ? new CommitInDoubt((error as Error).message) : error;
+    throw isLost(error) ? new CommitInDoubt(error) : error;
   }
 }
 
@@ -85,5 +109,7 @@ export class CutOff extends Error {
 }
 
 export function cutOff(error: unknown): never {
+  // Not run again after that: its caller has waited long enough.
+  if (error instanceof TooLate) throw new StoreUnavailable('unavailable', error.message);
   throw isLost(error) ? new CutOff(error) : error;
 }

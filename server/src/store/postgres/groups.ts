@@ -53,7 +53,7 @@ export class Groups {
     this.#options = options;
     this.#slotWaits = new SlotWaits(timers, options.offer);
     this.#accepting = acceptor((work) => pool.add(work), turns);
-    this.#acceptingInLine = acceptor((work) => pool.transaction(work));
+    this.#acceptingInLine = acceptor((work) => pool.acceptInLine(work));
     this.#settling = new Committer({
       run: (commands) => this.#settleAll(commands),
       sizeOf: ({ settlements }) => settlements.reduce((size, { attempt }) => size + sizeOf(attempt.responseBody), 0),

@@ -1,6 +1,7 @@
 // Inserts messages with their labels, journal rows and usage counts: one statement for any number of messages, with one
 // parameter for all columns and one for all bodies. A body that several messages share is sent and stored once.
 
+import pg from 'pg';
 import { COUNTED } from '../../domain/activity.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { RowState } from '../message-columns.ts';
@@ -122,6 +123,20 @@ export async function insertMessages(
     ? database.all<LeasedAccount>(hasLabels ? WITH_LABELS : WITHOUT_LABELS, ...values)
     : database.all<LeasedAccount>(hasLabels ? SHARED_WITH_LABELS : SHARED_WITHOUT_LABELS, ...values, bodies.shared));
   return new Map(accounts.map(({ id, tier, signingKey }) => [id, { tier, signingKey }]));
+}
+
+/** What an insert of messages locks: whoever holds one of these tables makes it wait. */
+const WRITTEN_TABLES = 'messages, message_labels, bodies, journal, usage, activity_minutes';
+
+/**
+ * Writes as an insert of messages does, without a message: it waits for the same tables, and its commit for the same
+ * standby. The row is that of the node. Both statements are sent together and are one transaction.
+ */
+export async function probe(database: Database, node: string): Promise<void> {
+  await database.exec(
+    `LOCK TABLE ${WRITTEN_TABLES} IN ROW EXCLUSIVE MODE;
+     UPDATE nodes SET alive_until = alive_until WHERE id = ${pg.escapeLiteral(node)}`,
+  );
 }
 
 type LeasedAccount = AccountAtClaim & { readonly id: string };

@@ -1,6 +1,7 @@
 // A PostgreSQL database as the target of a move. The table store_move exists while a move is unfinished, and records
 // the progress of each table. No node starts on the database while the table exists.
 
+import { shownDatabase } from '../../domain/database-url.ts';
 import type { Clock } from '../../world.ts';
 import {
   MOVED_TABLES,
@@ -12,11 +13,10 @@ import {
   type TableProgress,
 } from '../move.ts';
 import type { Database, Value } from './database.ts';
+import type { Note } from './link.ts';
 import { compared } from './move-check.ts';
 import { hasUnfinishedMove, openForMove } from './open.ts';
-import type { Note } from './pool.ts';
 import { inTransaction, underSchemaLock } from './schema-upgrade.ts';
-import { shown } from './shown.ts';
 import { storable } from './storable.ts';
 
 /** The moving process holds this lock in its session, because a killed process may still have a statement running. */
@@ -40,11 +40,12 @@ export async function openMoveTarget(options: Waiting & { readonly url: string }
   } catch (error) {
     await close();
     if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
-    throw new Error(`another move into ${shown(options.url)} is under way`);
+    throw new Error(`another move into ${shownDatabase(options.url)} is under way`);
   }
   const columnsOf = new Map<MovedTable, Promise<Column[]>>();
   return {
-    begin: (identity) => inSchemaTransaction(database, options, () => begin(database, identity, shown(options.url))),
+    begin: (identity) =>
+      inSchemaTransaction(database, options, () => begin(database, identity, shownDatabase(options.url))),
     async write(table, rows, at) {
       let columns = columnsOf.get(table);
       if (!columns) {

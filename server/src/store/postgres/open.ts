@@ -2,23 +2,27 @@
 // up to date, one node at a time.
 
 import pg from 'pg';
+import { shownDatabase } from '../../domain/database-url.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Files } from '../../shipped-files.ts';
 import type { Clock } from '../../world.ts';
 import type { Inbox } from '../inbox.ts';
 import type { Store } from '../store.ts';
-import { clientConfig, isNoAnswer, setUp } from './connection.ts';
+import { clientConfig, isNoAnswer, NotWritable, type Server, serversOf, setUp } from './connection.ts';
 import { Database } from './database.ts';
+import { probe } from './insert.ts';
+import { type Note, worst } from './link.ts';
 import { requireOwnSessions } from './own-session.ts';
-import { type Note, Pool, SILENCE_MS_MAX } from './pool.ts';
+import { Pool } from './pool.ts';
 import { bringUpToDate, hasTable, requireUpToDate, underSchemaLock } from './schema-upgrade.ts';
-import { shown } from './shown.ts';
 import { createPostgresStore, type PostgresStore } from './store.ts';
 
 const VERSION_MIN = 14;
 /** How long to wait for a database that is just starting. */
 const START_MS_MAX = 10_000;
 const START_PAUSE_MS = 500;
+/** No request waits yet, so that a distant or slow server gets more time. */
+const CONNECT_MS_MAX = 5000;
 const START_NAME = 'postrider start';
 
 export interface OpenOptions {
@@ -35,8 +39,8 @@ export interface OpenOptions {
   readonly inbox?: Inbox;
   /** Another version of the schema, for tests. */
   readonly migrations?: Files;
-  /** See PoolOptions. Longer in tests: beside other work, a database that is there may be silent for a while. */
-  readonly silenceMsMax?: number | undefined;
+  /** See LinkOptions. For tests: beside other work, a database that is there may be silent for a while. */
+  readonly morePatienceMs?: number | undefined;
   /** The schema now needs a newer program: the node must stop in an orderly way. */
   readonly onOutdated?: ((why: string) => void) | undefined;
   /** What people want to know about this node: its role, version and address. */
@@ -45,16 +49,18 @@ export interface OpenOptions {
 
 export async function openPostgresStore(options: OpenOptions): Promise<Store> {
   const { url, node, timers, log, about = { role: 'all', version: '', address: '' } } = options;
-  const { channel, known } = await prepare(options);
+  const { channel, known, roundTripMs } = await prepare(options);
   let opened: PostgresStore | null = null;
   const pool = new Pool({
-    url,
+    servers: serversOf(url),
     timers,
     log,
     channel,
     onNotification: (payload) => opened?.hear(payload),
     onBack: () => opened?.cameBack(),
-    silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
+    probe: (database) => probe(database, node),
+    roundTripMs,
+    morePatienceMs: options.morePatienceMs ?? 0,
   });
   const { knownForMs } = options;
   opened = createPostgresStore({
@@ -71,7 +77,7 @@ export async function openPostgresStore(options: OpenOptions): Promise<Store> {
 }
 
 /** On its own connection: checks that the server is durable, and migrates. */
-async function prepare(options: OpenOptions): Promise<{ channel: string; known: number }> {
+async function prepare(options: OpenOptions): Promise<{ channel: string; known: number; roundTripMs: number }> {
   const client = await connect(options.url, options.timers);
   try {
     await requireSessions(client, options);
@@ -84,8 +90,10 @@ async function prepare(options: OpenOptions): Promise<{ channel: string; known: 
       await requireNoMove(database);
       return version;
     });
+    const askedAtMs = options.timers.monotonicMs();
     const row = await database.get<{ schema: string }>('SELECT current_schema() AS schema');
-    return { channel: `postrider ${row!.schema}`, known };
+    const roundTripMs = options.timers.monotonicMs() - askedAtMs;
+    return { channel: `postrider ${row!.schema}`, known, roundTripMs };
   } finally {
     await client.end().catch(() => {});
   }
@@ -119,26 +127,47 @@ async function start(pool: Pool, timers: Clock): Promise<void> {
   }
 }
 
+/** To the first of the servers that can be used. */
 async function connect(url: string, timers: Clock): Promise<pg.Client> {
+  const servers = serversOf(url);
   const endsAtMs = timers.monotonicMs() + START_MS_MAX;
   for (;;) {
-    const client = new pg.Client(clientConfig(url, START_NAME));
-    // An 'error' event without a listener would end the process. The running statement reports the error too.
-    client.on('error', () => {});
-    try {
-      await client.connect();
-      await setUp(client, { url, name: START_NAME, timers });
-      return client;
-    } catch (error) {
-      void client.end().catch(() => {});
-      const { code, message } = error as { code?: string; message: string };
-      const isStarting = code === 'ECONNREFUSED' || code === '57P03' || isNoAnswer(error);
-      if (!isStarting || timers.monotonicMs() > endsAtMs) {
-        throw new Error(`cannot reach PostgreSQL at ${shown(url)}: ${message || code}`);
+    const failed: Error[] = [];
+    for (const server of servers) {
+      try {
+        return await connectTo(server, timers);
+      } catch (error) {
+        failed.push(error as Error);
       }
-      await new Promise<void>((resolve) => timers.after(START_PAUSE_MS, resolve));
     }
+    const error = worst(failed, servers);
+    if (!failed.some(mayPass) || timers.monotonicMs() > endsAtMs) {
+      throw new Error(
+        `cannot use PostgreSQL at ${shownDatabase(url)}: ${error.message || (error as { code?: string }).code}`,
+      );
+    }
+    await new Promise<void>((resolve) => timers.after(START_PAUSE_MS, resolve));
   }
+}
+
+async function connectTo(server: Server, timers: Clock): Promise<pg.Client> {
+  const client = new pg.Client(clientConfig(server, START_NAME, CONNECT_MS_MAX));
+  // An 'error' event without a listener would end the process. The running statement reports the error too.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await setUp(client, { server, name: START_NAME, timers });
+    return client;
+  } catch (error) {
+    void client.end().catch(() => {});
+    throw error;
+  }
+}
+
+/** The server is just starting, does not answer, or may soon be promoted. */
+function mayPass(error: Error): boolean {
+  const { code } = error as { code?: string };
+  return code === 'ECONNREFUSED' || code === '57P03' || isNoAnswer(error) || error instanceof NotWritable;
 }
 
 /**

@@ -4,7 +4,7 @@
 
 import type pg from 'pg';
 import type { Clock } from '../../world.ts';
-import { ACQUIRE_MS_MAX, within } from './connection.ts';
+import { within } from './connection.ts';
 
 /** A notification takes milliseconds; on an overloaded machine it takes longer. */
 const HEARD_MS_MAX = 1000;
@@ -31,6 +31,20 @@ export async function backendPid(client: pg.ClientBase): Promise<number> {
 }
 
 /**
+ * Waits for a reply to a message that asks for nothing. The server runs no transaction for it, unlike for the shortest
+ * query.
+ */
+export function ping(client: pg.ClientBase): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.query({
+      submit: (connection: pg.Connection) => (connection as unknown as { sync(): void }).sync(),
+      handleReadyForQuery: () => resolve(),
+      handleError: reject,
+    });
+  });
+}
+
+/**
  * Rejects with SharedSession unless both connections have their own session. Two constant and different server
  * processes are not enough: a pooler with spare sessions may show that by chance. But a notification reaches an idle
  * connection only if it keeps its session.
@@ -39,7 +53,7 @@ export async function requireOwnSessions(
   one: pg.ClientBase,
   other: pg.ClientBase,
   timers: Clock,
-  msMax = ACQUIRE_MS_MAX,
+  msMax: number,
 ): Promise<void> {
   const clients = [one, other] as const;
   const soon = <T>(answer: Promise<T>) => within(answer, msMax, timers);

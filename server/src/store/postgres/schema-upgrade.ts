@@ -5,7 +5,7 @@ import { type Files, shippedFiles } from '../../shipped-files.ts';
 import type { Clock } from '../../world.ts';
 import { type Migration, pendingMigrations, readMigrations } from '../migrations.ts';
 import type { Database } from './database.ts';
-import type { Note } from './pool.ts';
+import type { Note } from './link.ts';
 
 const LOCK = "hashtextextended('postrider schema ' || current_schema(), 8411)";
 const LOCK_POLL_MS = 200;

@@ -59,6 +59,8 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     recovery: () => calls.ask('recovery'),
     ...lifeOf(options),
     storedTime: () => calls.ask('storedTime'),
+    // Its disk and its files are watched (upkeep/disk.ts, upkeep/files.ts).
+    whyNotWritable: async () => null,
     scheduleTimes: (after, limit) => calls.ask('scheduleTimes', after, limit),
     setScheduleTimes: (changes) => calls.ask('setScheduleTimes', changes),
     async dueSchedules(now, limits) {

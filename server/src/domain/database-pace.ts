@@ -1,0 +1,53 @@
+// How long a node waits for its database. The times follow the measured round trip, so that a distant database is not
+// taken for one that is away, and they are bounded, so that a publisher never waits long for a refusal.
+
+/** Further away, a database is not usable: its pings take this long, and more counts as silence. */
+const ROUND_TRIP_MS_MAX = 1000;
+/** A new measurement that is shorter than the last ones lowers the estimate by this part of the difference. */
+const FALLS_BY = 1 / 8;
+
+/** How long the database may be silent before it counts as away. */
+const SILENCE_MS_MIN = 800;
+const SILENT_ROUND_TRIPS = 4;
+/** A new connection: TCP, TLS, authentication, settings. */
+const CONNECT_MS_MIN = 1500;
+const CONNECT_ROUND_TRIPS = 6;
+const CONNECT_MS_MAX = 5000;
+/** A commit, or a single statement that commits. Longer than such a statement may wait for a lock. */
+const COMMIT_MS_MIN = 1500;
+const COMMIT_ROUND_TRIPS = 3;
+/** The statements of an accept before its commit: others may hold the lock of its queue or its key. */
+const ACCEPT_MS_MIN = 900;
+const ACCEPT_ROUND_TRIPS = 12;
+
+export interface Patience {
+  readonly silenceMs: number;
+  readonly connectMs: number;
+  readonly commitMs: number;
+  readonly acceptMs: number;
+}
+
+/** The estimate after a measurement: it rises at once and falls slowly, because the times are limits. */
+export function roundTripAfter(beforeMs: number, measuredMs: number): number {
+  const measured = Math.min(ROUND_TRIP_MS_MAX, Math.max(0, measuredMs));
+  return measured >= beforeMs ? measured : beforeMs + (measured - beforeMs) * FALLS_BY;
+}
+
+/** `moreMs` is added to the times in which a connected database must reply, for tests on a busy machine. */
+export function patience(roundTripMs: number, moreMs = 0): Patience {
+  return {
+    silenceMs: moreMs + Math.max(SILENCE_MS_MIN, SILENT_ROUND_TRIPS * roundTripMs),
+    connectMs: Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, CONNECT_ROUND_TRIPS * roundTripMs)),
+    commitMs: moreMs + COMMIT_MS_MIN + COMMIT_ROUND_TRIPS * roundTripMs,
+    acceptMs: moreMs + ACCEPT_MS_MIN + ACCEPT_ROUND_TRIPS * roundTripMs,
+  };
+}
+
+/**
+ * The round trip to reckon with at the next try to connect: the database may have moved further away since the last
+ * measurement. Every second try stays short, because a try that began while the database was away delays the return.
+ */
+export function roundTripForTry(knownMs: number, failedTries: number): number {
+  if (failedTries % 2 === 0) return knownMs;
+  return Math.min(ROUND_TRIP_MS_MAX, Math.max(knownMs, 100) * 2 ** ((failedTries + 1) / 2));
+}

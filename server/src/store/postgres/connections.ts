@@ -1,0 +1,134 @@
+// The connections of a node to one server, by what they are used for. When the server is away they are closed all
+// together, and others take their place.
+
+import pg from 'pg';
+import { nodeMax } from '../../domain/budgets.ts';
+import type { Clock } from '../../world.ts';
+import { AccountLine } from '../account-line.ts';
+import { ADDING, clientConfig, destroy, PROBING, type Server, type Settings, setUp, WRITING } from './connection.ts';
+import { WRITER_NAME } from './journal.ts';
+
+/** How many connections the accounts may use at once. The others of each kind are for the node's own work. */
+export const DATABASE_AT_ONCE = {
+  lists: nodeMax('databaseLists'),
+  lookUps: nodeMax('databaseLookUps'),
+  changes: nodeMax('databaseChanges'),
+};
+
+export type Role = 'writers' | 'adders' | 'settlers' | 'readers' | 'heartbeat' | 'probe';
+
+interface Use {
+  readonly name: string;
+  readonly max: number;
+  readonly settings?: Settings;
+}
+
+const USES: Readonly<Record<Role, Use>> = {
+  // The other four: accepts into queues, settles, claims and upkeep.
+  writers: { name: WRITER_NAME, max: DATABASE_AT_ONCE.changes + 4, settings: WRITING },
+  // Each runs one statement at a time.
+  adders: { name: WRITER_NAME, max: 1, settings: ADDING },
+  settlers: { name: WRITER_NAME, max: 1, settings: WRITING },
+  // The other two: tokens, bodies of claimed messages, and upkeep.
+  readers: { name: 'postrider reader', max: DATABASE_AT_ONCE.lists + DATABASE_AT_ONCE.lookUps + 2 },
+  heartbeat: { name: 'postrider heartbeat', max: 1 },
+  probe: { name: 'postrider probe', max: 1, settings: PROBING },
+};
+const ROLES = Object.keys(USES) as Role[];
+
+const IDLE_MS_MAX = 30_000;
+
+export interface ConnectionsOptions {
+  readonly server: Server;
+  readonly timers: Clock;
+  /** How long a new connection may take, as of now. */
+  readonly connectMs: () => number;
+  /** Called with the server process of each new connection. If it throws, the connection is closed. */
+  readonly onSession: (pid: number) => void;
+}
+
+export class Connections {
+  readonly server: Server;
+  readonly #options: ConnectionsOptions;
+  readonly #pools = new Map<Role, pg.Pool>();
+  /** In front of the pools: waiting for a connection that is in use says nothing about the database. */
+  readonly #lines = new Map<Role, AccountLine>();
+  /** All connections, so that hanging ones can be closed. */
+  readonly #clients = new Set<pg.ClientBase>();
+  /** Their server processes: no two connections may have the same one. */
+  readonly #pids = new Map<pg.ClientBase, number>();
+  /** The same, including lost connections. The process id that a pooler reports at connect is a different one. */
+  readonly #processes = new WeakMap<pg.ClientBase, number>();
+
+  constructor(options: ConnectionsOptions) {
+    this.server = options.server;
+    this.#options = options;
+    for (const role of ROLES) {
+      this.#pools.set(role, this.#open(USES[role]));
+      this.#lines.set(role, new AccountLine(USES[role].max));
+    }
+  }
+
+  /** Runs `work` when one of the connections of this role is not in use. */
+  inLine<T>(role: Role, work: () => Promise<T>): Promise<T> {
+    return this.#lines.get(role)!.run('', work);
+  }
+
+  connect(role: Role): Promise<pg.PoolClient> {
+    const pool = this.#pools.get(role)!;
+    pool.options.connectionTimeoutMillis = this.#options.connectMs();
+    return pool.connect();
+  }
+
+  /** The server process of a connection, also of one that is lost. */
+  processOf(client: pg.ClientBase): number | null {
+    return this.#processes.get(client) ?? null;
+  }
+
+  has(pid: number): boolean {
+    return [...this.#pids.values()].includes(pid);
+  }
+
+  /** Closes all at once. Callers that wait in a line are refused as soon as the connection that they wait for is closed. */
+  cutOff(): void {
+    for (const client of [...this.#clients]) destroy(client);
+    this.#clients.clear();
+    this.#pids.clear();
+    for (const pool of this.#pools.values()) void pool.end().catch(() => {});
+  }
+
+  async end(): Promise<void> {
+    await Promise.allSettled([...this.#pools.values()].map((pool) => pool.end()));
+  }
+
+  #open({ name, max, settings = new Map() }: Use): pg.Pool {
+    const { server, timers, connectMs, onSession } = this.#options;
+    // The driver awaits this hook, although its type does not say so. If it rejects, the connection is closed.
+    const onConnect = async (client: pg.ClientBase): Promise<void> => {
+      // A connection that breaks while in use, between two statements, reports it only here, and an 'error' event
+      // without a listener would end the process. The next statement fails.
+      client.on('error', () => {});
+      this.#clients.add(client);
+      client.on('end', () => this.#forget(client));
+      const { pid } = await setUp(client, { server, name, settings, timers, msMax: connectMs() });
+      onSession(pid);
+      this.#processes.set(client, pid);
+      this.#pids.set(client, pid);
+    };
+    const pool = new pg.Pool({
+      ...clientConfig(server, name, connectMs()),
+      max,
+      idleTimeoutMillis: IDLE_MS_MAX,
+      onConnect,
+    });
+    pool.on('remove', (client) => this.#forget(client));
+    // For an idle connection: the pool has dropped it, and the next caller gets another one.
+    pool.on('error', () => {});
+    return pool;
+  }
+
+  #forget(client: pg.ClientBase): void {
+    this.#clients.delete(client);
+    this.#pids.delete(client);
+  }
+}

@@ -1,0 +1,289 @@
+// The link of a node to its database: the server that it uses now, and a watch that soon notices when that server is
+// away, even if a half-open connection reports nothing. From then on every call is refused at once and hanging
+// connections are closed. The link tries the servers again until one answers that can be written to.
+
+import { type Patience, patience, roundTripAfter, roundTripForTry } from '../../domain/database-pace.ts';
+import { shownDatabase } from '../../domain/database-url.ts';
+import type { Clock } from '../../world.ts';
+import { StoreUnavailable } from '../store.ts';
+import { NotWritable, type Server } from './connection.ts';
+import { Connections } from './connections.ts';
+import { isMissing } from './errors.ts';
+import { Listener } from './listener.ts';
+import { SharedSession } from './own-session.ts';
+
+const PING_EVERY_MS = 300;
+/** Only the listener is dead if it got no reply for this many times as long as silence may last. */
+const DEAF_TIMES = 4;
+/**
+ * After a stall, a process runs its timers before it reads the replies that arrived meanwhile. This gives it time to
+ * read them.
+ */
+const SECOND_LOOK_MS = 50;
+const RECONNECT_EVERY_MS = 250;
+
+export type Note = (level: 'info' | 'warn' | 'error', fields: object, text: string) => void;
+
+export interface LinkOptions {
+  /** To be tried in this order. */
+  readonly servers: readonly Server[];
+  /** The real clock, even when a test controls the messages' clock: a database answers in real time. */
+  readonly timers: Clock;
+  readonly log: Note;
+  /** The channel to listen on. */
+  readonly channel: string;
+  readonly onNotification: (payload: string) => void;
+  /** The database is back: hints may have been missed while it was away. */
+  readonly onBack: () => void;
+  /** A first measurement of the round trip. */
+  readonly roundTripMs: number;
+  /** Added to the times in which the database must reply. */
+  readonly morePatienceMs: number;
+}
+
+/** Why the database is away. `gone`: it is not the one that was opened. */
+export interface Away {
+  readonly reason: 'unavailable' | 'gone';
+  readonly text: string;
+}
+
+const SILENT = 'the database does not answer';
+const GONE: Away = { reason: 'gone', text: 'the tables of the store were removed or replaced' };
+const WHAT_IS_GONE =
+  'the database no longer holds the tables that this node opened: it was dropped, emptied or replaced. Nothing is accepted. ' +
+  'If this was not intended, restore the database. Then restart this node';
+
+export class Link {
+  readonly #options: LinkOptions;
+  #connections: Connections;
+  #listener: Listener | null = null;
+  /** The table of messages that was opened. */
+  #store: string | null = null;
+  /** When the listener itself last got a reply. */
+  #heardAtMs = 0;
+  #answeredAtMs: number;
+  #roundTripMs: number;
+  #away: Away | null = null;
+  #isClosed = false;
+  #cancelPing = () => {};
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#roundTripMs = options.roundTripMs;
+    this.#connections = this.#open(options.servers[0]!);
+    this.#answeredAtMs = options.timers.monotonicMs();
+  }
+
+  get connections(): Connections {
+    return this.#connections;
+  }
+
+  /** Null while the database answers. */
+  get away(): Away | null {
+    return this.#away;
+  }
+
+  get patience(): Patience {
+    return patience(this.#roundTripMs, this.#options.morePatienceMs);
+  }
+
+  /** Starts to listen and begins the watch. Rejects if no server can be used, and may be called again then. */
+  async start(): Promise<void> {
+    await this.#listen(this.#roundTripMs);
+    this.#schedulePing();
+  }
+
+  notify(payload: string): void {
+    if (this.#away === null) this.#listener?.notify(payload);
+  }
+
+  /** Something got a reply. */
+  noteAnswer(): void {
+    this.#answeredAtMs = this.#options.timers.monotonicMs();
+  }
+
+  /** The present connections cannot be used any more, for this reason. No caller waits for them, and others are made. */
+  lose(why: string): void {
+    if (this.#listener) this.#lose(this.#listener, why);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelPing();
+    const listener = this.#listener;
+    this.#listener = null;
+    await Promise.allSettled([listener?.end(), this.#connections.end()]);
+  }
+
+  #open(server: Server): Connections {
+    return new Connections({
+      server,
+      timers: this.#options.timers,
+      connectMs: () => this.patience.connectMs,
+      onSession: (pid) => {
+        if (pid !== this.#listener?.session.pid && !this.#connections.has(pid)) return;
+        const shared = new SharedSession('two connections have the same server process');
+        // Reconnecting checks whether sessions are really shared.
+        this.lose(shared.message);
+        throw shared;
+      },
+    });
+  }
+
+  /** Tries one server after the other. */
+  async #listen(roundTripMs: number, servers = this.#options.servers): Promise<void> {
+    const failed: Error[] = [];
+    for (const server of servers) {
+      try {
+        return await this.#listenTo(server, roundTripMs);
+      } catch (error) {
+        failed.push(error as Error);
+      }
+    }
+    throw worst(failed, servers);
+  }
+
+  async #listenTo(server: Server, roundTripMs: number): Promise<void> {
+    const { timers, channel, onNotification, morePatienceMs } = this.#options;
+    const { connectMs } = patience(roundTripMs, morePatienceMs);
+    const onLost = (each: Listener) => this.#lose(each, SILENT);
+    const listener = new Listener({ server, timers, channel, connectMs, onNotification, onLost });
+    // Those of a server that was away are closed.
+    const isSame = server === this.#connections.server && this.#away === null;
+    const connections = isSame ? this.#connections : this.#open(server);
+    try {
+      await listener.connect();
+      this.#requireSameStore(listener);
+      const askedAtMs = timers.monotonicMs();
+      await listener.ping();
+      this.#roundTripMs = roundTripAfter(this.#roundTripMs, timers.monotonicMs() - askedAtMs);
+      const other = await connections.connect('heartbeat');
+      await listener.listen(other).then(
+        () => other.release(),
+        (error: Error) => {
+          other.release(error);
+          throw error;
+        },
+      );
+      if (this.#isClosed) throw new Error('closed');
+    } catch (error) {
+      listener.destroy();
+      if (!isSame || this.#isClosed) connections.cutOff();
+      throw error;
+    }
+    const before = this.#listener;
+    this.#listener = listener;
+    before?.destroy();
+    this.#store ??= listener.session.store;
+    this.#connections = connections;
+    this.#heardAtMs = this.#answeredAtMs = timers.monotonicMs();
+  }
+
+  #requireSameStore({ session }: Listener): void {
+    if (this.#store !== null && session.store !== this.#store) throw new StoreUnavailable(GONE.reason, GONE.text);
+  }
+
+  #schedulePing(): void {
+    if (this.#isClosed) return;
+    this.#cancelPing = this.#options.timers.after(PING_EVERY_MS, () => void this.#ping());
+  }
+
+  async #ping(): Promise<void> {
+    const listener = this.#listener;
+    if (!listener) return;
+    const { timers } = this.#options;
+    const { silenceMs } = this.patience;
+    const askedAtMs = timers.monotonicMs();
+    const answer = listener.ping().then(
+      (isOurs) => {
+        this.#heardAtMs = this.#answeredAtMs = timers.monotonicMs();
+        this.#roundTripMs = roundTripAfter(this.#roundTripMs, this.#heardAtMs - askedAtMs);
+        return isOurs;
+      },
+      () => false,
+    );
+    let cancel = () => {};
+    const silence = new Promise<boolean>((resolve) => {
+      cancel = timers.after(silenceMs, () => {
+        // A reply early in this time may have been on its way already.
+        cancel = timers.after(SECOND_LOOK_MS, () => resolve(this.#answeredAtMs >= askedAtMs + silenceMs / 2));
+      });
+    });
+    const isThere = await Promise.race([answer, silence]);
+    cancel();
+    if (this.#listener !== listener) return;
+    if (!isThere) this.#lose(listener, SILENT);
+    else if (timers.monotonicMs() - this.#heardAtMs > DEAF_TIMES * silenceMs) await this.#listenAnew(listener);
+    else this.#schedulePing();
+  }
+
+  /**
+   * Only the listener's connection is silent, and would stay so for long: no hint is received or sent until it is
+   * replaced.
+   */
+  async #listenAnew(listener: Listener): Promise<void> {
+    this.#options.log('warn', {}, 'the connection for notifications does not answer; connecting again');
+    try {
+      await this.#listen(this.#roundTripMs, [this.#connections.server]);
+    } catch {
+      return this.#lose(listener, SILENT);
+    }
+    // Lost meanwhile: the reconnect does the rest.
+    if (this.#away !== null) return;
+    this.#schedulePing();
+    this.#options.onBack();
+  }
+
+  /** The database is away: no caller waits for it any more, and it reconnects until the database is back. */
+  #lose(listener: Listener, why: string): void {
+    if (this.#isClosed || this.#listener !== listener) return;
+    this.#listener = null;
+    this.#away = { reason: 'unavailable', text: why };
+    this.#cancelPing();
+    this.#options.log('error', {}, `${why}; trying again until it does`);
+    listener.destroy();
+    this.#connections.cutOff();
+    void this.#comeBack();
+  }
+
+  async #comeBack(): Promise<void> {
+    const { timers, log, onBack } = this.#options;
+    let told = '';
+    for (let tries = 0; !this.#isClosed; tries += 1) {
+      try {
+        await this.#listen(roundTripForTry(this.#roundTripMs, tries));
+        break;
+      } catch (error) {
+        if (this.#isClosed) return;
+        this.#away = whyAway(error as Error);
+        const text = this.#away === GONE ? WHAT_IS_GONE : (error as Error).message;
+        if (text !== told) log('error', {}, text);
+        told = text;
+        await new Promise<void>((resolve) => {
+          this.#cancelPing = timers.after(RECONNECT_EVERY_MS, resolve);
+        });
+      }
+    }
+    if (this.#isClosed) return;
+    this.#away = null;
+    log('info', {}, 'the database answers again');
+    this.#schedulePing();
+    onBack();
+  }
+}
+
+function whyAway(error: Error): Away {
+  if (isMissing(error) || (error instanceof StoreUnavailable && error.reason === 'gone')) return GONE;
+  return { reason: 'unavailable', text: error instanceof NotWritable ? error.message : SILENT };
+}
+
+/**
+ * One error for all servers: that of a server that answered says more than that of one that did not. Its text names all
+ * of them.
+ */
+export function worst(failed: readonly Error[], servers: readonly Server[]): Error {
+  if (failed.length === 1) return failed[0]!;
+  const error = failed.find((each) => each instanceof NotWritable || isMissing(each)) ?? failed.at(-1)!;
+  error.message = servers.map(({ url }, index) => `${shownDatabase(url)}: ${failed[index]!.message}`).join('; ');
+  return error;
+}

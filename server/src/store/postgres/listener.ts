@@ -1,0 +1,94 @@
+// The connection by which a node hears what other nodes tell it, and tells them. The watch of the pool asks it again and
+// again whether the database is there.
+
+import pg from 'pg';
+import type { Clock } from '../../world.ts';
+import { clientConfig, destroy, type Server, type Session, setUp, within } from './connection.ts';
+import { backendPid, ping, requireOwnSessions } from './own-session.ts';
+
+const NAME = 'postrider listener';
+/** So many pings ask for a reply only. The next one also asks whether the session is still ours. */
+const PINGS_BETWEEN_CHECKS = 10;
+
+export interface ListenerOptions {
+  readonly server: Server;
+  readonly timers: Clock;
+  readonly channel: string;
+  /** How long a new connection, and each question at its start, may take. */
+  readonly connectMs: number;
+  readonly onNotification: (payload: string) => void;
+  readonly onLost: (listener: Listener) => void;
+}
+
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #client: pg.Client;
+  #session: Session = { pid: 0, store: null };
+  #pings = 0;
+  /** The last query: queries run one after another. */
+  #asked: Promise<unknown> = Promise.resolve();
+  /** What other nodes are told with the next query; null while there is nothing to tell. */
+  #toTell: Set<string> | null = null;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.#client = new pg.Client(clientConfig(options.server, NAME, options.connectMs));
+    // Also before it is connected: an 'error' event without a listener would end the process.
+    this.#client.on('error', () => options.onLost(this));
+    this.#client.on('end', () => options.onLost(this));
+    this.#client.on('notification', ({ payload }) => options.onNotification(payload ?? ''));
+  }
+
+  get session(): Session {
+    return this.#session;
+  }
+
+  async connect(): Promise<void> {
+    const { server, timers, connectMs } = this.#options;
+    await this.#client.connect();
+    this.#session = await setUp(this.#client, { server, name: NAME, timers, msMax: connectMs });
+  }
+
+  /** Rejects unless this connection and another one have sessions of their own. */
+  async listen(other: pg.ClientBase): Promise<void> {
+    const { timers, channel, connectMs } = this.#options;
+    await requireOwnSessions(this.#client, other, timers, connectMs);
+    await within(this.#client.query(`LISTEN ${pg.escapeIdentifier(channel)}`), connectMs, timers);
+  }
+
+  /** Resolves when the database has replied: whether the session is still ours, as far as this ping asked. */
+  ping(): Promise<boolean> {
+    this.#pings += 1;
+    if (this.#pings % PINGS_BETWEEN_CHECKS !== 0) return this.#ask(() => ping(this.#client)).then(() => true);
+    // If the mode of a pooler was changed, it may have lent our session to another client.
+    return this.#ask(() => backendPid(this.#client)).then((pid) => pid === this.#session.pid);
+  }
+
+  /** What is to be told while a query runs is told together after it: a distant database has few round trips a second. */
+  notify(payload: string): void {
+    if (this.#toTell) return void this.#toTell.add(payload);
+    this.#toTell = new Set([payload]);
+    this.#ask(() => {
+      const payloads = [...this.#toTell!];
+      this.#toTell = null;
+      return this.#client.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
+        this.#options.channel,
+        payloads,
+      ]);
+    }).catch(() => {});
+  }
+
+  destroy(): void {
+    destroy(this.#client);
+  }
+
+  async end(): Promise<void> {
+    await this.#client.end().catch(() => {});
+  }
+
+  #ask<T>(work: () => Promise<T>): Promise<T> {
+    const asked = this.#asked.then(work);
+    this.#asked = asked.catch(() => {});
+    return asked;
+  }
+}

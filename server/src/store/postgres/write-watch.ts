@@ -1,0 +1,125 @@
+// Whether the database takes writes. A database that answers every ping may still be read-only, have its tables locked,
+// or wait for a standby at every commit. From the first write that shows this, writes are refused at once, until a probe
+// has written the way a publish does.
+
+import type { Clock } from '../../world.ts';
+import { StoreUnavailable } from '../store.ts';
+import { CommitInDoubt, isLockTimeout, isReadOnly, TooLate } from './errors.ts';
+
+/** A write that succeeded less than this ago needs no probe. */
+const FRESH_MS = 1000;
+const AGAIN_MS = 250;
+
+export interface WriteWatchOptions {
+  readonly timers: Clock;
+  /** Writes one row and commits. */
+  readonly probe: () => Promise<void>;
+  readonly commitMs: () => number;
+  readonly onStall: (why: string) => void;
+  /** Writes are possible again. */
+  readonly onBack: () => void;
+}
+
+export class WriteWatch {
+  readonly #options: WriteWatchOptions;
+  #why: string | null = null;
+  #wroteAtMs = Number.NEGATIVE_INFINITY;
+  #probing: Promise<void> | null = null;
+  #cancelAgain = () => {};
+  #isClosed = false;
+
+  constructor(options: WriteWatchOptions) {
+    this.#options = options;
+  }
+
+  get why(): string | null {
+    return this.#why;
+  }
+
+  requireWritable(): void {
+    if (this.#why !== null) throw new StoreUnavailable('unavailable', this.#why);
+  }
+
+  /** Messages were written. */
+  noteWritten(): void {
+    this.#wroteAtMs = this.#options.timers.monotonicMs();
+  }
+
+  /** A write failed. `isAdding`: it waited for no lock of a single queue, key or message. */
+  noteFailed(error: unknown, isAdding: boolean): void {
+    const why = whyStalled(error, isAdding);
+    if (why !== null) this.#stall(why);
+  }
+
+  /** Why a publish would be refused now; tries it if nothing was written lately. */
+  async look(): Promise<string | null> {
+    const { timers, commitMs } = this.#options;
+    if (this.#why !== null || timers.monotonicMs() - this.#wroteAtMs < FRESH_MS) return this.#why;
+    let cancel = () => {};
+    const late = new Promise<string>((resolve) => {
+      cancel = timers.after(commitMs(), () => {
+        // The probe goes on: a commit that waits for a standby returns when the standby does.
+        this.#stall(NO_COMMIT);
+        resolve(NO_COMMIT);
+      });
+    });
+    const probed = this.#probe().then(
+      () => null,
+      (error: unknown) => whyStalled(error, true) ?? (error as Error).message,
+    );
+    try {
+      return await Promise.race([probed, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelAgain();
+  }
+
+  #stall(why: string): void {
+    if (this.#why === null) {
+      this.#options.onStall(why);
+      void this.#untilWritten();
+    }
+    this.#why = why;
+  }
+
+  async #untilWritten(): Promise<void> {
+    const { timers, onBack } = this.#options;
+    while (!this.#isClosed) {
+      try {
+        await this.#probe();
+        this.#why = null;
+        return onBack();
+      } catch (error) {
+        this.#why = whyStalled(error, true) ?? this.#why;
+      }
+      await new Promise<void>((resolve) => {
+        this.#cancelAgain = timers.after(AGAIN_MS, resolve);
+      });
+    }
+  }
+
+  /** One at a time: each may hang for as long as a standby is away, and hold a session of the server meanwhile. */
+  #probe(): Promise<void> {
+    this.#probing ??= this.#options
+      .probe()
+      .then(() => this.noteWritten())
+      .finally(() => {
+        this.#probing = null;
+      });
+    return this.#probing;
+  }
+}
+
+const NO_COMMIT = 'the database does not confirm commits; a synchronous standby may be away';
+
+function whyStalled(error: unknown, isAdding: boolean): string | null {
+  if (isReadOnly(error)) return 'the database is read-only';
+  if (error instanceof CommitInDoubt && error.cause instanceof TooLate) return NO_COMMIT;
+  if (isAdding && isLockTimeout(error)) return 'the tables of the database are locked';
+  return null;
+}

@@ -1,0 +1,42 @@
+// How long a node waits for its database, near and far.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { patience, roundTripAfter, roundTripForTry } from '../../src/domain/database-pace.ts';
+
+test('with a database nearby, a publisher is refused within two seconds in every way it can be', () => {
+  const { silenceMs, connectMs, commitMs, acceptMs } = patience(1);
+  const pingMs = 300;
+  for (const ms of [pingMs + silenceMs, connectMs, commitMs, 2 * acceptMs]) assert.ok(ms < 2000, String(ms));
+});
+
+test('a round trip of 800 ms is no silence, and leaves time for what takes several', () => {
+  const { silenceMs, connectMs, commitMs, acceptMs } = patience(800);
+  assert.ok(silenceMs > 2 * 800, 'a ping behind another question');
+  assert.ok(connectMs >= 6 * 800, 'TCP, TLS and authentication');
+  assert.ok(commitMs > 2 * 800);
+  assert.ok(acceptMs > 10 * 800, 'the statements of an accept into a queue');
+});
+
+test('no time grows beyond a bound, whatever is measured', () => {
+  let roundTripMs = 0;
+  for (const measured of [Number.POSITIVE_INFINITY, 1e9, -5]) {
+    roundTripMs = roundTripAfter(roundTripMs, measured);
+    const { silenceMs, connectMs, commitMs, acceptMs } = patience(roundTripMs);
+    assert.ok(silenceMs <= 4000 && connectMs <= 5000 && commitMs <= 4500 && acceptMs <= 12_900, String(measured));
+  }
+});
+
+test('the estimate rises at once and falls slowly', () => {
+  assert.equal(roundTripAfter(1, 400), 400);
+  assert.equal(roundTripAfter(400, 0), 350);
+  let roundTripMs = 400;
+  for (let ping = 0; ping < 50; ping += 1) roundTripMs = roundTripAfter(roundTripMs, 1);
+  assert.ok(roundTripMs < 2, String(roundTripMs));
+});
+
+test('a try to connect gives a database that has moved away more time, and every second one stays short', () => {
+  const tries = Array.from({ length: 9 }, (_, failed) => roundTripForTry(1, failed));
+  assert.deepEqual(tries, [1, 200, 1, 400, 1, 800, 1, 1000, 1]);
+  assert.equal(roundTripForTry(800, 1), 1000);
+});
