@@ -60,7 +60,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
     },
     heartbeat: heartbeat(store, node, clock),
     upkeep: (recovery, isUnderWay) => [
-      orphans(store, node, recovery),
+      orphans(store, node, recovery, world.clock),
       strays({ store, slots, isUnderWay, onGivenBack: (count) => observe({ kind: 'strays', count }) }),
       ...(isFirstLane
         ? [

@@ -34,6 +34,50 @@ export function processOf(node: string): string {
   return node.split(BETWEEN)[0]!;
 }
 
+/** What stands in place of the end of its lease for a lane that has ended. No later heartbeat of it counts. */
+export const ENDED_LANE = -1;
+
+export interface LifeQuestion {
+  /** Until when the heartbeat of the node counts, on the clock of `nowMs`. Null if it has sent none. */
+  readonly aliveUntilMs: number | null;
+  readonly nowMs: number;
+  /** Who asks is a lane of the same process. */
+  readonly isOwnProcess: boolean;
+  /** The asking process may have stood still a short time ago. */
+  readonly stoodStill: boolean;
+}
+
+/**
+ * A node that sends no heartbeats is dead. For a lane of the process that asks this is not enough: when the process
+ * stood still, all of its lanes did, and none could send any. The process knows which of its lanes have ended.
+ */
+export function isAlive({ aliveUntilMs, nowMs, isOwnProcess, stoodStill }: LifeQuestion): boolean {
+  if (aliveUntilMs === ENDED_LANE) return false;
+  if (aliveUntilMs !== null && aliveUntilMs > nowMs) return true;
+  return isOwnProcess && stoodStill;
+}
+
+/** Whether a process may have stood still a short time ago, as seen by something that it does again and again. */
+export class Standstills {
+  readonly #gapMsMax: number;
+  readonly #shortMs: number;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #awakeFromMs = Number.NEGATIVE_INFINITY;
+
+  /** A gap of more than `gapMsMax` between two times is a standstill. It counts until `shortMs` have passed without one. */
+  constructor(gapMsMax: number, shortMs: number) {
+    this.#gapMsMax = gapMsMax;
+    this.#shortMs = shortMs;
+  }
+
+  /** Notes one more time. The first one counts as the end of a standstill. */
+  wasRecent(nowMs: number): boolean {
+    if (nowMs - this.#lastMs > this.#gapMsMax) this.#awakeFromMs = nowMs;
+    this.#lastMs = nowMs;
+    return nowMs - this.#awakeFromMs < this.#shortMs;
+  }
+}
+
 /** Each lane is a thread, and has its own copy of this module. */
 let lanesOfNode = 1;
 

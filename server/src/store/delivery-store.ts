@@ -189,9 +189,10 @@ export interface DeliveryStore {
 
   /**
    * All claims of one node that is no longer alive, without their bodies, to be settled together as interrupted. Empty
-   * if there is no such node. Never the claims of `node` itself.
+   * if there is no such node. Never the claims of `node` itself. `stoodStill`: the process of `node` may have stood still
+   * a short time ago, so that its other lanes are not dead because they are silent.
    */
-  orphanedClaims(node: string): Promise<readonly Claim[]>;
+  orphanedClaims(node: string, stoodStill?: boolean): Promise<readonly Claim[]>;
 
   /**
    * Leases of this node, except those still to be handed out: they belong to attempts under way, or never reached the
@@ -211,7 +212,7 @@ export interface DeliveryStore {
 
   /**
    * Records that `node` is alive and stays alive for `ttlMs` by the store's own clock, and stores `time`. Returns the
-   * time stored before, perhaps by another node.
+   * time stored before, perhaps by another node. A lane with a `ttlMs` of 0 has ended.
    */
   heartbeat(node: string, ttlMs: number, time?: KeptTime | null): Promise<HeardTime>;
 

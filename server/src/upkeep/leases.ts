@@ -1,8 +1,10 @@
 // Keeps this node's claims alive, and settles the claims of dead nodes.
 
 import { eachMax } from '../domain/budgets.ts';
+import { Standstills } from '../domain/lanes.ts';
 import type { Claim } from '../domain/message.ts';
 import type { DeliveryStore, Recovery } from '../store/delivery-store.ts';
+import type { Clock } from '../world.ts';
 import type { NodeClock } from './node-clock.ts';
 
 /** A node without a heartbeat for this long counts as dead. */
@@ -82,12 +84,18 @@ export function strays({ store, slots, isUnderWay, onGivenBack }: StrayOptions) 
 }
 
 /** Settles the claims of one dead node after the other. */
-export function orphans(store: DeliveryStore, node: string, recoverer: Recoverer) {
+export function orphans(
+  store: Pick<DeliveryStore, 'orphanedClaims' | 'recovery'>,
+  node: string,
+  recoverer: Recoverer,
+  clock: Pick<Clock, 'monotonicMs'>,
+) {
   recoverer.waitForLook();
+  const standstills = new Standstills(START_WITHIN_MS, NODE_TTL_MS);
   return {
     name: 'orphaned claims',
     async run(): Promise<number> {
-      const claims = await store.orphanedClaims(node);
+      const claims = await store.orphanedClaims(node, standstills.wasRecent(clock.monotonicMs()));
       if (claims.length > 0) {
         await recoverer.settleCrash(claims);
         return 0;

@@ -5,12 +5,15 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { BUDGETS } from '../../src/domain/budgets.ts';
 import {
+  ENDED_LANE,
+  isAlive,
   LANES_MAX,
   laneCount,
   laneMax,
   laneNode,
   laneShare,
   processOf,
+  Standstills,
   shareAmongLanes,
 } from '../../src/domain/lanes.ts';
 import { Pool } from '../../src/domain/pool.ts';
@@ -58,4 +61,20 @@ test('however many lanes there are, an account that is alone gets something of e
     assert.equal(new Pool(laneMax(key as keyof typeof BUDGETS)).take('acc', 1), null, key);
   }
   assert.ok(pools > 5);
+});
+
+test('a silent node is dead, but for a lane of a process that stood still; a lane that has ended is dead for good', () => {
+  const silent = { aliveUntilMs: 5, nowMs: 5, isOwnProcess: true, stoodStill: true };
+  assert.equal(isAlive(silent), true);
+  assert.equal(isAlive({ ...silent, stoodStill: false }), false);
+  assert.equal(isAlive({ ...silent, isOwnProcess: false }), false);
+  assert.equal(isAlive({ ...silent, aliveUntilMs: 6, isOwnProcess: false }), true);
+  assert.equal(isAlive({ ...silent, aliveUntilMs: ENDED_LANE, nowMs: -2 }), false);
+});
+
+test('a standstill is a gap, and counts until the process has run for a while', () => {
+  const standstills = new Standstills(7, 15);
+  const at = (nowMs: number) => standstills.wasRecent(nowMs);
+  assert.deepEqual([0, 5, 10, 15, 20].map(at), [true, true, true, false, false], 'it has just started');
+  assert.deepEqual([40, 45, 52, 55, 60].map(at), [true, true, true, false, false]);
 });

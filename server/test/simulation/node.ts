@@ -112,7 +112,7 @@ export class SimulatedNode {
       limits,
       heartbeat: heartbeat(store, id, this.time),
       upkeep: (recovery, isUnderWay) => [
-        orphans(store, id, recovery),
+        orphans(store, id, recovery, this.clock),
         strays({
           store,
           slots: limits.concurrency,

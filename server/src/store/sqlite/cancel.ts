@@ -7,6 +7,7 @@ import { CANCEL_REQUESTED, CANCELLED } from '../rows.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, letOthersStart } from './held.ts';
+import { isDead, type LifeLook } from './orphans.ts';
 
 export function cancel(
   database: Database,
@@ -70,15 +71,15 @@ export function cancelHolders(
   database: Database,
   accountId: string,
   messageIds: readonly string[],
-  aliveAt: number,
+  look: LifeLook,
 ): { id: string; node: string }[] {
-  return messageIds.flatMap((id) =>
+  const claimed = messageIds.flatMap((id) =>
     database.all<{ id: string; node: string }>(
-      `SELECT m.id, m.node FROM messages m JOIN nodes n ON n.id = m.node AND n.alive_until > ?
-         WHERE m.id = ? AND m.account_id = ? AND m.cancel_requested_at IS NOT NULL AND m.ended_at IS NULL`,
-      aliveAt,
+      `SELECT id, node FROM messages
+         WHERE id = ? AND account_id = ? AND cancel_requested_at IS NOT NULL AND ended_at IS NULL AND node IS NOT NULL`,
       id,
       accountId,
     ),
   );
+  return claimed.filter(({ node }) => !isDead(database, node, look));
 }

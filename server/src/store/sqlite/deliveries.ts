@@ -1,6 +1,7 @@
 // The delivery port over SQLite. A message that is due at accept is leased to the engine at once if a slot is free. So
 // it is written only twice (accepted, settled) and never read back.
 
+import { ENDED_LANE } from '../../domain/lanes.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import type { NodeAbout } from '../../domain/node.ts';
 import type { Clock } from '../../world.ts';
@@ -47,7 +48,8 @@ export function createDeliveries(options: DeliveriesOptions): DeliveryStore {
     onWork: (listener) => offer.onWork(listener),
     onCancel: (listener) => cancelling.onCancel(listener),
     cancelledClaims: () => calls.ask('cancelledClaims', node),
-    orphanedClaims: (id) => calls.ask('orphanedClaims', id, clock.monotonicMs()),
+    orphanedClaims: (asker, stoodStill = false) =>
+      calls.ask('orphanedClaims', { asker, nowMs: clock.monotonicMs(), stoodStill }),
     async strayClaims(limit) {
       const leases = await calls.ask('leasesOf', node, limit);
       return leases.filter((lease) => !offer.keeps(lease));
@@ -137,7 +139,8 @@ function lifeOf({ calls, clock, node, about, shownAs }: DeliveriesOptions) {
   let aliveUntil = clock.now();
   return {
     async heartbeat(id, ttlMs, time) {
-      const kept = await calls.ask('heartbeat', id, clock.monotonicMs() + ttlMs, time ?? null);
+      const aliveUntilMs = ttlMs === 0 ? ENDED_LANE : clock.monotonicMs() + ttlMs;
+      const kept = await calls.ask('heartbeat', id, aliveUntilMs, time ?? null);
       if (id === node) aliveUntil = clock.now() + ttlMs;
       return { kept, wallAt: null };
     },

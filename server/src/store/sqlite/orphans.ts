@@ -1,6 +1,6 @@
 // Claims of nodes that are no longer alive, and the leases that a node holds.
 
-import { processOf } from '../../domain/lanes.ts';
+import { isAlive, processOf } from '../../domain/lanes.ts';
 import type { Claim } from '../../domain/message.ts';
 import { toMessage } from '../message-row.ts';
 import { accountAtClaim } from './accounts.ts';
@@ -18,8 +18,17 @@ export function leasesOf(database: Database, node: string, limit: number): strin
   return rows.map(({ lease }) => lease);
 }
 
+/** Who asks whether other nodes are alive, and when. */
+export interface LifeLook {
+  readonly asker: string;
+  /** On the monotonic clock. */
+  readonly nowMs: number;
+  /** The asking process may have stood still a short time ago, and its lanes with it. */
+  readonly stoodStill: boolean;
+}
+
 /** All claims of one process that is no longer alive, or of its lanes that are not, without their bodies. */
-export function orphanedClaims(database: Database, node: string, aliveAt: number): Claim[] {
+export function orphanedClaims(database: Database, look: LifeLook): Claim[] {
   for (let at = ''; ; ) {
     const next = database.get<{ node: string }>(
       "SELECT node FROM messages WHERE state = 'claimed' AND node > ? ORDER BY node LIMIT 1",
@@ -27,8 +36,9 @@ export function orphanedClaims(database: Database, node: string, aliveAt: number
     );
     if (!next) return [];
     at = next.node;
-    if (at === node || isAlive(database, at, aliveAt)) continue;
-    return deadLanes(database, at, node, aliveAt).flatMap((lane) => claimsOf(database, lane));
+    if (isDead(database, at, look)) {
+      return deadLanes(database, at, look).flatMap((lane) => claimsOf(database, lane));
+    }
   }
 }
 
@@ -36,7 +46,7 @@ export function orphanedClaims(database: Database, node: string, aliveAt: number
  * All dead lanes of the process that `node` was a lane of. If the process has crashed, these are all of its lanes: which
  * message was in flight alone can only be told from all of them.
  */
-function deadLanes(database: Database, node: string, asker: string, aliveAt: number): string[] {
+function deadLanes(database: Database, node: string, look: LifeLook): string[] {
   const process = processOf(node);
   const lanes = database.all<{ node: string }>(
     "SELECT DISTINCT node FROM messages WHERE state = 'claimed' AND node BETWEEN ? AND ?",
@@ -44,13 +54,15 @@ function deadLanes(database: Database, node: string, asker: string, aliveAt: num
     // After all texts that begin with the name of the process and a character that names can have.
     `${process}~`,
   );
-  return lanes
-    .map((lane) => lane.node)
-    .filter((lane) => processOf(lane) === process && lane !== asker && !isAlive(database, lane, aliveAt));
+  return lanes.map((lane) => lane.node).filter((lane) => processOf(lane) === process && isDead(database, lane, look));
 }
 
-function isAlive(database: Database, node: string, aliveAt: number): boolean {
-  return database.get('SELECT 1 FROM nodes WHERE id = ? AND alive_until > ?', node, aliveAt) !== undefined;
+/** Nobody finds itself dead. */
+export function isDead(database: Database, node: string, { asker, nowMs, stoodStill }: LifeLook): boolean {
+  if (node === asker) return false;
+  const row = database.get<{ until: number }>('SELECT alive_until AS until FROM nodes WHERE id = ?', node);
+  const isOwnProcess = processOf(node) === processOf(asker);
+  return !isAlive({ aliveUntilMs: row?.until ?? null, nowMs, isOwnProcess, stoodStill });
 }
 
 function claimsOf(database: Database, node: string): Claim[] {

@@ -100,7 +100,9 @@ function createCancelling(
     release: async (leases, now) => {
       await calls.ask('release', leases, node, now);
     },
-    holders: (accountId, ids) => calls.ask('cancelHolders', accountId, ids, clock.monotonicMs()),
+    // A silent lane of this process may only stand still: it is not known that it starts nothing.
+    holders: (accountId, ids) =>
+      calls.ask('cancelHolders', accountId, ids, { asker: node, nowMs: clock.monotonicMs(), stoodStill: true }),
     // Nodes that share the executor have heard of it. When the time is over, what they released has ended.
     askOthers: (nodes, ms) =>
       others ? others.ask(nodes, ms) : new Promise((resolve) => timers.after(ms, () => resolve([]))),

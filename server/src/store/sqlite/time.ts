@@ -1,6 +1,7 @@
 // Heartbeats, the last known time, and when schedules run.
 
 import type { KeptTime } from '../../domain/clock.ts';
+import { ENDED_LANE } from '../../domain/lanes.ts';
 import type { ScheduleTime, StoredTime } from '../delivery-store.ts';
 import type { Database } from './database.ts';
 
@@ -9,7 +10,7 @@ import type { Database } from './database.ts';
  */
 const NEWEST_ROWS = 100;
 
-/** `aliveUntilMs` is on the monotonic clock of the machine. */
+/** `aliveUntilMs` is on the monotonic clock of the machine. A lane that has ended stays dead: its last heartbeat may come late. */
 export function heartbeat(
   database: Database,
   node: string,
@@ -17,9 +18,11 @@ export function heartbeat(
   time: KeptTime | null,
 ): KeptTime | null {
   database.run(
-    'INSERT INTO nodes (id, alive_until) VALUES (?, ?) ON CONFLICT DO UPDATE SET alive_until = excluded.alive_until',
+    `INSERT INTO nodes (id, alive_until) VALUES (?1, ?2)
+       ON CONFLICT DO UPDATE SET alive_until = excluded.alive_until WHERE alive_until <> ?3`,
     node,
     aliveUntilMs,
+    ENDED_LANE,
   );
   const before = keptTime(database);
   if (!time) return before;
