@@ -4,6 +4,7 @@
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import type { Farewell } from './close-node.ts';
 import type { Config } from './config.ts';
+import type { KeeperState } from './domain/clock.ts';
 import { laneShare } from './domain/lanes.ts';
 import { Questions } from './questions.ts';
 import { startThread } from './shipped-files.ts';
@@ -28,6 +29,8 @@ export interface LaneData {
   readonly channel: string;
   /** See upkeep/shared-time.ts. */
   readonly time: SharedArrayBuffer;
+  /** What the first lane knows about the clocks: the lane continues with the same time. */
+  readonly clock: KeeperState | null;
   readonly writer: MessagePort;
   readonly reader: MessagePort;
 }
@@ -53,6 +56,7 @@ export interface LanesOptions {
   /** The name under which the lanes talk to each other. */
   readonly channel: string;
   readonly time: LaneData['time'];
+  readonly clock: () => LaneData['clock'];
   readonly timers: Clock;
   readonly newNode: () => string;
   /** New ports to the threads of the store. */
@@ -153,7 +157,7 @@ export class Lanes {
   }
 
   #startLane(lane: number): void {
-    const { config, count, address, shownAs, channel, time, newNode, connect } = this.#options;
+    const { config, count, address, shownAs, channel, time, clock, newNode, connect } = this.#options;
     const node = newNode();
     const ports = connect();
     const data: LaneData = {
@@ -165,6 +169,7 @@ export class Lanes {
       address,
       channel,
       time,
+      clock: clock(),
       ...ports,
     };
     const worker = startThread('lane', {

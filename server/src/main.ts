@@ -129,7 +129,7 @@ async function abandon({ store, openFiles }: Ground, { listener, bodies }: Front
 
 /** The first lane runs on this thread, so there is nothing to start for a single one. */
 function startLanes(ground: Ground, engine: Engine, front: Front, bound: AddressInfo): Lanes | null {
-  const { whole, world, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = ground;
+  const { whole, world, clock, node, newId, metrics, store, log, connectLane, lanes: count, channel, time } = ground;
   if (count === 1 || !connectLane) return null;
   if (!front.listener.isShared) {
     log.warn({}, 'this system does not let several threads listen on one port; there is one lane');
@@ -142,6 +142,7 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
     shownAs: { id: node, startedAt: world.clock.now() },
     channel,
     time,
+    clock: () => clock.state,
     timers: systemWorld().clock,
     newNode: () => laneNode(node, newId('nod')),
     connect: connectLane,

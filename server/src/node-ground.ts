@@ -131,6 +131,7 @@ function createClock({ world, lane }: StartOptions, log: Log, shared: SharedTime
   return new ServiceClock({
     machine: (world ?? systemWorld()).clock,
     shared,
+    joins: lane?.clock ?? undefined,
     usesStoreClock: world === undefined,
     onChange: lane ? () => {} : logClock(log),
     onOff: lane ? () => {} : logClockOff(log),

@@ -127,8 +127,9 @@ export class Engine {
     await this.#within(drainMs, this.#drain(accepted));
     await this.#options.sender.close();
     await this.#within(LAST_SETTLING_MS_MAX, this.#drain(accepted));
-    // The heartbeat runs until here: without it, another node would take over the attempts in flight.
-    if (this.#heart) await this.#within(LAST_BEAT_MS_MAX, this.#heart.stop());
+    // Without heartbeats another node would take over the attempts. The last one keeps the time for the next start.
+    const last = this.#heart?.stop().then(async () => void (await this.#options.heartbeat!.run()));
+    if (last) await this.#within(LAST_BEAT_MS_MAX, last).catch((error) => this.#trouble('heartbeat', error));
     this.#isOver = true;
     return this.#inFlight.count;
   }

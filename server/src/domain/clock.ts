@@ -6,7 +6,10 @@
 export const CLOCK_STEP_MS_MAX = 10_000;
 /** After a larger jump, the wall clock is trusted once it has run evenly for this long. */
 export const CLOCK_BELIEVED_AFTER_MS = 10 * 60_000;
-/** If the last kept time is at most this old at a start, the difference counts as time in which nothing ran. */
+/**
+ * If the wall clock was trusted when the time was last kept, and is at most this much further at a start, the difference
+ * counts as time in which nothing ran.
+ */
 export const CLOCK_DOWN_MS_MAX = 86_400_000;
 /** A node whose time was further than this from the shared clock starts nothing until its time is right again. */
 export const CLOCK_OFF_MS_MAX = 1000;
@@ -43,6 +46,74 @@ interface Doubt {
   /** The wall clock minus the monotonic clock. */
   offset: number;
   readonly sinceMs: number;
+}
+
+/** Everything that a keeper knows. All times are on the clocks of one process. */
+export interface KeeperState {
+  readonly offset: number;
+  readonly order: number;
+  readonly readAtMs: number;
+  readonly wallOffset: number;
+  readonly doubt: Readonly<Doubt> | null;
+  readonly provenFromMs: number;
+  readonly asleepMs: number;
+}
+
+/** Where a start continues. */
+export interface TimeAtStart {
+  readonly trustedAt: number;
+  readonly orderAt: number;
+  /** For how long the wall clock has been distrusted. Null if it is trusted. */
+  readonly doubtedMs: number | null;
+  /** Whether the time is certain enough to delete by. */
+  readonly isProven: boolean;
+}
+
+/**
+ * The rule of a start. Only a wall clock that was trusted before says how long nothing ran. If it was not trusted, it may
+ * have been corrected since, and the difference is no time that has passed: the service continues from the kept time.
+ * Rows alone move the time by no more than a step.
+ */
+export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wallAt: number): TimeAtStart {
+  const { trustedAt, orderAt, isProven } = kept
+    ? continued(kept, wallAt)
+    : // There is nothing to compare the wall clock with.
+      { trustedAt: wallAt, orderAt: wallAt, isProven: false };
+  const isTrusted = Math.abs(wallAt - trustedAt) <= CLOCK_STEP_MS_MAX;
+  return {
+    trustedAt,
+    orderAt: Math.max(orderAt, Math.min(newestAt ?? 0, orderAt + CLOCK_STEP_MS_MAX)),
+    doubtedMs: isTrusted ? null : kept ? doubtCarried(kept, wallAt) : 0,
+    isProven,
+  };
+}
+
+function continued(kept: KeptTime, wallAt: number): Pick<TimeAtStart, 'trustedAt' | 'orderAt' | 'isProven'> {
+  const shownMs = wallAt - kept.wallAt;
+  const isDowntime = wasTrusted(kept)
+    ? shownMs >= -CLOCK_STEP_MS_MAX && shownMs <= CLOCK_DOWN_MS_MAX
+    : shownMs >= 0 && shownMs <= CLOCK_STEP_MS_MAX;
+  const passedMs = isDowntime ? shownMs : 0;
+  const trustedAt = kept.trustedAt + passedMs;
+  return {
+    trustedAt,
+    orderAt: Math.max(trustedAt, kept.orderAt + Math.max(0, passedMs) * SLOWED),
+    isProven: passedMs <= CLOCK_BELIEVED_AFTER_MS,
+  };
+}
+
+function wasTrusted({ wallAt, trustedAt }: KeptTime): boolean {
+  return Math.abs(wallAt - trustedAt) <= CLOCK_STEP_MS_MAX;
+}
+
+/**
+ * A doubt continues if the wall clock may be the one that was doubted, so that a process that starts again and again
+ * comes right as well. Only time that the service has seen counts, not the time between.
+ */
+function doubtCarried(kept: KeptTime, wallAt: number): number {
+  const shownMs = wallAt - kept.wallAt;
+  const isSame = shownMs >= -CLOCK_STEP_MS_MAX && shownMs <= CLOCK_BELIEVED_AFTER_MS;
+  return isSame && !wasTrusted(kept) ? kept.doubtedMs : 0;
 }
 
 export class Timekeeper {
@@ -115,30 +186,47 @@ export class Timekeeper {
 
   /** At a start: continues from the kept time, and from the newest time in the store. */
   resume(kept: KeptTime | null, newestAt: number | null, wallAt: number, monotonicMs: number): ClockChange | null {
+    const { trustedAt, orderAt, doubtedMs, isProven } = timeAtStart(kept, newestAt, wallAt);
     this.#wallOffset = wallAt - monotonicMs;
     this.#readAtMs = monotonicMs;
-    this.#doubt = null;
-    const downMs = kept ? wallAt - kept.wallAt : 0;
-    const wasDown = downMs >= -CLOCK_STEP_MS_MAX && downMs <= CLOCK_DOWN_MS_MAX;
-    const passedMs = wasDown ? downMs : 0;
-    const trustedAt = kept ? kept.trustedAt + passedMs : wallAt;
     this.#offset = trustedAt - monotonicMs;
-    this.#order = Math.max(trustedAt, kept ? kept.orderAt + Math.max(0, passedMs) * SLOWED : 0, newestAt ?? 0);
-    if (wasDown && downMs > CLOCK_BELIEVED_AFTER_MS) this.#provenFromMs = monotonicMs + CLOCK_BELIEVED_AFTER_MS;
-    if (!kept || Math.abs(this.aheadMs) <= CLOCK_STEP_MS_MAX) return null;
-    // Only time that this service has seen counts: the downtime was measured by the distrusted clock itself.
-    const doubtedMs = wasDown ? kept.doubtedMs : 0;
-    this.#doubt = { offset: this.#wallOffset, sinceMs: monotonicMs - doubtedMs };
-    return { kind: 'doubted', aheadMs: this.aheadMs };
+    this.#order = orderAt;
+    this.#provenFromMs = isProven ? Number.NEGATIVE_INFINITY : monotonicMs + CLOCK_BELIEVED_AFTER_MS;
+    this.#doubt = doubtedMs === null ? null : { offset: this.#wallOffset, sinceMs: monotonicMs - doubtedMs };
+    return this.#doubt && { kind: 'doubted', aheadMs: this.aheadMs };
+  }
+
+  /** Continues as another keeper of the same process, which has read the same clocks. */
+  join({ offset, order, readAtMs, wallOffset, doubt, provenFromMs, asleepMs }: KeeperState): void {
+    this.#offset = offset;
+    this.#order = order;
+    this.#readAtMs = readAtMs;
+    this.#wallOffset = wallOffset;
+    this.#doubt = doubt && { ...doubt };
+    this.#provenFromMs = provenFromMs;
+    this.#asleepMs = asleepMs;
+  }
+
+  get state(): KeeperState {
+    return {
+      offset: this.#offset,
+      order: this.#order,
+      readAtMs: this.#readAtMs,
+      wallOffset: this.#wallOffset,
+      doubt: this.#doubt && { ...this.#doubt },
+      provenFromMs: this.#provenFromMs,
+      asleepMs: this.#asleepMs,
+    };
   }
 
   /**
    * Takes the time that another node has just kept: the order clock is the same for all nodes, that of the node
-   * furthest ahead.
+   * furthest ahead. A node that trusts another time is not followed: it may have started with a clock that is ahead.
    */
   hearOf(kept: KeptTime): void {
     const passedMs = this.#readAtMs + this.#wallOffset - kept.wallAt;
     if (passedMs < 0 || passedMs > CLOCK_STEP_MS_MAX) return;
+    if (Math.abs(kept.trustedAt + passedMs - this.trustedAt) > CLOCK_STEP_MS_MAX) return;
     this.#order = Math.max(this.#order, kept.orderAt + passedMs * SLOWED);
   }
 

@@ -13,6 +13,7 @@ interface Wait {
 }
 
 export class ManualTime implements NodeClock {
+  readonly state = null;
   readonly isBelieved = true;
   readonly offMs = 0;
   readonly isOff = false;

@@ -1,7 +1,7 @@
 // What a node asks of its clock: the times, and how they go with the time that the store keeps. In a running service it is
 // a ServiceClock; in `dev --clock manual` a ManualTime.
 
-import type { KeptTime } from '../domain/clock.ts';
+import type { KeeperState, KeptTime } from '../domain/clock.ts';
 import type { DeliveryStore, HeardTime } from '../store/delivery-store.ts';
 import type { Clock } from '../world.ts';
 
@@ -13,6 +13,8 @@ export interface NodeClock extends Clock {
    * knows.
    */
   keep(keep: (time: KeptTime) => Promise<HeardTime>): Promise<void>;
+  /** For a further lane of the process. Null for a clock of a process that has no further lanes. */
+  readonly state: KeeperState | null;
   readonly isBelieved: boolean;
   /** How far it had run ahead of the store's clock at the last heartbeat. It was corrected then. */
   readonly offMs: number;

@@ -5,6 +5,7 @@ import {
   CLOCK_OFF_MS_MAX,
   type ClockChange,
   type ClockOff,
+  type KeeperState,
   type KeptTime,
   reckonedAt,
   Timekeeper,
@@ -22,6 +23,8 @@ export interface ServiceClockOptions {
   readonly machine: Clock;
   /** With other lanes of the process. */
   readonly shared?: SharedTime | undefined;
+  /** Of a lane that runs already: a further lane continues with its time, and not from the store. */
+  readonly joins?: KeeperState | undefined;
   /** False for a test with its own time, which is not the store's. */
   readonly usesStoreClock: boolean;
   readonly onChange: (change: ClockChange) => void;
@@ -80,12 +83,18 @@ export class ServiceClock implements NodeClock {
 
   /** Continues from the time kept in the store. Call this before any time is read from the store or written to it. */
   async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
+    const { joins } = this.#options;
+    if (joins) this.#keeper.join(joins);
+    else await this.#resume(store);
+    this.#hasBegun = true;
+  }
+
+  async #resume(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
     const askedMs = this.monotonicMs();
     const { kept, newestAt, wallAt } = await store.storedTime();
     this.#hear(wallAt, askedMs);
     const nowMs = this.monotonicMs();
     this.#tell(this.#keeper.resume(kept, newestAt, this.#wallAt(nowMs), nowMs));
-    this.#hasBegun = true;
   }
 
   /**
@@ -100,6 +109,11 @@ export class ServiceClock implements NodeClock {
     this.#hear(wallAt, askedMs);
     this.#read();
     if (kept) this.#keeper.hearOf(kept);
+  }
+
+  get state(): KeeperState {
+    this.#read();
+    return this.#keeper.state;
   }
 
   get isBelieved(): boolean {

@@ -238,12 +238,99 @@ describe('a start', () => {
     assert.ok(machine.trustedAt < right + DAY);
   });
 
-  test('stands behind the newest time of the store, kept or not', () => {
-    const keeper = new Timekeeper(START, 0, 0);
-    keeper.resume(null, START + HOUR, START, 0);
-    assert.equal(keeper.orderAt, START + HOUR);
-    assert.equal(keeper.trustedAt, START);
+  test('stands behind the newest time of the store, kept or not, by no more than a step', () => {
+    const kept = { wallAt: START, trustedAt: START, orderAt: START, doubtedMs: 0 };
+    for (const before of [null, kept]) {
+      for (const [newestMs, movedMs] of [
+        [-HOUR, 0],
+        [3 * SECOND, 3 * SECOND],
+        [8 * DAY, CLOCK_STEP_MS_MAX],
+      ] as const) {
+        const keeper = new Timekeeper(START, 0, 0);
+        keeper.resume(before, START + newestMs, START, 0);
+        assert.equal(keeper.orderAt, START + movedMs, `rows ${newestMs} ms ahead`);
+        assert.equal(keeper.trustedAt, START);
+      }
+    }
   });
+
+  test('without a kept time deletes nothing for a while', () => {
+    const keeper = new Timekeeper(START, 0, 0);
+    keeper.resume(null, START, START, 0);
+    assert.equal(keeper.isProven, false);
+    keeper.read(START + CLOCK_BELIEVED_AFTER_MS, CLOCK_BELIEVED_AFTER_MS, () => 0);
+    assert.equal(keeper.isProven, true);
+  });
+});
+
+describe('a start after a doubt', () => {
+  /** The wall clock is off by so much at the stop and at the start, and nothing runs for so long. */
+  const started = (atStopMs: number, atStartMs: number, downMs: number) => {
+    const machine = new Machine();
+    machine.pass(HOUR, MINUTE);
+    machine.jump(atStopMs);
+    machine.pass(14 * SECOND);
+    const stopped = START + HOUR + 14 * SECOND;
+    machine.restart(downMs, atStartMs - atStopMs);
+    machine.pass(SECOND);
+    return { machine, lateMs: stopped + downMs + SECOND - machine.orderAt };
+  };
+
+  test('with a clock that was corrected meanwhile goes on where it was: an hour behind at the stop is no hour passed', () => {
+    for (const atStopMs of [-HOUR, HOUR, -23 * HOUR, 10 * DAY]) {
+      const { machine, lateMs } = started(atStopMs, 0, 5 * SECOND);
+      assert.equal(lateMs, 0, `${atStopMs} ms off at the stop`);
+      assert.equal(machine.keeper.isBelieved, true);
+    }
+  });
+
+  test('with the same wrong clock goes on where it was, and the doubt goes on', () => {
+    for (const offMs of [-HOUR, HOUR, -23 * HOUR, 10 * DAY]) {
+      const { machine, lateMs } = started(offMs, offMs, 5 * SECOND);
+      assert.equal(lateMs, 0, `${offMs} ms off`);
+      machine.pass(CLOCK_BELIEVED_AFTER_MS - 15 * SECOND);
+      assert.equal(machine.trustedAt, machine.wallAt, 'believed after the rest of the time');
+    }
+  });
+
+  test('with a clock that is wrong in another way believes nothing, whichever way it was wrong', () => {
+    for (const [atStopMs, atStartMs] of [
+      [-HOUR, -HOUR / 2],
+      [-HOUR, HOUR],
+      [HOUR, 3 * HOUR],
+      [HOUR, -HOUR],
+      [-20 * HOUR, -2 * HOUR],
+    ] as const) {
+      const { machine, lateMs } = started(atStopMs, atStartMs, 5 * SECOND);
+      assert.equal(lateMs, 5 * SECOND, `${atStopMs} ms off at the stop, ${atStartMs} at the start`);
+      assert.equal(machine.keeper.isBelieved, false);
+    }
+  });
+
+  test('hours later is late by that time, until the clock is believed', () => {
+    for (const atStopMs of [-HOUR, HOUR]) {
+      const { machine, lateMs } = started(atStopMs, 0, 3 * HOUR);
+      assert.equal(lateMs, 3 * HOUR);
+      machine.pass(CLOCK_BELIEVED_AFTER_MS);
+      assert.equal(machine.orderAt, machine.wallAt);
+    }
+  });
+});
+
+test('a further lane knows what the first one knows: a jump between two heartbeats is no downtime for it', () => {
+  const first = new Machine();
+  first.pass(HOUR, MINUTE);
+  const before = first.orderAt;
+  first.jump(5 * HOUR);
+  const lane = new Timekeeper(first.wallAt, first.monotonicMs, 0);
+  lane.join(first.keeper.state);
+  assert.equal(lane.orderAt, before);
+  first.pass(CLOCK_BELIEVED_AFTER_MS - SECOND);
+  lane.read(first.wallAt, first.monotonicMs, () => 0);
+  assert.equal(lane.isBelieved, false);
+  first.pass(SECOND);
+  lane.read(first.wallAt, first.monotonicMs, () => 0);
+  assert.equal(lane.orderAt, first.wallAt);
 });
 
 test('a node that lags behind another takes over its time of order', () => {
@@ -254,6 +341,18 @@ test('a node that lags behind another takes over its time of order', () => {
   assert.equal(other.orderAt, one.orderAt);
   other.keeper.hearOf({ ...one.keeper.kept(), wallAt: START - HOUR, orderAt: START + HOUR });
   assert.equal(other.orderAt, one.orderAt, 'what was kept long ago says nothing');
+});
+
+test('a node that trusts another time is not followed: it may have started with a clock that is ahead', () => {
+  const [running, starting] = [new Machine(), new Machine()];
+  running.pass(MINUTE);
+  const kept = running.keeper.kept();
+  // Between two heartbeats of the node that runs, the clock they share jumps and another node starts.
+  for (const machine of [running, starting]) machine.wallAt = START + MINUTE + 5 * HOUR;
+  starting.keeper.resume(kept, null, starting.wallAt, starting.monotonicMs);
+  running.read();
+  running.keeper.hearOf(starting.keeper.kept());
+  assert.equal(running.orderAt, START + MINUTE);
 });
 
 test('the clock of the store is taken over as far as its answer is sure', () => {
@@ -280,6 +379,37 @@ test('whatever the wall clock does, with starts in between: the time of order ne
       assert.ok(machine.orderAt - before >= least, `seed ${seed}: only ${machine.orderAt - before} of ${passedMs} ms`);
       assert.ok(machine.orderAt >= machine.trustedAt, `seed ${seed}: the trusted clock is ahead of the time of order`);
       before = machine.orderAt;
+    }
+  }
+});
+
+test('the service is never ahead of the time that has passed, however often a clock is wrong for a while, with starts in between', () => {
+  const OFF = [-10 * DAY, -23 * HOUR, -HOUR, -11 * SECOND, 0, 0, 11 * SECOND, HOUR, 23 * HOUR, 10 * DAY];
+  for (let seed = 1; seed <= 500; seed += 1) {
+    const chance = new Chance(seed);
+    const machine = new Machine();
+    let passedMs = 0;
+    let offMs = 0;
+    let wrongMs = 0;
+    for (let step = 0; step < 40; step += 1) {
+      // No clock is wrong for so long that it is believed, and a start that sees a believable downtime sees a real one.
+      const jumpMs =
+        (wrongMs > 4 * MINUTE ? 0 : chance.pick(OFF)) - (chance.isTrue(70) || wrongMs > 4 * MINUTE ? offMs : 0);
+      const downMs = chance.pick([SECOND, 20 * SECOND, 5 * MINUTE, 3 * HOUR]);
+      const isStart = chance.isTrue(50);
+      const isBelievable = machine.keeper.isBelieved && jumpMs + downMs >= -CLOCK_STEP_MS_MAX && downMs + jumpMs <= DAY;
+      if (isStart && (jumpMs === 0 || !isBelievable)) {
+        machine.restart(downMs, jumpMs);
+        passedMs += downMs;
+      } else machine.jump(jumpMs);
+      offMs += jumpMs;
+      const runMs = offMs === 0 ? 30 * MINUTE : chance.pick([SECOND, 14 * SECOND, 4 * MINUTE]);
+      machine.pass(runMs, 5 * SECOND);
+      passedMs += runMs;
+      wrongMs = offMs === 0 ? 0 : wrongMs + runMs;
+      const aheadMs = machine.orderAt - START - passedMs;
+      assert.ok(aheadMs <= 0, `seed ${seed}, step ${step}: ${aheadMs} ms ahead`);
+      if (offMs === 0) assert.equal(machine.trustedAt, START + passedMs, `seed ${seed}, step ${step}: late`);
     }
   }
 });

@@ -9,8 +9,9 @@ import { heartbeat } from '../../src/upkeep/leases.ts';
 import { retention } from '../../src/upkeep/retention.ts';
 import { scheduleTimes } from '../../src/upkeep/schedule-times.ts';
 import { ServiceClock } from '../../src/upkeep/service-clock.ts';
-import { ACCOUNT, message, NOW } from '../conformance/given.ts';
+import { ACCOUNT, limits, message, NOW } from '../conformance/given.ts';
 import { schedule } from '../conformance/schedules.ts';
+import { claimDue } from '../support/claim-due.ts';
 import { countStates } from '../support/count-states.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { MINUTE, Site } from './given-engine.ts';
@@ -101,6 +102,32 @@ test('nothing is deleted while the time is not proven', async () => {
   isProven = true;
   await task.run(NOW + DAY);
   assert.equal((await countStates(store)).cancelled, 0);
+});
+
+test('one row that is days ahead purges nothing and sends nothing early, with and without a kept time', async () => {
+  for (const isKept of [true, false]) {
+    const site = await Site.open();
+    const store = site.store('nod_a');
+    if (isKept) await heartbeat(store, 'nod_a', clockOf(new ManualClock(NOW)).clock).run();
+    await store.accept([message({ id: 'msg_dead' })], NOW);
+    await store.cancel(ACCOUNT, ['msg_dead'], NOW, NOW + 7 * DAY);
+    await store.accept([message({ id: 'msg_later', dueAt: NOW + HOUR })], NOW);
+    const aheadAt = NOW + 8 * DAY;
+    await store.accept([message({ id: 'msg_ahead', createdAt: aheadAt, dueAt: aheadAt })], NOW);
+    const machine = new ManualClock(NOW + MINUTE);
+    const { clock } = clockOf(machine);
+    await clock.begin(site.store('nod_b'));
+    const look = async () => {
+      await retention(store, DEFAULT_TIERS, () => clock.isProven).runThrough(clock.now());
+      return (await claimDue(store, clock.now(), limits())).claims.length;
+    };
+    assert.equal(await look(), 0);
+    machine.advance(CLOCK_BELIEVED_AFTER_MS);
+    assert.equal(await look(), 0);
+    assert.equal((await countStates(store)).cancelled, 1);
+    machine.advance(HOUR);
+    assert.equal(await look(), 1, 'at its time');
+  }
 });
 
 test('after the clock was set back, a schedule runs when it should, and a small step back repeats no tick', async () => {

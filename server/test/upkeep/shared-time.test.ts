@@ -32,6 +32,22 @@ test('no lane uses an earlier time than another lane has used before', async () 
   assert.equal(ahead!.clock.now(), NOW + 6000);
 });
 
+test('a lane that starts while the wall clock is ahead goes on with the time of the others, whatever the store has kept', async () => {
+  const time = sharedTime(new SharedArrayBuffer(8));
+  const machine = new ManualClock(NOW);
+  const options = { machine, shared: time, usesStoreClock: false, onChange: () => {} };
+  const first = new ServiceClock(options);
+  await first.begin(empty);
+  const kept = { wallAt: NOW, trustedAt: NOW, orderAt: NOW, doubtedMs: 0 };
+  machine.advance(3000);
+  machine.jump(5 * 3_600_000);
+  const lane = new ServiceClock({ ...options, joins: first.state });
+  await lane.begin({ storedTime: async () => ({ kept, newestAt: null, wallAt: null }) });
+  assert.equal(lane.now(), NOW + 3000);
+  assert.equal(lane.isBelieved, false);
+  assert.equal(first.now(), NOW + 3000);
+});
+
 test('a lane that has not begun shares no time: its wall clock may be wrong', async () => {
   const [starting, running] = lanes([NOW + 864_000_000, NOW]);
   await running!.clock.begin(empty);

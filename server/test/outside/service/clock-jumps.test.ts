@@ -147,4 +147,26 @@ test('a wall clock that jumps reorders nothing, holds nothing back, deletes noth
     const { nextScheduleTime } = await get<{ nextScheduleTime: number }>('/v2/schedules/minute');
     assert.ok(nextScheduleTime <= Date.now() + 61 * SECOND, `it runs next in ${nextScheduleTime - Date.now()} ms`);
   });
+
+  await t.test('a start with a right clock after a stop with one an hour behind: nothing goes early', async () => {
+    const early = () =>
+      receiver.arrivals.map(({ target }) => target).filter((target) => /half-hour|daily/.test(target));
+    await post(`/v2/publish/${receiver.url}/half-hour`, { 'Service-Delay': '30m' });
+    const tickAt = new Date(Date.now() + 45 * 60 * SECOND);
+    const cron = `${tickAt.getUTCMinutes()} ${tickAt.getUTCHours()} * * *`;
+    await post(`/v2/schedules/${receiver.url}/daily`, { 'Service-Cron': cron, 'Service-Schedule-Id': 'daily' });
+    await machine.set(-HOUR);
+    // When this is over, the time was kept at least once with the clock behind.
+    await post(`/v2/publish/${receiver.url}/behind`, { 'Service-Delay': '7s' });
+    await waitFor('the delayed one', () => receiver.arrivals.some(({ target }) => target === '/behind'));
+    rider!.signal('SIGTERM');
+    await rider!.exit;
+    machine.restartsAt(0);
+    await start();
+    await post(`/v2/publish/${receiver.url}/right`, { 'Service-Delay': '2s' });
+    await waitFor('one after the start', () => receiver.arrivals.some(({ target }) => target === '/right'));
+    assert.deepEqual(early(), []);
+    const { nextScheduleTime } = await get<{ nextScheduleTime: number }>('/v2/schedules/daily');
+    assert.ok(nextScheduleTime <= tickAt.getTime(), 'its next tick is still to come');
+  });
 });
