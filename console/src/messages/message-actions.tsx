@@ -5,6 +5,7 @@ import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
 import { useMay } from '../base/session.ts';
 import { publishCallOf } from '../parts/publish-again.ts';
+import { useWhy } from '../parts/why-box.tsx';
 import { ActionButton, lacks, useCurl } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
@@ -20,18 +21,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
   return (
     <div className="flex flex-wrap gap-2">
       {state === 'HELD' && <Release messageId={messageId} />}
-      {(state === 'CREATED' || state === 'RETRY') && (
-        <ActionButton
-          call={calls.deliverNow(messageId)}
-          icon="send"
-          className="btn btn-primary"
-          isDisabled={message.queueName !== undefined}
-          done="It is due now"
-          {...(message.queueName !== undefined && { hint: 'A message in a queue must wait for its turn' })}
-        >
-          Deliver now
-        </ActionButton>
-      )}
+      {(state === 'CREATED' || state === 'RETRY') && <DeliverNow message={message} />}
       {isOpen(message) && state !== 'CANCEL_REQUESTED' && (
         <ConfirmButton
           title="Cancel this message?"
@@ -68,6 +58,24 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
         cURL
       </CopyButton>
     </div>
+  );
+}
+
+/** In a queue only a head that crashes have interrupted can be delivered now. */
+function DeliverNow({ message: { messageId, queueName } }: { readonly message: MessageWithAttempts }) {
+  const why = useWhy(messageId);
+  const mustWait = queueName !== undefined && why?.reason !== 'interrupted';
+  return (
+    <ActionButton
+      call={calls.deliverNow(messageId)}
+      icon="send"
+      className="btn btn-primary"
+      isDisabled={mustWait}
+      done="It is due now"
+      {...(mustWait && { hint: 'A message in a queue must wait for its turn' })}
+    >
+      Deliver now
+    </ActionButton>
   );
 }
 

@@ -22,13 +22,18 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['ended', 'It has ended'],
 ]);
 
-export function WhyBox({ messageId }: { readonly messageId: string }) {
+export function useWhy(messageId: string): Why | undefined {
   const client = useClient();
-  const { data: why } = useQuery({
+  const { data } = useQuery({
     queryKey: ['why', messageId],
     queryFn: () => client.whyNotDelivered(messageId),
     refetchInterval: 1500,
   });
+  return data;
+}
+
+export function WhyBox({ messageId }: { readonly messageId: string }) {
+  const why = useWhy(messageId);
   if (!why || why.reason === 'ended') return null;
   return (
     <section aria-label="Why it is not delivered yet" className="rounded-lg border border-line bg-sunken px-4 py-3">

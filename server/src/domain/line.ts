@@ -85,7 +85,10 @@ export interface Hurried {
   readonly alone_from_at: number | null;
 }
 
-/** `inQueue`: its turn cannot be moved forward. */
+/**
+ * `inQueue`: its turn cannot be moved forward. The head of a queue that waits because crashes interrupted it has its
+ * turn, so it can start now.
+ */
 export type HurryAnswer = 'due' | 'inQueue' | 'held' | 'notWaiting';
 
 /** The answer, and which column is set to now: `alone_from_at` if it starts alone. */
@@ -95,7 +98,9 @@ export function planDeliverNow(open: Hurried | undefined): {
 } {
   if (!open) return { answer: 'notWaiting', column: null };
   if (open.held_at !== null) return { answer: 'held', column: null };
-  if (open.queue_name !== null) return { answer: 'inQueue', column: null };
+  // In a queue, only a head waits for the clock.
+  const isInterruptedHead = open.state === 'delayed' && open.alone_from_at !== null;
+  if (open.queue_name !== null && !isInterruptedHead) return { answer: 'inQueue', column: null };
   if (open.state !== 'delayed') return { answer: 'due', column: null };
   return { answer: 'due', column: open.alone_from_at === null ? 'due_at' : 'alone_from_at' };
 }

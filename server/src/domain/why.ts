@@ -110,9 +110,10 @@ function waiting({ message, ahead, now }: WhyInput): Why {
   const at = new Date(message.dueAt).toISOString();
   const next = { nextAttemptAt: message.dueAt, ...(isEarliest && { isEarliest }) };
   if (isSuspect(message)) {
+    const hurry = ahead === null ? `; to start it now: POST /v2/messages/${message.id}/retry` : '';
     return {
       reason: 'interrupted',
-      text: `crashes of the server interrupted it ${message.interrupted} times in a row; it is tried again, alone, at ${at}, in ${inMs}`,
+      text: `crashes of the server interrupted it ${message.interrupted} times in a row; it is tried again, alone, at ${at}, in ${inMs}${hurry}`,
       ...next,
     };
   }

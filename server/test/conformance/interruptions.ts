@@ -201,6 +201,23 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       assert.equal((await a.store.claimAlone(NOW + RETENTION)).claim, null);
     });
 
+    test('as the head of its queue it can be brought forward; one behind it, or in a pause, cannot', async ({ a }) => {
+      const [head, next] = [queued(), queued()];
+      await makeSuspect(a, head);
+      await a.store.accept([next], NOW);
+      assert.equal(await a.store.deliverNow(ACCOUNT, next.id, NOW), 'inQueue');
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
+      assert.equal(await a.store.deliverNow(ACCOUNT, head.id, NOW), 'inQueue');
+      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: false }, NOW);
+      assert.equal((await a.store.claimAlone(NOW + 1)).claim, null);
+      assert.equal(await a.store.deliverNow(ACCOUNT, head.id, NOW + 1), 'due');
+      assert.deepEqual(await a.claimedIds(NOW + 1), [], 'it still starts alone');
+      const { claim } = await a.store.claimAlone(NOW + 1);
+      assert.deepEqual([claim?.message.id, claim?.message.interrupted], [head.id, 3]);
+      await a.store.settle([settlementOf(claim!, OK, NOW + 1)], NOW + 1);
+      assert.deepEqual(await a.claimedIds(NOW + 1), [next.id]);
+    });
+
     test.onTwo('two nodes that ask at once never get the same message', async ({ a, b }) => {
       await makeSuspect(a, message());
       const answers = await Promise.all([a.store.claimAlone(NOW + PAUSE), b.store.claimAlone(NOW + PAUSE)]);
@@ -249,6 +266,42 @@ export function interruptionsConformance(factory: HarnessFactory): void {
       await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW);
       assert.deepEqual(await a.claimedIds(NOW), [next.id], 'with two places, the second is free');
     });
+
+    test('of several places it keeps one, and no other message gets it', async ({ a }) => {
+      await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW);
+      const held = queued();
+      await makeHeld(a, held);
+      const line = Array.from({ length: 3 }, () => queued());
+      await a.store.accept(line, NOW);
+      for (const expected of line) {
+        const claim = await a.claimOne(NOW);
+        assert.equal(claim.message.id, expected.id, 'one at a time, through the other place');
+        await a.store.settle([settlementOf(claim, OK, NOW)], NOW);
+      }
+    });
+
+    for (const orderKeys of [
+      [null, null],
+      ['x', 'y'],
+    ]) {
+      const how = orderKeys[0] === null ? 'without order keys' : 'with order keys';
+      test(`no later message overtakes it after the parallelism was lowered to one, ${how}`, async ({ a }) => {
+        await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 2 }, NOW);
+        const [held, later] = orderKeys.map((orderKey) => queued({ orderKey })) as [NewMessage, NewMessage];
+        await makeHeld(a, held);
+        await a.store.accept([later], NOW);
+        const claim = await a.claimOne(NOW);
+        await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 1 }, NOW);
+        await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
+        const now = NOW + 10 * SECOND;
+        assert.deepEqual(await a.claimedIds(now), [], 'the held one is first');
+        await a.store.releaseHeld(ACCOUNT, [held.id], now);
+        const first = await a.claimOne(now);
+        assert.equal(first.message.id, held.id);
+        await a.store.settle([settlementOf(first, OK, now)], now);
+        assert.deepEqual(await a.claimedIds(now), [later.id]);
+      });
+    }
 
     test('with an order key it holds back its key alone', async ({ a }) => {
       await a.store.saveQueue(ACCOUNT, QUEUE, { parallelism: 3 }, NOW);

@@ -67,16 +67,24 @@ export class StoreModel {
     return this.messages.filter((each) => each.queue === queue && isOpen(each));
   }
 
-  /** No longer claimed, nor a head if it ended. */
+  /** No longer claimed, nor a head if it ended, or if one before it has no place. */
   leave(message: ModelMessage, state: ModelMessage['state']): void {
-    const hasPlace = message.hasPlace && (state === 'pending' || state === 'held');
+    const isOver = state !== 'pending' && state !== 'held';
+    const line = message.queue === null ? [] : this.line(message.queue);
+    const isFirst = line.slice(0, line.indexOf(message)).every((each) => each.hasPlace);
+    const hasPlace = message.hasPlace && !isOver && isFirst;
     Object.assign(message, { state, lease: null, promisedTo: null, hasPlace });
+  }
+
+  /** In their order: stable, so by acceptance if they become due together. */
+  line(queue: string): ModelMessage[] {
+    return this.open(queue).toSorted((a, b) => a.firstDueAt - b.firstDueAt);
   }
 
   /** To be called after every change, also of the time: the heads of the queues as they must now be. */
   fillPlaces(): void {
     for (const [name, queue] of this.queues) {
-      const line = this.open(name).toSorted((a, b) => a.firstDueAt - b.firstDueAt); // stable: then by acceptance
+      const line = this.line(name);
       const heads = line.filter((message) => message.hasPlace);
       const idle = heads.filter((message) => message.state !== 'claimed').reverse();
       for (const message of idle.slice(0, Math.max(0, heads.length - queue.parallelism))) message.hasPlace = false;

@@ -226,7 +226,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
       }
     });
 
-    test('lowered while several are under way, those that fail are repeated one at a time', async ({ a }) => {
+    test('lowered while several are under way, those that fail are repeated one at a time, in order', async ({ a }) => {
       await save(a, { parallelism: 3 });
       const line = Array.from({ length: 3 }, () => queued());
       await a.store.accept(line, NOW);
@@ -239,7 +239,29 @@ export function queueChangesConformance(factory: HarnessFactory): void {
         served.push(claim.message.id);
         await a.store.settle([settlementOf(claim, OK, LATER)], LATER);
       }
-      assert.deepEqual(served.toSorted(), line.map(({ id }) => id).toSorted());
+      assert.deepEqual(
+        served,
+        line.map(({ id }) => id),
+      );
+    });
+
+    test('lowered while a later head is under way, the earlier one goes first when that attempt has failed', async ({
+      a,
+    }) => {
+      await save(a, { parallelism: 2 });
+      const line = Array.from({ length: 3 }, () => queued());
+      await a.store.accept(line, NOW);
+      const [first, second] = await a.claims(NOW);
+      await a.store.settle([settlementOf(first!, ERROR, NOW)], NOW);
+      await save(a, { parallelism: 1 });
+      assert.deepEqual(await a.claimedIds(LATER), [], 'the second is still under way');
+      await a.store.settle([settlementOf(second!, ERROR, LATER)], LATER);
+      const later = LATER + 100 * SECOND;
+      for (const expected of line) {
+        const claim = await a.claimOne(later);
+        assert.equal(claim.message.id, expected.id);
+        await a.store.settle([settlementOf(claim, OK, later)], later);
+      }
     });
 
     test.onTwo('lowered, those given back by a node that stops are started one at a time', async ({ a, b }) => {
@@ -252,7 +274,7 @@ export function queueChangesConformance(factory: HarnessFactory): void {
         claims.map(({ lease }) => lease),
         NOW,
       );
-      assert.equal((await b.claims(NOW)).length, 1);
+      assert.deepEqual(await b.claimedIds(NOW), [line[0]!.id]);
     });
 
     test('a retry keeps its time when its place was taken away and given back', async ({ a }) => {

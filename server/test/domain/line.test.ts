@@ -83,12 +83,15 @@ test('a claim that is given back waits for its paused queue, for its start alone
   assert.equal(stateGivenBack(free), 'ready');
 });
 
-test('a message that waits for the clock can be delivered now; its turn in a queue cannot change', () => {
+test('a message that waits for the clock can be delivered now; in a queue only a head that crashes interrupted', () => {
   const open = { state: 'delayed', queue_name: null, held_at: null, alone_from_at: null };
   assert.deepEqual(planDeliverNow(open), { answer: 'due', column: 'due_at' });
   assert.deepEqual(planDeliverNow({ ...open, alone_from_at: 1 }), { answer: 'due', column: 'alone_from_at' });
   assert.deepEqual(planDeliverNow({ ...open, state: 'ready' }), { answer: 'due', column: null });
   assert.deepEqual(planDeliverNow({ ...open, queue_name: 'q' }), { answer: 'inQueue', column: null });
+  const suspect = { ...open, queue_name: 'q', alone_from_at: 1 };
+  assert.deepEqual(planDeliverNow(suspect), { answer: 'due', column: 'alone_from_at' });
+  assert.deepEqual(planDeliverNow({ ...suspect, state: 'queued' }), { answer: 'inQueue', column: null });
   assert.deepEqual(planDeliverNow({ ...open, queue_name: 'q', held_at: 1 }), { answer: 'held', column: null });
   assert.deepEqual(planDeliverNow(undefined), { answer: 'notWaiting', column: null });
 });

@@ -16,6 +16,7 @@ interface Holder {
   readonly queue_name: string;
   readonly first_due_at: number;
   readonly seq: number;
+  readonly state: string;
 }
 
 export class Auditor {
@@ -148,10 +149,11 @@ export class Auditor {
   /** Who takes a place in a queue must be the first of those who wait, and there must be a place. */
   #checkHolders(): void {
     const holders = this.#database.all<Holder>(
-      'SELECT id, account_id, queue_name, first_due_at, seq FROM messages WHERE holds_slot = 1',
+      'SELECT id, account_id, queue_name, first_due_at, seq, state FROM messages WHERE holds_slot = 1',
     );
     for (const holder of holders) {
-      if (this.#holders.has(holder.id)) continue;
+      // Only with an attempt under way may one have a place that belongs to another since the parallelism was lowered.
+      if (this.#holders.has(holder.id) && holder.state === 'claimed') continue;
       const { account_id: account, queue_name: queue } = holder;
       const ahead = this.#database.get<{ id: string }>(
         `SELECT id FROM messages WHERE ended_at IS NULL AND holds_slot = 0 AND account_id = ? AND queue_name = ?
@@ -161,7 +163,7 @@ export class Auditor {
         holder.first_due_at,
         holder.seq,
       );
-      if (ahead) this.#report(`${holder.id} takes a place in ${queue} before ${ahead.id}, which stands ahead of it`);
+      if (ahead) this.#report(`${holder.id} has a place in ${queue} before ${ahead.id}, which stands ahead of it`);
       const { parallelism } = this.#queue(account, queue);
       const held = holders.filter((other) => other.account_id === account && other.queue_name === queue).length;
       if (held > parallelism) this.#report(`${holder.id} is number ${held} of ${parallelism} in ${queue}`);

@@ -15,7 +15,7 @@ import type { ClaimReply } from '../standing-offer.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { uncountStarts } from './flow-keys.ts';
-import { HELD, type Held, Lines } from './held.ts';
+import { giveWay, HELD, type Held, Lines } from './held.ts';
 import { forgetStarts, positionSql } from './journal.ts';
 import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf } from './lines.ts';
@@ -334,6 +334,10 @@ export async function release(
   }
   // Messages whose cancel was requested have ended.
   const over = new Set(released.flatMap(({ seq, is_over }) => (is_over ? [seq] : [])));
+  await giveWay(
+    database,
+    back.filter(({ seq }) => !over.has(seq)),
+  );
   await lines.letOthersStart(
     database,
     back.filter(({ seq }) => over.has(seq)),

@@ -62,3 +62,24 @@ export class Lines {
     return { ...heads, dueAt: earlier(heads.dueAt, await admitWaiting(database, this.keys, now)) };
   }
 }
+
+/**
+ * Call it when attempts are over and their messages are not, under the lock of their queues. A message gives its place
+ * back if one before it in the order has none: that one lost it to a lower parallelism, or waited for its order key.
+ * `startHeads` then gives the place to the first.
+ */
+export async function giveWay(database: Database, held: readonly Held[]): Promise<void> {
+  const queued = held.filter(({ queue_name }) => queue_name !== null);
+  if (queued.length === 0) return;
+  await database.run(
+    `UPDATE messages m SET state = 'queued', holds_slot = false
+       FROM unnest($1::text[], $2::bigint[]) AS g (account_id, seq)
+       WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.holds_slot AND EXISTS
+         (SELECT 1 FROM messages w
+            WHERE w.state = 'queued' AND NOT w.holds_slot AND w.is_first_of_key AND w.queue_name IS NOT NULL
+              AND w.account_id = m.account_id AND w.queue_name = m.queue_name
+              AND (w.first_due_at, w.seq) < (m.first_due_at, m.seq))`,
+    queued.map(({ account_id }) => account_id),
+    queued.map(({ seq }) => seq),
+  );
+}

@@ -12,7 +12,7 @@ import type { SuccessorLeases } from '../succession.ts';
 import { accept } from './accept.ts';
 import { countSql } from './activity.ts';
 import type { Database } from './database.ts';
-import { HELD, type Held, Lines } from './held.ts';
+import { giveWay, HELD, type Held, Lines } from './held.ts';
 import { positionSql } from './journal.ts';
 import { leaseHeads } from './lease.ts';
 import { keyOf } from './lines.ts';
@@ -57,7 +57,8 @@ export async function settle(
   const heldOfAll = (some: readonly Settlement[]) => some.flatMap((settlement) => heldOf(settlement) ?? []);
   // A failed message must not make a later message with the same key a duplicate: that one may be sent to replace it.
   await forgetDeduplication(database, heldOfAll(settled.filter(({ next }) => next.state === 'failed')));
-  const ended = heldOfAll(settled.filter(({ next }) => next.state !== 'pending' && next.state !== 'held'));
+  const ended = heldOfAll(settled.filter(isEnd));
+  await giveWay(database, heldOfAll(settled.filter((each) => !isEnd(each))));
   const successors = to && {
     places: ended.filter(({ queue_name, account_id }) => queue_name !== null && to.accounts.includes(account_id)),
     lease: (heads: readonly Head[]) => leaseHeads(database, to, now, heads),
@@ -76,6 +77,10 @@ export async function settle(
     return ofUnsettled.next().value ? 'cancelled' : 'lost';
   });
   return { results, dueAt, claims: heads.claims };
+}
+
+function isEnd({ next }: Settlement): boolean {
+  return next.state !== 'pending' && next.state !== 'held';
 }
 
 /** Without a lock: the update locks the rows and checks the lease again. */

@@ -20,7 +20,7 @@ import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
 import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { forgetStart } from './journal.ts';
-import { isPaused, startDueQueues, startHeads } from './queues.ts';
+import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
 export interface ClaimCommand {
@@ -358,5 +358,7 @@ function putBack(database: Database, row: Released, now: number): void {
   if (startsAlone) {
     database.run('UPDATE messages SET due_at = ?, alone_from_at = ? WHERE seq = ?', NEVER_AT, now, row.seq);
   }
-  if (queueName !== null) startHeads(database, accountId, queueName, now);
+  if (queueName === null) return;
+  giveWay(database, accountId, queueName, row.seq);
+  startHeads(database, accountId, queueName, now);
 }

@@ -100,6 +100,23 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
 }
 
 /**
+ * Call it when an attempt is over and its message is not. The message gives its place back if one before it in the order
+ * has none: that one lost it to a lower parallelism, or waited for its order key. `startHeads` then gives the place to
+ * the first.
+ */
+export function giveWay(database: Database, accountId: string, name: string, seq: number): void {
+  database.run(
+    `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq = ?1 AND holds_slot = 1 AND EXISTS
+       (SELECT 1 FROM messages m INDEXED BY messages_queued
+          WHERE m.state = 'queued' AND m.holds_slot = 0 AND m.is_first_of_key = 1 AND m.account_id = ?2 AND m.queue_name = ?3
+            AND (m.first_due_at, m.seq) < (messages.first_due_at, messages.seq))`,
+    seq,
+    accountId,
+    name,
+  );
+}
+
+/**
  * Of the open messages with this order key, only the first may be a head. Call it after each message that came or
  * ended; the previous first message is then among the first two.
  */

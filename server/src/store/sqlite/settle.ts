@@ -15,7 +15,7 @@ import { claimNext } from './claim.ts';
 import type { Database } from './database.ts';
 import { forgetDeduplication, HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
 import { firstAttempt, insertAttempt } from './messages.ts';
-import { isPaused, nextStartAt } from './queues.ts';
+import { giveWay, isPaused, nextStartAt } from './queues.ts';
 
 const FIND_CLAIMED = `SELECT ${HELD} FROM messages WHERE id = ? AND account_id = ? AND state = 'claimed' AND lease = ?`;
 
@@ -153,6 +153,7 @@ function writeNext(database: Database, held: Held, settlement: Settlement, now: 
       attempt.status,
       held.seq,
     );
+    if (held.queue_name !== null) giveWay(database, held.account_id, held.queue_name, held.seq);
   } else {
     database.run(
       `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL, holds_slot = 0, retried = ?,
