@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'bad_alert'
   | 'bad_cron'
   | 'in_queue'
+  | 'not_supported'
   | 'batch_too_long'
   | 'loop_detected'
   | 'unauthorized'

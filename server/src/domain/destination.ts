@@ -57,6 +57,12 @@ export function parseDestination(text: string): Destination | Refusal {
   const repaired = given.replace(MERGED_SLASHES, '$1//');
   if (SCHEME.test(repaired)) return urlDestination(repaired);
   if (isName(given)) return { kind: 'topic', nameOrId: given };
+  const queryAt = given.indexOf('?');
+  if (queryAt > 0 && isName(given.slice(0, queryAt))) {
+    return refuse(
+      `"${shortened(given.slice(queryAt))}" follows the name of the topic, and a topic takes no query: leave it out; a setting in a query has the prefix of the headers`,
+    );
+  }
   return refuse(`neither a URL starting with http:// or https://, nor the name or id of a topic (${NAME_RULE})`);
 }
 
@@ -164,6 +170,10 @@ function parseAuthority(
     return refuse('the port of the URL is not a number from 1 to 65535; leave out the ":" for the default port');
   }
   return { hostname, port };
+}
+
+function shortened(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 function refuse(problem: string): Refusal {

@@ -3,13 +3,15 @@
 
 import { nearestName } from './nearest-name.ts';
 import { type Problem, problem } from './problem.ts';
-import { SETTING_NAMES } from './setting-table.ts';
+import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
 import { withEntry } from './short-list.ts';
 
 export interface MisspeltSetting {
   /** Without the prefix, as the caller wrote it. */
   readonly name: string;
+  /** The setting that was probably meant, or the one without which this one has no effect. */
   readonly meant: string;
+  readonly isAlone?: true;
 }
 
 /** How many unknown names of one message are checked, each up to this length: the search for a near name costs time. */
@@ -33,10 +35,18 @@ const DELIVERED_NAMES: ReadonlySet<string> = new Set([
 
 /** `unknown`: names without the prefix that are no settings. */
 export function misspeltSettings(unknown: readonly string[]): MisspeltSetting[] {
-  return unknown.slice(0, LOOKED_AT_MAX).flatMap((name) => {
+  return unknown.slice(0, LOOKED_AT_MAX).flatMap((name): MisspeltSetting[] => {
+    const callback = callbackOf(name.toLowerCase());
+    if (callback !== undefined) return [{ name: name.slice(0, NAME_LENGTH_MAX), meant: callback, isAlone: true }];
     const meant = settingMeant(name.toLowerCase());
     return meant === undefined ? [] : [{ name, meant }];
   });
+}
+
+/** Of a setting of a callback: the callback. It is among names without an effect only if that callback is missing. */
+function callbackOf(lowerName: string): string | undefined {
+  const isSetting = LOWER_NAMES.has(lowerName) || FAMILIES.some((family) => lowerName.startsWith(family));
+  return isSetting ? CALLBACK_NAMES.find((callback) => lowerName.startsWith(`${callback.toLowerCase()}-`)) : undefined;
 }
 
 function settingMeant(lowerName: string): string | undefined {
@@ -63,10 +73,13 @@ export function misspeltProblem(
   const [first] = unknown.length === 0 ? [] : misspeltSettings(unknown);
   if (!first) return null;
   const [name, meant] = [shown(first.name, headerPrefix), shown(first.meant, headerPrefix)];
-  return problem('bad_header', `${name}: is not known; did you mean ${meant}?`);
+  const why = first.isAlone ? `has no effect without ${meant}` : `is not known; did you mean ${meant}?`;
+  return problem('bad_header', `${name}: ${why}`);
 }
 
-export function misspeltWarning({ name, meant }: MisspeltSetting, headerPrefix: string): string {
+export function misspeltWarning({ name, meant, isAlone }: MisspeltSetting, headerPrefix: string): string {
+  if (isAlone)
+    return `${shown(name, headerPrefix)} was ignored: it has no effect without ${shown(meant, headerPrefix)}`;
   return `${shown(name, headerPrefix)} is not known and was ignored; did you mean ${shown(meant, headerPrefix)}?`;
 }
 

@@ -16,7 +16,11 @@ export const PROBLEMS = {
   ],
   bad_alert: [400, 'The rule or the target of an alert is not valid. The error text names everything that is wrong.'],
   bad_cron: [400, 'The cron expression of a schedule is missing or not valid.'],
-  in_queue: [400, 'A message in a queue must wait for its turn; it cannot be delivered before the others.'],
+  in_queue: [
+    400,
+    'A message in a queue must wait for its turn. Only a head that waits because crashes interrupted it can start now.',
+  ],
+  not_supported: [400, 'The request asks for something that this service does not have, such as a workflow.'],
   batch_too_long: [400, 'A batch has more elements than the server accepts.'],
   loop_detected: [400, 'The message came back to this service too often: its destination is the service itself.'],
   unauthorized: [401, 'There is no Authorization header, or its token is not valid.'],

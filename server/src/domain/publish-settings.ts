@@ -1,47 +1,15 @@
 // From the headers of a publish (of the request itself, of an element of a batch, of a schedule) to the settings of a
 // delivery. Knows names and formats. publish.ts knows defaults and the limits of the tier.
 
-import { eachMax } from './budgets.ts';
 import { type Descent, fewerLeft, NO_DESCENT } from './descent.ts';
-import { meaningOf, TRACE_HEADERS } from './header-meaning.ts';
-import {
-  deliveredHeadersProblem,
-  forwardedHeadersProblem,
-  forwardHeaderProblem,
-  type HeaderLimits,
-  isOwned,
-} from './headers.ts';
-import { type HeaderList, type NewMessage, NOTHING_ASKED } from './message.ts';
-import { type Problem, type ProblemCode, problem } from './problem.ts';
-import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
-import { isForQstashClients } from './qstash.ts';
-import { SETTING_NAMES } from './setting-table.ts';
-import {
-  asText,
-  type Parsed,
-  parseCallbackUrl,
-  parseCount,
-  parseDeduplicationId,
-  parseDelayExpression,
-  parseDuration,
-  parseFlag,
-  parseFlowKey,
-  parseFlowLimits,
-  parseLabelList,
-  parseMethod,
-  parseOrderKey,
-  parseRedactFields,
-  parseTime,
-  parseTimeout,
-} from './setting-values.ts';
-import { withEntry, withPair } from './short-list.ts';
+import { HeaderReader, type HeaderRules, Refused } from './header-reader.ts';
+import { type HeaderList, NOTHING_ASKED } from './message.ts';
+import { type Problem, problem } from './problem.ts';
+import type { PublishRequest } from './publish.ts';
+import { asText, parseLabelList, parseOrderKey, parseRedactFields } from './setting-values.ts';
+import { parseSeconds } from './written-time.ts';
 
-export interface HeaderRules {
-  readonly headerPrefix: string;
-  readonly forwardHeadersMax: number;
-  readonly forwardHeaderBytesMax: number;
-  readonly hopsMax: number;
-}
+export { type HeaderRules, headerLimits, KNOWN_SETTINGS } from './header-reader.ts';
 
 /** What a publish has besides its headers. */
 export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'callerIp' | 'scheduleId'> {
@@ -52,7 +20,10 @@ export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'cal
 export interface ReadRequest extends PublishRequest {
   /** As given. For a schedule only. */
   readonly cron: string | null;
-  /** Names of headers with our prefix that are no settings, without the prefix. */
+  /**
+   * Names of headers with our prefix that have no effect, without the prefix: those that are no settings, and settings of
+   * a callback without a callback.
+   */
   readonly unknownNames: readonly string[];
 }
 
@@ -66,31 +37,6 @@ const NO_ORIGIN: Origin = {
   scheduleId: null,
   descent: NO_DESCENT,
 };
-
-/**
- * Without the prefix, in lower case. A name that ends in "-" stands for a family. These may also come as query
- * parameters.
- */
-export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
-
-const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
-
-/**
- * What `Header-Forward` leaves out, besides headers that no message can forward: secrets, and headers that frame this
- * request.
- */
-const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
-  'authorization',
-  'cookie',
-  'content-type',
-  'content-encoding',
-  'idempotency-key',
-]);
-
-const VALUE_LENGTH_MAX = eachMax('settingLength');
-
-const NO_HEADERS: HeaderList = [];
-const NO_NAMES: readonly string[] = [];
 
 export function parsePublishSettings(
   headers: HeaderList,
@@ -108,6 +54,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
 ): (Omit<ReadRequest, 'destination'> & { readonly destination: D }) | { readonly problem: Problem } {
   try {
     const reader = new HeaderReader(headers, rules);
+    reader.requireSupported();
     // In this order: the caller is told the first problem.
     const named = reader.settings('');
     const contentType = reader.contentType();
@@ -119,7 +66,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
       queueName: origin.queueName,
       contentType,
       settings: forward === named.forward ? named : { ...named, forward },
-      notBefore: reader.own('Not-Before', parseTime),
+      notBefore: reader.own('Not-Before', parseSeconds),
       callback: reader.callback('Callback'),
       failureCallback: reader.callback('Failure-Callback'),
       labels: reader.own('Label', parseLabelList) ?? NOTHING_ASKED.labels,
@@ -144,7 +91,8 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
 
 /** How a request descends from our deliveries, by its own headers. A problem when it has come back too often. */
 export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent | { readonly problem: Problem } {
-  const names = ['hops', 'descendants-left'].map((name) => rules.headerPrefix.toLowerCase() + name);
+  const prefix = rules.headerPrefix.toLowerCase();
+  const names = ['hops', 'descendants-left'].flatMap((name) => [prefix + name, `${prefix}forward-${prefix}${name}`]);
   const own = headers.filter(([name]) => names.includes(name.toLowerCase()));
   if (own.length === 0) return NO_DESCENT;
   try {
@@ -154,10 +102,6 @@ export function parseDescent(headers: HeaderList, rules: HeaderRules): Descent |
     if (error instanceof Refused) return error.refusal;
     throw error;
   }
-}
-
-export function headerLimits({ forwardHeadersMax, forwardHeaderBytesMax }: HeaderRules): HeaderLimits {
-  return { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax };
 }
 
 /** A single header with our prefix, such as the `Cron` of a schedule. Null when absent or empty. */
@@ -176,207 +120,4 @@ export function cronProblem({ cron }: PublishSettings, { headerPrefix }: HeaderR
     'bad_header',
     `${headerPrefix}Cron: only for a schedule; create one with POST /v2/schedules/{destination}`,
   );
-}
-
-/** Never leaves this file. */
-class Refused extends Error {
-  readonly refusal: { readonly problem: Problem };
-  constructor(code: ProblemCode, message: string) {
-    super(message);
-    this.refusal = problem(code, message);
-  }
-}
-
-/** A header with our prefix that is not a plain setting: of a family, or unknown. */
-interface Other {
-  /** Without the prefix. */
-  readonly lowerName: string;
-  readonly name: string;
-  readonly value: string;
-}
-
-/**
- * Most settings are absent from most messages. So the headers are read once, and only those with a meaning are stored;
- * finding that one is absent then costs almost nothing.
- */
-class HeaderReader {
-  readonly #rules: HeaderRules;
-  readonly #headers: HeaderList;
-  /** A name of `storedAs`, its value, the next name, … They are few: a map would cost more than it saves. */
-  #stored: string[] | null = null;
-  #others: Other[] | null = null;
-  #hasTrace = false;
-
-  constructor(headers: HeaderList, rules: HeaderRules) {
-    this.#rules = rules;
-    this.#headers = headers;
-    for (const header of headers) {
-      const name = header[0];
-      const value = header[1];
-      const trimmed = value.trim();
-      // Spec 4.1: a header that is left empty counts as absent.
-      if (trimmed === '') continue;
-      const { storedAs, isTrace, otherName } = meaningOf(name, rules.headerPrefix);
-      if (storedAs === null) {
-        if (isTrace) this.#hasTrace = true;
-        else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
-      } else this.#stored = withPair(this.#stored, storedAs, trimmed);
-    }
-  }
-
-  /** Null when it is absent. */
-  own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
-    const at = this.#find(name, 0);
-    if (at === -1) return null;
-    const shownAs = this.#rules.headerPrefix + name;
-    const value = this.#only(at, shownAs);
-    // Checked before it is parsed: in a batch it may be as long as the whole request.
-    if (value.length > VALUE_LENGTH_MAX) {
-      throw new Refused('bad_header', `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`);
-    }
-    const parsed = parse(value);
-    if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
-    return parsed.value;
-  }
-
-  contentType(): string | null {
-    const contentType = this.#plain('Content-Type');
-    if (contentType === null) return null;
-    const wrong = forwardHeaderProblem('Content-Type', contentType, this.#rules.headerPrefix);
-    if (wrong !== null) throw new Refused('bad_header', `Content-Type: ${wrong}`);
-    return contentType;
-  }
-
-  settings(group: '' | 'Callback-' | 'Failure-Callback-'): DeliverySettings {
-    return {
-      method: this.own(`${group}Method`, parseMethod),
-      retries: this.own(`${group}Retries`, parseCount),
-      retryDelay: this.own(`${group}Retry-Delay`, parseDelayExpression),
-      delayMs: this.own(`${group}Delay`, parseDuration),
-      timeoutMs: this.own(`${group}Timeout`, parseTimeout),
-      forward: this.#forwarded(`${group}Forward-`),
-    };
-  }
-
-  callback(name: 'Callback' | 'Failure-Callback'): CallbackRequest | null {
-    const target = this.own(name, parseCallbackUrl);
-    return target && { target, settings: this.settings(`${name}-`) };
-  }
-
-  flow(): NewMessage['flow'] {
-    const { headerPrefix } = this.#rules;
-    const key = this.own('Flow-Control-Key', parseFlowKey);
-    const limits = this.own('Flow-Control-Value', parseFlowLimits);
-    if (key !== null && limits) return { key, limits };
-    if (key === null && !limits) return null;
-    const missing = key === null ? 'Flow-Control-Key' : 'Flow-Control-Value';
-    throw new Refused(
-      'bad_header',
-      `${headerPrefix}${missing}: missing; give Flow-Control-Key and Flow-Control-Value together`,
-    );
-  }
-
-  deduplication(): PublishRequest['deduplication'] {
-    const id = this.own('Deduplication-Id', parseDeduplicationId);
-    if (id !== null) return { id };
-    const key = this.#plain('Idempotency-Key');
-    if (key !== null) {
-      const parsed = parseDeduplicationId(key);
-      if ('problem' in parsed) throw new Refused('bad_header', `Idempotency-Key: ${parsed.problem}`);
-      return { id: parsed.value };
-    }
-    return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
-  }
-
-  /** The number that our deliveries hand on in their headers. */
-  descendantsLeft(): number | null {
-    return this.own('Descendants-Left', parseCount);
-  }
-
-  hops(): number {
-    const hops = this.own('Hops', parseCount) ?? 0;
-    if (hops > this.#rules.hopsMax) {
-      throw new Refused(
-        'loop_detected',
-        `loop: this message came back to the service ${hops} times; its destination is the service itself`,
-      );
-    }
-    return hops;
-  }
-
-  /**
-   * The trace headers and, if asked for, all headers of the request that may be forwarded. Headers forwarded by name
-   * win.
-   */
-  withPassedOn(forward: HeaderList): HeaderList {
-    const { headerPrefix } = this.#rules;
-    const isWholesale = this.own('Header-Forward', parseFlag) ?? false;
-    if (!isWholesale && !this.#hasTrace) return forward;
-    const named = new Set(forward.map(([name]) => name.toLowerCase()));
-    const passedOn = this.#headers.filter(([name, value]) => {
-      if (value.trim() === '') return false;
-      const lower = name.toLowerCase();
-      const isWanted = TRACE_HEADERS.has(lower) || (isWholesale && !NOT_FORWARDED_WHOLESALE.has(lower));
-      return isWanted && !named.has(lower) && forwardHeaderProblem(name, value, headerPrefix) === null;
-    });
-    return passedOn.length === 0 ? forward : [...forward, ...passedOn];
-  }
-
-  /** Checks the final headers of the delivery, whichever way they came. */
-  requireDeliverable(contentType: string | null, forward: HeaderList): void {
-    if (contentType === null && forward.length === 0) return;
-    const wrong = deliveredHeadersProblem(contentType, forward, headerLimits(this.#rules));
-    if (wrong !== null) throw new Refused('bad_forward_header', wrong);
-  }
-
-  unknownNames(): readonly string[] {
-    if (this.#others === null) return NO_NAMES;
-    return this.#others
-      .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
-      .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
-  }
-
-  /** A header without our prefix. Null when it is absent. */
-  #plain(name: 'Content-Type' | 'Idempotency-Key'): string | null {
-    const at = this.#find(name, 0);
-    return at === -1 ? null : this.#only(at, name);
-  }
-
-  /** The place of the name, from `from` on; -1 when it is absent. */
-  #find(name: string, from: number): number {
-    const stored = this.#stored ?? NO_NAMES;
-    for (let at = from; at < stored.length; at += 2) if (stored[at] === name) return at;
-    return -1;
-  }
-
-  /** The value at the first place of a name that may occur only once. */
-  #only(first: number, shownAs: string): string {
-    const stored = this.#stored ?? NO_NAMES;
-    const name = stored[first]!;
-    let times = 0;
-    for (let at = first; at !== -1; at = this.#find(name, at + 2)) times += 1;
-    if (times > 1) throw new Refused('bad_header', `${shownAs}: given ${times} times; give it once`);
-    return stored[first + 1]!;
-  }
-
-  #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {
-    if (this.#others === null) return NO_HEADERS;
-    const { headerPrefix } = this.#rules;
-    const lowerGroup = group.toLowerCase();
-    let forward: [string, string][] | null = null;
-    for (const { lowerName, name, value } of this.#others) {
-      if (!lowerName.startsWith(lowerGroup)) continue;
-      const bare = name.slice(headerPrefix.length + group.length);
-      const wrong = forwardHeaderProblem(bare, value, headerPrefix);
-      if (wrong !== null) {
-        if (isForQstashClients(headerPrefix) && isOwned(bare, headerPrefix)) continue;
-        throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
-      }
-      forward = withEntry(forward, [bare, value]);
-    }
-    if (forward === null) return NO_HEADERS;
-    const tooMuch = forwardedHeadersProblem(forward, headerLimits(this.#rules));
-    if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
-    return forward;
-  }
 }

@@ -70,8 +70,13 @@ export interface PlanContext extends PlanTime {
 }
 
 /** Why a request cannot be planned: settings that exclude each other, a limit of the tier, an empty topic. */
-export function requestProblem(request: PublishRequest, tier: Tier, time: PlanTime): PlanProblem | null {
-  const wrong = contradiction(request) ?? tierProblem(request, tier, time);
+export function requestProblem(
+  request: PublishRequest,
+  tier: Tier,
+  time: PlanTime,
+  headerPrefix: string,
+): PlanProblem | null {
+  const wrong = contradiction(request, headerPrefix) ?? tierProblem(request, tier, time, headerPrefix);
   if (wrong) return wrong;
   const { destination } = request;
   if (destination.kind === 'url' || destination.topic.endpoints.length > 0) return null;
@@ -192,12 +197,16 @@ function deduplicate(
 }
 
 /** Settings that exclude each other. */
-function contradiction(request: PublishRequest): ReturnType<typeof problem> | null {
+function contradiction(request: PublishRequest, headerPrefix: string): ReturnType<typeof problem> | null {
   if (request.flow && request.queueName !== null) {
-    return problem('bad_header', 'Flow-Control-Key: not allowed in a queue; a queue has its own parallelism');
+    return problem(
+      'bad_header',
+      `${headerPrefix}Flow-Control-Key: not allowed in a queue; a queue has its own parallelism`,
+    );
   }
   if (request.orderKey !== null && request.queueName === null) {
-    return problem('bad_header', 'Order-Key: only allowed in a queue; enqueue the message to keep its order');
+    const why = 'only allowed in a queue; enqueue the message to keep its order';
+    return problem('bad_header', `${headerPrefix}Order-Key: ${why}`);
   }
   return null;
 }
@@ -235,33 +244,36 @@ function planCallback(
 
 type PlanProblem = ReturnType<typeof problem>;
 
-function tierProblem(request: PublishRequest, tier: Tier, time: PlanTime): PlanProblem | null {
-  const { body, callback, failureCallback } = request;
+function tierProblem(request: PublishRequest, tier: Tier, time: PlanTime, headerPrefix: string): PlanProblem | null {
+  const { body, callback, failureCallback, notBefore } = request;
   if (isOver(body.length, tier.bodyBytesMax)) {
     return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);
   }
   const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
-  if (dueAt(request, time) - time.now > delayMsMax) return overTier(tier, 'the delay', formatDurationMs(delayMsMax));
+  if (dueAt(request, time) - time.now > delayMsMax) {
+    const name = `${headerPrefix}${notBefore === null ? 'Delay' : 'Not-Before'}`;
+    return overTier(tier, name, formatDurationMs(delayMsMax));
+  }
   return (
-    settingsProblem('', request.settings, tier) ??
-    (callback && settingsProblem('callback ', callback.settings, tier)) ??
-    (failureCallback && settingsProblem('failure callback ', failureCallback.settings, tier))
+    settingsProblem(headerPrefix, request.settings, tier) ??
+    (callback && settingsProblem(`${headerPrefix}Callback-`, callback.settings, tier)) ??
+    (failureCallback && settingsProblem(`${headerPrefix}Failure-Callback-`, failureCallback.settings, tier))
   );
 }
 
-function settingsProblem(whose: string, settings: DeliverySettings, tier: Tier): PlanProblem | null {
+function settingsProblem(group: string, settings: DeliverySettings, tier: Tier): PlanProblem | null {
   const { retries, timeoutMs, delayMs } = settings;
   const retriesMax = tier.retriesMax ?? UNLIMITED_MAX.retriesMax;
   if (retries !== null && retries > retriesMax) {
-    return overTier(tier, `the ${whose}retries (${retries})`, String(retriesMax));
+    return overTier(tier, `${group}Retries (${retries})`, String(retriesMax));
   }
   const timeoutMsMax = tier.timeoutMsMax ?? UNLIMITED_MAX.timeoutMsMax;
   if (timeoutMs !== null && timeoutMs > timeoutMsMax) {
-    return overTier(tier, `the ${whose}timeout`, formatDurationMs(timeoutMsMax));
+    return overTier(tier, `${group}Timeout`, formatDurationMs(timeoutMsMax));
   }
   const delayMsMax = tier.delayMsMax ?? UNLIMITED_MAX.delayMsMax;
   if (delayMs !== null && delayMs > delayMsMax) {
-    return overTier(tier, `the ${whose}delay`, formatDurationMs(delayMsMax));
+    return overTier(tier, `${group}Delay`, formatDurationMs(delayMsMax));
   }
   return null;
 }

@@ -62,11 +62,6 @@ export function parseDelayExpression(text: string): Parsed<string> {
   return 'problem' in parsed ? parsed : { value: text };
 }
 
-export function parseTime(text: string): Parsed<number> {
-  if (!/^\d+(\.\d+)?$/.test(text)) return { problem: 'must be a time in seconds since 1970' };
-  return { value: Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER) };
-}
-
 export function parseFlowKey(text: string): Parsed<string> {
   return isFlowKey(text) ? { value: text } : { problem: `must be ${FLOW_KEY_RULE}` };
 }

@@ -6,6 +6,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { type NodeFacts, whyNothingIsChanged } from '../domain/acceptance.ts';
 import type { Scope } from '../domain/account.ts';
 import type { NewId } from '../domain/id.ts';
+import { nearestName } from '../domain/nearest-name.ts';
 import type { HeaderRules } from '../domain/publish-settings.ts';
 import type { Tiers } from '../domain/tier.ts';
 import type { Publications } from '../publish/publications.ts';
@@ -121,7 +122,14 @@ export class Api {
     this.fastify = Fastify({
       routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
       ajv: {
-        customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: false },
+        customOptions: {
+          removeAdditional: false,
+          coerceTypes: false,
+          useDefaults: false,
+          allErrors: false,
+          // An error has the schema, which knows the allowed names.
+          verbose: true,
+        },
         onCreate: compileOnUse,
       },
       // Errors of the router itself, before any route is found.
@@ -263,6 +271,7 @@ interface ValidationError {
   readonly keyword: string;
   readonly message?: string;
   readonly params?: Readonly<Record<string, unknown>>;
+  readonly parentSchema?: { readonly properties?: object };
 }
 
 /** A value that matches none of several constants fails once for each. Together the errors name the allowed values. */
@@ -271,6 +280,26 @@ function constantsRule(errors: readonly ValidationError[]): string | null {
     .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === errors[0]!.instancePath)
     .map(({ params }) => String(params?.allowedValue));
   return allowed.length === 0 ? null : `must be one of ${allowed.join(', ')}`;
+}
+
+/** How many allowed names an error lists. */
+const NAMES_MAX = 12;
+
+/** For a name that the object may not have: the nearest allowed one, or all of them. */
+function unknownNameRule({ params, parentSchema }: ValidationError): string | null {
+  const name = params?.additionalProperty;
+  if (typeof name !== 'string') return null;
+  const allowed = Object.keys(parentSchema?.properties ?? {});
+  const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
+  const meant = nearestName(
+    shown.toLowerCase(),
+    allowed.map((each) => each.toLowerCase()),
+  );
+  const near = allowed.find((each) => each.toLowerCase() === meant);
+  if (near !== undefined) return `"${shown}" is not known here; did you mean "${near}"?`;
+  if (allowed.length === 0) return `"${shown}" is not known here; nothing is`;
+  const more = allowed.length > NAMES_MAX ? ' …' : '';
+  return `"${shown}" is not known here; allowed: ${allowed.slice(0, NAMES_MAX).join(', ')}${more}`;
 }
 
 /** Errors that Fastify itself finds, in our words. */
@@ -284,12 +313,10 @@ function fastifyProblem(error: unknown) {
   };
   const first = validation?.[0];
   if (validation && first) {
-    const extra = first.params?.additionalProperty ?? first.params?.missingProperty;
     const field = `${first.instancePath.slice(1).replaceAll('/', '.')}` || validationContext;
-    const which = typeof extra === 'string' && first.params?.additionalProperty ? ` ("${extra}")` : '';
     return {
       code: validationContext === 'body' ? ('bad_body' as const) : ('bad_parameter' as const),
-      message: `${field}: ${constantsRule(validation) ?? first.message}${which}`,
+      message: `${field}: ${constantsRule(validation) ?? unknownNameRule(first) ?? first.message}`,
     };
   }
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {

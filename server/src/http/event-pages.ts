@@ -1,26 +1,12 @@
 // Pages of events of exactly the requested size. The store returns all events of a journal position together. If a page
-// ends between them, its cursor says how many of that position were seen: `<position>.<seen>`.
+// ends between them, its cursor says how many of that position were seen.
 
 import { type MessageEvent, STEP_EVENTS_MAX } from '../domain/event.ts';
 import type { EventPage, PageRequest } from '../store/message-store.ts';
-import { ApiError } from './errors.ts';
-
-export interface EventCursor {
-  readonly position: number;
-  /** How many events of that position were seen. 0 means that the page begins after the position. */
-  readonly seen: number;
-}
-
-export function parseEventCursor(text: string): EventCursor {
-  const [, position, seen = '0'] = /^(\d{1,16})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
-  if (position === undefined || !Number.isSafeInteger(Number(position))) {
-    throw new ApiError('bad_parameter', 'cursor: must be the cursor of an earlier page');
-  }
-  return { position: Number(position), seen: Number(seen) };
-}
+import type { NumberPosition } from './cursors.ts';
 
 /** What to ask the store for: the events after a position, or that position once more and what follows. */
-export function pageToAsk(page: PageRequest, cursor: EventCursor | null): PageRequest {
+export function pageToAsk(page: PageRequest, cursor: NumberPosition | null): PageRequest {
   // The store ends a page before a step that does not fit whole. With this much room it returns at least as many as are
   // wanted.
   const limit = page.limit + STEP_EVENTS_MAX - 1;
@@ -33,8 +19,8 @@ export function pageToAsk(page: PageRequest, cursor: EventCursor | null): PageRe
 export function cutPage(
   told: EventPage,
   count: number,
-  cursor: EventCursor | null,
-): { readonly events: readonly MessageEvent[]; readonly cursor: string | null } {
+  cursor: NumberPosition | null,
+): { readonly events: readonly MessageEvent[]; readonly cursor: NumberPosition | null } {
   let seen = cursor?.seen ?? 0;
   // The position may be gone meanwhile, past its retention.
   const unseen = told.events.filter(({ position }) => {
@@ -44,10 +30,15 @@ export function cutPage(
   });
   const events = unseen.slice(0, count);
   const next = unseen[count];
-  if (next === undefined) return { events, cursor: told.cursor === null ? null : String(told.cursor) };
+  if (next === undefined) return { events, cursor: told.cursor === null ? null : afterAll(told.cursor) };
   const { position } = events.at(-1)!;
-  if (next.position !== position) return { events, cursor: String(position) };
+  if (next.position !== position) return { events, cursor: afterAll(position!) };
   const shown = events.filter((event) => event.position === position).length;
   const before = cursor?.position === position ? cursor!.seen : 0;
-  return { events, cursor: `${position}.${before + shown}` };
+  return { events, cursor: { position: position!, seen: before + shown } };
+}
+
+/** The next page begins after this position. */
+export function afterAll(position: number): NumberPosition {
+  return { position, seen: 0 };
 }

@@ -4,7 +4,9 @@
 import { eachMax } from '../domain/budgets.ts';
 import { messageIdOf } from '../domain/callback.ts';
 import { type MessageFilter, SHOWN_STATES, type ShownState } from '../domain/message-filter.ts';
+import { parseInstant } from '../domain/written-time.ts';
 import type { PageRequest } from '../store/message-store.ts';
+import { markOf, ORDERS, parseNumberCursor, toNumberCursor } from './cursors.ts';
 import { ApiError } from './errors.ts';
 import Type from './schema.ts';
 
@@ -190,22 +192,25 @@ function searched(text: string | undefined): string | undefined {
   return text;
 }
 
+/** The first page: a cursor is read by the list it belongs to. */
 export function parsePage(values: Given, countDefault: number, countMax: number, withBodies: boolean): PageRequest {
   const count = values.count === undefined ? countDefault : wholeNumber('count', single('count', values.count));
   if (count < 1 || count > countMax) throw new ApiError('bad_parameter', `count: must be from 1 to ${countMax}`);
   const order = values.order === undefined ? 'newestFirst' : ORDERS.get(single('order', values.order));
   if (!order) throw new ApiError('bad_parameter', `order: must be one of ${[...ORDERS.keys()].join(', ')}`);
-  const cursor = values.cursor === undefined ? null : wholeNumber('cursor', single('cursor', values.cursor));
-  return { limit: count, cursor, order, withBodies };
+  return { limit: count, cursor: null, order, withBodies };
 }
 
-/** As the public clients write them, and as words. */
-const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
-  ['latestFirst', 'newestFirst'],
-  ['newestFirst', 'newestFirst'],
-  ['earliestFirst', 'oldestFirst'],
-  ['oldestFirst', 'oldestFirst'],
-]);
+/** Where a list of messages goes on, and how its next cursor is written. */
+export function messageCursors(list: string, values: Given) {
+  const mark = markOf(list, values);
+  return {
+    from: values.cursor === undefined ? null : parseNumberCursor(single('cursor', values.cursor), mark).position,
+    /** The field of the response; none on the last page. */
+    next: (cursor: number | null) =>
+      cursor === null ? {} : { cursor: toNumberCursor({ position: cursor, seen: 0 }, mark) },
+  };
+}
 
 function statesOf(text: string): readonly ShownState[] {
   const state = stateName(text);
@@ -247,13 +252,7 @@ export function wholeNumber(name: string, text: string): number {
 
 /** Milliseconds since 1970, or an ISO date. */
 export function instant(name: string, value: unknown): number {
-  const text = single(name, value);
-  if (/^\d{1,16}(\.\d+)?$/.test(text)) return Number(text);
-  const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at))
-    throw new ApiError(
-      'bad_filter',
-      `${name}: must be milliseconds since 1970, or a date such as 2026-01-31T12:00:00Z`,
-    );
-  return at;
+  const at = parseInstant(single(name, value));
+  if (typeof at === 'number') return at;
+  throw new ApiError('bad_filter', `${name}: ${at.problem}`);
 }

@@ -6,21 +6,25 @@ import type { FastifyReply } from 'fastify';
 import { eachMax } from '../domain/budgets.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../store/list-piece.ts';
 import { StreamedAnswer } from './answer-stream.ts';
+import { markOf, parseKeyCursor, toKeyCursor } from './cursors.ts';
 import { ApiError } from './errors.ts';
 import { wholeNumber } from './filters.ts';
 import Type, { type Static } from './schema.ts';
 
 const COUNT_MAX = 1000;
-/** Room for the longest name, in base64. */
-const CURSOR = /^[\w-]{1,1400}$/;
 
 export const pageQuery = {
   count: Type.Optional(Type.String({ description: `Most entries of the page, up to ${COUNT_MAX}.` })),
-  cursor: Type.Optional(Type.String({ description: 'Start of the page: the cursor of the page before it.' })),
+  cursor: Type.Optional(
+    Type.String({ description: 'Start of the page: the cursor of the page before it, with the same filters.' }),
+  ),
 };
 export const PageQuery = Type.Object(pageQuery);
 
 export interface List<T> {
+  /** A cursor of one list is refused by the others, and by the same list with other filters. */
+  readonly name: string;
+  readonly filters?: object;
   /** Reads a piece of the list. */
   readonly read: (part: ListPart) => Promise<ListPiece<T>>;
   readonly keyOf: (entry: T) => string;
@@ -52,9 +56,8 @@ export async function arrayPage<T>(
   return new StreamedAnswer(bytes, () => arrayOf(texts));
 }
 
-/** Returns an object: the entries under a name, the rest, and the cursor of the next page, if there is one. */
+/** Returns an object: the entries under the name of the list, the rest, and the cursor of the next page, if there is one. */
 export async function objectPage<T>(
-  name: string,
   list: List<T>,
   query: Static<typeof PageQuery>,
   rest: object = {},
@@ -62,7 +65,7 @@ export async function objectPage<T>(
   const { texts, bytes, cursor } = await readPage(list, query);
   return new StreamedAnswer(bytes, function* () {
     const others = JSON.stringify({ ...rest, ...(cursor !== null && { cursor }) });
-    yield `${others.slice(0, -1)}${others === '{}' ? '' : ','}${JSON.stringify(name)}:`;
+    yield `${others.slice(0, -1)}${others === '{}' ? '' : ','}${JSON.stringify(list.name)}:`;
     yield* arrayOf(texts);
     yield '}';
   });
@@ -90,7 +93,8 @@ async function readPage<T>(list: List<T>, query: Static<typeof PageQuery>): Prom
   const count = query.count ? parseCount(query.count) : (list.countDefault ?? Number.POSITIVE_INFINITY);
   const texts: string[] = [];
   let bytes = 0;
-  let after = query.cursor ? parseCursor(query.cursor) : null;
+  const mark = markOf(list.name, list.filters ?? {});
+  let after = query.cursor ? parseKeyCursor(query.cursor, mark) : null;
   for (;;) {
     const limit = Math.min(FIRST_PART.limit, count - texts.length);
     const { entries, hasMore } = await list.read({ after, limit, bytesMax: bytesMax - bytes });
@@ -102,7 +106,7 @@ async function readPage<T>(list: List<T>, query: Static<typeof PageQuery>): Prom
       after = list.keyOf(entry);
       const isFull = texts.length >= count || bytes >= bytesMax;
       const isLast = index === entries.length - 1;
-      if (isFull) return { texts, bytes, cursor: isLast && !hasMore ? null : toCursor(after) };
+      if (isFull) return { texts, bytes, cursor: isLast && !hasMore ? null : toKeyCursor(after, mark) };
     }
     if (!hasMore) return { texts, bytes, cursor: null };
   }
@@ -112,17 +116,4 @@ function parseCount(text: string): number {
   const count = wholeNumber('count', text);
   if (count < 1 || count > COUNT_MAX) throw new ApiError('bad_parameter', `count: must be from 1 to ${COUNT_MAX}`);
   return count;
-}
-
-function toCursor(key: string): string {
-  return Buffer.from(key).toString('base64url');
-}
-
-function parseCursor(text: string): string {
-  const key = CURSOR.test(text) ? Buffer.from(text, 'base64url').toString() : '';
-  // A cursor that is no text, or a text that no store can hold, did not come from us.
-  if (key === '' || key.includes('\0') || toCursor(key) !== text) {
-    throw new ApiError('bad_parameter', 'cursor: must be the cursor of an earlier page');
-  }
-  return key;
 }

@@ -20,7 +20,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['query callerIp', 'Address of the caller who published the message.'],
   ['query count', 'Most entries of a page: 100 unless given, at most 1,000.'],
   ['query cron', 'A cron expression, such as CRON_TZ=Europe/Berlin 0 9 * * 1-5.'],
-  ['query cursor', 'The next page: the cursor of the answer before.'],
+  ['query cursor', 'The next page: the cursor of the answer before, with the same filters and order.'],
   ['query dlqIds', 'Ids of dead letters.'],
   ['query failure', 'Why it failed, in exactly the words of the field failure.'],
   ['query flowControlKey', 'Flow key of the message.'],

@@ -250,6 +250,8 @@ export class PublishHandler {
       );
       const draft = reading instanceof Promise ? await reading : reading;
       const wrong = 'problem' in draft ? draft : (this.#misspelt(draft) ?? this.#unknownField(element));
+      // The public workflow clients look only at the status, and would take the other elements for steps of a workflow.
+      if (wrong?.problem.code === 'not_supported') throw apiError(wrong);
       drafts.push(wrong ? apiError(wrong) : (draft as ReadRequest));
       // Of one element only: a program that makes this mistake makes it in every element.
       if (!wrong && unknownFields.length === 0) unknownFields = element.unknownFields;

@@ -133,7 +133,7 @@ export class Publications {
     if ('problem' in draft) return draft;
     const misplaced = publication.scheduleId === null ? cronProblem(draft, rules) : null;
     if (misplaced) return misplaced;
-    return requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock)) ?? draft;
+    return requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock), rules.headerPrefix) ?? draft;
   }
 }
 

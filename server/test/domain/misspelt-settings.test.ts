@@ -40,7 +40,29 @@ test('a name that is thousands of letters long is not looked at, and of many onl
 });
 
 test('no setting is taken for another one', () => {
-  for (const name of SETTING_NAMES.filter((each) => !each.endsWith('-'))) assert.equal(meantBy(name), name);
+  const isOfCallback = (name: string) => /^(?:Failure-)?Callback-/.test(name);
+  for (const name of SETTING_NAMES.filter((each) => !each.endsWith('-') && !isOfCallback(each))) {
+    assert.equal(meantBy(name), name);
+  }
+});
+
+test('a setting of a callback without its callback is told with the callback that is missing', () => {
+  for (const [name, callback] of [
+    ['Callback-Retries', 'Callback'],
+    ['failure-callback-delay', 'Failure-Callback'],
+    ['Failure-Callback-Forward-X-Tenant', 'Failure-Callback'],
+  ] as const) {
+    const [found] = misspeltSettings([name]);
+    assert.equal(
+      misspeltWarning(found!, 'Service-'),
+      `Service-${name} was ignored: it has no effect without Service-${callback}`,
+    );
+    const { problem } = misspeltProblem([name], 'Service-')!;
+    assert.deepEqual(problem, {
+      code: 'bad_header',
+      message: `Service-${name}: has no effect without Service-${callback}`,
+    });
+  }
 });
 
 test('the warning fits into a header for every name', () => {

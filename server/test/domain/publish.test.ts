@@ -158,27 +158,31 @@ test('each limit of the tier is checked, to the last unit, and the problem names
   const by = (said: Partial<DeliverySettings>) => ({ settings: settings(said) });
   const table: [Partial<PublishRequest>, Partial<Tier>, string][] = [
     [{ body: new Uint8Array(11) }, { bodyBytesMax: 10 }, 'the body (11 bytes)'],
-    [by({ retries: 11 }), { retriesMax: 10 }, 'the retries (11)'],
-    [by({ timeoutMs: 10_001 }), { timeoutMsMax: 10_000 }, 'the timeout'],
-    [by({ delayMs: 10_001 }), { delayMsMax: 10_000 }, 'the delay'],
-    [{ notBefore: NOW + 10_001 }, { delayMsMax: 10_000 }, 'the delay'],
-    [{ callback: callbackTo(CALLBACK_URL, { retries: 11 }) }, { retriesMax: 10 }, 'the callback retries (11)'],
-    [{ callback: callbackTo(CALLBACK_URL, { timeoutMs: 10_001 }) }, { timeoutMsMax: 10_000 }, 'the callback timeout'],
-    [{ callback: callbackTo(CALLBACK_URL, { delayMs: 10_001 }) }, { delayMsMax: 10_000 }, 'the callback delay'],
+    [by({ retries: 11 }), { retriesMax: 10 }, 'Service-Retries (11)'],
+    [by({ timeoutMs: 10_001 }), { timeoutMsMax: 10_000 }, 'Service-Timeout'],
+    [by({ delayMs: 10_001 }), { delayMsMax: 10_000 }, 'Service-Delay'],
+    [{ notBefore: NOW + 10_001 }, { delayMsMax: 10_000 }, 'Service-Not-Before'],
+    [{ callback: callbackTo(CALLBACK_URL, { retries: 11 }) }, { retriesMax: 10 }, 'Service-Callback-Retries (11)'],
+    [
+      { callback: callbackTo(CALLBACK_URL, { timeoutMs: 10_001 }) },
+      { timeoutMsMax: 10_000 },
+      'Service-Callback-Timeout',
+    ],
+    [{ callback: callbackTo(CALLBACK_URL, { delayMs: 10_001 }) }, { delayMsMax: 10_000 }, 'Service-Callback-Delay'],
     [
       { failureCallback: callbackTo(FAILURE_URL, { retries: 11 }) },
       { retriesMax: 10 },
-      'the failure callback retries (11)',
+      'Service-Failure-Callback-Retries (11)',
     ],
     [
       { failureCallback: callbackTo(FAILURE_URL, { timeoutMs: 10_001 }) },
       { timeoutMsMax: 10_000 },
-      'the failure callback timeout',
+      'Service-Failure-Callback-Timeout',
     ],
     [
       { failureCallback: callbackTo(FAILURE_URL, { delayMs: 10_001 }) },
       { delayMsMax: 10_000 },
-      'the failure callback delay',
+      'Service-Failure-Callback-Delay',
     ],
   ];
   for (const [said, limits, what] of table) {

@@ -18,7 +18,7 @@ export function planMessages(
   publisher: Publisher,
   context: PlanContext,
 ): { readonly messages: readonly NewMessage[] } | { readonly problem: Problem } {
-  const wrong = requestProblem(request, publisher.tier, context);
+  const wrong = requestProblem(request, publisher.tier, context, 'Service-');
   if (wrong) return wrong;
   const left = shareOut(request.descendantsLeft, messageCount(request));
   return typeof left === 'number' ? { messages: makeMessages(request, publisher, context, left) } : left;

@@ -69,8 +69,9 @@ export function accountRoutes(api: Api, { store, accounts, world, tiers, service
       const fromDay = dayOf('fromDay', query.fromDay) ?? usageDay(now - 30 * DAY_MS);
       const toDay = dayOf('toDay', query.toDay) ?? usageDay(now);
       return objectPage(
-        'usage',
         {
+          name: 'usage',
+          filters: { fromDay: query.fromDay, toDay: query.toDay },
           read: (part) => store.usage(principal.account.id, fromDay, toDay, part),
           keyOf: usageKey,
           show: (rows) => rows,

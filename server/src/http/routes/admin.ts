@@ -34,8 +34,12 @@ function accountRoutes(api: Api, context: Context): void {
     query: PageQuery,
     handle: async ({ query }) =>
       objectPage(
-        'accounts',
-        { read: (part) => store.listAccounts(part), keyOf: ({ id }) => id, show: (accounts) => accounts },
+        {
+          name: 'accounts',
+          read: (part) => store.listAccounts(part),
+          keyOf: ({ id }) => id,
+          show: (accounts) => accounts,
+        },
         query,
       ),
   });
@@ -98,8 +102,9 @@ function tokenRoutes(api: Api, context: Context): void {
     handle: async ({ query }) => {
       await requireAccount(context, query.accountId);
       return objectPage(
-        'tokens',
         {
+          name: 'tokens',
+          filters: { accountId: query.accountId },
           read: (part) => store.listTokens(query.accountId, part),
           keyOf: ({ id }) => id,
           show: (tokens) => tokens.map(shownToken),

@@ -57,6 +57,7 @@ function readRoutes(api: Api, context: Context): void {
     handle: async ({ principal, query, reply }) =>
       arrayPage(
         {
+          name: 'alerts',
           read: (part) => store.listAlerts(principal.account.id, part),
           keyOf: ({ id }) => id,
           show: (alerts) => alerts.map(shown),

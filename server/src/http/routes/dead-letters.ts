@@ -24,6 +24,7 @@ import {
   FILTER_NAMES,
   given,
   isEmptyFilter,
+  messageCursors,
   PAGE_NAMES,
   parseMessageFilter,
   parsePage,
@@ -86,13 +87,11 @@ function readRoutes(api: Api, context: Context): void {
     answer: DeadLettersAnswer,
     handle: async ({ principal, query }) => {
       const values = given(query, null, NAMES, context.isForQstashClients);
-      const { messages, lastAttempts, cursor } = await search(context, principal, values, LISTED);
+      const { messages, lastAttempts, next } = await search(context, principal, values, LISTED);
       const held = messages.reduce((sum, message) => sum + messageWeight(message), 0);
       const entries = () =>
         messages.values().map((message, index) => views.deadLetter(message, lastAttempts[index] ?? undefined));
-      return new StreamedAnswer(held, () =>
-        objectPieces([['messages', entries()]], cursor === null ? {} : { cursor: String(cursor) }),
-      );
+      return new StreamedAnswer(held, () => objectPieces([['messages', entries()]], next));
     },
   });
 
@@ -141,12 +140,12 @@ function deleteRoutes(api: Api, context: Context): void {
     answer: DeletedAnswer,
     isRead: true,
     handle: async ({ principal, query, body }) => {
-      const { messages, cursor } = await search(context, principal, bulk(context, query, body), DELETED);
+      const { messages, next } = await search(context, principal, bulk(context, query, body), DELETED);
       const deleted = await store.deleteDeadLetters(
         principal.account.id,
         messages.map(({ id }) => id),
       );
-      return { deleted, ...(cursor !== null && { cursor: String(cursor) }) };
+      return { deleted, ...next };
     },
   });
 }
@@ -195,7 +194,7 @@ function retryRoutes(api: Api, context: Context): void {
     statuses: [200, 201],
     isRead: true,
     handle: async ({ principal, query, body, reply }) => {
-      const { messages, cursor } = await search(context, principal, bulk(context, query, body), RETRIED);
+      const { messages, next } = await search(context, principal, bulk(context, query, body), RETRIED);
       const overrides = overridesOf(context, reply);
       const retries: { messageId: string; message: NewMessage }[] = [];
       for (const message of messages) {
@@ -209,7 +208,7 @@ function retryRoutes(api: Api, context: Context): void {
         .filter((_, index) => isRetried[index])
         .map(({ message }) => ({ messageId: message.id }));
       if (responses.length > 0) reply.status(201);
-      return { responses, ...(cursor !== null && { cursor: String(cursor) }) };
+      return { responses, ...next };
     },
   });
 }
@@ -234,10 +233,12 @@ async function search(
   values: ReturnType<typeof given>,
   how: Pick<PageRequest, 'withBodies' | 'withLastAttempts' | 'bytesMax'>,
 ) {
-  const asked = parseMessageFilter(values);
-  const filter: MessageFilter = { isRetried: false, ...asked, states: ['FAILED'] };
+  const filter: MessageFilter = { isRetried: false, ...parseMessageFilter(values), states: ['FAILED'] };
+  const cursors = messageCursors('dlq', values);
   const page = parsePage(values, 'dlqIds' in values ? COUNT_MAX : 100, COUNT_MAX, how.withBodies);
-  return store.searchMessages(principal.account.id, filter, { ...page, ...how });
+  const asked = { ...page, ...how, cursor: cursors.from };
+  const { messages, lastAttempts, cursor } = await store.searchMessages(principal.account.id, filter, asked);
+  return { messages, lastAttempts, next: cursors.next(cursor) };
 }
 
 function bulk(context: Context, query: unknown, body: unknown): ReturnType<typeof given> {

@@ -18,8 +18,9 @@ import type { AccessWatch } from '../access-watch.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
 import { EventsAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
+import { markOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../cursors.ts';
 import { ApiError } from '../errors.ts';
-import { cutPage, type EventCursor, pageToAsk, parseEventCursor } from '../event-pages.ts';
+import { afterAll, cutPage, pageToAsk } from '../event-pages.ts';
 import type { EventStreams } from '../event-streams.ts';
 import {
   FILTER_NAMES,
@@ -65,17 +66,13 @@ function listRoutes(api: Api, context: Context): void {
         const { cursor: goesOnFrom, ...rest } = values;
         const filter = parseEventFilter(rest);
         const page = parsePage(rest, countDefault, COUNT_MAX, true);
-        const from = goesOnFrom === undefined ? null : parseEventCursor(single('cursor', goesOnFrom));
+        const mark = markOf('events', rest);
+        const text = goesOnFrom === undefined ? null : single('cursor', goesOnFrom);
+        const until = isForQstashClients && text !== null && isTime(text) ? Number(text) : null;
         const { events, cursor } =
-          isForQstashClients && isTime(from)
-            ? await list(
-                context,
-                principal,
-                { ...filter, toAt: Math.min(filter.toAt ?? from.position, from.position) },
-                page,
-                null,
-              )
-            : await list(context, principal, filter, page, from);
+          until !== null
+            ? await list(context, principal, { ...filter, toAt: Math.min(filter.toAt ?? until, until) }, page, null)
+            : await list(context, principal, filter, page, text === null ? null : parseNumberCursor(text, mark));
         const held = events.reduce((sum, event) => sum + eventWeight(event), 0);
         const entries = () => events.values().map((event) => views.event(event));
         // Both lists come from the same events. Each event becomes text when it is written.
@@ -85,7 +82,7 @@ function listRoutes(api: Api, context: Context): void {
               ['events', entries()],
               ['logs', entries()],
             ],
-            cursor === null ? {} : { cursor },
+            cursor === null ? {} : { cursor: toNumberCursor(cursor, mark) },
           ),
         );
       },
@@ -142,7 +139,7 @@ async function list(
   principal: Principal,
   filter: EventFilter,
   page: PageRequest,
-  from: EventCursor | null,
+  from: NumberPosition | null,
 ) {
   const { store } = context;
   const ids = filter.messages.messageIds;
@@ -165,12 +162,12 @@ async function list(
     const end = Math.min(from?.position ?? wanted.length, wanted.length);
     const filled = await fill(context, principal, wanted.slice(Math.max(0, end - page.limit), end).reverse());
     const start = end - filled.length;
-    return { events: filled, cursor: start > 0 ? String(start) : null };
+    return { events: filled, cursor: start > 0 ? afterAll(start) : null };
   }
   const start = from?.position ?? 0;
   const filled = await fill(context, principal, wanted.slice(start, start + page.limit));
   const end = start + filled.length;
-  return { events: filled, cursor: end < wanted.length ? String(end) : null };
+  return { events: filled, cursor: end < wanted.length ? afterAll(end) : null };
 }
 
 async function eventsOf(
@@ -213,10 +210,10 @@ async function fill(
 
 /**
  * The documentation of the public clients starts reading the log with the current time as the cursor. No cursor of ours
- * looks like a time: positions in the journal are larger, those among the events of named messages smaller.
+ * looks like a time: it has a mark.
  */
-function isTime(cursor: EventCursor | null): cursor is EventCursor {
-  return cursor !== null && cursor.position >= 1e12 && cursor.position < 1e14;
+function isTime(cursor: string): boolean {
+  return /^\d{13,14}$/.test(cursor);
 }
 
 function isWanted({ states, fromAt, toAt }: EventFilter, { state, at }: MessageEvent): boolean {

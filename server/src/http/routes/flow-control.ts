@@ -45,6 +45,7 @@ function readRoutes(api: Api, context: Context): void {
     handle: async ({ principal, query, reply }) =>
       arrayPage(
         {
+          name: 'flowControl',
           read: (part) => store.listFlowKeys(principal.account.id, part),
           keyOf: ({ key }) => key,
           show: (keys) => keys.map(shown),

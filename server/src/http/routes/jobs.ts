@@ -106,8 +106,8 @@ function readRoutes(api: Api, context: Context): void {
     answer: JobsAnswer,
     handle: async ({ principal, query }) =>
       objectPage(
-        'jobs',
         {
+          name: 'jobs',
           read: (part) => store.listJobs(principal.account.id, part),
           keyOf: ({ id }) => id,
           show: (jobs) => jobs.map(shown),

@@ -3,6 +3,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Account } from '../../domain/account.ts';
 import { type MessageFilter, OPEN_STATES, shownState } from '../../domain/message-filter.ts';
+import { isSuspect } from '../../domain/recovery.ts';
 import { whyNotDelivered } from '../../domain/why.ts';
 import type { MessageStore } from '../../store/message-store.ts';
 import {
@@ -20,6 +21,7 @@ import { ApiError } from '../errors.ts';
 import {
   FILTER_NAMES,
   given,
+  messageCursors,
   PAGE_NAMES,
   parseMessageFilter,
   parsePage,
@@ -110,9 +112,10 @@ function readRoutes(api: Api, context: Context): void {
     answer: MessagesAnswer,
     handle: async ({ principal, query }) => {
       const values = given(query, null, [...FILTER_NAMES.messages, ...PAGE_NAMES], context.isForQstashClients);
-      const page = parsePage(values, 100, LIST_MAX, false);
+      const cursors = messageCursors('messages', values);
+      const page = { ...parsePage(values, 100, LIST_MAX, false), cursor: cursors.from };
       const { messages, cursor } = await store.searchMessages(principal.account.id, parseMessageFilter(values), page);
-      return { messages: messages.map(views.message), ...(cursor !== null && { cursor: String(cursor) }) };
+      return { messages: messages.map(views.message), ...cursors.next(cursor) };
     },
   });
 }
@@ -172,7 +175,7 @@ function resumeRoutes(api: Api, context: Context): void {
     path: '/v2/messages/:messageId/retry',
     scope: 'manage',
     params: MessageId,
-    summary: 'Deliver a waiting message now',
+    summary: 'Deliver a waiting message now. In a queue: only its head, while it waits because crashes interrupted it',
     answer: MessageIdAnswer,
     handle: async ({ principal, params }) => {
       const result = await store.deliverNow(principal.account.id, params.messageId, world.clock.now());
@@ -200,7 +203,8 @@ function resumeRoutes(api: Api, context: Context): void {
       if (length > 0) return { released: length };
       const stored = await store.getMessage(principal.account.id, params.messageId);
       if (!stored) throw unknownMessage(params.messageId);
-      throw new ApiError('not_held', `message "${params.messageId}" is ${shownState(stored.message)}, not HELD`);
+      const hint = isSuspect(stored.message) ? '; it waits after crashes: to start it now, use /retry' : '';
+      throw new ApiError('not_held', `message "${params.messageId}" is ${shownState(stored.message)}, not HELD${hint}`);
     },
   });
 }

@@ -70,6 +70,7 @@ function readRoutes(api: Api, context: Context): void {
       const lags = new Lags(store);
       return arrayPage(
         {
+          name: 'queues',
           read: (part) => store.listQueues(principal.account.id, part),
           keyOf: ({ name }) => name,
           show: async (queues) => (await lags.counted(queues)).map(shown),

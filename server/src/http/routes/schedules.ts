@@ -49,6 +49,7 @@ function readRoutes(api: Api, context: Context): void {
     handle: async ({ principal, query, reply }) =>
       arrayPage(
         {
+          name: 'schedules',
           read: (part) => store.listSchedules(principal.account.id, part),
           keyOf: ({ id }) => id,
           show: (schedules) => shown(context, schedules, principal),

@@ -65,6 +65,7 @@ function readRoutes(api: Api, context: Context): void {
     handle: async ({ principal, query, reply }) =>
       arrayPage(
         {
+          name: 'topics',
           read: (part) => store.listTopics(principal.account.id, part),
           keyOf: ({ name }) => name,
           show: (topics) => topics.map(shown),

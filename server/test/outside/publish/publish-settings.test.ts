@@ -55,13 +55,17 @@ test('Delay: a duration before the first attempt; over the tier it is refused wi
   refusal(await rider.publish(NOWHERE, { headers: { 'Service-Delay': '366d' } }), 412, 'limit_exceeded');
 });
 
-test('Delay, Not-Before, Timeout, Retries: any number over the tier is 412, however large; what is no number is 400', async (t) => {
+test('Delay, Timeout, Retries: any number over the tier is 412 with the name of its header, however large; what is no number is 400', async (t) => {
   const rider = await startRider(t);
   const huge = '9'.repeat(40);
-  for (const name of ['Delay', 'Not-Before', 'Timeout', 'Retries', 'Callback-Delay', 'Failure-Callback-Retries']) {
+  for (const name of ['Delay', 'Timeout', 'Retries', 'Callback-Delay', 'Failure-Callback-Retries']) {
     const callbacks = { 'Service-Callback': NOWHERE, 'Service-Failure-Callback': NOWHERE };
     const over = await rider.publish(NOWHERE, { headers: { ...callbacks, [`Service-${name}`]: huge } });
-    assert.match(refusal(over, 412, 'limit_exceeded'), /exceeds the limit of the free tier/, name);
+    assert.match(
+      refusal(over, 412, 'limit_exceeded'),
+      new RegExp(`^Service-${name} .*exceeds the limit of the free tier`),
+      name,
+    );
     const wrong = await rider.publish(NOWHERE, { headers: { ...callbacks, [`Service-${name}`]: `${huge}x` } });
     assert.match(refusal(wrong, 400, 'bad_header'), new RegExp(`^Service-${name}: `), name);
   }
@@ -70,13 +74,67 @@ test('Delay, Not-Before, Timeout, Retries: any number over the tier is 412, howe
 test('Delay, Timeout, Retries: on a tier without a limit, what could not be kept is 412', async (t) => {
   const unlimited = { retriesMax: null, delayMsMax: null, timeoutMsMax: null };
   const rider = await startRider(t, { flags: ['--tiers', JSON.stringify({ free: unlimited })] });
-  for (const name of ['Delay', 'Not-Before', 'Timeout', 'Retries']) {
+  for (const name of ['Delay', 'Timeout', 'Retries']) {
     const over = await rider.publish(NOWHERE, { headers: { [`Service-${name}`]: '9'.repeat(40) } });
     refusal(over, 412, 'limit_exceeded');
   }
   const headers = { 'Service-Delay': '36500d', 'Service-Retries': '999999999', 'Service-Timeout': '24d' };
   const { maxRetries, notBefore } = await rider.message(await rider.published(NOWHERE, { headers }));
   assert.deepEqual([maxRetries, notBefore], [999_999_999, rider.clock.now() + 36_500 * 86_400_000]);
+});
+
+test('Not-Before in milliseconds is refused with 400: it says that seconds are expected', async (t) => {
+  const rider = await startRider(t);
+  for (const value of [String(rider.clock.now() + 60_000), '9'.repeat(40)]) {
+    const answer = await rider.publish(NOWHERE, { headers: { 'Service-Not-Before': value } });
+    assert.match(refusal(answer, 400, 'bad_header'), /^Service-Not-Before: must be a time in seconds .*milliseconds/);
+  }
+  const years = await rider.publish(NOWHERE, { headers: { 'Service-Not-Before': '95617584000' } });
+  refusal(years, 400, 'bad_header');
+  const lastSecond = await rider.publish(NOWHERE, { headers: { 'Service-Not-Before': '95617583999' } });
+  refusal(lastSecond, 412, 'limit_exceeded');
+});
+
+test('a setting of a callback without the callback is accepted with a warning, and refused with --strict-settings', async (t) => {
+  const settings = ['Callback-Retries', 'Failure-Callback-Delay', 'Callback-Forward-X-Tenant'];
+  const rider = await startRider(t);
+  for (const name of settings) {
+    const callback = name.startsWith('Failure') ? 'Failure-Callback' : 'Callback';
+    const headers = { [`Service-${name}`]: '3', 'Service-Delay': '1h' };
+    const answer = await rider.publish(NOWHERE, { headers });
+    assert.equal(answer.status, 201);
+    const warning = String(answer.headers['service-warning']);
+    assert.match(
+      warning,
+      new RegExp(`^Service-${name} was ignored: it has no effect without Service-${callback}$`, 'i'),
+    );
+    const whole = await rider.publish(NOWHERE, { headers: { ...headers, [`Service-${callback}`]: NOWHERE } });
+    assert.deepEqual([whole.status, whole.headers['service-warning']], [201, undefined]);
+  }
+  const strict = await startRider(t, { flags: ['--strict-settings'] });
+  for (const name of settings) {
+    const answer = await strict.publish(NOWHERE, { headers: { [`Service-${name}`]: '3' } });
+    assert.match(
+      refusal(answer, 400, 'bad_header'),
+      new RegExp(`^Service-${name}: has no effect without Service-`, 'i'),
+    );
+  }
+  const batch = await rider.batch([{ destination: NOWHERE, headers: { 'Service-Callback-Retries': '3' } }]);
+  assert.match(String(batch.headers['service-warning']), /^Service-Callback-Retries was ignored/);
+});
+
+test('a topic takes no query: the error says so, and does not blame the name of the topic', async (t) => {
+  const rider = await startRider(t);
+  await rider.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url: NOWHERE }] });
+  for (const destination of ['news?x=1', 'news?', `news?${'x'.repeat(500)}`]) {
+    for (const answer of [await rider.publish(destination), await rider.enqueue('q', destination)]) {
+      const text = refusal(answer, 400, 'bad_destination');
+      assert.match(text, /^destination: "\?.*" follows the name of the topic, and a topic takes no query/);
+      assert.ok(text.length < 300);
+    }
+  }
+  const delayed = await rider.publish('news?service-delay=1h');
+  assert.equal(delayed.status, 201, 'a setting is no query');
 });
 
 test('Cron: not on a publish, an enqueue, in a batch or as the default of a topic; it names the call that takes it', async (t) => {

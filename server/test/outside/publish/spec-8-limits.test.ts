@@ -24,16 +24,20 @@ async function requireOver(rider: Rider, options: CallOptions, says: RegExp): Pr
 test('8.4 limits: 100 retries are taken, 101 are refused with 412', async (t) => {
   const rider = await startRider(t);
   await requireTaken(rider, { headers: { 'Service-Retries': '100' } });
-  await requireOver(rider, { headers: { 'Service-Retries': '101' } }, /^the retries \(101\).*free tier: 100$/);
+  await requireOver(rider, { headers: { 'Service-Retries': '101' } }, /^Service-Retries \(101\).*free tier: 100$/);
 });
 
 test('8.4 limits: a delay of a year is taken, one beyond it is refused with 412', async (t) => {
   const rider = await startRider(t);
   await requireTaken(rider, { headers: { 'Service-Delay': '365d' } });
-  await requireOver(rider, { headers: { 'Service-Delay': '365d1ms' } }, /^the delay.*365d/);
+  await requireOver(rider, { headers: { 'Service-Delay': '365d1ms' } }, /^Service-Delay .*365d/);
   const seconds = rider.clock.now() / 1000;
   await requireTaken(rider, { headers: { 'Service-Not-Before': String(seconds + 365 * 86_400) } });
-  await requireOver(rider, { headers: { 'Service-Not-Before': String(seconds + 366 * 86_400) } }, /^the delay/);
+  await requireOver(
+    rider,
+    { headers: { 'Service-Not-Before': String(seconds + 366 * 86_400) } },
+    /^Service-Not-Before .*365d/,
+  );
 });
 
 test('8.4 limits: Service-Not-Before wins over the delay, and the past means now', async (t) => {
@@ -54,9 +58,9 @@ test('8.4 limits: a timeout of 15 minutes is taken on the free tier, of 2 hours 
   const rider = await startRider(t);
   const { token } = await rider.account('payer', 'paid');
   await requireTaken(rider, { headers: { 'Service-Timeout': '15m' } });
-  await requireOver(rider, { headers: { 'Service-Timeout': '15m1ms' } }, /^the timeout.*free tier: 15m$/);
+  await requireOver(rider, { headers: { 'Service-Timeout': '15m1ms' } }, /^Service-Timeout .*free tier: 15m$/);
   await requireTaken(rider, { token, headers: { 'Service-Timeout': '2h' } });
-  await requireOver(rider, { token, headers: { 'Service-Timeout': '2h1ms' } }, /^the timeout.*paid tier: 2h$/);
+  await requireOver(rider, { token, headers: { 'Service-Timeout': '2h1ms' } }, /^Service-Timeout .*paid tier: 2h$/);
 });
 
 test('8.4 limits: a body over the tier is refused with 412, whether its length is said or not', async (t) => {

@@ -24,6 +24,29 @@ test('Header prefix: one setting renames every own header in and out, and the is
   assert.equal((JSON.parse(claims) as { iss: string }).iss, 'Acme');
 });
 
+test('Errors: an unknown field or parameter is named, with the nearest allowed one or all of them', async (t) => {
+  const rider = await startRider(t);
+  const saved = (body: object) => rider.call('POST', '/v2/queues', { body: JSON.stringify(body) });
+  assert.equal(
+    refusal(await saved({ queueName: 'q', paralelism: 2 }), 400, 'bad_body'),
+    'body: "paralelism" is not known here; did you mean "parallelism"?',
+  );
+  assert.match(
+    refusal(await saved({ queueName: 'q', colour: 'red' }), 400, 'bad_body'),
+    /^body: "colour" is not known here; allowed: .*queueName.*parallelism/,
+  );
+  assert.ok(refusal(await saved({ queueName: 'q', ['x'.repeat(5000)]: 1 }), 400, 'bad_body').length < 300);
+  assert.match(
+    refusal(await rider.call('GET', '/v2/usage?fromday=2026-01-01'), 400, 'bad_parameter'),
+    /"fromday" is not known here; did you mean "fromDay"\?$/,
+  );
+  const endpoints = JSON.stringify({ endpoints: [{ url: URL_, nam: 'x' }] });
+  assert.equal(
+    refusal(await rider.call('POST', '/v2/topics/t/endpoints', { body: endpoints }), 400, 'bad_body'),
+    'endpoints.0: "nam" is not known here; did you mean "name"?',
+  );
+});
+
 test('Header prefix: what the public clients expect beside our contract is for their prefix alone', async (t) => {
   const rider = await startRider(t);
   const receiver = await startReceiver(t);

@@ -1,0 +1,319 @@
+// Reads the headers of a publish: each setting by its name and format, what is forwarded, and what has no effect.
+
+import { eachMax } from './budgets.ts';
+import { fewerLeft } from './descent.ts';
+import { meaningOf, TRACE_HEADERS } from './header-meaning.ts';
+import {
+  deliveredHeadersProblem,
+  forwardedHeadersProblem,
+  forwardHeaderProblem,
+  type HeaderLimits,
+  isOwned,
+} from './headers.ts';
+import type { HeaderList, NewMessage } from './message.ts';
+import { type Problem, type ProblemCode, problem } from './problem.ts';
+import type { CallbackRequest, DeliverySettings, PublishRequest } from './publish.ts';
+import { isForQstashClients } from './qstash.ts';
+import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
+import {
+  type Parsed,
+  parseCallbackUrl,
+  parseCount,
+  parseDeduplicationId,
+  parseDelayExpression,
+  parseDuration,
+  parseFlag,
+  parseFlowKey,
+  parseFlowLimits,
+  parseMethod,
+  parseTimeout,
+} from './setting-values.ts';
+import { withEntry, withPair } from './short-list.ts';
+import { unsupportedProblem } from './unsupported-headers.ts';
+
+export interface HeaderRules {
+  readonly headerPrefix: string;
+  readonly forwardHeadersMax: number;
+  readonly forwardHeaderBytesMax: number;
+  readonly hopsMax: number;
+}
+
+/**
+ * Without the prefix, in lower case. A name that ends in "-" stands for a family. These may also come as query
+ * parameters.
+ */
+export const KNOWN_SETTINGS: ReadonlySet<string> = new Set(SETTING_NAMES.map((name) => name.toLowerCase()));
+
+const FORWARD_FAMILIES: ReadonlyMap<string, string> = new Map(
+  CALLBACK_NAMES.map((name) => [name, `${name}-Forward-`.toLowerCase()]),
+);
+const FAMILIES = [...KNOWN_SETTINGS].filter((name) => name.endsWith('-'));
+
+/**
+ * What `Header-Forward` leaves out, besides headers that no message can forward: secrets, and headers that frame this
+ * request.
+ */
+const NOT_FORWARDED_WHOLESALE: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'content-type',
+  'content-encoding',
+  'idempotency-key',
+]);
+
+const VALUE_LENGTH_MAX = eachMax('settingLength');
+
+const NO_HEADERS: HeaderList = [];
+const NO_NAMES: readonly string[] = [];
+
+export function headerLimits({ forwardHeadersMax, forwardHeaderBytesMax }: HeaderRules): HeaderLimits {
+  return { countMax: forwardHeadersMax, bytesMax: forwardHeaderBytesMax };
+}
+
+/** Caught by the callers of the reader. */
+export class Refused extends Error {
+  readonly refusal: { readonly problem: Problem };
+  constructor(code: ProblemCode, message: string) {
+    super(message);
+    this.refusal = problem(code, message);
+  }
+}
+
+/** A header with our prefix that is not a plain setting: of a family, or unknown. */
+interface Other {
+  /** Without the prefix. */
+  readonly lowerName: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/**
+ * Most settings are absent from most messages. So the headers are read once, and only those with a meaning are stored;
+ * finding that one is absent then costs almost nothing.
+ */
+export class HeaderReader {
+  readonly #rules: HeaderRules;
+  readonly #headers: HeaderList;
+  /** A name of `storedAs`, its value, the next name, … They are few: a map would cost more than it saves. */
+  #stored: string[] | null = null;
+  #others: Other[] | null = null;
+  #hasTrace = false;
+
+  constructor(headers: HeaderList, rules: HeaderRules) {
+    this.#rules = rules;
+    this.#headers = headers;
+    for (const header of headers) {
+      const name = header[0];
+      const value = header[1];
+      const trimmed = value.trim();
+      // Spec 4.1: a header that is left empty counts as absent.
+      if (trimmed === '') continue;
+      const { storedAs, isTrace, otherName } = meaningOf(name, rules.headerPrefix);
+      if (storedAs === null) {
+        if (isTrace) this.#hasTrace = true;
+        else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
+      } else this.#stored = withPair(this.#stored, storedAs, trimmed);
+    }
+  }
+
+  /** Null when it is absent. */
+  own<T>(name: string, parse: (text: string) => Parsed<T>): T | null {
+    const at = this.#find(name, 0);
+    if (at === -1) return null;
+    const shownAs = this.#rules.headerPrefix + name;
+    const value = this.#only(at, shownAs);
+    // Checked before it is parsed: in a batch it may be as long as the whole request.
+    if (value.length > VALUE_LENGTH_MAX) {
+      throw new Refused('bad_header', `${shownAs}: has ${value.length} characters; the limit is ${VALUE_LENGTH_MAX}`);
+    }
+    const parsed = parse(value);
+    if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
+    return parsed.value;
+  }
+
+  contentType(): string | null {
+    const contentType = this.#plain('Content-Type');
+    if (contentType === null) return null;
+    const wrong = forwardHeaderProblem('Content-Type', contentType, this.#rules.headerPrefix);
+    if (wrong !== null) throw new Refused('bad_header', `Content-Type: ${wrong}`);
+    return contentType;
+  }
+
+  settings(group: '' | 'Callback-' | 'Failure-Callback-'): DeliverySettings {
+    return {
+      method: this.own(`${group}Method`, parseMethod),
+      retries: this.own(`${group}Retries`, parseCount),
+      retryDelay: this.own(`${group}Retry-Delay`, parseDelayExpression),
+      delayMs: this.own(`${group}Delay`, parseDuration),
+      timeoutMs: this.own(`${group}Timeout`, parseTimeout),
+      forward: this.#forwarded(`${group}Forward-`),
+    };
+  }
+
+  callback(name: 'Callback' | 'Failure-Callback'): CallbackRequest | null {
+    const target = this.own(name, parseCallbackUrl);
+    return target && { target, settings: this.settings(`${name}-`) };
+  }
+
+  flow(): NewMessage['flow'] {
+    const { headerPrefix } = this.#rules;
+    const key = this.own('Flow-Control-Key', parseFlowKey);
+    const limits = this.own('Flow-Control-Value', parseFlowLimits);
+    if (key !== null && limits) return { key, limits };
+    if (key === null && !limits) return null;
+    const missing = key === null ? 'Flow-Control-Key' : 'Flow-Control-Value';
+    throw new Refused(
+      'bad_header',
+      `${headerPrefix}${missing}: missing; give Flow-Control-Key and Flow-Control-Value together`,
+    );
+  }
+
+  deduplication(): PublishRequest['deduplication'] {
+    const id = this.own('Deduplication-Id', parseDeduplicationId);
+    if (id !== null) return { id };
+    const key = this.#plain('Idempotency-Key');
+    if (key !== null) {
+      const parsed = parseDeduplicationId(key);
+      if ('problem' in parsed) throw new Refused('bad_header', `Idempotency-Key: ${parsed.problem}`);
+      return { id: parsed.value };
+    }
+    return this.own('Content-Based-Deduplication', parseFlag) ? 'byContent' : null;
+  }
+
+  /** The number that our deliveries hand on in their headers. */
+  descendantsLeft(): number | null {
+    return fewerLeft(this.own('Descendants-Left', parseCount), this.#sentBack('Descendants-Left', Math.min));
+  }
+
+  hops(): number {
+    const hops = Math.max(this.own('Hops', parseCount) ?? 0, this.#sentBack('Hops', Math.max) ?? 0);
+    if (hops > this.#rules.hopsMax) {
+      throw new Refused(
+        'loop_detected',
+        `loop: this message came back to the service ${hops} times; its destination is the service itself`,
+      );
+    }
+    return hops;
+  }
+
+  /**
+   * A header of our deliveries that a receiver forwards with its own publish. It is not delivered again, but it counts:
+   * otherwise such a receiver could go on for ever.
+   */
+  #sentBack(name: 'Hops' | 'Descendants-Left', strictest: (...values: number[]) => number): number | null {
+    if (this.#others === null) return null;
+    const sentBack = `forward-${this.#rules.headerPrefix}${name}`.toLowerCase();
+    const values = this.#others.flatMap(({ lowerName, name: shownAs, value }) => {
+      if (lowerName !== sentBack) return [];
+      const parsed = parseCount(value.trim());
+      if ('problem' in parsed) throw new Refused('bad_header', `${shownAs}: ${parsed.problem}`);
+      return parsed.value;
+    });
+    return values.length === 0 ? null : strictest(...values);
+  }
+
+  requireSupported(): void {
+    for (const { lowerName, name } of this.#others ?? []) {
+      const wrong = unsupportedProblem(lowerName, this.#rules.headerPrefix);
+      if (wrong !== null) throw new Refused('not_supported', `${name}: ${wrong}`);
+    }
+  }
+
+  /**
+   * The trace headers and, if asked for, all headers of the request that may be forwarded. Headers forwarded by name
+   * win.
+   */
+  withPassedOn(forward: HeaderList): HeaderList {
+    const { headerPrefix } = this.#rules;
+    const isWholesale = this.own('Header-Forward', parseFlag) ?? false;
+    if (!isWholesale && !this.#hasTrace) return forward;
+    const named = new Set(forward.map(([name]) => name.toLowerCase()));
+    const passedOn = this.#headers.filter(([name, value]) => {
+      if (value.trim() === '') return false;
+      const lower = name.toLowerCase();
+      const isWanted = TRACE_HEADERS.has(lower) || (isWholesale && !NOT_FORWARDED_WHOLESALE.has(lower));
+      return isWanted && !named.has(lower) && forwardHeaderProblem(name, value, headerPrefix) === null;
+    });
+    return passedOn.length === 0 ? forward : [...forward, ...passedOn];
+  }
+
+  /** Checks the final headers of the delivery, whichever way they came. */
+  requireDeliverable(contentType: string | null, forward: HeaderList): void {
+    if (contentType === null && forward.length === 0) return;
+    const wrong = deliveredHeadersProblem(contentType, forward, headerLimits(this.#rules));
+    if (wrong !== null) throw new Refused('bad_forward_header', wrong);
+  }
+
+  unknownNames(): readonly string[] {
+    const unused = this.#unusedNames();
+    if (this.#others === null) return unused;
+    const unknown = this.#others
+      .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
+      .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
+    return unused.length === 0 ? unknown : [...unknown, ...unused];
+  }
+
+  /** Settings of a callback that was not asked for. */
+  #unusedNames(): readonly string[] {
+    if (this.#stored === null && this.#others === null) return NO_NAMES;
+    let unused: string[] | null = null;
+    for (const callback of CALLBACK_NAMES) {
+      if (this.#find(callback, 0) !== -1) continue;
+      const group = `${callback}-`;
+      const stored = this.#stored ?? NO_NAMES;
+      for (let at = 0; at < stored.length; at += 2) {
+        if (stored[at]!.startsWith(group)) unused = withEntry(unused, stored[at]!);
+      }
+      for (const { lowerName } of this.#others ?? []) {
+        const family = FORWARD_FAMILIES.get(callback)!;
+        if (lowerName.startsWith(family))
+          unused = withEntry(unused, `${group}Forward-${lowerName.slice(family.length)}`);
+      }
+    }
+    return unused ?? NO_NAMES;
+  }
+
+  /** A header without our prefix. Null when it is absent. */
+  #plain(name: 'Content-Type' | 'Idempotency-Key'): string | null {
+    const at = this.#find(name, 0);
+    return at === -1 ? null : this.#only(at, name);
+  }
+
+  /** The place of the name, from `from` on; -1 when it is absent. */
+  #find(name: string, from: number): number {
+    const stored = this.#stored ?? NO_NAMES;
+    for (let at = from; at < stored.length; at += 2) if (stored[at] === name) return at;
+    return -1;
+  }
+
+  /** The value at the first place of a name that may occur only once. */
+  #only(first: number, shownAs: string): string {
+    const stored = this.#stored ?? NO_NAMES;
+    const name = stored[first]!;
+    let times = 0;
+    for (let at = first; at !== -1; at = this.#find(name, at + 2)) times += 1;
+    if (times > 1) throw new Refused('bad_header', `${shownAs}: given ${times} times; give it once`);
+    return stored[first + 1]!;
+  }
+
+  #forwarded(group: 'Forward-' | 'Callback-Forward-' | 'Failure-Callback-Forward-'): HeaderList {
+    if (this.#others === null) return NO_HEADERS;
+    const { headerPrefix } = this.#rules;
+    const lowerGroup = group.toLowerCase();
+    let forward: [string, string][] | null = null;
+    for (const { lowerName, name, value } of this.#others) {
+      if (!lowerName.startsWith(lowerGroup)) continue;
+      const bare = name.slice(headerPrefix.length + group.length);
+      const wrong = forwardHeaderProblem(bare, value, headerPrefix);
+      if (wrong !== null) {
+        if (isForQstashClients(headerPrefix) && isOwned(bare, headerPrefix)) continue;
+        throw new Refused('bad_forward_header', `${headerPrefix}${group}${bare}: ${wrong}`);
+      }
+      forward = withEntry(forward, [bare, value]);
+    }
+    if (forward === null) return NO_HEADERS;
+    const tooMuch = forwardedHeadersProblem(forward, headerLimits(this.#rules));
+    if (tooMuch !== null) throw new Refused('bad_forward_header', `${headerPrefix}${group}…: ${tooMuch}`);
+    return forward;
+  }
+}

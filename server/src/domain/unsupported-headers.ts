@@ -1,0 +1,12 @@
+// Headers by which the public clients ask for what this service does not have: workflows. To ignore them would be worse
+// than to refuse: the steps of a workflow would be delivered as plain messages, and each would start the workflow anew.
+
+/** Why a request with this header is refused, or null. `lowerName`: in lower case, without the prefix. */
+export function unsupportedProblem(lowerName: string, headerPrefix: string): string | null {
+  if (!lowerName.includes('workflow-')) return null;
+  const ofDelivery = lowerName.replace(/^(?:failure-)?callback-/, '');
+  const forwarded = `forward-${headerPrefix.toLowerCase()}`;
+  const bare = ofDelivery.startsWith(forwarded) ? ofDelivery.slice(forwarded.length) : ofDelivery;
+  if (!bare.startsWith('workflow-')) return null;
+  return 'workflows are not supported by this service, so nothing was accepted; publish a message without this header';
+}

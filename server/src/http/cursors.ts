@@ -1,0 +1,73 @@
+// A cursor carries a mark of the list, the filters and the order it was made for. Anywhere else its position means
+// something else, so it is refused. Cursors of messages and events are numbers: the public clients read them as such.
+
+import { createHash } from 'node:crypto';
+import type { PageRequest } from '../store/message-store.ts';
+import { ApiError } from './errors.ts';
+
+const MARK_DIGITS = 8;
+const MARKED_NUMBER = new RegExp(`^(\\d{1,16})\\.(\\d{${MARK_DIGITS}})(\\d{0,6})$`);
+const MARKED_KEY = new RegExp(`^([\\w-]{1,1400})\\.(\\d{${MARK_DIGITS}})$`);
+
+/** As the public clients write them, and as words. */
+export const ORDERS: ReadonlyMap<string, PageRequest['order']> = new Map([
+  ['latestFirst', 'newestFirst'],
+  ['newestFirst', 'newestFirst'],
+  ['earliestFirst', 'oldestFirst'],
+  ['oldestFirst', 'oldestFirst'],
+]);
+
+/** What a cursor of this list with these parameters is marked with. A page may have another size than the one before. */
+export function markOf(list: string, parameters: object): string {
+  const { count: _count, cursor: _cursor, order, ...filters } = parameters as Readonly<Record<string, unknown>>;
+  const given = Object.entries(filters)
+    .filter(([, value]) => value !== undefined && value !== null && value !== '')
+    .map(([name, value]) => [name, [value].flat().map(String)] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+  const way = order === undefined ? 'newestFirst' : ORDERS.get(String(order));
+  const digest = createHash('sha256')
+    .update(JSON.stringify([list, given, way]))
+    .digest();
+  return String(digest.readUInt32BE() % 10 ** MARK_DIGITS).padStart(MARK_DIGITS, '0');
+}
+
+export interface NumberPosition {
+  readonly position: number;
+  /** How many events of that position were seen. 0 means that the page begins after the position. */
+  readonly seen: number;
+}
+
+export function toNumberCursor({ position, seen }: NumberPosition, mark: string): string {
+  return `${position}.${mark}${seen === 0 ? '' : seen}`;
+}
+
+export function parseNumberCursor(text: string, mark: string): NumberPosition {
+  const [, position, given, seen] = MARKED_NUMBER.exec(text) ?? [];
+  if (position === undefined || !Number.isSafeInteger(Number(position))) throw notOurs();
+  if (given !== mark) throw ofAnother();
+  return { position: Number(position), seen: Number(seen) };
+}
+
+export function toKeyCursor(key: string, mark: string): string {
+  return `${Buffer.from(key).toString('base64url')}.${mark}`;
+}
+
+export function parseKeyCursor(text: string, mark: string): string {
+  const [, encoded, given] = MARKED_KEY.exec(text) ?? [];
+  const key = encoded === undefined ? '' : Buffer.from(encoded, 'base64url').toString();
+  // A cursor that is no text, or a text that no store can hold, did not come from us.
+  if (key === '' || key.includes('\0') || toKeyCursor(key, given!) !== text) throw notOurs();
+  if (given !== mark) throw ofAnother();
+  return key;
+}
+
+function notOurs(): ApiError {
+  return new ApiError('bad_parameter', 'cursor: must be the cursor of an earlier page');
+}
+
+function ofAnother(): ApiError {
+  return new ApiError(
+    'bad_parameter',
+    'cursor: belongs to another list, or to other filters or another order; use it with those of the page before',
+  );
+}
