@@ -136,6 +136,24 @@ export function fifoConformance(factory: HarnessFactory): void {
       assert.deepEqual(await a.claimedIds(NOW + SECOND), [next.id]);
     });
 
+    test('one that comes with an earlier time does not overtake a head that has started: neither while it waits nor when it fails again', async ({
+      a,
+    }) => {
+      const [head, late] = [queued({ retriesMax: 2 }), queued({ createdAt: NOW - 5, dueAt: NOW - 5 })];
+      await a.store.accept([head], NOW);
+      const claim = await a.claimOne(NOW);
+      // From a node whose clock is behind.
+      await a.store.accept([late], NOW);
+      await a.store.settle([settlementOf(claim, ERROR, NOW)], NOW);
+      const again = await a.claimOne(NOW + SECOND);
+      assert.equal(again.message.id, head.id);
+      await a.store.settle([settlementOf(again, ERROR, NOW + SECOND)], NOW + SECOND);
+      const last = await a.claimOne(NOW + 10 * SECOND);
+      assert.equal(last.message.id, head.id);
+      await a.store.settle([settlementOf(last, OK, NOW + 10 * SECOND)], NOW + 10 * SECOND);
+      assert.deepEqual(await a.claimedIds(NOW + 10 * SECOND), [late.id]);
+    });
+
     test.onTwo('an interrupted head is repeated before the next starts', async ({ a, b }) => {
       const [head, next] = [queued(), queued()] as const;
       await a.store.accept([head, next], NOW);

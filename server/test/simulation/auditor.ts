@@ -152,16 +152,18 @@ export class Auditor {
       'SELECT id, account_id, queue_name, first_due_at, seq, state FROM messages WHERE holds_slot = 1',
     );
     for (const holder of holders) {
-      // Only with an attempt under way may one have a place that belongs to another since the parallelism was lowered.
-      if (this.#holders.has(holder.id) && holder.state === 'claimed') continue;
+      // Only with an attempt under way may one have a place that another lost when the parallelism was lowered.
+      const hadPlace = this.#holders.has(holder.id);
+      if (hadPlace && holder.state === 'claimed') continue;
       const { account_id: account, queue_name: queue } = holder;
       const ahead = this.#database.get<{ id: string }>(
         `SELECT id FROM messages WHERE ended_at IS NULL AND holds_slot = 0 AND account_id = ? AND queue_name = ?
-           AND (first_due_at, seq) < (?, ?) LIMIT 1`,
+           AND (first_due_at, seq) < (?, ?) AND (ready_at IS NOT NULL OR NOT ?) LIMIT 1`,
         account,
         queue,
         holder.first_due_at,
         holder.seq,
+        hadPlace ? 1 : 0,
       );
       if (ahead) this.#report(`${holder.id} has a place in ${queue} before ${ahead.id}, which stands ahead of it`);
       const { parallelism } = this.#queue(account, queue);

@@ -7,4 +7,5 @@ export const PINNED_SEEDS: readonly (readonly [seed: number, showed: string])[] 
   [16, 'an engine without a free slot that asked for work in circles, so that nothing else could ever happen'],
   [60, 'a node that slept longer than it is trusted and then sent what it had claimed before'],
   [31, 'a node that was frozen before it knew what a crash had left behind, and then asked for work in circles'],
+  [297400130, 'a message from a node whose clock is behind, ahead in the order of a head that had already started'],
 ];

@@ -65,8 +65,8 @@ export class Lines {
 
 /**
  * Call it when attempts are over and their messages are not, under the lock of their queues. A message gives its place
- * back if one before it in the order has none: that one lost it to a lower parallelism, or waited for its order key.
- * `startHeads` then gives the place to the first.
+ * back if one before it in the order lost its own to a lower parallelism; `startHeads` then gives the place to the first.
+ * One that has never had a place does not count (`ready_at`): it came after this message had started.
  */
 export async function giveWay(database: Database, held: readonly Held[]): Promise<void> {
   const queued = held.filter(({ queue_name }) => queue_name !== null);
@@ -78,7 +78,7 @@ export async function giveWay(database: Database, held: readonly Held[]): Promis
          (SELECT 1 FROM messages w
             WHERE w.state = 'queued' AND NOT w.holds_slot AND w.is_first_of_key AND w.queue_name IS NOT NULL
               AND w.account_id = m.account_id AND w.queue_name = m.queue_name
-              AND (w.first_due_at, w.seq) < (m.first_due_at, m.seq))`,
+              AND w.ready_at IS NOT NULL AND (w.first_due_at, w.seq) < (m.first_due_at, m.seq))`,
     queued.map(({ account_id }) => account_id),
     queued.map(({ seq }) => seq),
   );

@@ -101,15 +101,15 @@ function giveBackPlaces(database: Database, accountId: string, name: string, cou
 
 /**
  * Call it when an attempt is over and its message is not. The message gives its place back if one before it in the order
- * has none: that one lost it to a lower parallelism, or waited for its order key. `startHeads` then gives the place to
- * the first.
+ * lost its own to a lower parallelism; `startHeads` then gives the place to the first. One that has never had a place does
+ * not count (`ready_at`): it came after this message had started, from a node whose clock is behind.
  */
 export function giveWay(database: Database, accountId: string, name: string, seq: number): void {
   database.run(
     `UPDATE messages SET state = 'queued', holds_slot = 0 WHERE seq = ?1 AND holds_slot = 1 AND EXISTS
        (SELECT 1 FROM messages m INDEXED BY messages_queued
           WHERE m.state = 'queued' AND m.holds_slot = 0 AND m.is_first_of_key = 1 AND m.account_id = ?2 AND m.queue_name = ?3
-            AND (m.first_due_at, m.seq) < (messages.first_due_at, messages.seq))`,
+            AND m.ready_at IS NOT NULL AND (m.first_due_at, m.seq) < (messages.first_due_at, messages.seq))`,
     seq,
     accountId,
     name,
