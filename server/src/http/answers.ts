@@ -151,7 +151,7 @@ export const WhyAnswer = open({
   isAheadCountCut: cut,
 });
 
-export const EventAnswer = open({
+const EVENT_FIELDS = {
   time: Ms,
   messageId: Type.String(),
   state: EventState,
@@ -176,8 +176,26 @@ export const EventAnswer = open({
   responseStatus: optional(Type.Integer()),
   responseHeaders: optional(Headers),
   responseBody: optional(Type.String({ description: 'In base64.' })),
+};
+export const EventAnswer = open(EVENT_FIELDS);
+/** What the public QStash clients get (qstash-view.ts). */
+const QstashEventAnswer = open({
+  ...EVENT_FIELDS,
+  state: Type.String({ enum: EVENT_STATES.map((state) => (state === 'CANCELLED' ? 'CANCELED' : state)) }),
+  timeout: Type.Integer({ description: 'In milliseconds.' }),
+  callback: optional(Type.String()),
+  callbackHeaders: optional(Headers),
+  failureCallback: optional(Type.String()),
+  failureCallbackHeaders: optional(Headers),
+  parallelism: optional(Type.Integer()),
+  rate: optional(Type.Integer()),
+  period: optional(Type.Number({ description: 'In seconds.' })),
+  retryDelayExpr: optional(Type.String()),
+  responseHeader: optional(Headers),
 });
-export const EventsAnswer = open({ events: Type.Array(EventAnswer), logs: Type.Array(EventAnswer), cursor: Cursor });
+const eventsOf = (event: TSchema) => open({ events: Type.Array(event), logs: Type.Array(event), cursor: Cursor });
+export const EventsAnswer = eventsOf(EventAnswer);
+export const QstashEventsAnswer = eventsOf(QstashEventAnswer);
 
 export const QueueAnswer = open({
   name: Type.String(),

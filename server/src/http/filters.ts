@@ -108,13 +108,14 @@ function commaList(value: unknown): unknown[] {
 }
 
 /**
- * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null. It must not mean
- * all: only a call that names no filter does.
+ * Refuses a filter that is present but empty, such as an empty list of ids, which Go sends as null, and an `all` that is
+ * not true. They must not mean all: only a call that names no filter does.
  */
 export function refuseEmptyFilters(...sources: readonly unknown[]): void {
   for (const source of sources) {
     for (const [name, value] of Object.entries((source ?? {}) as Given)) {
       if (NOT_FILTERS.has(name)) continue;
+      if (name === 'all') throw new ApiError('bad_filter', 'all: must be true; or give a filter');
       if (name === 'retried' && value !== null && value !== '') {
         throw new ApiError('bad_filter', 'retried: is not enough as the only filter; to select all, use all=true');
       }
@@ -128,7 +129,7 @@ export function saysAll(value: unknown): boolean {
   return value === true || (typeof value !== 'boolean' && value !== undefined && single('all', value) === 'true');
 }
 
-const NOT_FILTERS: ReadonlySet<string> = new Set([...PAGE_NAMES, 'all']);
+const NOT_FILTERS: ReadonlySet<string> = new Set(PAGE_NAMES);
 
 const ID_NAMES: readonly FilterName[] = ['messageId', 'messageIds', 'dlqIds'];
 

@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { after, mock } from 'node:test';
 import { Client, type Log, type State } from '@upstash/qstash';
+import { takeQstashRequest } from '../../src/http/qstash-request.ts';
 import { type Answered, type Asked, ask } from './client.ts';
+import { Contract } from './contract.ts';
 import { temporaryFolder } from './harness.ts';
 import { startProcess } from './process.ts';
 import type { Cleanup } from './receiver.ts';
@@ -30,13 +32,17 @@ export interface OracleAccount {
 /** One for a file; it ends with the file. */
 export async function startOracle(): Promise<Oracle> {
   const ends: (() => void | Promise<void>)[] = [];
+  let finish = () => {};
   const cleanup: Cleanup = { after: (end) => ends.unshift(end) };
   after(async () => {
     for (const end of ends) await end();
+    finish();
   });
   const argv = ['dev', '--json', '--port', '0', '--data', temporaryFolder(cleanup), '--header-prefix', 'Upstash-'];
   const { api, token } = await startProcess(cleanup, argv).ready();
   assert.ok(token);
+  const check = await checkOf(api);
+  finish = checkFetch(api, check);
   let accounts = 0;
   return {
     url: api,
@@ -46,8 +52,55 @@ export async function startOracle(): Promise<Oracle> {
       const made = await created<{ id: string }>(api, token, 'accounts', { name: `oracle-${accounts}` });
       const scopes = ['publish', 'read', 'manage'];
       const own = await created<{ token: string }>(api, token, 'tokens', { accountId: made.id, name: 'test', scopes });
-      return accountOf(api, own.token);
+      const account = accountOf(api, own.token);
+      return {
+        ...account,
+        ask: async (method, path, asked) => {
+          const answer = await account.ask(method, path, asked);
+          check(method, path, answer);
+          return answer;
+        },
+      };
     },
+  };
+}
+
+type Check = (method: string, target: string, answer: Answered) => void;
+
+/** Throws when an answer of this server is not in its OpenAPI document. */
+async function checkOf(url: string): Promise<Check> {
+  const document = (await ask(url, '/openapi.json', {})).json<ConstructorParameters<typeof Contract>[0]>();
+  const contract = new Contract(document);
+  return (method, target, answer) => {
+    // As the service reads it: the client may write a path in another case, or with a slash at its end.
+    const request = { url: target, method, headers: {} };
+    takeQstashRequest(request);
+    contract.require(method, request.url, answer);
+  };
+}
+
+/** From now on every answer of this server that the client gets is checked: it has no other way than `fetch`. */
+function checkFetch(url: string, check: Check): () => void {
+  const { fetch } = globalThis;
+  const wrong: unknown[] = [];
+  globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    const address = String(input instanceof Request ? input.url : input);
+    if (!address.startsWith(url)) return response;
+    const text = await response.clone().text();
+    const headers = Object.fromEntries(response.headers);
+    const answer: Answered = { status: response.status, headers, text, json: <T>() => JSON.parse(text) as T };
+    try {
+      check(init?.method ?? 'GET', address.slice(url.length), answer);
+    } catch (error) {
+      // The client may keep it to itself.
+      wrong.push(error);
+    }
+    return response;
+  };
+  return () => {
+    globalThis.fetch = fetch;
+    assert.deepEqual(wrong, []);
   };
 }
 

@@ -16,7 +16,7 @@ import type { Principal } from '../../store/account-store.ts';
 import type { MessageStore, PageRequest, StoredMessage } from '../../store/message-store.ts';
 import type { AccessWatch } from '../access-watch.ts';
 import { objectPieces, StreamedAnswer } from '../answer-stream.ts';
-import { EventsAnswer } from '../answers.ts';
+import { EventsAnswer, QstashEventsAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
 import { markOf, type NumberPosition, parseNumberCursor, toNumberCursor } from '../cursors.ts';
 import { ApiError } from '../errors.ts';
@@ -59,7 +59,7 @@ function listRoutes(api: Api, context: Context): void {
       scope: 'read',
       query: querySchema([...NAMES, ...PAGE_NAMES]),
       summary: 'List events of messages',
-      answer: EventsAnswer,
+      answer: isForQstashClients ? QstashEventsAnswer : EventsAnswer,
       handle: async ({ principal, query }) => {
         const values = given(query, null, [...NAMES, ...PAGE_NAMES], isForQstashClients);
         const countDefault = isForQstashClients && path === '/v2/events' ? COUNT_MAX : 100;

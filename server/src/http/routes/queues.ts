@@ -110,7 +110,7 @@ function deleteRoutes(api: Api, context: Context): void {
     answer: QueueDeletedAnswer,
     isRead: true,
     handle: async ({ principal, params, query, reply }) => {
-      const isForced = query.force === 'true' || isForQstashClients;
+      const isForced = query.force === undefined ? isForQstashClients : query.force === 'true';
       const call = new CancelCall({ store, clock: world.clock, tiers }, principal.account);
       let open: number | null = null;
       // Other callers may enqueue between the cancelling and the deleting.

@@ -24,6 +24,13 @@ test('queue.delete: cancels the open messages of the queue, however many', async
   assert.equal(message.state, 'CANCELLED');
 });
 
+test('DELETE /v2/queues: force=false keeps a queue that has open messages', async () => {
+  const { client, ask } = await oracle.account();
+  await client.queue({ queueName: 'kept' }).enqueueJSON({ url: URL_, delay: '1h' });
+  assert.equal((await ask('DELETE', '/v2/queues/kept?force=false')).status, 409);
+  assert.equal((await client.queue({ queueName: 'kept' }).get()).lag, 1);
+});
+
 test('paths: the case of what stands before a name does not count, nor a slash behind a collection', async () => {
   const { client, ask } = await oracle.account();
   const made = await ask('POST', `/v2/Schedules/${URL_}Path?A=1`, { headers: { 'Upstash-Cron': '0 0 29 2 *' } });
@@ -291,8 +298,19 @@ test('bulk calls: urlGroup and several labels are heeded; api alone never comes 
     ['POST', '/v2/dlq/retry?api=llm'],
     ['DELETE', '/v2/messages?urlGroup='],
     ['DELETE', '/v2/messages?label=,'],
+    // Whoever says that it is not all does not mean all.
+    ['DELETE', '/v2/messages?all=false'],
+    ['DELETE', '/v2/messages?all='],
+    ['DELETE', '/v2/dlq?all=false'],
+    ['POST', '/v2/dlq/retry?all=false'],
   ] as const) {
     assert.equal((await ask(method, path)).status, 400, path);
+  }
+  for (const path of ['/v2/messages', '/v2/dlq']) {
+    for (const all of ['false', '"false"', '0', 'null', '"yes"']) {
+      const answer = await ask('DELETE', path, { headers: JSON_TYPE, body: `{"all":${all}}` });
+      assert.equal(answer.status, 400, `${path} ${all}`);
+    }
   }
   const cancelled = async (path: string, body?: string) =>
     (await ask('DELETE', path, body === undefined ? {} : { headers: JSON_TYPE, body })).json();
