@@ -85,7 +85,7 @@ export async function buildFront(
   const consoleFiles = shippedFiles('console');
   const streams = addRoutes(api, context, ground);
   const hasConsole = consoleFiles.size > 0;
-  rootRoutes(api, VERSION, hasConsole);
+  rootRoutes(api, { version: VERSION, headerPrefix }, hasConsole);
   docsRoutes(api, VERSION, { headerPrefix, token: isDev ? DEV_TOKEN : null, hasConsole });
   showNode(ground, engine);
   metricsRoutes(api, async () => metricsText((await allFacts()).map((lane) => lane.metrics)));
@@ -140,6 +140,7 @@ function createContext(
     publications,
     bodies,
     rules: config,
+    strictSettings: config.strictSettings,
     isForQstashClients: isForQstashClients(headerPrefix),
     service: { version: VERSION, headerPrefix, isDev: config.command === 'dev' },
     concurrency: {
@@ -176,9 +177,8 @@ function createPublishHandler(context: RouteContext<Store>, { config, log }: Gro
   const { headerPrefix } = config;
   return new PublishHandler({
     ...context,
-    schedules: new ScheduleMaker({ ...context, headerPrefix, strictSettings: config.strictSettings }),
+    schedules: new ScheduleMaker({ ...context, headerPrefix }),
     headerPrefix,
-    strictSettings: config.strictSettings,
     callers: new Callers(config.trustedProxy),
     requestBytesMax: config.requestBytesMax,
     batchMax: config.batchMax,

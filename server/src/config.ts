@@ -113,7 +113,7 @@ export const SETTINGS = {
     'strict-settings',
     onOff,
     both(false),
-    'Refuse a publish with 400 when one of its headers looks like a misspelt setting, such as Service-Retires, and an element of a batch when it has an unknown field. Otherwise the message is accepted, and the response has a Service-Warning header.',
+    'Refuse a publish with 400 when one of its headers looks like a misspelt setting, such as Service-Retires, or has the prefix of another service, such as Upstash-Retries, and an element of a batch when it has an unknown field. Otherwise the message is accepted, and the response has a Service-Warning header.',
   ),
   allowCidr: setting(
     'allow-cidr',

@@ -1,6 +1,7 @@
 // What a header of a publish is, by its name: a setting, a trace header, one of ours that is no plain setting, or
 // nothing to us. Names that were seen are kept, so that most headers cost one look-up.
 
+import { foreignSetting } from './foreign-settings.ts';
 import { SETTING_NAMES } from './setting-table.ts';
 
 /** From a lower-case name without the prefix to the name as written here, under which its values are stored. */
@@ -25,6 +26,8 @@ interface Meaning {
   readonly isTrace: boolean;
   /** With our prefix but no plain setting: the name without the prefix, in lower case. */
   readonly otherName: string | null;
+  /** A setting with the prefix of another service. */
+  readonly isForeign: boolean;
 }
 
 /** Callers send the same few names again and again. All are of one prefix. */
@@ -48,5 +51,10 @@ export function meaningOf(name: string, headerPrefix: string): Meaning {
 function readMeaning(lowerName: string, prefix: string): Meaning {
   const bare = lowerName.startsWith(prefix) ? lowerName.slice(prefix.length) : null;
   const storedAs = READ_NAMES.get(lowerName) ?? (bare === null ? undefined : OWN_NAMES.get(bare)) ?? null;
-  return { storedAs, isTrace: TRACE_HEADERS.has(lowerName), otherName: storedAs === null ? bare : null };
+  return {
+    storedAs,
+    isTrace: TRACE_HEADERS.has(lowerName),
+    otherName: storedAs === null ? bare : null,
+    isForeign: bare === null && foreignSetting(lowerName, prefix) !== null,
+  };
 }

@@ -97,6 +97,7 @@ export class HeaderReader {
   /** A name of `storedAs`, its value, the next name, … They are few: a map would cost more than it saves. */
   #stored: string[] | null = null;
   #others: Other[] | null = null;
+  #foreign: string[] | null = null;
   #hasTrace = false;
 
   constructor(headers: HeaderList, rules: HeaderRules) {
@@ -108,9 +109,10 @@ export class HeaderReader {
       const trimmed = value.trim();
       // Spec 4.1: a header that is left empty counts as absent.
       if (trimmed === '') continue;
-      const { storedAs, isTrace, otherName } = meaningOf(name, rules.headerPrefix);
+      const { storedAs, isTrace, otherName, isForeign } = meaningOf(name, rules.headerPrefix);
       if (storedAs === null) {
         if (isTrace) this.#hasTrace = true;
+        else if (isForeign) this.#foreign = withEntry(this.#foreign, name);
         else if (otherName !== null) this.#others = withEntry(this.#others, { lowerName: otherName, name, value });
       } else this.#stored = withPair(this.#stored, storedAs, trimmed);
     }
@@ -245,12 +247,18 @@ export class HeaderReader {
   }
 
   unknownNames(): readonly string[] {
-    const unused = this.#unusedNames();
+    const unused = this.#withForeign(this.#unusedNames());
     if (this.#others === null) return unused;
     const unknown = this.#others
       .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
       .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
     return unused.length === 0 ? unknown : [...unknown, ...unused];
+  }
+
+  /** If all headers are forwarded, those of another service reach the destination: whoever asks for that means it. */
+  #withForeign(names: readonly string[]): readonly string[] {
+    if (this.#foreign === null || this.own('Header-Forward', parseFlag) === true) return names;
+    return [...names, ...this.#foreign];
   }
 
   /** Settings of a callback that was not asked for. */

@@ -1,17 +1,21 @@
-// Finds headers with our prefix that are no settings but look like misspelt ones, and fields that no element of a batch
-// has. Without this, `Service-Retires: 9` and `"delay": "1h"` would be accepted silently and have no effect.
+// Finds headers with our prefix that are no settings but look like misspelt ones, settings with the prefix of another
+// service, and fields that no element of a batch has. Without this, `Service-Retires: 9` and `"delay": "1h"` would be
+// accepted silently and have no effect.
 
+import { foreignSetting } from './foreign-settings.ts';
 import { nearestName } from './nearest-name.ts';
 import { type Problem, problem } from './problem.ts';
 import { CALLBACK_NAMES, SETTING_NAMES } from './setting-table.ts';
 import { withEntry } from './short-list.ts';
 
 export interface MisspeltSetting {
-  /** Without the prefix, as the caller wrote it. */
+  /** As the caller wrote it. Without our prefix; the prefix of another service is a part of it. */
   readonly name: string;
   /** The setting that was probably meant, or the one without which this one has no effect. */
   readonly meant: string;
   readonly isAlone?: true;
+  /** It has the prefix of another service. */
+  readonly isForeign?: true;
 }
 
 /** How many unknown names of one message are checked, each up to this length: the search for a near name costs time. */
@@ -33,9 +37,13 @@ const DELIVERED_NAMES: ReadonlySet<string> = new Set([
   'descendants-left',
 ]);
 
-/** `unknown`: names without the prefix that are no settings. */
-export function misspeltSettings(unknown: readonly string[]): MisspeltSetting[] {
+/** `unknown`: names without our prefix that have no effect, and settings with the prefix of another service. */
+export function misspeltSettings(unknown: readonly string[], headerPrefix: string): MisspeltSetting[] {
   return unknown.slice(0, LOOKED_AT_MAX).flatMap((name): MisspeltSetting[] => {
+    const foreign = foreignSetting(name, headerPrefix);
+    if (foreign !== null) {
+      return [{ name: name.slice(0, NAME_LENGTH_MAX), meant: foreign.slice(0, NAME_LENGTH_MAX), isForeign: true }];
+    }
     const callback = callbackOf(name.toLowerCase());
     if (callback !== undefined) return [{ name: name.slice(0, NAME_LENGTH_MAX), meant: callback, isAlone: true }];
     const meant = settingMeant(name.toLowerCase());
@@ -70,17 +78,25 @@ export function misspeltProblem(
   unknown: readonly string[],
   headerPrefix: string,
 ): { readonly problem: Problem } | null {
-  const [first] = unknown.length === 0 ? [] : misspeltSettings(unknown);
+  const [first] = unknown.length === 0 ? [] : misspeltSettings(unknown, headerPrefix);
   if (!first) return null;
-  const [name, meant] = [shown(first.name, headerPrefix), shown(first.meant, headerPrefix)];
+  const meant = shown(first.meant, headerPrefix);
+  if (first.isForeign) {
+    const why = `settings of this service start with ${headerPrefix}; did you mean ${meant}?`;
+    return problem('bad_header', `${visible(first.name)}: ${why}`);
+  }
   const why = first.isAlone ? `has no effect without ${meant}` : `is not known; did you mean ${meant}?`;
-  return problem('bad_header', `${name}: ${why}`);
+  return problem('bad_header', `${shown(first.name, headerPrefix)}: ${why}`);
 }
 
-export function misspeltWarning({ name, meant, isAlone }: MisspeltSetting, headerPrefix: string): string {
-  if (isAlone)
-    return `${shown(name, headerPrefix)} was ignored: it has no effect without ${shown(meant, headerPrefix)}`;
-  return `${shown(name, headerPrefix)} is not known and was ignored; did you mean ${shown(meant, headerPrefix)}?`;
+export function misspeltWarning({ name, meant, isAlone, isForeign }: MisspeltSetting, headerPrefix: string): string {
+  const known = shown(meant, headerPrefix);
+  if (isForeign) {
+    return `${visible(name)} was ignored, because settings of this service start with ${headerPrefix}; did you mean ${known}?`;
+  }
+  const unknown = shown(name, headerPrefix);
+  if (isAlone) return `${unknown} was ignored: it has no effect without ${known}`;
+  return `${unknown} is not known and was ignored; did you mean ${known}?`;
 }
 
 /** The fields of an element of a batch. */

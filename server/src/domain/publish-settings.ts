@@ -21,8 +21,8 @@ export interface ReadRequest extends PublishRequest {
   /** As given. For a schedule only. */
   readonly cron: string | null;
   /**
-   * Names of headers with our prefix that have no effect, without the prefix: those that are no settings, and settings of
-   * a callback without a callback.
+   * Names of headers that have no effect. Without our prefix: those that are no settings, and settings of a callback
+   * without a callback. Whole: settings with the prefix of another service.
    */
   readonly unknownNames: readonly string[];
 }

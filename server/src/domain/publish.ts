@@ -83,6 +83,21 @@ export function requestProblem(
   return problem('topic_empty', `topic "${destination.topic.name}" has no endpoints; add one first`);
 }
 
+/**
+ * Why settings that a topic gives to all of its messages would refuse each of them, in a queue and outside, or null. Not
+ * those that a message may bring in good order by its own settings.
+ */
+export function defaultsProblem(
+  settings: DefaultSettings,
+  tier: Tier,
+  time: PlanTime,
+  headerPrefix: string,
+): PlanProblem | null {
+  const inQueue = contradiction({ ...settings, queueName: 'any' }, headerPrefix);
+  const outside = inQueue && contradiction({ ...settings, queueName: null }, headerPrefix);
+  return outside ?? tierProblem({ ...settings, body: new Uint8Array(0) }, tier, time, headerPrefix);
+}
+
 /** One for each endpoint of a topic. */
 export function messageCount({ destination }: PublishRequest): number {
   return destination.kind === 'url' ? 1 : destination.topic.endpoints.length;
@@ -197,7 +212,10 @@ function deduplicate(
 }
 
 /** Settings that exclude each other. */
-function contradiction(request: PublishRequest, headerPrefix: string): ReturnType<typeof problem> | null {
+function contradiction(
+  request: Pick<PublishRequest, 'flow' | 'orderKey' | 'queueName'>,
+  headerPrefix: string,
+): ReturnType<typeof problem> | null {
   if (request.flow && request.queueName !== null) {
     return problem(
       'bad_header',
@@ -218,7 +236,7 @@ export function hostOf(url: string): string {
   return target.host;
 }
 
-function dueAt(request: PublishRequest, { now, wallNow }: PlanTime): number {
+function dueAt(request: Pick<PublishRequest, 'settings' | 'notBefore'>, { now, wallNow }: PlanTime): number {
   // A calendar time is compared with the wall clock, and the difference is added to the order clock.
   if (request.notBefore !== null) return now + Math.max(0, request.notBefore - wallNow);
   return now + (request.settings.delayMs ?? 0);
@@ -244,7 +262,10 @@ function planCallback(
 
 type PlanProblem = ReturnType<typeof problem>;
 
-function tierProblem(request: PublishRequest, tier: Tier, time: PlanTime, headerPrefix: string): PlanProblem | null {
+type Limited = Pick<PublishRequest, 'settings' | 'notBefore' | 'callback' | 'failureCallback' | 'body'>;
+type DefaultSettings = Omit<Limited, 'body'> & Pick<PublishRequest, 'flow' | 'orderKey'>;
+
+function tierProblem(request: Limited, tier: Tier, time: PlanTime, headerPrefix: string): PlanProblem | null {
   const { body, callback, failureCallback, notBefore } = request;
   if (isOver(body.length, tier.bodyBytesMax)) {
     return overTier(tier, `the body (${body.length} bytes)`, `${tier.bodyBytesMax} bytes`);

@@ -1,33 +1,42 @@
 // Settings that come as query parameters of the destination, and are removed from it. All other bytes stay unchanged,
 // so no URL parser is used. The values are validated by the same rules as headers.
 
+import { foreignSetting } from './foreign-settings.ts';
 import type { HeaderList } from './message.ts';
 
 export interface TakenSettings {
   readonly destination: string;
   /** Names with the prefix, as written, decoded. A name may occur more than once. */
   readonly settings: HeaderList;
+  /** Parameters that look like settings of another service. They stay: they may be meant for the destination. */
+  readonly foreign: readonly string[];
 }
+
+const NO_NAMES: readonly string[] = [];
 
 /** A name in `known` comes without the prefix. A name that ends in "-" stands for all names that start with it. */
 export function takeSettings(destination: string, headerPrefix: string, known: ReadonlySet<string>): TakenSettings {
   const queryStart = destination.indexOf('?');
-  if (queryStart === -1) return { destination, settings: [] };
+  if (queryStart === -1) return { destination, settings: [], foreign: NO_NAMES };
   const prefix = headerPrefix.toLowerCase();
   const settings: [string, string][] = [];
+  const foreign: string[] = [];
   const left = destination
     .slice(queryStart + 1)
     .split('&')
     .filter((parameter) => {
       const equals = parameter.indexOf('=');
       const name = decoded(equals === -1 ? parameter : parameter.slice(0, equals));
-      if (!isSetting(name.toLowerCase(), prefix, known)) return true;
+      if (!isSetting(name.toLowerCase(), prefix, known)) {
+        if (foreignSetting(name, headerPrefix) !== null) foreign.push(name);
+        return true;
+      }
       settings.push([name, equals === -1 ? '' : decoded(parameter.slice(equals + 1))]);
       return false;
     });
-  if (settings.length === 0) return { destination, settings };
+  if (settings.length === 0) return { destination, settings, foreign };
   const path = destination.slice(0, queryStart);
-  return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings };
+  return { destination: left.length === 0 ? path : `${path}?${left.join('&')}`, settings, foreign };
 }
 
 /** Whether a lower-case name is that of a setting: the prefix in lower case, then a name or a family of `known`. */

@@ -32,6 +32,8 @@ export interface ApiContext {
   readonly bodies: BodyReader;
   readonly requests: Requests;
   readonly rules: HeaderRules;
+  /** Whether a setting that looks misspelt is refused. */
+  readonly strictSettings: boolean;
   /**
    * Whether the prefix is that of the public QStash clients. They then get what they expect: a bulk call without any
    * filter means all, a cancel by filter takes all that match whatever its `count`, and the log says CANCELED.

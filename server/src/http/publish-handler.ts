@@ -161,7 +161,7 @@ export class PublishHandler {
       };
       if (target.call === 'schedule') {
         const { scheduleId, unknownNames } = await schedules.make(publication, account);
-        this.#warn(unknownNames, principal, response);
+        this.#warn(joined(unknownNames, taken.foreign), principal, response);
         sendJson(response, 201, { scheduleId });
         return;
       }
@@ -174,7 +174,7 @@ export class PublishHandler {
       if (typeof left !== 'number') throw apiError(left);
       const planned = publications.make(draft, account, left);
       const results = this.#results(planned, await this.#accept(planned, tier), tier, response);
-      this.#warn(draft.unknownNames, principal, response);
+      this.#warn(joined(draft.unknownNames, taken.foreign), principal, response);
       const isNew = results.some((result) => !result.deduplicated);
       const isTopic = planned[0]!.topicName !== null;
       // In a topic, a copy is a duplicate only of a copy to the same URL, so its URL is known.
@@ -300,7 +300,7 @@ export class PublishHandler {
     if (unknownNames.length === 0 && unknownFields.length === 0) return;
     const { headerPrefix, onMisspelt } = this.#options;
     const warnings = [
-      ...misspeltSettings(unknownNames).map((each) => misspeltWarning(each, headerPrefix)),
+      ...misspeltSettings(unknownNames, headerPrefix).map((each) => misspeltWarning(each, headerPrefix)),
       ...unknownFields.map((name) => unknownFieldWarning(name, headerPrefix)),
     ];
     if (warnings.length === 0) return;
@@ -332,6 +332,10 @@ export class PublishHandler {
     const url = await standingUrl(this.#options.store, account.id, result.messageId);
     return url === null ? result : { ...result, url };
   }
+}
+
+function joined(names: readonly string[], more: readonly string[]): readonly string[] {
+  return more.length === 0 ? names : [...names, ...more];
 }
 
 /** The limit of a body that becomes one message. */

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { foreignSetting } from '../../src/domain/foreign-settings.ts';
 import {
   misspeltProblem,
   misspeltSettings,
@@ -12,7 +13,7 @@ import {
 } from '../../src/domain/misspelt-settings.ts';
 import { SETTING_NAMES } from '../../src/domain/setting-table.ts';
 
-const meantBy = (name: string) => misspeltSettings([name])[0]?.meant;
+const meantBy = (name: string) => misspeltSettings([name], 'Service-')[0]?.meant;
 
 test('a name one or two letters away from a setting is taken for it, in any case', () => {
   assert.equal(meantBy('Retires'), 'Retries');
@@ -36,7 +37,32 @@ test('other names, and headers of a delivery, are not taken for misspelt setting
 
 test('a name that is thousands of letters long is not looked at, and of many only a few are', () => {
   assert.equal(meantBy('Retires'.repeat(1000)), undefined);
-  assert.ok(misspeltSettings(Array.from({ length: 1000 }, () => 'Retires')).length < 10);
+  assert.ok(
+    misspeltSettings(
+      Array.from({ length: 1000 }, () => 'Retires'),
+      'Service-',
+    ).length < 10,
+  );
+});
+
+test('a setting behind the prefix of another service is found, in any case; other names behind it are not', () => {
+  const foreign = (name: string, prefix: string) => misspeltSettings([name], prefix).map((each) => each.meant);
+  assert.deepEqual(foreign('upstash-DELAY', 'Service-'), ['Delay']);
+  assert.deepEqual(foreign('Service-Callback-Retries', 'Upstash-'), ['Callback-Retries']);
+  assert.deepEqual(foreign('Service-Forward-X-Tenant', 'Acme-'), ['Forward-X-Tenant']);
+  for (const name of ['Upstash-Message-Id', 'Upstash-Retried', 'Upstash-Schedule-Id', 'Upstash-Signature', 'X-Delay']) {
+    assert.deepEqual(foreign(name, 'Service-'), [], name);
+  }
+  assert.equal(foreignSetting('Service-Delay', 'service-'), null, 'it is our own');
+  const [found] = misspeltSettings(['Upstash-Delay'], 'Service-');
+  assert.equal(
+    misspeltWarning(found!, 'Service-'),
+    'Upstash-Delay was ignored, because settings of this service start with Service-; did you mean Service-Delay?',
+  );
+  assert.equal(
+    misspeltProblem(['Upstash-Delay'], 'Service-')!.problem.message,
+    'Upstash-Delay: settings of this service start with Service-; did you mean Service-Delay?',
+  );
 });
 
 test('no setting is taken for another one', () => {
@@ -52,7 +78,7 @@ test('a setting of a callback without its callback is told with the callback tha
     ['failure-callback-delay', 'Failure-Callback'],
     ['Failure-Callback-Forward-X-Tenant', 'Failure-Callback'],
   ] as const) {
-    const [found] = misspeltSettings([name]);
+    const [found] = misspeltSettings([name], 'Service-');
     assert.equal(
       misspeltWarning(found!, 'Service-'),
       `Service-${name} was ignored: it has no effect without Service-${callback}`,

@@ -4,7 +4,11 @@ import fc from 'fast-check';
 import { takeSettings } from '../../src/domain/query-settings.ts';
 
 const KNOWN: ReadonlySet<string> = new Set(['Retries', 'Retry-Delay', 'Callback', 'Forward-']);
-const take = (destination: string) => takeSettings(destination, 'Service-', KNOWN);
+function take(destination: string) {
+  const { foreign, ...taken } = takeSettings(destination, 'Service-', KNOWN);
+  assert.deepEqual(foreign, []);
+  return taken;
+}
 
 test('own parameters are taken out and all else stays where it is', () => {
   const table: [string, string, [string, string][]][] = [
@@ -62,7 +66,7 @@ test('a parameter that is not known stays', () => {
     'retries=3',
     'xservice-retries=3',
   ];
-  queries.push('service-forward=1', '%zz=1', 'x=service-retries%3D3', 'upstash-retries=3', 'service-retries%=3', '');
+  queries.push('service-forward=1', '%zz=1', 'x=service-retries%3D3', 'upstash-retried=3', 'service-retries%=3', '');
   for (const query of queries) {
     const destination = `https://a.b/?${query}`;
     assert.deepEqual(take(destination), { destination, settings: [] });
@@ -78,6 +82,7 @@ test('the prefix is the one in use', () => {
   assert.deepEqual(takeSettings('t?upstash-retries=1&service-retries=2', 'Upstash-', KNOWN), {
     destination: 't?service-retries=2',
     settings: [['upstash-retries', '1']],
+    foreign: ['service-retries'],
   });
 });
 

@@ -4,6 +4,7 @@
 import type { FastifyReply } from 'fastify';
 import { deadLetterId, messageIdOf } from '../../domain/callback.ts';
 import { NO_DESCENT, shareOut } from '../../domain/descent.ts';
+import { foreignSetting } from '../../domain/foreign-settings.ts';
 import { deliveredHeadersProblem } from '../../domain/headers.ts';
 import type { HeaderList, Message, NewMessage } from '../../domain/message.ts';
 import type { MessageFilter } from '../../domain/message-filter.ts';
@@ -36,6 +37,7 @@ import { viewsFor } from '../qstash-view.ts';
 import { requireQuota } from '../quota.ts';
 import { rawHeaders } from '../raw-headers.ts';
 import Type, { type Static } from '../schema.ts';
+import { tellUnknownSettings } from '../setting-warnings.ts';
 
 const DlqId = Type.Object({ dlqId: Type.String() });
 const NAMES = [...FILTER_NAMES.deadLetters, ...PAGE_NAMES];
@@ -268,7 +270,9 @@ function refuseRetried({ retriedAs }: Message): void {
 /** What this retry changes, in its JSON body or as settings in its headers. Null when it changes nothing. */
 function overridesOf({ rules }: Context, reply: FastifyReply, body?: Static<typeof Overrides>): Overriding | null {
   const prefix = rules.headerPrefix.toLowerCase();
-  const sent = rawHeaders(reply.request.raw).filter(([name]) => isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS));
+  const sent = rawHeaders(reply.request.raw).filter(
+    ([name]) => isSetting(name.toLowerCase(), prefix, KNOWN_SETTINGS) || foreignSetting(name, prefix) !== null,
+  );
   if (!body && sent.length === 0) return null;
   const { url, body: text, bodyBase64, headers = {} } = body ?? {};
   const isBodyGiven = text !== undefined || bodyBase64 !== undefined;
@@ -295,23 +299,26 @@ async function again(
   const share = shareOut(left, count);
   if (typeof share !== 'number') throw new ApiError(share.problem.code, share.problem.message);
   const same = retriedMessage(dead, world.clock.now(), newId, hops);
-  const fresh = overrides ? await changed(context, principal, dead, same, overrides) : same;
+  const fresh = overrides ? await changed(context, principal, reply, dead, same, overrides) : same;
   return { ...fresh, descendantsLeft: Math.min(fresh.descendantsLeft, share) };
 }
 
 /** Planned like any publish, so that the changes of a retry are validated by the same rules. */
 async function changed(
-  { publications, rules }: Context,
+  context: Context,
   principal: Principal,
+  reply: FastifyReply,
   dead: Message,
   same: NewMessage,
   overrides: Overriding,
 ): Promise<NewMessage> {
+  const { publications, rules } = context;
   const { headers } = overrides;
   const settings = parsePublishSettings(headers, rules);
   if ('problem' in settings) throw new ApiError(settings.problem.code, settings.problem.message);
   const misplaced = cronProblem(settings, rules);
   if (misplaced) throw new ApiError(misplaced.problem.code, misplaced.problem.message);
+  tellUnknownSettings(settings.unknownNames, context, reply);
   const plan = await publications.plan(
     {
       destination: overrides.url ?? dead.url,

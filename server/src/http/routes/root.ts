@@ -6,11 +6,16 @@ import Type from '../schema.ts';
 const RootAnswer = Type.Object({
   name: Type.Literal('postrider'),
   version: Type.String(),
+  headerPrefix: Type.String({ description: 'What the headers of this service start with.' }),
   links: Type.Record(Type.String(), Type.String()),
 });
 
 /** Without a console, because nobody has built it, a browser is led to the docs. */
-export function rootRoutes(api: Api, version: string, hasConsole: boolean): void {
+export function rootRoutes(
+  api: Api,
+  { version, headerPrefix }: { readonly version: string; readonly headerPrefix: string },
+  hasConsole: boolean,
+): void {
   // Relative to this address, so that they are right behind a proxy that puts us under a path of its own.
   const links = {
     ...(hasConsole && { console: 'console/' }),
@@ -20,7 +25,7 @@ export function rootRoutes(api: Api, version: string, hasConsole: boolean): void
     readiness: 'readyz',
     metrics: 'metrics',
   };
-  const text = JSON.stringify({ name: 'postrider', version, links });
+  const text = JSON.stringify({ name: 'postrider', version, headerPrefix, links });
   api.addOpen({
     path: '/',
     summary: 'What this service is, with links relative to this address. A browser is led to the console',

@@ -1,11 +1,13 @@
 // Topics over HTTP: a name and its endpoints. Editing needs the scope `manage`.
 
+import type { FastifyReply } from 'fastify';
 import { eachMax } from '../../domain/budgets.ts';
 import { parseTargetUrl } from '../../domain/destination.ts';
 import { headerBytes } from '../../domain/headers.ts';
 import type { HeaderList } from '../../domain/message.ts';
 import { isName, isTextName, NAME_RULE, TEXT_NAME_RULE } from '../../domain/name.ts';
-import { cronProblem, type HeaderRules, parsePublishSettings } from '../../domain/publish-settings.ts';
+import { defaultsProblem } from '../../domain/publish.ts';
+import { cronProblem, parsePublishSettings } from '../../domain/publish-settings.ts';
 import type { Tier } from '../../domain/tier.ts';
 import { type Endpoint, type Topic, withEndpoints, withoutEndpoints } from '../../domain/topic.ts';
 import type { ResourceStore } from '../../store/resource-store.ts';
@@ -14,6 +16,7 @@ import type { Api, ApiContext, RouteContext } from '../api.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
 import Type, { type Static } from '../schema.ts';
+import { tellUnknownSettings } from '../setting-warnings.ts';
 
 const EndpointBody = Type.Object(
   { url: Type.String(), name: Type.Optional(Type.String()) },
@@ -132,11 +135,11 @@ function changeRoutes(api: Api, context: Context): void {
     body: ChangeBody,
     summary: 'Replace the endpoints or the default headers of a topic',
     answer: TopicAnswer,
-    handle: async ({ principal, params, body }) => {
+    handle: async ({ principal, params, body, reply }) => {
       if (body.endpoints) refuseTooMany(context, body.endpoints.length, principal.account.tier);
       const endpoints = body.endpoints && parseEndpoints(body.endpoints, context);
       if (endpoints) refuseRepeats(endpoints);
-      const defaults = body.headers && parseDefaults(body.headers, context.rules);
+      const defaults = body.headers && parseDefaults(body.headers, context, principal.account.tier, reply);
       return edit(context, principal.account, params.name, (topic) => {
         if (!topic) throw unknownTopic(params.name);
         return { endpoints: endpoints ?? topic.endpoints, defaults: defaults ?? topic.defaults };
@@ -216,7 +219,13 @@ function parseEndpoints(
 }
 
 /** Validated like the headers of a publish, so that no message to the topic can fail because of them. */
-function parseDefaults(headers: Readonly<Record<string, string | string[]>>, rules: HeaderRules): HeaderList {
+function parseDefaults(
+  headers: Readonly<Record<string, string | string[]>>,
+  context: Context,
+  tier: Tier['name'],
+  reply: FastifyReply,
+): HeaderList {
+  const { rules, tiers, world } = context;
   const given = Object.entries(headers).flatMap(([name, values]) =>
     [values].flat().map((value) => [name, value] as const),
   );
@@ -231,8 +240,11 @@ function parseDefaults(headers: Readonly<Record<string, string | string[]>>, rul
     throw new ApiError('bad_header', `headers: ${bytes} bytes in total; the limit is ${bytesMax}`);
   }
   const settings = parsePublishSettings(defaults, rules);
-  const wrong = 'problem' in settings ? settings : cronProblem(settings, rules);
+  if ('problem' in settings) throw new ApiError(settings.problem.code, `headers: ${settings.problem.message}`);
+  const time = { now: world.clock.now(), wallNow: world.clock.wallNow() };
+  const wrong = cronProblem(settings, rules) ?? defaultsProblem(settings, tiers[tier], time, rules.headerPrefix);
   if (wrong) throw new ApiError(wrong.problem.code, `headers: ${wrong.problem.message}`);
+  tellUnknownSettings(settings.unknownNames, context, reply);
   return defaults;
 }
 

@@ -277,6 +277,19 @@ test('POST /v2/dlq/retry/{id}: one that would repeat a message that stands is re
   assert.equal((await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(old)}`)).status, 201);
 });
 
+test('POST /v2/dlq/retry: a setting that looks misspelt, or has the prefix of another service, is told', async (t) => {
+  const rider = await startRider(t);
+  const receiver = await startReceiver(t, () => 500);
+  const letters = [await dead(rider, receiver.url), await dead(rider, receiver.url)];
+  receiver.answer = () => 200;
+  const body = JSON.stringify({ headers: { 'Service-Retires': '1' } });
+  const misspelt = await rider.call('POST', `/v2/dlq/retry/${dlqIdOf(letters[0]!)}`, { body });
+  assert.match(String(misspelt.headers['service-warning']), /^Service-Retires is not known/);
+  const foreign = await rider.call('POST', '/v2/dlq/retry?all=true', { headers: { 'Upstash-Retries': '1' } });
+  assert.equal(foreign.json<{ responses: object[] }>().responses.length, 1, foreign.text);
+  assert.match(String(foreign.headers['service-warning']), /^Upstash-Retries was ignored/);
+});
+
 test('POST /v2/dlq/retry/{id}: a bad override is refused, and the dead letter stays', async (t) => {
   const rider = await startRider(t);
   const old = await dead(rider, 'http://127.0.0.1:1/');

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Answered } from '../../support/client.ts';
 import { type Published, refusal, ridersOfOneService } from '../../support/harness.ts';
 import { inTurn, startReceiver } from '../../support/receiver.ts';
 
@@ -300,6 +301,39 @@ test('a field that no element of a batch has is accepted with a warning, that of
   );
   const refused = { destination: 'no-such-topic', delay: '1h' };
   assert.equal((await rider.batch([plain, refused])).headers['service-warning'], undefined);
+});
+
+test('a setting with the prefix of another service is told, wherever settings can be given', async (t) => {
+  const rider = await startRider(t);
+  const headers = { 'Upstash-Delay': '1h', 'Service-Delay': '2h' };
+  const said =
+    'Upstash-Delay was ignored, because settings of this service start with Service-; did you mean Service-Delay?';
+  const warningOf = (answer: Answered) => {
+    assert.equal(answer.status, 201, answer.text);
+    return answer.headers['service-warning'];
+  };
+  assert.equal(warningOf(await rider.publish(NOWHERE, { headers })), said);
+  assert.equal(warningOf(await rider.batch([{ destination: NOWHERE, headers }])), said);
+  const cron = { headers: { ...headers, 'Service-Cron': '@yearly' } };
+  assert.equal(warningOf(await rider.call('POST', `/v2/schedules/${NOWHERE}`, cron)), said);
+  const inQuery = await rider.publish(`${NOWHERE}?Upstash-Delay=1h&a=b`, { headers: { 'Service-Delay': '2h' } });
+  assert.equal(warningOf(inQuery), said);
+  const { url } = await rider.message(inQuery.json<{ messageId: string }>().messageId);
+  assert.equal(url, `${NOWHERE}?Upstash-Delay=1h&a=b`, 'it may be meant for the destination');
+  const forwarded = { ...headers, 'Service-Header-Forward': 'true' };
+  assert.equal(warningOf(await rider.publish(NOWHERE, { headers: forwarded })), undefined, 'it is not ignored');
+  const delivered = { 'Upstash-Message-Id': 'x', 'Upstash-Retried': '1', 'Service-Delay': '2h' };
+  assert.equal(warningOf(await rider.publish(NOWHERE, { headers: delivered })), undefined);
+});
+
+test('with --strict-settings a setting with the prefix of another service is refused', async (t) => {
+  const rider = await startRider(t, { flags: ['--strict-settings', '--header-prefix', 'Acme-'] });
+  const headers = { 'Service-Retries': '9', 'Acme-Delay': '1h' };
+  const expected = 'Service-Retries: settings of this service start with Acme-; did you mean Acme-Retries?';
+  assert.equal(refusal(await rider.publish(NOWHERE, { headers }), 400, 'bad_header'), expected);
+  const [first] = (await rider.batch([{ destination: NOWHERE, headers }])).json<{ error: string }[]>();
+  assert.equal(first!.error, expected);
+  assert.equal((await rider.call('GET', '/')).json<{ headerPrefix: string }>().headerPrefix, 'Acme-');
 });
 
 test('with --strict-settings an element with such a field is refused in its place', async (t) => {

@@ -176,9 +176,11 @@ test('GET /: a program gets name, version and links, each of which leads somewhe
   refusal(await ask(rider().url, '/', { method: 'POST' }), 405, 'method_not_allowed');
 });
 
+const SERVICE = { version: '1.2.3', headerPrefix: 'Service-' };
+
 test('GET /: without a console a browser is led to the docs, and no link leads to the console', async () => {
   const routes: OpenRoute[] = [];
-  rootRoutes({ addOpen: (route: OpenRoute) => routes.push(route) } as unknown as Api, '1.2.3', false);
+  rootRoutes({ addOpen: (route: OpenRoute) => routes.push(route) } as unknown as Api, SERVICE, false);
   const led: unknown[] = [];
   const note = (value: unknown) => {
     led.push(value);

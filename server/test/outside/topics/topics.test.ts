@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Published, refusal, ridersOfOneService } from '../../support/harness.ts';
+import { type Published, type Rider, refusal, ridersOfOneService } from '../../support/harness.ts';
 
 const startRider = ridersOfOneService();
 
@@ -74,6 +74,32 @@ test('PATCH puts the endpoints in a new order, or replaces them', async (t) => {
   );
   const replaced = await rider.manage<TopicView>('PATCH', `/v2/topics/${id}`, { endpoints: [B] });
   assert.deepEqual(replaced.endpoints, [B]);
+});
+
+test('PATCH refuses default headers that would refuse every message to the topic', async (t) => {
+  const strict = await startRider(t, { flags: ['--strict-settings'] });
+  await strict.manage('POST', '/v2/topics/news/endpoints', { endpoints: [A] });
+  const patch = (rider: Rider, headers: object) =>
+    rider.call('PATCH', '/v2/topics/news', { body: JSON.stringify({ headers }) });
+  refusal(await patch(strict, { 'Service-Retires': '1' }), 400, 'bad_header');
+  refusal(await patch(strict, { 'Upstash-Retries': '1' }), 400, 'bad_header');
+  refusal(await patch(strict, { 'Service-Retries': '1000000' }), 412, 'limit_exceeded');
+  refusal(
+    await patch(strict, { 'Service-Callback': 'https://x.example', 'Service-Callback-Timeout': '900d' }),
+    412,
+    'limit_exceeded',
+  );
+  const both = { 'Service-Order-Key': 'k', 'Service-Flow-Control-Key': 'k', 'Service-Flow-Control-Value': 'rate=1' };
+  refusal(await patch(strict, both), 400, 'bad_header');
+  assert.equal((await patch(strict, { 'Service-Order-Key': 'k' })).status, 200, 'fine in a queue');
+  assert.equal((await patch(strict, { 'Service-Retries': '1', 'Service-Delay': '1h' })).status, 200);
+  assert.equal((await strict.publish('news')).status, 201);
+  const lenient = await startRider(t);
+  await lenient.manage('POST', '/v2/topics/news/endpoints', { endpoints: [A] });
+  const told = await patch(lenient, { 'Service-Retires': '1', 'Service-Delay': '1h' });
+  assert.equal(told.status, 200);
+  assert.match(String(told.headers['service-warning']), /Service-Retires is not known .* Service-Retries\?/);
+  assert.equal((await lenient.publish('news')).status, 201);
 });
 
 test('PATCH refuses repeated endpoints, none at all, and a topic that is not there', async (t) => {

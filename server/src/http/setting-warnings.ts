@@ -1,0 +1,18 @@
+// Settings that look misspelt or have the prefix of another service, in the calls of the API that take settings beside
+// publishing: refused when settings are strict, else told in a header of the response.
+
+import type { FastifyReply } from 'fastify';
+import { misspeltProblem, misspeltSettings, misspeltWarning } from '../domain/misspelt-settings.ts';
+import type { ApiContext } from './api.ts';
+import { ApiError } from './errors.ts';
+
+export function tellUnknownSettings(
+  unknownNames: readonly string[],
+  { rules: { headerPrefix }, strictSettings }: Pick<ApiContext, 'rules' | 'strictSettings'>,
+  reply: FastifyReply,
+): void {
+  const wrong = strictSettings ? misspeltProblem(unknownNames, headerPrefix) : null;
+  if (wrong) throw new ApiError(wrong.problem.code, wrong.problem.message);
+  const warnings = misspeltSettings(unknownNames, headerPrefix).map((each) => misspeltWarning(each, headerPrefix));
+  if (warnings.length > 0) reply.header(`${headerPrefix}Warning`, warnings.join('; '));
+}
