@@ -1,11 +1,11 @@
 // The endpoints of a topic: add, edit, move, remove. The whole list is saved at once, in the order shown.
 
 import { calls, type Endpoint, type Topic } from 'postrider-sdk';
-import { useState } from 'react';
 import { useMay } from '../base/session.ts';
 import { ActionButton, lacks } from '../ui/action.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
-import { type Health, HealthBar } from './health.tsx';
+import { Outdated, useDraft } from './draft.tsx';
+import { HealthBar, type TopicHealth } from './health.tsx';
 
 interface Draft {
   readonly id: number;
@@ -19,14 +19,12 @@ const draftOf = ({ name = '', url }: Endpoint): Draft => {
   return { id: lastId, name, url };
 };
 
-export function EndpointList({
-  topic,
-  health,
-}: {
-  readonly topic: Topic;
-  readonly health: ReadonlyMap<string, Health> | undefined;
-}) {
-  const [drafts, setDrafts] = useState<readonly Draft[]>(() => topic.endpoints.map(draftOf));
+const draftsOf = ({ endpoints }: Topic) => endpoints.map(draftOf);
+const savedOf = ({ endpoints }: Topic) =>
+  JSON.stringify(endpoints.map(({ url, name }) => ({ url, ...(name !== undefined && { name }) })));
+
+export function EndpointList({ topic, health }: { readonly topic: Topic; readonly health: TopicHealth }) {
+  const { value: drafts, set: setDrafts, ...draft } = useDraft(topic, savedOf, draftsOf);
   const may = useMay('manage');
   const change = (id: number, some: Partial<Draft>) =>
     setDrafts(drafts.map((each) => (each.id === id ? { ...each, ...some } : each)));
@@ -39,25 +37,24 @@ export function EndpointList({
   const endpoints = drafts
     .filter(({ url }) => url.trim() !== '')
     .map(({ name, url }) => ({ url: url.trim(), ...(name !== '' && { name }) }));
-  const isChanged =
-    JSON.stringify(endpoints) !==
-    JSON.stringify(topic.endpoints.map(({ url, name }) => ({ url, ...(name !== undefined && { name }) })));
+  const isChanged = JSON.stringify(endpoints) !== savedOf(topic);
   return (
     <div className="card">
       <ol className="divide-y divide-line">
-        {drafts.map((draft, at) => (
+        {drafts.map((each, at) => (
           <EndpointRow
-            key={draft.id}
-            draft={draft}
+            key={each.id}
+            draft={each}
             at={at}
             count={drafts.length}
-            change={(some) => change(draft.id, some)}
+            change={(some) => change(each.id, some)}
             move={(by) => move(at, by)}
-            remove={() => setDrafts(drafts.filter(({ id }) => id !== draft.id))}
-            health={health?.get(draft.url)}
+            remove={() => setDrafts(drafts.filter(({ id }) => id !== each.id))}
+            health={health}
           />
         ))}
       </ol>
+      {draft.isOutdated && isChanged && <Outdated what="endpoints" />}
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-4 py-2.5">
         <button
           type="button"
@@ -71,15 +68,19 @@ export function EndpointList({
         </button>
         <span className="grow" />
         {isChanged && (
-          <button type="button" className="btn btn-quiet" onClick={() => setDrafts(topic.endpoints.map(draftOf))}>
+          <button type="button" className="btn btn-quiet" onClick={draft.undo}>
             Undo
           </button>
         )}
         <ActionButton
-          call={() => calls.changeTopic(topic.name, { endpoints })}
+          call={() => {
+            draft.begin();
+            return calls.changeTopic(topic.name, { endpoints });
+          }}
           className={isChanged ? 'btn btn-primary' : 'btn'}
           isDisabled={!isChanged || endpoints.length === 0}
           done={`Topic “${topic.name}” is saved`}
+          onDone={draft.saved}
         >
           Save endpoints
         </ActionButton>
@@ -95,7 +96,7 @@ interface EndpointRowProps {
   readonly change: (some: Partial<Draft>) => void;
   readonly move: (by: number) => void;
   readonly remove: () => void;
-  readonly health: Health | undefined;
+  readonly health: TopicHealth;
 }
 
 function EndpointRow({ draft, at, count, change, move, remove, health }: EndpointRowProps) {
@@ -119,7 +120,7 @@ function EndpointRow({ draft, at, count, change, move, remove, health }: Endpoin
         value={draft.name}
         onChange={(event) => change({ name: event.target.value })}
       />
-      <HealthBar health={health} />
+      <HealthBar results={health} url={draft.url} />
       <span className="flex">
         <RowButton
           icon="up"

@@ -3,10 +3,11 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Message } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
+import { ResponseState } from '../ui/page.tsx';
 
 const LOOKED_AT = 200;
 
-export interface Health {
+interface Health {
   readonly delivered: number;
   readonly failed: number;
   /** Not ended yet. */
@@ -29,14 +30,19 @@ export function useTopicHealth(topicName: string) {
   });
 }
 
+export type TopicHealth = ReturnType<typeof useTopicHealth>;
+
 function withOne(health: Health, { state }: Message): Health {
   if (state === 'DELIVERED') return { ...health, delivered: health.delivered + 1 };
   if (state === 'FAILED') return { ...health, failed: health.failed + 1 };
   return state === 'CANCELLED' ? health : { ...health, open: health.open + 1 };
 }
 
-export function HealthBar({ health }: { readonly health: Health | undefined }) {
-  const { delivered, failed, open } = health ?? NONE;
+/** Of one endpoint, or of the whole topic. */
+export function HealthBar({ results, url }: { readonly results: TopicHealth; readonly url?: string }) {
+  const { data, error } = results;
+  if (!data) return <ResponseState data={data} error={error} isSmall />;
+  const { delivered, failed, open } = (url === undefined ? data.all : data.byUrl.get(url)) ?? NONE;
   const total = delivered + failed + open;
   if (total === 0) return <span className="text-xs text-ink-3">nothing sent lately</span>;
   const parts = [

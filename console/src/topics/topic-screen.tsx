@@ -5,12 +5,13 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { calls, type Published, type Topic } from 'postrider-sdk';
 import { useState } from 'react';
 import { useClient, useMay, useSession } from '../base/session.ts';
-import { HeaderRows } from '../parts/header-rows.tsx';
+import { HeaderRows, type SettingRow } from '../parts/header-rows.tsx';
 import { TestResult } from '../parts/test-result.tsx';
 import { ActionButton, useAction } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
+import { Outdated, useDraft } from './draft.tsx';
 import { EndpointList } from './endpoint-list.tsx';
 import { useTopicHealth } from './health.tsx';
 
@@ -48,8 +49,8 @@ export function TopicScreen() {
         )}
       </PageHead>
       <PageBody>
-        <Problem error={error} />
-        {topic && <Editor key={topic.updatedAt} topic={topic} />}
+        <ResponseState data={topic} error={error} />
+        {topic && <Editor key={topic.name} topic={topic} />}
       </PageBody>
     </>
   );
@@ -60,7 +61,7 @@ function Editor({ topic }: { readonly topic: Topic }) {
   return (
     <div className="space-y-8">
       <Section title={`Endpoints · ${topic.endpoints.length}`}>
-        <EndpointList topic={topic} health={health.data?.byUrl} />
+        <EndpointList topic={topic} health={health} />
       </Section>
       <TestMessage topic={topic} />
       <Defaults topic={topic} />
@@ -112,11 +113,14 @@ function TestMessage({ topic }: { readonly topic: Topic }) {
 function Defaults({ topic }: { readonly topic: Topic }) {
   const { headerPrefix } = useSession().account.service;
   const lower = headerPrefix.toLowerCase();
-  const given = Object.entries(topic.headers ?? {}).flatMap(([name, values]) => {
-    const bare = name.toLowerCase().startsWith(lower) ? name.slice(headerPrefix.length) : name;
-    return [values].flat().map((value): [string, string] => [bare, value]);
-  });
-  const [rows, setRows] = useState<readonly (readonly [string, string])[]>(given);
+  const rowsOf = ({ headers: given = {} }: Topic): readonly SettingRow[] =>
+    Object.entries(given).flatMap(([name, values]) => {
+      const bare = name.toLowerCase().startsWith(lower) ? name.slice(headerPrefix.length) : name;
+      return [values].flat().map((value): SettingRow => [bare, value]);
+    });
+  const savedOf = (each: Topic) => JSON.stringify(rowsOf(each));
+  const { value: rows, ...draft } = useDraft(topic, savedOf, rowsOf);
+  const isChanged = JSON.stringify(rows) !== savedOf(topic);
   const named = Map.groupBy(
     rows.filter(([name]) => name !== ''),
     ([name]) => name,
@@ -128,14 +132,27 @@ function Defaults({ topic }: { readonly topic: Topic }) {
     <Section title="Default settings">
       <div className="card space-y-3 p-4">
         <p className="text-xs text-ink-3">They apply to every message to this topic that does not set its own.</p>
-        <HeaderRows rows={rows} onChange={setRows} />
-        <ActionButton
-          call={() => calls.changeTopic(topic.name, { headers })}
-          done="Default settings saved"
-          isDisabled={JSON.stringify(rows) === JSON.stringify(given)}
-        >
-          Save settings
-        </ActionButton>
+        <HeaderRows rows={rows} onChange={draft.set} />
+        {draft.isOutdated && isChanged && <Outdated what="settings" />}
+        <div className="flex gap-2">
+          <ActionButton
+            call={() => {
+              draft.begin();
+              return calls.changeTopic(topic.name, { headers });
+            }}
+            className={isChanged ? 'btn btn-primary' : 'btn'}
+            done="Default settings saved"
+            onDone={draft.saved}
+            isDisabled={!isChanged}
+          >
+            Save settings
+          </ActionButton>
+          {isChanged && (
+            <button type="button" className="btn btn-quiet" onClick={draft.undo}>
+              Undo
+            </button>
+          )}
+        </div>
       </div>
     </Section>
   );

@@ -10,7 +10,7 @@ import { useExampleUrl } from '../ui/command.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { Ago } from '../ui/time.tsx';
 import { HealthBar, useTopicHealth } from './health.tsx';
 
@@ -32,7 +32,7 @@ export function TopicsScreen() {
         </button>
       </PageHead>
       <PageBody>
-        <Problem error={error} />
+        <ResponseState data={topics} error={error} />
         {topics?.length === 0 && (
           <EmptyState
             title="One message, many receivers"
@@ -74,7 +74,7 @@ function TopicRow({ topic }: { readonly topic: Topic }) {
           {endpoints.length} {endpoints.length === 1 ? 'endpoint' : 'endpoints'} · changed <Ago at={topic.updatedAt} />
         </p>
       </div>
-      <HealthBar health={health.data?.all} />
+      <HealthBar results={health} />
       <Icon name="right" className="size-4 text-ink-3" />
     </li>
   );

@@ -1,0 +1,44 @@
+// A draft of a part of a topic. It is kept until it is saved or undone, whatever else of the topic is saved meanwhile.
+
+import { useQueryClient } from '@tanstack/react-query';
+import type { Topic } from 'postrider-sdk';
+import { useMemo, useRef, useState } from 'react';
+
+interface Edited<T> {
+  readonly value: T;
+  /** What was saved when the editing began. */
+  readonly base: string;
+}
+
+/** `saved` is the part as text, to see when it changes. Without a draft, the saved part is shown. */
+export function useDraft<T>(topic: Topic, savedOf: (topic: Topic) => string, draftOf: (topic: Topic) => T) {
+  const queries = useQueryClient();
+  const [edited, setEdited] = useState<Edited<T> | null>(null);
+  const sent = useRef<Edited<T> | null>(null);
+  const saved = savedOf(topic);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: made anew only when the saved part is another one
+  const shown = useMemo(() => draftOf(topic), [saved]);
+  return {
+    value: edited?.value ?? shown,
+    set: (value: T) => setEdited({ value, base: edited?.base ?? saved }),
+    undo: () => setEdited(null),
+    /** Somebody else has saved another value since the editing began. */
+    isOutdated: edited !== null && edited.base !== saved,
+    begin: () => {
+      sent.current = edited;
+    },
+    /** What was typed during the call is still a draft. */
+    saved: (now: Topic) => {
+      queries.setQueryData(['topic', now.name], now);
+      setEdited((after) => (after === sent.current || after === null ? null : { ...after, base: savedOf(now) }));
+    },
+  };
+}
+
+export function Outdated({ what }: { readonly what: string }) {
+  return (
+    <p role="status" className="px-4 py-2.5 text-xs text-retrying">
+      The saved {what} were changed elsewhere since you began to edit. Save replaces them; Undo shows them.
+    </p>
+  );
+}
