@@ -3,7 +3,7 @@
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import type { OwnAccount } from 'postrider-sdk';
-import { useEffect, useMemo, useState } from 'react';
+import { Activity, useCallback, useEffect, useMemo, useState } from 'react';
 import {
   accountOfToken,
   clientFor,
@@ -24,9 +24,30 @@ type State =
   | { readonly kind: 'asking' }
   | { readonly kind: 'signedOut'; readonly message: string | null }
   | { readonly kind: 'invited'; readonly token: string; readonly to: OwnAccount; readonly from: OwnAccount | null }
-  | { readonly kind: 'signedIn'; readonly account: OwnAccount };
+  | SignedInState
+  /** The screens are hidden and stand still. What was typed in them is kept. */
+  | (Omit<SignedInState, 'kind'> & { readonly kind: 'expired' });
 
-const EXPIRED = 'You were signed out: the token was revoked, or the session has ended.';
+interface SignedInState {
+  readonly kind: 'signedIn';
+  readonly account: OwnAccount;
+  /** Each has screens of its own. */
+  readonly visit: number;
+}
+
+let visits = 0;
+function signedInAs(account: OwnAccount): SignedInState {
+  visits += 1;
+  return { kind: 'signedIn', account, visit: visits };
+}
+
+const EXPIRED =
+  'You were signed out: the token was revoked, or the session has ended. What you entered is kept in this tab.';
+
+/** Whether the user may go on where another session of the tab has ended: the same account, and no fewer rights. */
+function mayGoOn(before: OwnAccount, now: OwnAccount): boolean {
+  return before.accountId === now.accountId && before.token.scopes.every((scope) => now.token.scopes.includes(scope));
+}
 
 /**
  * Handles a link with a token. Anybody may have sent the link, so it neither changes a session nor signs a user in
@@ -37,24 +58,24 @@ async function followLink(token: string): Promise<State> {
   if (from.status === 'rejected') throw from.reason;
   const account = from.value;
   if (to.status === 'rejected') {
-    if (account) return { kind: 'signedIn', account };
+    if (account) return signedInAs(account);
     throw to.reason;
   }
-  if (account?.token.tokenId === to.value.token.tokenId) return { kind: 'signedIn', account };
+  if (account?.token.tokenId === to.value.token.tokenId) return signedInAs(account);
   if (account || !to.value.service.isDev) return { kind: 'invited', token, to: to.value, from: account };
   return enter(token, false);
 }
 
-async function enter(token: string, isSwitch: boolean): Promise<State> {
+async function enter(token: string, isSwitch: boolean): Promise<SignedInState> {
   await signIn(token, isSwitch);
-  return { kind: 'signedIn', account: await clientFor().getAccount() };
+  return signedInAs(await clientFor().getAccount());
 }
 
 async function open(): Promise<State> {
   const token = takeTokenFromAddress();
   if (token !== null) return followLink(token);
   const account = await signedInAccount();
-  return account ? { kind: 'signedIn', account } : { kind: 'signedOut', message: null };
+  return account ? signedInAs(account) : { kind: 'signedOut', message: null };
 }
 
 export function App() {
@@ -65,7 +86,19 @@ export function App() {
     return reloadForTokens();
   }, []);
 
-  const signInAs = async (token: string) => setState(await enter(token, true));
+  const signInAs = async (token: string) => {
+    const entered = await enter(token, true);
+    setState((before) =>
+      before.kind === 'expired' && mayGoOn(before.account, entered.account)
+        ? { ...entered, visit: before.visit }
+        : entered,
+    );
+  };
+  const onSignedOut = useCallback((message: string | null) => setState({ kind: 'signedOut', message }), []);
+  const onExpired = useCallback(
+    () => setState((now) => (now.kind === 'signedIn' ? { ...now, kind: 'expired' } : now)),
+    [],
+  );
 
   switch (state.kind) {
     case 'asking':
@@ -78,22 +111,30 @@ export function App() {
           to={state.to}
           from={state.from}
           onAccept={() => signInAs(state.token)}
-          onDecline={() =>
-            setState(state.from ? { kind: 'signedIn', account: state.from } : { kind: 'signedOut', message: null })
-          }
+          onDecline={() => setState(state.from ? signedInAs(state.from) : { kind: 'signedOut', message: null })}
         />
       );
     case 'signedIn':
-      return <SignedIn account={state.account} onSignedOut={(message) => setState({ kind: 'signedOut', message })} />;
+    case 'expired':
+      return (
+        <>
+          {state.kind === 'expired' && <SignIn message={EXPIRED} onToken={signInAs} />}
+          <Activity mode={state.kind === 'expired' ? 'hidden' : 'visible'}>
+            <SignedIn key={state.visit} account={state.account} onSignedOut={onSignedOut} onExpired={onExpired} />
+          </Activity>
+        </>
+      );
   }
 }
 
 function SignedIn({
   account,
   onSignedOut,
+  onExpired,
 }: {
   readonly account: OwnAccount;
   readonly onSignedOut: (message: string | null) => void;
+  readonly onExpired: () => void;
 }) {
   const router = useMemo(createConsoleRouter, []);
   const session = useMemo<Session>(
@@ -106,13 +147,14 @@ function SignedIn({
           (error: Error) => onSignedOut(error.message),
         );
       },
+      expire: onExpired,
     }),
-    [account, onSignedOut],
+    [account, onSignedOut, onExpired],
   );
   const queries = useMemo(
     () =>
       new QueryClient({
-        queryCache: new QueryCache({ onError: (error) => isSignedOut(error) && onSignedOut(EXPIRED) }),
+        queryCache: new QueryCache({ onError: (error) => isSignedOut(error) && onExpired() }),
         defaultOptions: {
           queries: {
             retry: (count, error) => !isSignedOut(error) && !('status' in error) && count < 3,
@@ -122,7 +164,7 @@ function SignedIn({
           mutations: { networkMode: 'always' },
         },
       }),
-    [onSignedOut],
+    [onExpired],
   );
   return (
     <SessionContext value={session}>

@@ -73,6 +73,8 @@ export interface Session {
   readonly account: OwnAccount;
   readonly client: Client;
   readonly leave: () => void;
+  /** The service does not know the session any more. What was typed is kept until the user has signed in again. */
+  readonly expire: () => void;
 }
 
 export const SessionContext = createContext<Session | null>(null);

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Call, curl, PostriderError, type Scope } from 'postrider-sdk';
 import type { ReactNode } from 'react';
 import { API_URL } from '../base/address.ts';
-import { shownToken, useMay, useSession } from '../base/session.ts';
+import { isSignedOut, shownToken, useMay, useSession } from '../base/session.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { useToast } from './toast.tsx';
 
@@ -24,7 +24,7 @@ export function useCurl(): (call: Call<unknown>) => string {
 }
 
 export function useAction<T>(options: ActionOptions<T> = {}) {
-  const { client, leave } = useSession();
+  const { client, expire } = useSession();
   const queries = useQueryClient();
   const say = useToast();
   const toCurl = useCurl();
@@ -40,7 +40,7 @@ export function useAction<T>(options: ActionOptions<T> = {}) {
       options.onDone?.(answer);
     },
     onError: (error) => {
-      if (error instanceof PostriderError && error.status === 401) leave();
+      if (isSignedOut(error)) expire();
       else say(problemText(error), { isProblem: true });
     },
   });
