@@ -33,7 +33,7 @@ export interface TailOptions {
 
 export type TailedEvent = MessageEvent & { readonly eventId: string };
 
-/** The service sends something every 15 seconds. Three times that means that it is gone. */
+/** The service sends something every 5 seconds. After so long a silence it is gone. */
 const SILENCE_MS_MAX = 45_000;
 const LINE_LENGTH_MAX = 64 * 1024 * 1024;
 

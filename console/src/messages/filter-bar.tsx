@@ -11,6 +11,8 @@ import { chipsOf, filterFromSearch, parseBox, without } from '../parts/filter.ts
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { STATE_NAMES, STATES } from '../ui/state.tsx';
+import { clockTime } from '../ui/time.tsx';
+import type { FeedState } from './feed-state.ts';
 import type { MessageFeed } from './message-feed.ts';
 
 /** Filtered messages are counted one by one, which is slow. */
@@ -180,31 +182,54 @@ function SearchBox({ search, onSearch }: { readonly search: Search; readonly onS
   );
 }
 
+/** What the live switch says, and how: short for a narrow page, and in full. */
+function liveWords({ live, heardAt }: FeedState): readonly [short: string, full: string, help: string] {
+  switch (live) {
+    case 'paused':
+      return ['Paused', 'Paused', 'Nothing changes until you resume'];
+    case 'live':
+      return ['Live', 'Live', 'New messages and attempts appear as they happen'];
+    case 'connecting':
+      return ['Connecting', 'Connecting', 'Connecting to the live stream'];
+    case 'offline':
+      return ['Offline', 'Offline', `The service does not answer. Last heard of at ${clockTime(heardAt)}`];
+    case 'stale':
+      return [
+        'Not live',
+        `Not live since ${clockTime(heardAt)}`,
+        'The service is silent. The list continues by itself when the service is back',
+      ];
+  }
+}
+
 function LiveSwitch({ feed }: { readonly feed: MessageFeed }) {
-  const { live } = useSyncExternalStore(feed.subscribe, () => feed.state);
-  const isPaused = live === 'paused';
+  const state = useSyncExternalStore(feed.subscribe, () => feed.state);
+  const isPaused = state.live === 'paused';
+  const isLost = state.live === 'stale' || state.live === 'offline';
+  const [short, full, help] = liveWords(state);
   return (
-    <button
-      type="button"
-      className="btn"
-      aria-label={isPaused ? 'Resume live updates' : 'Pause live updates'}
-      title={
-        isPaused
-          ? 'Nothing changes until you resume'
-          : live === 'live'
-            ? 'New messages and attempts appear as they happen'
-            : 'Connecting to the live stream'
-      }
-      onClick={() => (isPaused ? feed.resume() : feed.pause())}
-    >
-      {isPaused ? (
-        <Icon name="play" className="size-3.5" />
-      ) : (
-        <span className={`size-2 rounded-full ${live === 'live' ? 'bg-delivered' : 'bg-retrying'}`} />
-      )}
-      <span className="hidden @xl:inline">
-        {isPaused ? 'Paused' : live === 'live' ? 'Live' : live === 'offline' ? 'Offline' : 'Connecting'}
+    <>
+      <span role="status" className="sr-only">
+        {isLost && full}
       </span>
-    </button>
+      <button
+        type="button"
+        className="btn"
+        aria-label={isPaused ? 'Resume live updates' : 'Pause live updates'}
+        title={help}
+        onClick={() => (isPaused ? feed.resume() : feed.pause())}
+      >
+        {isPaused ? (
+          <Icon name="play" className="size-3.5" />
+        ) : (
+          <span
+            className={`size-2 rounded-full ${state.live === 'live' ? 'bg-delivered' : isLost ? 'bg-failed' : 'bg-retrying'}`}
+          />
+        )}
+        {/* On a narrow page only what is wrong. */}
+        {(!isLost || short !== full) && <span className="hidden @xl:inline">{full}</span>}
+        {isLost && <span className={`whitespace-nowrap ${short === full ? '' : '@xl:hidden'}`}>{short}</span>}
+      </button>
+    </>
   );
 }

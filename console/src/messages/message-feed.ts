@@ -1,5 +1,8 @@
 // The live list of messages: pages from the newest down, plus changes from the live stream, which update rows in place.
 // New rows wait until they may be shown: nothing moves under the user's mouse. Paused, it changes nothing at all.
+//
+// All reads from the top and all lookups happen in turns, one at a time, so that no old response replaces a newer one.
+// In a burst, a turn reads the newest page instead of each new message: its work does not grow with their rate.
 
 import {
   type Client,
@@ -11,68 +14,76 @@ import {
 } from 'postrider-sdk';
 import { lastingPart } from '../parts/filter.ts';
 import { isOpen } from '../ui/state.tsx';
-
-export interface FeedState {
-  readonly rows: readonly Message[];
-  /** Ids of rows that just came in live, for a moment. */
-  readonly fresh: ReadonlySet<string>;
-  /** How many new messages wait to be shown. */
-  readonly newCount: number;
-  readonly isLoading: boolean;
-  readonly isLoadingMore: boolean;
-  readonly hasMore: boolean;
-  readonly error: Error | null;
-  readonly live: 'connecting' | 'live' | 'paused' | 'offline';
-}
+import { type FeedState, NOTHING_READ } from './feed-state.ts';
+import { LiveStream } from './live-stream.ts';
+import { isNewer, isSame, merged } from './message-order.ts';
+import { MessageRate } from './message-rate.ts';
+import { Unshown } from './unshown.ts';
 
 const FIRST_PAGE = 200;
 /** A user who scrolls further will probably scroll far. */
 const NEXT_PAGE = 1000;
 /** Events within this time are looked up together. */
 const GATHER_MS = 120;
+/** The list is replaced at most this often. */
+const BURST_TURN_MS = 250;
+const BURST_SHOWN_MS = 3000;
+/** By so much the events may be older than the newest row. */
+const BEHIND_MS_MAX = 1000;
 const LOOK_UP_MAX = 100;
-/** New messages read at once. More than that are only counted. */
-const NEW_MAX = 300;
+/** In one turn. */
+const LOOK_UPS_MAX = 3;
+/** Messages whose events wait for a turn. If there are more, the turn reads the newest page. */
+const EVENTS_MAX = 20_000;
 const FRESH_MS = 1500;
 /** A list that has grown this long without scrolling is started again. */
 const LIVE_ROWS_MAX = 20_000;
-const RECONNECT_MS = 1000;
+const RETRY_MS = 1000;
 /** The start of an attempt makes no event, so open rows in view are read again. */
 const LOOK_AGAIN_MS = 1500;
 
 export class MessageFeed {
   readonly #client: Client;
   readonly #filter: MessageFilter;
+  /** The stream names only messages of the list. Otherwise each must be looked up. */
+  readonly #isExact: boolean;
   readonly #listeners = new Set<() => void>();
-  readonly #stopped = new AbortController();
-  #stream: AbortController | null = null;
-  #state: FeedState = {
-    rows: [],
-    fresh: new Set(),
-    newCount: 0,
-    isLoading: true,
-    isLoadingMore: false,
-    hasMore: false,
-    error: null,
-    live: 'connecting',
-  };
+  readonly #stream: LiveStream;
+  readonly #rate = new MessageRate();
+  #isStopped = true;
+  #state: FeedState = NOTHING_READ;
   #cursor: string | null = null;
   #known = new Map<string, Message>();
-  #waiting = new Map<string, Message>();
-  #uncounted = 0;
+  readonly #unshown = new Unshown();
   /** Rows that came live since the list was last read from the top. */
   #grownLive = 0;
-  #events = new Set<string>();
-  #isGathering = false;
+  /** Messages with events since the last turn, and when each was created. */
+  #events = new Map<string, number>();
+  /** Rows with events that were not read again yet. */
+  #changed = new Set<string>();
+  /** The next turn reads from the top. `politely`: a user who is reading is not disturbed. */
+  #mustRead: 'no' | 'politely' | 'yes' = 'no';
+  #turn: 'none' | 'planned' | 'running' = 'none';
+  #burstTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The time of the newest event. */
+  #heardUpTo = 0;
   #isHeld = false;
   #inView: readonly string[] = [];
-  #lastEventId: string | null = null;
-  /** Counts the loops that follow the stream, so that a paused loop does not continue beside its successor. */
-  #followed = 0;
 
   constructor(client: Client, filter: MessageFilter) {
+    const lasting = lastingPart(filter);
     this.#client = client;
     this.#filter = filter;
+    this.#isExact = Object.keys(lasting).length === Object.keys(filter).length;
+    this.#stream = new LiveStream(client, lasting, {
+      onEvent: (event) => this.#note(event),
+      onOpen: (isGapless) => {
+        if (isGapless) this.#put({ error: null });
+        else this.#readPolitely();
+      },
+      onChange: (live, heardAt) => this.#put({ live, heardAt }),
+      onError: (error) => this.#put({ error }),
+    });
   }
 
   get state(): FeedState {
@@ -85,29 +96,27 @@ export class MessageFeed {
   };
 
   start(): () => void {
-    void this.reload();
-    void this.#follow();
+    this.#isStopped = false;
+    this.reload();
+    this.#stream.start();
     const timer = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS);
-    // A hidden page gives up its connection, and later continues after the last event it saw.
-    const onVisible = () => {
-      if (document.hidden) this.#stream?.abort();
-    };
-    document.addEventListener('visibilitychange', onVisible);
     return () => {
+      this.#isStopped = true;
       clearInterval(timer);
-      document.removeEventListener('visibilitychange', onVisible);
-      this.#stopped.abort();
-      this.#stream?.abort();
+      clearTimeout(this.#burstTimer);
+      this.#stream.stop();
     };
   }
 
   /** Reads from the top. Rows stay until their replacements have arrived. */
-  async reload(): Promise<void> {
-    try {
-      this.#begin(await this.#firstPage());
-    } catch (error) {
-      this.#put({ isLoading: false, error: error as Error });
-    }
+  reload(): void {
+    this.#mustRead = 'yes';
+    this.#plan(0);
+  }
+
+  #readPolitely(): void {
+    if (this.#mustRead === 'no') this.#mustRead = 'politely';
+    this.#plan(0);
   }
 
   async loadMore(): Promise<void> {
@@ -131,7 +140,9 @@ export class MessageFeed {
 
   /** While held, new rows are only announced. */
   hold(isHeld: boolean): void {
+    const isReleased = this.#isHeld && !isHeld;
     this.#isHeld = isHeld;
+    if (isReleased && this.#state.live !== 'paused' && this.#state.newCount > 0) this.showNew();
   }
 
   view(ids: readonly string[]): void {
@@ -139,76 +150,129 @@ export class MessageFeed {
   }
 
   showNew(): void {
-    if (this.#uncounted > 0) void this.reload();
-    else this.#insertWaiting();
+    if (this.#unshown.isComplete) this.#insert(this.#unshown.take());
+    else this.reload();
+    this.#forgetNew();
   }
 
   pause(): void {
-    this.#put({ live: 'paused' });
-    this.#stream?.abort();
+    this.#stream.stop();
     this.#events.clear();
+    this.#changed.clear();
+    this.#put({ live: 'paused', burst: null });
   }
 
   resume(): void {
-    this.#put({ live: 'connecting' });
-    this.#lastEventId = null;
-    void this.reload();
-    void this.#follow();
+    this.#forgetNew();
+    this.#stream.forget();
+    this.#stream.start();
+    this.reload();
   }
 
   #put(some: Partial<FeedState>): void {
-    if (this.#stopped.signal.aborted) return;
+    if (this.#isStopped) return;
     this.#state = { ...this.#state, ...some };
     for (const listener of this.#listeners) listener();
   }
 
-  get #isFollowing(): boolean {
-    return !this.#stopped.signal.aborted && this.#state.live !== 'paused';
+  get #isPaused(): boolean {
+    return this.#isStopped || this.#state.live === 'paused';
   }
 
-  async #follow(): Promise<void> {
-    this.#followed += 1;
-    const own = this.#followed;
-    while (this.#isFollowing && own === this.#followed) {
-      if (!document.hidden) await this.#followOnce();
-      if (this.#isFollowing) await pause(RECONNECT_MS);
-    }
+  #note({ event: { messageId, state, createdAt, time } }: StreamedEvent): void {
+    this.#heardUpTo = Math.max(this.#heardUpTo, time);
+    if (state === 'CREATED') this.#rate.note(createdAt);
+    if (this.#events.size < EVENTS_MAX || this.#events.has(messageId)) this.#events.set(messageId, createdAt);
+    else this.#readPolitely();
+    this.#plan(GATHER_MS);
   }
 
-  async #followOnce(): Promise<void> {
-    const stream = new AbortController();
-    this.#stream = stream;
+  #plan(ms: number): void {
+    if (this.#turn !== 'none') return;
+    this.#turn = 'planned';
+    setTimeout(() => void this.#takeTurn(), ms);
+  }
+
+  async #takeTurn(): Promise<void> {
+    this.#turn = 'running';
+    const startedAt = performance.now();
+    const events = this.#events;
+    const mustRead = this.#mustRead;
+    let isFailed = false;
+    this.#events = new Map();
+    this.#mustRead = 'no';
     try {
-      const options = {
-        signal: stream.signal,
-        lastEventId: this.#lastEventId,
-        onOpen: () => this.#opened(),
-      };
-      for await (const event of this.#client.stream(lastingPart(this.#filter), options)) this.#note(event);
+      await this.#show(this.#newOf(events), mustRead);
+      if (!this.#isPaused) await this.#update(this.#nextChanged());
+      if (this.#state.error) this.#put({ error: null });
     } catch (error) {
-      if (error instanceof PostriderError) this.#put({ error });
-    }
-    if (this.#isFollowing) this.#put({ live: stream.signal.aborted ? 'connecting' : 'offline' });
-  }
-
-  #opened(): void {
-    this.#put({ live: 'live', error: null });
-    if (this.#lastEventId === null) void this.#catchUp();
-  }
-
-  /**
-   * Reads what happened between the reading of the list and the start of the stream. A user who is reading is not
-   * disturbed.
-   */
-  async #catchUp(): Promise<void> {
-    try {
-      const page = await this.#firstPage();
-      // Checked only now: the user may have started to read while the page was loaded.
-      if (!this.#isHeld) return this.#begin(page);
-      this.#add(page.messages.filter(({ messageId }) => !this.#known.has(messageId) && !this.#waiting.has(messageId)));
-    } catch (error) {
+      isFailed = true;
       this.#put({ error: error as Error });
+      if (isPassing(error)) {
+        if (this.#mustRead === 'no') this.#mustRead = mustRead;
+        this.#keep(events);
+      }
     }
+    this.#turn = 'none';
+    if (this.#mustRead === 'no' && this.#events.size === 0 && this.#changed.size === 0) return;
+    const tookMs = performance.now() - startedAt;
+    // A service that is slow to answer is asked less often.
+    this.#plan(isFailed ? RETRY_MS : this.#state.burst ? Math.max(BURST_TURN_MS, 2 * tookMs) : GATHER_MS);
+  }
+
+  /** For the next turn. */
+  #keep(events: Iterable<readonly [id: string, createdAt: number]>): void {
+    for (const [id, createdAt] of events) if (!this.#events.has(id)) this.#events.set(id, createdAt);
+  }
+
+  /** Messages that are new for the list. Changes of those that are not are noted. */
+  #newOf(events: ReadonlyMap<string, number>): [id: string, createdAt: number][] {
+    const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
+    const found: [string, number][] = [];
+    for (const [id, createdAt] of events) {
+      if (this.#known.has(id) || this.#unshown.hasRead(id)) this.#changed.add(id);
+      // One that is older than everything read so far comes with its page.
+      else if (!this.#unshown.has(id) && (oldest === undefined || createdAt >= oldest.createdAt))
+        found.push([id, createdAt]);
+    }
+    return found;
+  }
+
+  async #show(
+    found: readonly (readonly [id: string, createdAt: number])[],
+    mustRead: 'no' | 'politely' | 'yes',
+  ): Promise<void> {
+    if (this.#isStopped) return;
+    const ids = found.map(([id]) => id);
+    const isMany = this.#isExact && ids.length > LOOK_UP_MAX;
+    if (isMany) this.#markBurst();
+    const isBurst = isMany || this.#state.burst !== null;
+    const isHeld = () => this.#isHeld && mustRead !== 'yes' && !this.#state.isLoading;
+    if (isBurst && isHeld()) {
+      this.#unshown.countOnly(ids);
+      this.#announce();
+    } else if (isBurst || mustRead !== 'no') {
+      const page = await this.#firstPage();
+      if (this.#isPaused && mustRead !== 'yes') return;
+      // Checked only now: the user may have started to read while the page was loaded.
+      if (isHeld()) this.#found(page, ids, mustRead === 'no');
+      else this.#begin(page);
+      // The stream has not reached the newest messages yet, and does not name them.
+      const newest = page.messages[0];
+      if (isBurst && newest && newest.createdAt - this.#heardUpTo > BEHIND_MS_MAX) this.#markBurst();
+    } else {
+      // The newest ones first. The others have their turn.
+      const now = ids.slice(-LOOK_UP_MAX * LOOK_UPS_MAX);
+      this.#keep(found.slice(0, -LOOK_UP_MAX * LOOK_UPS_MAX));
+      const messages = await this.#read(now, this.#filter);
+      if (!this.#isPaused) this.#add(messages);
+    }
+  }
+
+  #markBurst(): void {
+    this.#put({ burst: { perSecond: this.#rate.perSecond } });
+    clearTimeout(this.#burstTimer);
+    this.#burstTimer = setTimeout(() => this.#put({ burst: null }), BURST_SHOWN_MS);
   }
 
   #firstPage(): Promise<MessagePage> {
@@ -217,64 +281,57 @@ export class MessageFeed {
 
   #begin(page: MessagePage): void {
     this.#known = new Map(page.messages.map((message) => [message.messageId, message]));
-    this.#waiting.clear();
-    this.#uncounted = 0;
+    this.#forgetNew();
     this.#grownLive = 0;
     this.#cursor = page.cursor ?? null;
-    this.#put({ rows: page.messages, isLoading: false, hasMore: this.#cursor !== null, error: null, newCount: 0 });
+    this.#put({ rows: page.messages, isLoading: false, hasMore: this.#cursor !== null });
   }
 
-  #note({ id, event }: StreamedEvent): void {
-    this.#lastEventId = id;
-    if (this.#state.live === 'paused') return;
-    this.#events.add(event.messageId);
-    if (this.#isGathering) return;
-    this.#isGathering = true;
-    setTimeout(() => {
-      void this.#lookUp();
-    }, GATHER_MS);
+  #forgetNew(): void {
+    this.#unshown.clear();
+    this.#announce();
   }
 
-  async #lookUp(): Promise<void> {
-    const named = [...this.#events];
-    this.#events.clear();
-    const known = named.filter((id) => this.#known.has(id) || this.#waiting.has(id));
-    const others = named.filter((id) => !this.#known.has(id) && !this.#waiting.has(id));
-    if (others.length > NEW_MAX) this.#uncounted += others.length - NEW_MAX;
-    try {
-      await this.#update(known);
-      const found = await this.#read(others.slice(-NEW_MAX), this.#filter);
-      if (this.#state.live === 'paused') return;
-      this.#add(found);
-    } catch (error) {
-      this.#put({ error: error as Error });
-    } finally {
-      this.#isGathering = false;
-      const more = this.#events.size > 0 && this.#isFollowing;
-      if (more) {
-        this.#isGathering = true;
-        setTimeout(() => void this.#lookUp(), GATHER_MS);
-      }
-    }
+  #announce(): void {
+    this.#put({ newCount: this.#unshown.count, isNewCountCut: this.#unshown.isCut });
+  }
+
+  /** A user who is reading is not disturbed: only says what a read from the top has found. */
+  #found(page: MessagePage, ids: readonly string[], isGapless: boolean): void {
+    const unknown = page.messages.filter(({ messageId }) => !this.#known.has(messageId));
+    // There may be more between this page and the rows.
+    const isAll = unknown.length > 0 && unknown.length === page.messages.length && page.cursor !== undefined;
+    if (isAll && !isGapless) this.#unshown.cut();
+    this.#unshown.add(this.#notOlder(unknown));
+    if (this.#isExact) this.#unshown.countOnly(ids);
+    this.#announce();
+  }
+
+  /** In view first. */
+  #nextChanged(): string[] {
+    const isShown = (id: string) => this.#known.has(id) || this.#unshown.hasRead(id);
+    for (const id of this.#changed) if (!isShown(id)) this.#changed.delete(id);
+    const inView = this.#inView.filter((id) => this.#changed.has(id));
+    const next = [...new Set([...inView, ...this.#changed])].slice(0, LOOK_UP_MAX);
+    for (const id of next) this.#changed.delete(id);
+    return next;
   }
 
   async #lookAgain(): Promise<void> {
-    if (this.#state.live === 'paused' || document.hidden) return;
+    if (this.#isPaused || document.hidden) return;
     const open = this.#inView.filter((id) => {
       const message = this.#known.get(id);
       return message && isOpen(message);
     });
-    if (open.length > 0) await this.#update(open).catch(() => {});
+    await this.#update(open).catch(() => {});
   }
 
   async #read(ids: readonly string[], filter: MessageFilter): Promise<Message[]> {
+    const wanted = filter.messageIds ? ids.filter((id) => filter.messageIds!.includes(id)) : ids;
     const found: Message[] = [];
-    for (let at = 0; at < ids.length; at += LOOK_UP_MAX) {
-      const messageIds = ids.slice(at, at + LOOK_UP_MAX);
-      const wanted = filter.messageIds ? messageIds.filter((id) => filter.messageIds!.includes(id)) : messageIds;
-      if (wanted.length === 0) continue;
-      const page = await this.#client.listMessages({ ...filter, messageIds: wanted, count: LOOK_UP_MAX });
-      found.push(...page.messages);
+    for (let at = 0; at < wanted.length; at += LOOK_UP_MAX) {
+      const messageIds = wanted.slice(at, at + LOOK_UP_MAX);
+      found.push(...(await this.#client.listMessages({ ...filter, messageIds, count: LOOK_UP_MAX })).messages);
     }
     return found;
   }
@@ -285,73 +342,43 @@ export class MessageFeed {
     for (const message of await this.#read(ids, {})) {
       const before = this.#known.get(message.messageId);
       if (before && !isSame(before, message)) changed.set(message.messageId, message);
-      if (this.#waiting.has(message.messageId)) this.#waiting.set(message.messageId, message);
+      this.#unshown.update(message);
     }
-    if (changed.size === 0 || this.#state.live === 'paused') return;
+    if (changed.size === 0 || this.#isPaused) return;
     for (const [id, message] of changed) this.#known.set(id, message);
     this.#put({ rows: this.#state.rows.map((row) => changed.get(row.messageId) ?? row) });
   }
 
-  #add(found: readonly Message[]): void {
-    const oldest = this.#state.rows.at(-1);
-    for (const message of found) {
-      // It is older than everything read so far: it comes with its page.
-      if (this.#cursor !== null && oldest && isNewer(oldest, message)) continue;
-      this.#waiting.set(message.messageId, message);
-    }
-    if (this.#isHeld || this.#uncounted > 0) this.#put({ newCount: this.#waiting.size + this.#uncounted });
-    else this.#insertWaiting();
+  /** One that is older than everything read so far comes with its page. */
+  #notOlder(found: readonly Message[]): readonly Message[] {
+    const oldest = this.#cursor === null ? undefined : this.#state.rows.at(-1);
+    return oldest === undefined ? found : found.filter((message) => !isNewer(oldest, message));
   }
 
-  #insertWaiting(): void {
-    if (this.#waiting.size === 0) return;
-    const added = [...this.#waiting.values()];
-    this.#waiting.clear();
+  #add(found: readonly Message[]): void {
+    this.#unshown.add(this.#notOlder(found));
+    if (this.#isHeld) this.#announce();
+    else this.showNew();
+  }
+
+  #insert(added: readonly Message[]): void {
+    if (added.length === 0) return;
     for (const message of added) this.#known.set(message.messageId, message);
     const isTooLong = added.length + this.#state.rows.length > LIVE_ROWS_MAX && this.#grownLive > LIVE_ROWS_MAX;
     this.#grownLive += added.length;
     if (isTooLong) {
-      void this.reload();
+      this.reload();
       return;
     }
     this.#put({
       rows: merged(this.#state.rows, added),
-      newCount: 0,
       fresh: new Set(added.map(({ messageId }) => messageId)),
     });
     setTimeout(() => this.#put({ fresh: new Set() }), FRESH_MS);
   }
 }
 
-/** Both are sorted newest first. Added rows belong near the top, so little of a long list is searched. */
-function merged(rows: readonly Message[], added: readonly Message[]): Message[] {
-  const fresh = [...added].sort((a, b) => (isNewer(a, b) ? -1 : 1));
-  const top: Message[] = [];
-  let at = 0;
-  for (const each of fresh) {
-    while (at < rows.length && isNewer(rows[at]!, each)) {
-      top.push(rows[at]!);
-      at += 1;
-    }
-    top.push(each);
-  }
-  return [...top, ...rows.slice(at)];
-}
-
-function isNewer(a: Message, b: Message): boolean {
-  return a.createdAt === b.createdAt ? a.messageId > b.messageId : a.createdAt > b.createdAt;
-}
-
-function isSame(a: Message, b: Message): boolean {
-  return (
-    a.state === b.state &&
-    a.retried === b.retried &&
-    a.responseStatus === b.responseStatus &&
-    a.retriedAs === b.retriedAs &&
-    a.nextDeliveryTime === b.nextDeliveryTime
-  );
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** The service is away or busy, and may answer later. */
+function isPassing(error: unknown): boolean {
+  return !(error instanceof PostriderError) || error.status >= 500 || error.status === 429;
 }

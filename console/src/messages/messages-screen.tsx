@@ -18,9 +18,10 @@ import type { Search } from '../base/search.ts';
 import { useSession } from '../base/session.ts';
 import { isTyping } from '../base/typing.ts';
 import { filterFromSearch } from '../parts/filter.ts';
+import { shownCount } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { Problem } from '../ui/page.tsx';
+import { Problem, ResponseState } from '../ui/page.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { MessageFeed } from './message-feed.ts';
 import { GRID, MessageRow, ROW_HEIGHT } from './message-row.tsx';
@@ -54,7 +55,7 @@ function List({ feed, search, hasFilter }: ListProps) {
   const [isOver, setIsOver] = useState(false);
   const [isFocused, setIsFocused] = useState(false);
   const { messageId: openId } = useParams({ strict: false }) as { messageId?: string };
-  const { rows, hasMore, isLoading, isLoadingMore, newCount } = state;
+  const { rows, hasMore, isLoading, isLoadingMore, newCount, burst } = state;
   const virtual = useShownRows(feed, state, scroller);
   const items = virtual.getVirtualItems();
   const isAtTop = (virtual.scrollOffset ?? 0) < 8;
@@ -74,6 +75,7 @@ function List({ feed, search, hasFilter }: ListProps) {
       {newCount > 0 && (
         <NewMessages
           count={newCount}
+          isCut={state.isNewCountCut}
           {...overList}
           onClick={() => {
             scroller.current?.scrollTo({ top: 0 });
@@ -81,13 +83,14 @@ function List({ feed, search, hasFilter }: ListProps) {
           }}
         />
       )}
-      <div className="px-4 md:px-6">
-        <Problem error={state.error} />
+      <div className={`px-4 md:px-6 ${isLoading || state.error ? 'py-2' : ''}`}>
+        <ResponseState data={isLoading ? undefined : rows} error={state.error} />
       </div>
+      {burst && newCount === 0 && <Burst perSecond={burst.perSecond} shown={rows.length} />}
       <div
         role="table"
         aria-label="Messages"
-        aria-rowcount={hasMore ? -1 : rows.length + 1}
+        aria-rowcount={isLoading || hasMore ? -1 : rows.length + 1}
         className="flex min-h-0 grow flex-col"
       >
         <ColumnNames />
@@ -123,7 +126,11 @@ function List({ feed, search, hasFilter }: ListProps) {
 }
 
 /** Shown over the list. A click shows the new messages. */
-function NewMessages({ count, ...events }: { readonly count: number } & ComponentProps<'button'>) {
+function NewMessages({
+  count,
+  isCut,
+  ...events
+}: { readonly count: number; readonly isCut: boolean } & ComponentProps<'button'>) {
   return (
     <button
       type="button"
@@ -131,8 +138,17 @@ function NewMessages({ count, ...events }: { readonly count: number } & Componen
       className="appear btn btn-primary absolute top-11 left-1/2 z-10 h-7 -translate-x-1/2 rounded-full px-3.5 text-xs"
     >
       <Icon name="up" className="size-3" />
-      {count.toLocaleString('en')} new
+      {shownCount(count, isCut)} new
     </button>
+  );
+}
+
+/** Messages come faster than anybody can read. */
+function Burst({ perSecond, shown }: { readonly perSecond: number; readonly shown: number }) {
+  return (
+    <p role="status" className="num border-b border-line bg-sunken px-4 py-1 text-xs text-ink-2 md:px-6">
+      {perSecond.toLocaleString('en')}/s, showing the newest {shown}. Scroll down for older ones.
+    </p>
   );
 }
 

@@ -19,8 +19,8 @@ const PATIENCE_MS = 30_000;
 const MOMENT_MS = 100;
 /** Journal changes within this time are read together. */
 const GATHER_MS = 100;
-/** Sent regularly, so that proxies keep the connection open. */
-const PING_EVERY_MS = 15_000;
+/** Sent regularly: proxies keep the connection open, and a reader notices when the service hangs. */
+const PING_EVERY_MS = 5000;
 
 /** How far a reader is: it has read up to `at` in the journal, and `seen` events of the step after it. */
 interface ReaderPosition {

@@ -1,0 +1,150 @@
+// Follows the live stream of a list of messages: connects, continues after the last event when the connection is lost,
+// and notices when a connection that is still open has gone silent.
+
+import { type Client, type MessageFilter, PostriderError, type StreamedEvent } from 'postrider-sdk';
+
+/** `stale`: connected, but the service has been silent for too long. It may hang, or the network drops everything. */
+export type Liveness = 'connecting' | 'live' | 'stale' | 'offline';
+
+export interface LiveStreamEvents {
+  readonly onEvent: (event: StreamedEvent) => void;
+  /** `isGapless`: no event was missed since the last connection. */
+  readonly onOpen: (isGapless: boolean) => void;
+  /** `since`: when the service was last heard of. */
+  readonly onChange: (live: Liveness, since: number) => void;
+  readonly onError: (error: Error) => void;
+}
+
+const RECONNECT_MS = 1000;
+/** After an error that will be the same the next time. */
+const RECONNECT_LATER_MS = 10_000;
+/** The service sends something at least every 5 seconds. */
+const SILENCE_MS_MAX = 12_000;
+/** A service that hangs accepts a connection and answers nothing. */
+const OPENING_MS_MAX = 20_000;
+const CHECK_EVERY_MS = 1000;
+
+export class LiveStream {
+  readonly #client: Client;
+  readonly #filter: MessageFilter;
+  readonly #events: LiveStreamEvents;
+  /** Aborted when nobody follows any more. */
+  #following: AbortController | null = null;
+  #connection: AbortController | null = null;
+  #live: Liveness = 'connecting';
+  #position: string | null = null;
+  #heardAt = 0;
+  #heardOn = 0;
+
+  constructor(client: Client, filter: MessageFilter, events: LiveStreamEvents) {
+    this.#client = client;
+    this.#filter = filter;
+    this.#events = events;
+  }
+
+  start(): void {
+    this.stop();
+    const following = new AbortController();
+    this.#following = following;
+    this.#heard();
+    void this.#follow(following.signal);
+    const timer = setInterval(() => this.#check(), CHECK_EVERY_MS);
+    // A hidden page gives up its connection, and later continues after the last event it saw.
+    const onVisible = () => {
+      if (document.hidden) this.#connection?.abort();
+    };
+    document.addEventListener('visibilitychange', onVisible);
+    following.signal.addEventListener('abort', () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', onVisible);
+      this.#connection?.abort();
+    });
+  }
+
+  stop(): void {
+    this.#following?.abort();
+    this.#following = null;
+  }
+
+  /** The next connection starts with new events only. */
+  forget(): void {
+    this.#position = null;
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    this.#become('connecting');
+    while (!signal.aborted) {
+      const waitMs = document.hidden ? RECONNECT_MS : await this.#followOnce(signal);
+      if (!signal.aborted) await pause(waitMs, signal);
+    }
+  }
+
+  /** Returns how long to wait before the next connection. */
+  async #followOnce(signal: AbortSignal): Promise<number> {
+    const connection = new AbortController();
+    this.#connection = connection;
+    const opening = setTimeout(() => connection.abort(), OPENING_MS_MAX);
+    let waitMs = RECONNECT_MS;
+    try {
+      const options = {
+        signal: connection.signal,
+        lastEventId: this.#position,
+        onOpen: () => {
+          clearTimeout(opening);
+          this.#heard();
+          this.#become('live');
+          this.#events.onOpen(this.#position !== null);
+        },
+        onPosition: (id: string) => {
+          this.#position = id;
+          this.#heard();
+        },
+      };
+      for await (const event of this.#client.stream(this.#filter, options)) {
+        if (signal.aborted) return 0;
+        this.#heard();
+        this.#events.onEvent(event);
+      }
+    } catch (error) {
+      if (error instanceof PostriderError && !signal.aborted) {
+        this.#events.onError(error);
+        if (error.status < 500 && error.status !== 429) waitMs = RECONNECT_LATER_MS;
+      }
+    } finally {
+      clearTimeout(opening);
+    }
+    if (signal.aborted) return 0;
+    // Ended by us: the page was hidden, or the service was silent.
+    if (!connection.signal.aborted) this.#become('offline');
+    else if (this.#live === 'live') this.#become('connecting');
+    return waitMs;
+  }
+
+  #heard(): void {
+    this.#heardAt = performance.now();
+    this.#heardOn = Date.now();
+  }
+
+  #check(): void {
+    if (document.hidden || this.#live === 'offline' || this.#live === 'stale') return;
+    if (performance.now() - this.#heardAt < SILENCE_MS_MAX) return;
+    this.#become('stale');
+    // If only this connection is dead, another one helps.
+    this.#connection?.abort();
+  }
+
+  #become(live: Liveness): void {
+    this.#live = live;
+    this.#events.onChange(live, this.#heardOn);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

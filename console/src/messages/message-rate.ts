@@ -1,0 +1,24 @@
+// How many messages were accepted per second, by the times of the messages themselves: right also for events that come
+// late and all at once.
+
+export class MessageRate {
+  #second = 0;
+  #count = 0;
+  #before = 0;
+
+  note(createdAt: number): void {
+    const second = Math.floor(createdAt / 1000);
+    if (second < this.#second) return;
+    if (second > this.#second) {
+      this.#before = second === this.#second + 1 ? this.#count : 0;
+      this.#second = second;
+      this.#count = 0;
+    }
+    this.#count += 1;
+  }
+
+  /** Of the last whole second, or of the current one if it has more already. */
+  get perSecond(): number {
+    return Math.max(this.#before, this.#count);
+  }
+}

@@ -1,0 +1,73 @@
+// New messages that are not in the list yet: those that were read, and the ids of further ones that were only counted.
+// Each message is in it once. What is kept is limited.
+
+import type { Message } from 'postrider-sdk';
+
+/** Of more than that, only the ids are kept. */
+const READ_MAX = 1000;
+const COUNTED_MAX = 20_000;
+
+export class Unshown {
+  readonly #read = new Map<string, Message>();
+  readonly #counted = new Set<string>();
+  #isCut = false;
+
+  get count(): number {
+    return this.#read.size + this.#counted.size;
+  }
+
+  /** There are more than could be counted. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  /** All of them were read. */
+  get isComplete(): boolean {
+    return this.#counted.size === 0 && !this.#isCut;
+  }
+
+  has(id: string): boolean {
+    return this.#read.has(id) || this.#counted.has(id);
+  }
+
+  hasRead(id: string): boolean {
+    return this.#read.has(id);
+  }
+
+  add(messages: readonly Message[]): void {
+    for (const message of messages)
+      if (!this.#counted.has(message.messageId)) this.#read.set(message.messageId, message);
+    if (this.#read.size <= READ_MAX) return;
+    const ids = [...this.#read.keys()];
+    this.#read.clear();
+    this.countOnly(ids);
+  }
+
+  countOnly(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (this.has(id)) continue;
+      if (this.#counted.size < COUNTED_MAX) this.#counted.add(id);
+      else this.#isCut = true;
+    }
+  }
+
+  update(message: Message): void {
+    if (this.#read.has(message.messageId)) this.#read.set(message.messageId, message);
+  }
+
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  take(): Message[] {
+    const all = [...this.#read.values()];
+    this.clear();
+    return all;
+  }
+
+  clear(): void {
+    this.#read.clear();
+    this.#counted.clear();
+    this.#isCut = false;
+  }
+}
