@@ -44,7 +44,7 @@ suite('a burst', () => {
     await other.goto(page.url());
     const tabs = [page, other];
     for (const tab of tabs) await isLive(tab);
-    const said = page.getByText(/^[\d,]+\/s, showing the newest 200\./).waitFor();
+    const said = page.getByText(/^[\d,]+\/s, showing the newest 200\./).waitFor({ timeout: 120_000 });
     for (let round = 1; round <= ROUNDS; round += 1) {
       const ids = await publishMany(service(), 'fast');
       // Also while many of the rounds before are not delivered yet.

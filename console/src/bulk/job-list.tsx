@@ -5,7 +5,7 @@ import { calls, type Job } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { shownCount } from '../ui/count.ts';
-import { Problem, Section } from '../ui/page.tsx';
+import { ResponseState, Section } from '../ui/page.tsx';
 import { Ago, duration } from '../ui/time.tsx';
 
 const WORDS = {
@@ -24,7 +24,7 @@ export function JobList() {
   const jobs = data?.jobs ?? [];
   return (
     <Section title="Operations">
-      <Problem error={error} />
+      <ResponseState data={data} error={error} />
       {data && jobs.length === 0 && (
         <p className="text-sm text-ink-3">
           No operations yet. Operations run in the background and continue after a restart of the service.

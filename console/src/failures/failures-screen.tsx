@@ -13,7 +13,7 @@ import { shownCount } from '../ui/count.ts';
 import { shownHost } from '../ui/destination.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { Ago, clockTime, exactTime } from '../ui/time.tsx';
 
 /** Fast enough to see progress, and gentle on a receiver that has just come back. */
@@ -38,7 +38,7 @@ export function FailuresScreen() {
         )}
       </PageHead>
       <PageBody>
-        <Problem error={error} />
+        <ResponseState data={data} error={error} />
         <p className="text-xs text-ink-3">
           Dead letters that were sent again are not listed here. They stay{' '}
           <Link to="/messages" search={{ state: 'FAILED', retried: 'true' }} className="link">
@@ -203,7 +203,7 @@ function Sample({ group }: { readonly group: FailureGroup }) {
           Open it
         </Link>
       </p>
-      <Problem error={error} />
+      <ResponseState data={data} error={error} />
       {data && (
         <Payload
           header={data.responseHeader}

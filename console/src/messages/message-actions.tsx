@@ -63,7 +63,7 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
 
 /** In a queue only a head that crashes have interrupted can be delivered now. */
 function DeliverNow({ message: { messageId, queueName } }: { readonly message: MessageWithAttempts }) {
-  const why = useWhy(messageId);
+  const { data: why } = useWhy(messageId);
   const mustWait = queueName !== undefined && why?.reason !== 'interrupted';
   return (
     <ActionButton

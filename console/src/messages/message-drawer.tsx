@@ -12,7 +12,7 @@ import { Payload, RawText } from '../parts/payload.tsx';
 import { WhyBox } from '../parts/why-box.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { Problem } from '../ui/page.tsx';
+import { ResponseState } from '../ui/page.tsx';
 import { isOpen, StateLabel } from '../ui/state.tsx';
 import { MessageActions } from './message-actions.tsx';
 import { Timeline } from './timeline.tsx';
@@ -65,7 +65,7 @@ export function MessageDrawer() {
         </button>
       </div>
       <div className="space-y-6 px-4 py-5 md:px-5">
-        <Problem error={error} />
+        <ResponseState data={message} error={error} />
         {message && <Details message={message} search={search} />}
       </div>
     </aside>

@@ -7,6 +7,7 @@ import type { Attempt, Message, MessageWithAttempts } from 'postrider-sdk';
 import type { ReactNode } from 'react';
 import { useClient } from '../base/session.ts';
 import { Payload } from '../parts/payload.tsx';
+import { Problem } from '../ui/page.tsx';
 import { isOpen, STATES, StateLabel, Status } from '../ui/state.tsx';
 import { Clock, duration, exactTime, useNow } from '../ui/time.tsx';
 
@@ -218,11 +219,12 @@ function End({ message }: { readonly message: MessageWithAttempts }) {
 /** Callbacks, and the retry of a dead letter: ordinary messages that this one led to. */
 function LedTo({ message }: { readonly message: MessageWithAttempts }) {
   const client = useClient();
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['led-to', message.messageId],
     queryFn: () => client.listMessages({ sourceMessageId: [message.messageId], order: 'oldestFirst', count: 50 }),
     refetchInterval: isOpen(message) ? 2000 : 5000,
   });
+  if (error && !data) return <Problem error={error} />;
   const all = data?.messages ?? [];
   if (all.length === 0) return null;
   return (

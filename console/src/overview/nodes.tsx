@@ -1,21 +1,23 @@
 // The nodes of the service, for users who may see them. Shows nothing if the service does not list them.
 
 import { useQuery } from '@tanstack/react-query';
+import { PostriderError } from 'postrider-sdk';
 import { useClient, useMay } from '../base/session.ts';
-import { Section } from '../ui/page.tsx';
+import { Problem, Section } from '../ui/page.tsx';
 import { Ago } from '../ui/time.tsx';
 
 export function Nodes() {
   const client = useClient();
   const may = useMay('admin');
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['nodes'],
     queryFn: () => client.listNodes(),
     retry: false,
     enabled: may,
     refetchInterval: ({ state }) => (state.error ? false : 5000),
   });
-  if (!data) return null;
+  const isUnknown = error instanceof PostriderError && error.status === 404;
+  if (!data) return <Problem error={isUnknown ? null : error} />;
   return (
     <Section title={`Nodes · ${data.nodes.filter(({ isAlive }) => isAlive).length} alive`}>
       <ul className="card divide-y divide-line">

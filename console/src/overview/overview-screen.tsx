@@ -9,7 +9,7 @@ import type { Search } from '../base/search.ts';
 import { useClient } from '../base/session.ts';
 import { TimeChart } from '../ui/chart.tsx';
 import { shownHost } from '../ui/destination.tsx';
-import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
 import { Ago, duration, useNow } from '../ui/time.tsx';
 import { Nodes } from './nodes.tsx';
 
@@ -28,12 +28,15 @@ export function OverviewScreen() {
     <>
       <PageHead title="Overview" />
       <PageBody>
-        <Problem error={error ?? activity.error} />
+        <ResponseState data={overview && activity.data} error={error ?? activity.error} />
         {overview && <Numbers overview={overview} activity={activity.data} />}
         {activity.data && <Throughput activity={activity.data} />}
         <div className="grid gap-6 md:grid-cols-2">
           {activity.data && <Lag activity={activity.data} />}
-          <FailingHosts groups={failures.data?.groups ?? []} />
+          <Section title="Top failing hosts">
+            <ResponseState data={failures.data} error={failures.error} />
+            {failures.data && <FailingHosts groups={failures.data.groups} />}
+          </Section>
         </div>
         <Nodes />
       </PageBody>
@@ -215,24 +218,22 @@ function FailingHosts({ groups }: { readonly groups: readonly FailureGroup[] }) 
   }
   const shown = [...hosts].sort(([, a], [, b]) => b.count - a.count).slice(0, HOSTS_SHOWN);
   return (
-    <Section title="Top failing hosts">
-      <div className="card divide-y divide-line">
-        {shown.length === 0 && <p className="p-4 text-sm text-ink-3">No host has dead letters.</p>}
-        {shown.map(([host, { count, lastAt }]) => (
-          <Link
-            key={host}
-            to="/messages"
-            search={{ state: 'FAILED', host, retried: 'false' }}
-            className="flex items-center gap-3 px-4 py-2.5 hover:bg-hover"
-          >
-            <span className="min-w-0 grow truncate text-sm font-medium">{shownHost(host)}</span>
-            <span className="text-xs text-ink-3">
-              <Ago at={lastAt} />
-            </span>
-            <span className="num w-12 text-right text-sm font-semibold text-failed">{count.toLocaleString('en')}</span>
-          </Link>
-        ))}
-      </div>
-    </Section>
+    <div className="card divide-y divide-line">
+      {shown.length === 0 && <p className="p-4 text-sm text-ink-3">No host has dead letters.</p>}
+      {shown.map(([host, { count, lastAt }]) => (
+        <Link
+          key={host}
+          to="/messages"
+          search={{ state: 'FAILED', host, retried: 'false' }}
+          className="flex items-center gap-3 px-4 py-2.5 hover:bg-hover"
+        >
+          <span className="min-w-0 grow truncate text-sm font-medium">{shownHost(host)}</span>
+          <span className="text-xs text-ink-3">
+            <Ago at={lastAt} />
+          </span>
+          <span className="num w-12 text-right text-sm font-semibold text-failed">{count.toLocaleString('en')}</span>
+        </Link>
+      ))}
+    </div>
   );
 }

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue } from 'react';
 import { useClient } from '../base/session.ts';
-import { problemText } from '../ui/action.tsx';
+import { ResponseState } from '../ui/page.tsx';
 import { Ago } from '../ui/time.tsx';
 import { cronWords } from './cron-words.ts';
 
@@ -20,7 +20,7 @@ export function CronPreview({ cron }: { readonly cron: string }) {
   return (
     <div className="rounded-md border border-line bg-sunken px-3 py-2.5 text-xs">
       {words !== null && <p className="mb-1 text-sm font-medium">{words}</p>}
-      {error && <p className="text-failed">{problemText(error)}</p>}
+      {asked.trim() !== '' && <ResponseState data={data} error={error} isSmall />}
       {data && !error && (
         <ol className="space-y-0.5 text-ink-2">
           {data.times.map((at) => (

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Why } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
+import { Problem } from '../ui/page.tsx';
 import { duration, exactTime, useNow } from '../ui/time.tsx';
 
 const TITLES: ReadonlyMap<string, string> = new Map([
@@ -22,18 +23,18 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['ended', 'It has ended'],
 ]);
 
-export function useWhy(messageId: string): Why | undefined {
+export function useWhy(messageId: string) {
   const client = useClient();
-  const { data } = useQuery({
+  return useQuery({
     queryKey: ['why', messageId],
     queryFn: () => client.whyNotDelivered(messageId),
     refetchInterval: 1500,
   });
-  return data;
 }
 
 export function WhyBox({ messageId }: { readonly messageId: string }) {
-  const why = useWhy(messageId);
+  const { data: why, error } = useWhy(messageId);
+  if (error && !why) return <Problem error={error} />;
   if (!why || why.reason === 'ended') return null;
   return (
     <section aria-label="Why it is not delivered yet" className="rounded-lg border border-line bg-sunken px-4 py-3">

@@ -6,15 +6,16 @@ import { calls, type FlowKey } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
 import { ActionButton } from '../ui/action.tsx';
 import { shownCount } from '../ui/count.ts';
-import { Section } from '../ui/page.tsx';
+import { Problem, Section } from '../ui/page.tsx';
 
 export function FlowKeys() {
   const client = useClient();
-  const { data: keys } = useQuery({
+  const { data: keys, error } = useQuery({
     queryKey: ['flow-keys'],
     queryFn: () => client.listFlowKeys(),
     refetchInterval: 3000,
   });
+  if (error && !keys) return <Problem error={error} />;
   if (!keys || keys.length === 0) return null;
   return (
     <Section title="Flow keys">

@@ -6,7 +6,7 @@ import type { Client, Message, Queue, Why } from 'postrider-sdk';
 import { useClient } from '../base/session.ts';
 import { WhyText } from '../parts/why-box.tsx';
 import { Destination } from '../ui/destination.tsx';
-import { Problem } from '../ui/page.tsx';
+import { ResponseState } from '../ui/page.tsx';
 import { StateLabel, Status } from '../ui/state.tsx';
 
 /** The first message that waits for no other, and what it waits for. */
@@ -45,7 +45,7 @@ export function QueueWhy({ queue }: { readonly queue: Queue }) {
   });
   return (
     <div className="appear space-y-3 border-t border-line bg-sunken px-4 py-3">
-      <Problem error={error} />
+      <ResponseState data={data} error={error} />
       {data === null && <p className="text-sm text-ink-2">All messages of this queue have ended in the meantime.</p>}
       {data && (
         <>

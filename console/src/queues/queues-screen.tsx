@@ -12,7 +12,7 @@ import { useExampleUrl } from '../ui/command.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { shownCount } from '../ui/count.ts';
 import { EmptyState } from '../ui/empty-state.tsx';
-import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { FlowKeys } from './flow-keys.tsx';
 import { QueueWhy } from './queue-why.tsx';
@@ -25,13 +25,13 @@ export function QueuesScreen() {
     queryFn: () => client.listQueues(),
     refetchInterval: 2000,
   });
-  const { data: overview } = useOverview(2000);
+  const { data: overview, error: countsError } = useOverview(2000);
   const urlOf = useExampleUrl();
   return (
     <>
       <PageHead title="Queues" />
       <PageBody>
-        <Problem error={error} />
+        <ResponseState data={queues} error={error ?? countsError} />
         {queues?.length === 0 && (
           <EmptyState
             title="Deliver in order"
@@ -90,18 +90,20 @@ function QueueCard({
           <p className="num text-xs text-ink-3">{lag === 0 ? 'empty' : `${open} not ended`}</p>
         </div>
         <div className="w-full sm:w-64">
-          <Segments
-            nothing="Nothing waits"
-            parts={[
-              { label: 'in flight', count: counts?.active ?? 0, tone: 'bg-active' },
-              { label: 'retrying', count: counts?.retrying ?? 0, tone: 'bg-retrying' },
-              { label: 'held', count: counts?.held ?? 0, tone: 'bg-held' },
-              { label: 'waiting', count: counts?.waiting ?? 0, tone: 'bg-waiting' },
-              { label: 'scheduled', count: counts?.scheduled ?? 0, tone: 'bg-line-strong' },
-            ]}
-          />
+          {overview && (
+            <Segments
+              nothing="Nothing waits"
+              parts={[
+                { label: 'in flight', count: counts?.active ?? 0, tone: 'bg-active' },
+                { label: 'retrying', count: counts?.retrying ?? 0, tone: 'bg-retrying' },
+                { label: 'held', count: counts?.held ?? 0, tone: 'bg-held' },
+                { label: 'waiting', count: counts?.waiting ?? 0, tone: 'bg-waiting' },
+                { label: 'scheduled', count: counts?.scheduled ?? 0, tone: 'bg-line-strong' },
+              ]}
+            />
+          )}
         </div>
-        <Parallelism queue={queue} used={counts?.placesTaken ?? 0} />
+        <Parallelism queue={queue} used={overview && (counts?.placesTaken ?? 0)} />
         <div className="flex gap-2">
           <button
             type="button"
@@ -160,14 +162,14 @@ function PauseAndPurge({ queue }: { readonly queue: Queue }) {
 }
 
 /** How many heads there are and how many there may be. The limit can be changed in place. */
-function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: number }) {
+function Parallelism({ queue, used }: { readonly queue: Queue; readonly used: number | undefined }) {
   const [text, setText] = useState<string | null>(null);
   const value = text ?? String(queue.parallelism);
   const isChanged = text !== null && text !== String(queue.parallelism);
   return (
     <div className="flex items-center gap-2 text-xs text-ink-3">
       <span className="num" title="Messages at once">
-        {used} of
+        {used ?? '–'} of
       </span>
       <input
         type="number"

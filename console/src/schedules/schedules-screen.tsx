@@ -13,7 +13,7 @@ import { useExampleUrl } from '../ui/command.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState } from '../ui/page.tsx';
 import { STATES } from '../ui/state.tsx';
 import { Ago, clockTime } from '../ui/time.tsx';
 
@@ -37,7 +37,7 @@ export function SchedulesScreen() {
         </Link>
       </PageHead>
       <PageBody>
-        <Problem error={error} />
+        <ResponseState data={schedules} error={error} />
         {schedules?.length === 0 && (
           <EmptyState
             title="Deliver at regular times"
@@ -155,12 +155,13 @@ function ScheduleActions({ schedule: { scheduleId, isPaused } }: { readonly sche
 /** Its last messages, oldest first: one mark each, in the colour of its state. */
 function Results({ scheduleId }: { readonly scheduleId: string }) {
   const client = useClient();
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['schedule-results', scheduleId],
     queryFn: () => client.listMessages({ scheduleId: [scheduleId], count: RESULTS_SHOWN }),
     refetchInterval: 3000,
   });
-  const messages = [...(data?.messages ?? [])].reverse();
+  if (!data) return <ResponseState data={data} error={error} isSmall />;
+  const messages = [...data.messages].reverse();
   if (messages.length === 0) return <span className="text-xs text-ink-3">has not run yet</span>;
   return (
     <ol aria-label="Last results" className="flex items-end gap-0.5">

@@ -16,7 +16,7 @@ import { lacks, useAction, useCurl } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
 import { TokenHint } from '../ui/command.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem } from '../ui/page.tsx';
+import { PageBody, PageHead, Problem, ResponseState } from '../ui/page.tsx';
 import { pythonSnippet, typescriptSnippet } from './snippets.ts';
 
 const MODES = [
@@ -46,7 +46,7 @@ export function SendScreen() {
   if (from !== '' && !source.data) {
     return (
       <PageBody>
-        <Problem error={source.error} />
+        <ResponseState data={source.data} error={source.error} />
       </PageBody>
     );
   }

@@ -8,7 +8,7 @@ import { ActionButton, useAction } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { Problem, Section } from '../ui/page.tsx';
+import { ResponseState, Section } from '../ui/page.tsx';
 import { Ago } from '../ui/time.tsx';
 
 const SCOPES: readonly (readonly [Scope, string])[] = [
@@ -27,7 +27,7 @@ export function Accounts() {
   const account = data?.accounts.find(({ id }) => id === chosen);
   return (
     <Section title="Accounts and tokens">
-      <Problem error={error} />
+      <ResponseState data={data} error={error} />
       <div className="card">
         <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3">
           <label className="block">
@@ -94,7 +94,11 @@ function Tokens({ account }: { readonly account: Account }) {
   const tokens = (data?.tokens ?? []).filter(({ revokedAt }) => revokedAt === undefined);
   return (
     <>
-      <Problem error={error} />
+      {(error || !data) && (
+        <div className="px-4 py-2.5">
+          <ResponseState data={data} error={error} />
+        </div>
+      )}
       <ul className="divide-y divide-line">
         {tokens.map((token) => (
           <li key={token.tokenId} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5">

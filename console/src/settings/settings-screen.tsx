@@ -7,7 +7,7 @@ import { useClient, useMay, useSession } from '../base/session.ts';
 import { sizeText } from '../parts/payload.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
-import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
 import { duration } from '../ui/time.tsx';
 import { Accounts } from './accounts.tsx';
 import { Usage } from './usage.tsx';
@@ -46,7 +46,7 @@ function Keys() {
   const { data: keys, error } = useQuery({ queryKey: ['keys'], queryFn: () => client.getKeys() });
   return (
     <Section title="Signing keys">
-      <Problem error={error} />
+      <ResponseState data={keys} error={error} />
       {keys && (
         <div className="card divide-y divide-line">
           {(['current', 'next'] as const).map((which) => (

@@ -11,7 +11,7 @@ import { Payload } from '../parts/payload.tsx';
 import { ActionButton } from '../ui/action.tsx';
 import { EmptyState } from '../ui/empty-state.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { PageBody, PageHead, Problem, Section } from '../ui/page.tsx';
+import { PageBody, PageHead, ResponseState, Section } from '../ui/page.tsx';
 import { Status } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 
@@ -66,7 +66,7 @@ export function SinkScreen() {
           </div>
         </Section>
         <Section title="Received requests">
-          <Problem error={error} />
+          <ResponseState data={data} error={error} />
           {data && requests.length === 0 && (
             <EmptyState title="Nothing arrived yet">
               <p>

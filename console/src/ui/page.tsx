@@ -54,10 +54,34 @@ export function Section({
   );
 }
 
-export function Problem({ error }: { readonly error: Error | null }) {
+interface ResponseStateProps {
+  readonly data: unknown;
+  readonly error: Error | null;
+  /** Within a row. */
+  readonly isSmall?: boolean;
+}
+
+/** Shown until there is a response: that it is on its way, or why there is none. A later error is shown as well. */
+export function ResponseState({ data, error, isSmall = false }: ResponseStateProps) {
+  if (error) return <Problem error={error} isSmall={isSmall} />;
+  return data === undefined ? <Loading isSmall={isSmall} /> : null;
+}
+
+export function Loading({ isSmall = false }: { readonly isSmall?: boolean }) {
+  return (
+    <p role="status" className={`loading text-ink-3 ${isSmall ? 'text-xs' : 'text-sm'}`}>
+      Loading…
+    </p>
+  );
+}
+
+export function Problem({ error, isSmall = false }: { readonly error: Error | null; readonly isSmall?: boolean }) {
   if (!error) return null;
   return (
-    <p role="alert" className="rounded-md bg-failed-soft px-3 py-2 text-sm text-failed">
+    <p
+      role="alert"
+      className={isSmall ? 'text-xs text-failed' : 'rounded-md bg-failed-soft px-3 py-2 text-sm text-failed'}
+    >
       {problemText(error)}
     </p>
   );
