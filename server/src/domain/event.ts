@@ -59,22 +59,24 @@ export type Step =
 /** The most events of one step. */
 export const STEP_EVENTS_MAX = 2;
 
-export function stepEvents(whole: Message, step: Step): MessageEvent[] {
+/** `isLive`: for a reader that is told each step once and does not come back to it. */
+export function stepEvents(whole: Message, step: Step, isLive = false): MessageEvent[] {
   // A redacted body is shown as its hash, which needs the whole body.
   const isBodyCut = whole.body.length > EVENT_BODY_BYTES_MAX && !whole.redaction?.body;
   const message = isBodyCut ? { ...whole, body: whole.body.slice(0, EVENT_BODY_BYTES_MAX) } : whole;
-  const events = eventsOf(message, step);
+  const events = eventsOf(message, step, isLive);
   return isBodyCut ? events.map((event) => ({ ...event, isBodyCut })) : events;
 }
 
-function eventsOf(message: Message, step: Step): MessageEvent[] {
+function eventsOf(message: Message, step: Step, isLive: boolean): MessageEvent[] {
   switch (step.kind) {
     case 'accepted': {
       const created: MessageEvent = { at: message.createdAt, state: 'CREATED', message, attempt: null };
-      return step.isStarted ? [created, started(message, 1, message.createdAt)] : [created];
+      const isStarted = step.isStarted && isStartShown(message, 1, isLive);
+      return isStarted ? [created, started(message, 1, message.createdAt)] : [created];
     }
     case 'started':
-      return [started(message, step.number, step.at)];
+      return isStartShown(message, step.number, isLive) ? [started(message, step.number, step.at)] : [];
     case 'attempt':
       return endsOf(message, step.attempt).map((state) => ({
         at: step.attempt.endedAt,
@@ -93,6 +95,15 @@ function eventsOf(message: Message, step: Step): MessageEvent[] {
       return message.cancelRequestedAt === undefined ? [cancelRequested(message, at), cancelled] : [cancelled];
     }
   }
+}
+
+/**
+ * A claim may be given back before its attempt has begun. The attempt then begins with a later claim, for which there is no
+ * further step. Until then a list leaves its start out. A live reader is told with the first claim, and so once; it is
+ * not told if the message has ended without that attempt.
+ */
+function isStartShown({ state, attempts, endedAt }: Message, number: number, isLive: boolean): boolean {
+  return number <= attempts || state === 'claimed' || (isLive && endedAt === null);
 }
 
 function started(message: Message, attemptNumber: number, at: number): MessageEvent {

@@ -184,7 +184,8 @@ export class EventStreams {
       if (first === undefined) return false;
       served = served.filter((reader) => isWaiting(reader) && wantsTheSame(reader, first));
       for (const reader of served) reader.hasNews = false;
-      const page = { limit: first.limit, cursor: first.position.at, order: 'oldestFirst', withBodies: false } as const;
+      const from = { limit: first.limit, cursor: first.position.at } as const;
+      const page = { ...from, order: 'oldestFirst', withBodies: false, isLive: true } as const;
       const events = await this.#store.listEvents(accountId, first.filter, page);
       for (const piece of piecesOf(events, first.position))
         served = await this.#send(accountId, audience, served, piece);

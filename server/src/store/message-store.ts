@@ -44,6 +44,8 @@ export interface PageRequest {
   readonly withBodies: boolean;
   /** Also returns the last attempt of each message. */
   readonly withLastAttempts?: boolean;
+  /** Of events only: for a reader that continues after the page and never reads it again. */
+  readonly isLive?: boolean;
   /** The page ends when its entries reach this many bytes. The default is in the table of budgets. */
   readonly bytesMax?: number;
 }

@@ -121,6 +121,52 @@ export function eventsConformance(factory: HarnessFactory): void {
       assert.equal(bucket?.activity.accepted, 2);
     });
 
+    for (const how of ['found ready', 'leased when it was accepted', 'the head of a queue'] as const) {
+      test.onTwo(
+        `a live reader is told of a start once, however often the claim is given back: ${how}`,
+        async ({ a, b }) => {
+          if (how === 'leased when it was accepted') await a.claims(NOW);
+          const one = message({ queueName: how === 'the head of a queue' ? 'q' : null, retriesMax: 1 });
+          let cursor = await a.store.journalEnd(ACCOUNT);
+          const next = async () => {
+            const page = await b.store.listEvents(ACCOUNT, { messages: {} }, { ...PAGE, cursor, isLive: true });
+            cursor = page.endedAt;
+            return states(page.events);
+          };
+          await a.store.accept([one], NOW);
+          const told = await next();
+          for (let time = 0; time < 3; time += 1) {
+            const node = time === 0 ? a : b;
+            const claim = await node.claimOne(NOW + time);
+            told.push(...(await next()));
+            await node.store.release([claim.lease], NOW + time);
+            told.push(...(await next()));
+            assert.deepEqual(states(await listed(a)), ['CREATED'], 'a list leaves out what has not started');
+          }
+          const claim = await a.claimOne(NOW + 3);
+          assert.deepEqual(states(await listed(a)), ['CREATED', 'ACTIVE']);
+          await a.store.settle([settlementOf(claim, ERROR, NOW + 4)], NOW + 4);
+          const again = await a.claimOne(NOW + 4 + SECOND);
+          await a.store.settle([settlementOf(again, OK, NOW + 5 + SECOND)], NOW + 5 + SECOND);
+          told.push(...(await next()));
+          assert.deepEqual(told, ['CREATED', 'ACTIVE', 'ERROR', 'RETRY', 'ACTIVE', 'DELIVERED']);
+          assert.deepEqual(states(await listed(a)), told);
+        },
+      );
+    }
+
+    test('an attempt that was claimed, given back and never started has no event once its message has ended', async ({
+      a,
+    }) => {
+      await a.store.accept([message({ retriesMax: 0 })], NOW);
+      await a.store.release([(await a.claimOne(NOW)).lease], NOW);
+      const [found] = (await listed(a))!;
+      await a.store.cancel(ACCOUNT, [found!.message.id], NOW + 1, NOW + RETENTION);
+      const expected = ['CREATED', 'CANCEL_REQUESTED', 'CANCELLED'];
+      assert.deepEqual(states(await listed(a)), expected);
+      assert.deepEqual(states(await listed(a, {}, { isLive: true })), expected);
+    });
+
     test('each path of a message is recorded as it happened', async ({ a }) => {
       const one = message({ retriesMax: 1, callback: callbackTo('https://back.example/') });
       await a.store.accept([one], NOW);

@@ -8,7 +8,7 @@ import type { LeaseHolder } from '../succession.ts';
 import type { Database } from './database.ts';
 import { admitOne, type LockedKeys, lockKeys } from './flow-keys.ts';
 import { positionSql } from './journal.ts';
-import { leaseReady, withBodies } from './lease.ts';
+import { type Leasable, leaseReady, withBodies } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { soughtAll } from './sought.ts';
 
@@ -16,9 +16,7 @@ import { soughtAll } from './sought.ts';
 const LOOKED_AT_MAX = 50;
 const HELD_COUNTED_MAX = 10_000;
 
-interface Suspect {
-  readonly account_id: string;
-  readonly seq: number;
+interface Suspect extends Leasable {
   readonly flow_key: string | null;
   readonly alone_from_at: number;
 }
@@ -26,7 +24,7 @@ interface Suspect {
 /** Leases the message that has waited longest to start alone. Skips those that another node is taking. */
 export async function claimAlone(database: Database, to: LeaseHolder, now: number): Promise<AloneReply> {
   const suspects = await database.all<Suspect>(
-    `SELECT account_id, seq, flow_key, alone_from_at FROM messages WHERE alone_from_at <= $1 AND state = 'delayed'
+    `SELECT account_id, seq, claimed_at, flow_key, alone_from_at FROM messages WHERE alone_from_at <= $1 AND state = 'delayed'
        ORDER BY alone_from_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     now,
     LOOKED_AT_MAX,

@@ -16,7 +16,7 @@ import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
 import { uncountStarts } from './flow-keys.ts';
 import { giveWay, HELD, type Held, Lines } from './held.ts';
-import { forgetStarts, positionSql } from './journal.ts';
+import { positionSql } from './journal.ts';
 import { BESIDE_MESSAGE, type ClaimRow, type Leasable, leaseReady, toClaim, withBodies } from './lease.ts';
 import { keyOf } from './lines.ts';
 import { ALL_BUT_BODY } from './messages.ts';
@@ -253,7 +253,7 @@ async function takeBacklogs(
 /**
  * Up to `g.wanted` messages of each backlog, oldest first, that no other transaction has locked and that are not in $4.
  */
-const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, ${bodyBytesSql('m')} AS bytes
+const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, m.claimed_at, ${bodyBytesSql('m')} AS bytes
   FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
   CROSS JOIN LATERAL
     (SELECT * FROM messages
@@ -297,9 +297,10 @@ export async function release(
       startsAlone: isSuspect(each),
       hasFlowKey: each.flow_key !== null,
     });
-  const released = await database.all<{ account_id: string; seq: number; attempts: number; is_over: boolean }>(
+  const released = await database.all<{ account_id: string; seq: number; is_over: boolean }>(
     `WITH back AS
-       (UPDATE messages m SET lease = NULL, node = NULL, claimed_at = NULL,
+       -- claimed_at stays: the start of this attempt is in the journal, and the next claim adds no other.
+       (UPDATE messages m SET lease = NULL, node = NULL,
           state = CASE WHEN m.cancel_requested_at IS NULL THEN g.state ELSE 'cancelled' END,
           holds_slot = m.holds_slot AND m.flow_key IS NULL AND m.cancel_requested_at IS NULL,
           alone_from_at = CASE WHEN m.cancel_requested_at IS NULL THEN g.alone_from_at END,
@@ -309,11 +310,11 @@ export async function release(
         FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
           AS g (account_id, seq, lease, state, alone_from_at)
         WHERE m.account_id = g.account_id AND m.seq = g.seq AND m.lease = g.lease
-        RETURNING m.account_id, m.seq, m.attempts, m.ended_at IS NOT NULL AS is_over),
+        RETURNING m.account_id, m.seq, m.ended_at IS NOT NULL AS is_over),
      told AS
        (INSERT INTO journal (account_id, seq, at, message_seq, step)
         SELECT account_id, ${positionSql('account_id', 'seq')}, $6, seq, ${CANCELLED} FROM back WHERE is_over)
-     SELECT account_id, seq, attempts, is_over FROM back`,
+     SELECT account_id, seq, is_over FROM back`,
     held.map(({ account_id }) => account_id),
     held.map(({ seq }) => seq),
     held.map(({ lease }) => lease),
@@ -321,7 +322,6 @@ export async function release(
     held.map((each) => (isSuspect(each) ? now : null)),
     now,
   );
-  await forgetStarts(database, released);
   const seqs = new Set(released.map(({ seq }) => seq));
   const back = held.filter(({ seq }) => seqs.has(seq));
   for (const [key, row] of lines.keys) {

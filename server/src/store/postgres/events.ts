@@ -32,7 +32,7 @@ export async function listEvents(
   const floor = filter.fromAt === undefined ? 0 : await positionBefore(database, accountId, filter.fromAt);
   // A reader that continues must not have passed a position that is still to be written. Read before the rows.
   const end = isDown ? Number.MAX_SAFE_INTEGER : await horizon(database);
-  const teller = new Teller(database, accountId, filter, page.withBodies);
+  const teller = new Teller(database, accountId, filter, page);
   const events: MessageEvent[] = [];
   let at = page.cursor ?? (isDown ? Number.MAX_SAFE_INTEGER : 0);
   let bytes = 0;
@@ -118,9 +118,16 @@ class Teller {
   readonly #accountId: string;
   readonly #filter: EventFilter;
   readonly #judge: Judge;
+  readonly #isLive: boolean | undefined;
 
-  constructor(database: Database, accountId: string, filter: EventFilter, withBodies: boolean) {
+  constructor(
+    database: Database,
+    accountId: string,
+    filter: EventFilter,
+    { withBodies, isLive }: Pick<PageRequest, 'withBodies' | 'isLive'>,
+  ) {
     this.#database = database;
+    this.#isLive = isLive;
     this.#accountId = accountId;
     this.#filter = filter;
     this.#judge = new Judge(database, filter.messages, withBodies);
@@ -140,7 +147,7 @@ class Teller {
       const row = rows[index]!;
       const step = stepOf(row, attemptOf.get(row));
       if (!message || !step) return [];
-      return stepEvents(message, step)
+      return stepEvents(message, step, this.#isLive)
         .filter((event) => this.#isWanted(event))
         .map((event) => ({ ...event, position: row.journal_seq }));
     });

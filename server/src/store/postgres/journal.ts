@@ -4,7 +4,6 @@
 
 import type { TierName } from '../../domain/tier.ts';
 import type { JournalDeletion, JournalPart } from '../message-store.ts';
-import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -40,30 +39,6 @@ export async function horizon(database: Database): Promise<number> {
     WRITER_NAME,
   );
   return row!.at;
-}
-
-/**
- * Attempts that never started must not be reported. Deletes the row of the start, or makes the row record only the
- * accept again.
- */
-export async function forgetStarts(
-  database: Database,
-  given: readonly { readonly account_id: string; readonly seq: number; readonly attempts: number }[],
-): Promise<void> {
-  if (given.length === 0) return;
-  const columns = [given.map(({ account_id }) => account_id), given.map(({ seq }) => seq)] as const;
-  await database.run(
-    `DELETE FROM journal j USING unnest($1::text[], $2::bigint[], $3::int[]) AS g (account_id, seq, step)
-       WHERE j.account_id = g.account_id AND j.message_seq = g.seq AND j.step = g.step`,
-    ...columns,
-    given.map(({ attempts }) => startStep(attempts + 1)),
-  );
-  await database.run(
-    `UPDATE journal j SET step = ${ACCEPTED} FROM unnest($1::text[], $2::bigint[], $3::int[]) AS g (account_id, seq, attempts)
-       WHERE j.account_id = g.account_id AND j.message_seq = g.seq AND j.step = ${ACCEPTED_STARTED} AND g.attempts = 0`,
-    ...columns,
-    given.map(({ attempts }) => attempts),
-  );
 }
 
 /** How far the clocks of two nodes may differ. */

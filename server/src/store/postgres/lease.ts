@@ -17,6 +17,8 @@ import type { Head } from './queues.ts';
 export interface Leasable {
   readonly account_id: string;
   readonly seq: number;
+  /** Not null if an earlier claim of the same attempt was given back: its start is in the journal. */
+  readonly claimed_at: number | null;
 }
 
 /** A claimed message, and what its claim needs to know about the account. */
@@ -31,12 +33,12 @@ export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
 
 const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
     (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
-       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS g (account_id, seq, lease)
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $6::boolean[]) AS g (account_id, seq, lease, is_start_told)
        WHERE messages.account_id = g.account_id AND messages.seq = g.seq
-       RETURNING messages.*),
+       RETURNING messages.*, g.is_start_told),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
-       SELECT account_id, ${positionSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m)
+       SELECT account_id, ${positionSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m WHERE NOT is_start_told)
   SELECT ${columns}, ${BESIDE_MESSAGE} FROM m JOIN accounts a ON a.id = m.account_id ${join}`;
 
 const LEASE = leaseSql(ALL_BUT_BODY);
@@ -76,6 +78,7 @@ async function lease(
     rows.map((_, index) => `${leasePrefix}.${index}`),
     node,
     now,
+    rows.map(({ claimed_at }) => claimed_at !== null),
   );
   const keys = new Pairs();
   for (const row of claimed) if (row.flow_key !== null) keys.add(row.account_id, row.flow_key);

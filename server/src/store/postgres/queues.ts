@@ -23,6 +23,7 @@ import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
 import type { Database } from './database.ts';
+import type { Leasable } from './lease.ts';
 import { keyOf, Pairs } from './lines.ts';
 import { sought } from './sought.ts';
 
@@ -82,8 +83,7 @@ export interface SuccessorLeases {
   readonly lease: (heads: readonly Head[]) => Promise<Claim[]>;
 }
 
-export interface Head extends QueueAtHost {
-  readonly seq: number;
+export interface Head extends QueueAtHost, Omit<Leasable, 'account_id'> {
   readonly bytes: number;
 }
 
@@ -129,7 +129,7 @@ async function readLines(database: Database, rows: readonly QueueRow[], looksFor
          (SELECT count(*)::int AS started FROM messages
             WHERE holds_slot AND queue_name IS NOT NULL AND account_id = g.account_id AND queue_name = g.name) AS holding
        LEFT JOIN LATERAL
-         (SELECT seq, host, first_due_at AS "firstDueAt", due_at AS "dueAt", ${bodyBytesSql('messages')} AS bytes
+         (SELECT seq, host, claimed_at, first_due_at AS "firstDueAt", due_at AS "dueAt", ${bodyBytesSql('messages')} AS bytes
             FROM messages
             WHERE state = 'queued' AND NOT holds_slot AND is_first_of_key AND queue_name IS NOT NULL
               AND account_id = g.account_id AND queue_name = g.name

@@ -9,7 +9,7 @@ import { RELEASED } from '../rows.ts';
 import type { LeaseHolder } from '../succession.ts';
 import { Bodies } from './bodies.ts';
 import type { Books } from './books.ts';
-import { writeClaim } from './claim.ts';
+import { type Claimable, writeClaim } from './claim.ts';
 import type { Database } from './database.ts';
 import { admitOne } from './flow-keys.ts';
 
@@ -33,8 +33,7 @@ export function writeInterruptions(
   );
 }
 
-interface Suspect {
-  readonly seq: number;
+interface Suspect extends Claimable {
   readonly account_id: string;
   readonly flow_key: string | null;
   readonly alone_from_at: number;
@@ -44,7 +43,7 @@ interface Suspect {
 export function claimAlone(database: Database, books: Books, to: LeaseHolder, now: number): AloneReply {
   books.saidLimits.apply();
   const suspects = database.all<Suspect>(
-    `SELECT seq, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
+    `SELECT seq, claimed_at, account_id, flow_key, alone_from_at FROM messages WHERE alone_from_at <= ? AND state = 'delayed'
        ORDER BY alone_from_at LIMIT ?`,
     now,
     LOOKED_AT_MAX,
@@ -57,13 +56,14 @@ export function claimAlone(database: Database, books: Books, to: LeaseHolder, no
 function startAlone(
   database: Database,
   books: Books,
-  { seq, account_id: accountId, alone_from_at: dueAt }: Suspect,
+  suspect: Suspect,
   { node, leasePrefix }: LeaseHolder,
   now: number,
 ): Claim {
+  const { seq, account_id: accountId, alone_from_at: dueAt } = suspect;
   database.run('UPDATE messages SET due_at = ?, alone_from_at = NULL WHERE seq = ?', dueAt, seq);
   const lease = `${leasePrefix}.0`;
-  const row = writeClaim(database, books, seq, { lease, node }, now);
+  const row = writeClaim(database, books, suspect, { lease, node }, now);
   return { lease, message: toMessage(new Bodies(database).fill(row)), ...books.accountsAtClaim.get(accountId) };
 }
 

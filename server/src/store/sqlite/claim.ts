@@ -19,7 +19,6 @@ import type { Books } from './books.ts';
 import type { Database } from './database.ts';
 import { admitDueKeys, admitWaiting, applyPutOffLimits, noteStart, uncountStart } from './flow-keys.ts';
 import { HELD, type Held, leaveCancelled, letOthersStart } from './held.ts';
-import { forgetStart } from './journal.ts';
 import { giveWay, isPaused, startDueQueues, startHeads } from './queues.ts';
 import { nextScheduleAt } from './schedules.ts';
 
@@ -179,19 +178,20 @@ export class Claimer {
     const wanted = Math.min(count, budget.room(accountId, host));
     if (wanted < 1) return 0;
     // Without bodies, so that a body beyond the byte limit is never read.
-    const ready = this.#database.all<{ seq: number; bytes: number }>(
-      `SELECT seq, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
+    const ready = this.#database.all<Claimable & { bytes: number }>(
+      `SELECT seq, claimed_at, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' AND account_id = ? AND host = ?
          ORDER BY due_at, seq LIMIT ?`,
       accountId,
       host,
       wanted,
     );
     let taken = 0;
-    for (const { seq, bytes } of ready) {
+    for (const found of ready) {
+      const { seq, bytes } = found;
       // A small message need not wait for a large one before it.
       if (!budget.take(accountId, host, bytes)) continue;
       const lease = `${command.leasePrefix}.${claims.length}`;
-      const row = writeClaim(this.#database, this.#books, seq, { lease, node: command.node }, command.now);
+      const row = writeClaim(this.#database, this.#books, found, { lease, node: command.node }, command.now);
       if (row.flow_key !== null) noteStart(this.#database, accountId, row.flow_key, command.now);
       const message = toMessage(bodies.fill(row));
       const account = this.#books.accountsAtClaim.get(accountId);
@@ -208,10 +208,13 @@ export class Claimer {
   }
 }
 
+/** A message to claim. `claimed_at` is not null if an earlier claim of the same attempt was given back. */
+export type Claimable = Pick<MessageRow, 'seq' | 'claimed_at'>;
+
 export function writeClaim(
   database: Database,
   { journal }: Books,
-  seq: number,
+  { seq, claimed_at: lastClaimedAt }: Claimable,
   { lease, node }: { readonly lease: string; readonly node: string },
   now: number,
 ): ClaimedRow {
@@ -224,7 +227,7 @@ export function writeClaim(
     seq,
   );
   const row = database.get<ClaimedRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
-  journal.add(row.account_id, seq, startStep(row.attempts + 1), now);
+  if (lastClaimedAt === null) journal.add(row.account_id, seq, startStep(row.attempts + 1), now);
   return row;
 }
 
@@ -242,12 +245,12 @@ export function claimNext(
   holder: { readonly lease: string; readonly node: string },
   now: number,
 ): Claim | null {
-  const ready = database.all<QueueAtHost & { seq: number; bytes: number }>(
-    `SELECT seq, account_id, queue_name, host, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' LIMIT 2`,
+  const ready = database.all<QueueAtHost & Claimable & { bytes: number }>(
+    `SELECT seq, claimed_at, account_id, queue_name, host, ${BODY_BYTES} AS bytes FROM messages WHERE state = 'ready' LIMIT 2`,
   );
   const [next] = ready;
   if (!next || !areSuccessors(ready, [ended])) return null;
-  const row = writeClaim(database, books, next.seq, holder, now);
+  const row = writeClaim(database, books, next, holder, now);
   const message = toMessage(new Bodies(database).fill(row));
   return { lease: holder.lease, message, ...books.accountsAtClaim.get(row.account_id) };
 }
@@ -308,7 +311,7 @@ function nextDueAt(database: Database): number | null {
   return at === NEVER_AT ? null : at;
 }
 
-type Released = Held & Pick<MessageRow, 'claimed_at' | 'attempts'>;
+type Released = Held & Pick<MessageRow, 'claimed_at'>;
 
 /** Releases claims whose attempt never started. A message whose cancel was requested ends as cancelled instead. */
 export function release(
@@ -322,13 +325,12 @@ export function release(
   const keys = new Map<string, readonly [string, string]>();
   for (const lease of leases) {
     const row = database.get<Released>(
-      `SELECT ${HELD}, claimed_at, attempts FROM messages WHERE state = 'claimed' AND node = ? AND lease = ?`,
+      `SELECT ${HELD}, claimed_at FROM messages WHERE state = 'claimed' AND node = ? AND lease = ?`,
       node,
       lease,
     );
     if (!row) continue;
     const { account_id: accountId, flow_key: flowKey } = row;
-    forgetStart(database, row.seq, row.attempts + 1);
     if (row.cancel_requested_at !== null) {
       leaveCancelled(database, books, row, now);
       if (flowKey === null) letOthersStart(database, row, now);
@@ -344,13 +346,16 @@ export function release(
   return dueAt;
 }
 
-/** The message is pending again, as if never claimed. */
+/**
+ * The message is pending again. `claimed_at` stays: the start of this attempt is in the journal, and the next claim adds no
+ * other.
+ */
 function putBack(database: Database, row: Released, now: number): void {
   const { account_id: accountId, queue_name: queueName, flow_key: flowKey } = row;
   const isQueuePaused = queueName !== null && isPaused(database, accountId, queueName);
   const startsAlone = isSuspect(row);
   database.run(
-    `UPDATE messages SET state = ?, lease = NULL, node = NULL, claimed_at = NULL,
+    `UPDATE messages SET state = ?, lease = NULL, node = NULL,
          holds_slot = iif(flow_key IS NULL, holds_slot, 0) WHERE seq = ?`,
     stateGivenBack({ isQueuePaused, startsAlone, hasFlowKey: flowKey !== null }),
     row.seq,

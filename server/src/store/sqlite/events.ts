@@ -27,7 +27,7 @@ export function listEvents(database: Database, accountId: string, filter: EventF
   for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
     const rows = readJournal(database, accountId, filter.messages.messageIds, { at, floor, isDown });
     for (const row of rows) {
-      const wanted = wantedEvents(database, judge, row, filter);
+      const wanted = wantedEvents(database, judge, row, filter, page.isLive);
       if (isDown) wanted.reverse();
       // The events of a step are never split between pages, so a page with one step may exceed the limit.
       const isFull = events.length + wanted.length > page.limit || bytes >= pageBytes(page);
@@ -89,11 +89,17 @@ function readPart(database: Database, from: string, values: readonly string[], p
   );
 }
 
-function wantedEvents(database: Database, judge: Judge, row: JournalRow, filter: EventFilter): MessageEvent[] {
+function wantedEvents(
+  database: Database,
+  judge: Judge,
+  row: JournalRow,
+  filter: EventFilter,
+  isLive: boolean | undefined,
+): MessageEvent[] {
   const message = judge.meant(row);
   const step = message && stepOf(database, row);
   if (!message || !step) return [];
-  return stepEvents(message, step)
+  return stepEvents(message, step, isLive)
     .filter(
       (event) =>
         (filter.states === undefined || filter.states.includes(event.state)) &&

@@ -2,7 +2,6 @@
 
 import type { TierName } from '../../domain/tier.ts';
 import type { JournalDeletion, JournalPart } from '../message-store.ts';
-import { ACCEPTED, ACCEPTED_STARTED, startStep } from '../rows.ts';
 import type { Database } from './database.ts';
 import type { RowGroup } from './row-group.ts';
 
@@ -50,21 +49,6 @@ export class Journal {
     this.#last = Math.max(this.#last, row?.seq ?? 0);
     this.#known.add(accountId);
   }
-}
-
-/**
- * An attempt that never started must not be reported. Deletes the row of its start, or makes the row record only the
- * accept again.
- */
-export function forgetStart(database: Database, messageSeq: number, attemptNumber: number): void {
-  database.run('DELETE FROM journal WHERE message_seq = ? AND step = ?', messageSeq, startStep(attemptNumber));
-  if (attemptNumber > 1) return;
-  database.run(
-    'UPDATE journal SET step = ? WHERE message_seq = ? AND step = ?',
-    ACCEPTED,
-    messageSeq,
-    ACCEPTED_STARTED,
-  );
 }
 
 /**
