@@ -3,8 +3,8 @@
 
 /** Further away, a database is not usable: its pings take this long, and more counts as silence. */
 const ROUND_TRIP_MS_MAX = 1000;
-/** A new measurement that is shorter than the last ones lowers the estimate by this part of the difference. */
-const FALLS_BY = 1 / 8;
+/** So many of the last measurements count. */
+const RECENT = 5;
 
 /** How long the database may be silent before it counts as away. */
 const SILENCE_MS_MIN = 800;
@@ -27,10 +27,14 @@ export interface Patience {
   readonly acceptMs: number;
 }
 
-/** The estimate after a measurement: it rises at once and falls slowly, because the times are limits. */
-export function roundTripAfter(beforeMs: number, measuredMs: number): number {
-  const measured = Math.min(ROUND_TRIP_MS_MAX, Math.max(0, measuredMs));
-  return measured >= beforeMs ? measured : beforeMs + (measured - beforeMs) * FALLS_BY;
+/** The last measurements, and one more. */
+export function withRoundTrip(recent: readonly number[], measuredMs: number): readonly number[] {
+  return [...recent.slice(1 - RECENT), Math.min(ROUND_TRIP_MS_MAX, Math.max(0, measuredMs))];
+}
+
+/** The shortest of the last ones: a busy machine makes some longer, distance makes all longer. */
+export function roundTripOf(recent: readonly number[]): number {
+  return recent.length === 0 ? 0 : Math.min(...recent);
 }
 
 /** `moreMs` is added to the times in which a connected database must reply, for tests on a busy machine. */

@@ -11,12 +11,24 @@ const PER_SECOND_MAX = 100;
 /** News alone can wait longer than work: nothing is done later because of it. */
 const NEWS_EVERY_MS_MIN = 100;
 
+/** So many nodes are asked to look for work at once. If they find more than they take, each asks as many again. */
+const ASKED_MAX = 2;
+
 /** The time between two notifications of a node, for this number of live nodes. */
 export function hintEveryMs(nodes: number): number {
   return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, Math.ceil((nodes * 1000) / PER_SECOND_MAX)));
 }
 
-/** The same for a notification that tells of news only. */
-export function newsEveryMs(nodes: number): number {
-  return Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes));
+/** The same for a notification that tells of news only. `isAwaited`: somebody follows the news at another node. */
+export function newsEveryMs(nodes: number, isAwaited: boolean): number {
+  return isAwaited ? Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes)) : EVERY_MS_MAX;
+}
+
+/**
+ * Which of the nodes that deliver are asked to look for work, after `turn` of them were asked before; null for all of them.
+ * Every look costs the database a transaction or two, and one node can take most of what there is.
+ */
+export function askedToLook(deliverers: readonly string[], turn: number): readonly string[] | null {
+  if (deliverers.length <= ASKED_MAX) return null;
+  return Array.from({ length: ASKED_MAX }, (_, index) => deliverers[(turn + index) % deliverers.length]!);
 }

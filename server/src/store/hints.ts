@@ -2,8 +2,18 @@
 // is only a hint. Hints within a short time are sent as one: a notification in every transaction would make all commits
 // of a database wait for each other.
 
-import { hintEveryMs, newsEveryMs } from '../domain/hint-pace.ts';
+import { askedToLook, hintEveryMs, newsEveryMs } from '../domain/hint-pace.ts';
 import type { Clock } from '../world.ts';
+
+/** How long news are told at a quick pace after another node said that somebody follows them. It says so every 5 s. */
+const AWAITED_MS = 15_000;
+
+/** The nodes that are alive. */
+export interface LiveNodes {
+  readonly count: number;
+  /** The others that deliver. */
+  readonly deliverers: readonly string[];
+}
 
 /** What another node has hinted at. */
 export interface Heard {
@@ -23,16 +33,33 @@ export class Hints {
   #cancel: (() => void) | null = null;
   #cancelNews: (() => void) | null = null;
   #nodes = 1;
+  #deliverers: readonly string[] = [];
+  /** How many nodes were asked to look for work. */
+  #turn = 0;
+  /** Whether somebody follows the news at this node, and until when at another one. */
+  #isFollowed = false;
+  #awaitedUntilMs: number;
 
-  constructor(node: string, timers: Clock, say: (payload: string) => void) {
+  /** `isNewsFree`: news cost nothing, so that they are always told at the quick pace. */
+  constructor(node: string, timers: Clock, say: (payload: string) => void, isNewsFree = false) {
     this.#node = node;
     this.#timers = timers;
     this.#say = say;
+    this.#awaitedUntilMs = isNewsFree ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
-  /** The number of live nodes: the more there are, the less often each sends a hint. */
-  noteNodes(nodes: number): void {
-    this.#nodes = nodes;
+  /** The live nodes, as of the last heartbeat: the more there are, the less often each sends a hint. */
+  noteNodes({ count, deliverers }: LiveNodes): void {
+    this.#nodes = count;
+    this.#deliverers = deliverers;
+    // Another node may have missed it, or may be new.
+    if (this.#isFollowed) this.#sayFollowed();
+  }
+
+  /** Whether somebody follows the news at this node from now on. */
+  follow(isFollowed: boolean): void {
+    if (isFollowed && !this.#isFollowed) this.#sayFollowed();
+    this.#isFollowed = isFollowed;
   }
 
   /** There is something to claim that this node may not be able to take. */
@@ -55,9 +82,11 @@ export class Hints {
 
   /** What another node sent; null for our own hints. */
   hear(payload: string): Heard | null {
-    const [node, words = ''] = payload.split(' ');
+    const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;
-    return { isWork: words.includes('w'), isNews: words.includes('n'), isAccess: words.includes('a') };
+    if (words.includes('f')) this.#awaitedUntilMs = Math.max(this.#awaitedUntilMs, this.#nowMs + AWAITED_MS);
+    const isAsked = asked === undefined || asked.split(',').includes(this.#node);
+    return { isWork: isAsked && words.includes('w'), isNews: words.includes('n'), isAccess: words.includes('a') };
   }
 
   close(): void {
@@ -82,18 +111,38 @@ export class Hints {
     if (this.#cancelNews !== null) return;
     this.#speak();
     const rest = () => {
-      this.#cancelNews = this.#isNews ? this.#timers.after(newsEveryMs(this.#nodes), rest) : null;
+      this.#cancelNews = this.#isNews ? this.#timers.after(this.#newsEveryMs, rest) : null;
       this.#speak();
     };
-    this.#cancelNews = this.#timers.after(newsEveryMs(this.#nodes), rest);
+    this.#cancelNews = this.#timers.after(this.#newsEveryMs, rest);
   }
 
   #speak(): void {
     if (!this.#hasHint) return;
-    this.#say(`${this.#node} ${this.#isWork ? 'w' : ''}${this.#isNews ? 'n' : ''}${this.#isAccess ? 'a' : ''}`);
+    const words = `${this.#isWork ? 'w' : ''}${this.#isNews ? 'n' : ''}${this.#isAccess ? 'a' : ''}`;
+    this.#say(`${this.#node} ${words}${this.#isWork ? this.#askedNow() : ''}`);
     this.#isWork = false;
     this.#isNews = false;
     this.#isAccess = false;
+  }
+
+  #askedNow(): string {
+    const asked = askedToLook(this.#deliverers, this.#turn);
+    if (asked === null) return '';
+    this.#turn += asked.length;
+    return ` ${asked.join(',')}`;
+  }
+
+  #sayFollowed(): void {
+    this.#say(`${this.#node} f`);
+  }
+
+  get #nowMs(): number {
+    return this.#timers.monotonicMs();
+  }
+
+  get #newsEveryMs(): number {
+    return newsEveryMs(this.#nodes, this.#nowMs < this.#awaitedUntilMs);
   }
 
   get #hasHint(): boolean {

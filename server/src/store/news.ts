@@ -29,7 +29,11 @@ export class News {
 
   onJournal(listener: () => void): () => void {
     this.#journalListeners.add(listener);
-    return () => this.#journalListeners.delete(listener);
+    this.#hints?.follow(true);
+    return () => {
+      this.#journalListeners.delete(listener);
+      this.#hints?.follow(this.#journalListeners.size > 0);
+    };
   }
 
   onAccess(listener: () => void): void {

@@ -120,6 +120,11 @@ export class StandingOffer {
     return isNews;
   }
 
+  /** Whether a slot of this node is free: then it looks for what is due. */
+  get hasRoom(): boolean {
+    return this.#budget.slots > 0;
+  }
+
   /** True if no ready message waits for a slot. Unknown, thus false, while the database is being asked. */
   isCaughtUp(now: number): boolean {
     return this.#asked === null && (this.#databaseDueAt === null || this.#databaseDueAt > now);

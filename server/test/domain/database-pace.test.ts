@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { patience, roundTripAfter, roundTripForTry } from '../../src/domain/database-pace.ts';
+import { patience, roundTripForTry, roundTripOf, withRoundTrip } from '../../src/domain/database-pace.ts';
 
 test('with a database nearby, a publisher is refused within two seconds in every way it can be', () => {
   const { silenceMs, connectMs, commitMs, acceptMs } = patience(1);
@@ -19,20 +19,21 @@ test('a round trip of 800 ms is no silence, and leaves time for what takes sever
 });
 
 test('no time grows beyond a bound, whatever is measured', () => {
-  let roundTripMs = 0;
   for (const measured of [Number.POSITIVE_INFINITY, 1e9, -5]) {
-    roundTripMs = roundTripAfter(roundTripMs, measured);
-    const { silenceMs, connectMs, commitMs, acceptMs } = patience(roundTripMs);
+    const { silenceMs, connectMs, commitMs, acceptMs } = patience(roundTripOf(withRoundTrip([], measured)));
     assert.ok(silenceMs <= 4000 && connectMs <= 5000 && commitMs <= 4500 && acceptMs <= 12_900, String(measured));
   }
 });
 
-test('the estimate rises at once and falls slowly', () => {
-  assert.equal(roundTripAfter(1, 400), 400);
-  assert.equal(roundTripAfter(400, 0), 350);
-  let roundTripMs = 400;
-  for (let ping = 0; ping < 50; ping += 1) roundTripMs = roundTripAfter(roundTripMs, 1);
-  assert.ok(roundTripMs < 2, String(roundTripMs));
+test('the shortest of the last measurements counts: a single long one is no distance, and several are', () => {
+  assert.equal(roundTripOf([]), 0);
+  let recent = withRoundTrip([], 1);
+  recent = withRoundTrip(recent, 900);
+  assert.equal(roundTripOf(recent), 1);
+  for (let ping = 0; ping < 5; ping += 1) recent = withRoundTrip(recent, 400 + ping);
+  assert.equal(roundTripOf(recent), 400);
+  assert.equal(recent.length, 5, 'and no more are kept');
+  assert.equal(roundTripOf(withRoundTrip(recent, 2)), 2);
 });
 
 test('a try to connect gives a database that has moved away more time, and every second one stays short', () => {

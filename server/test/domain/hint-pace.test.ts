@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hintEveryMs, newsEveryMs } from '../../src/domain/hint-pace.ts';
+import { askedToLook, hintEveryMs, newsEveryMs } from '../../src/domain/hint-pace.ts';
 
 test('up to two nodes tell as soon as one does', () => {
   for (const nodes of [0, 1, 2]) assert.equal(hintEveryMs(nodes), 20);
@@ -23,6 +23,20 @@ test('more nodes never tell more often, and none waits for longer than a second'
 });
 
 test('news alone are told less often than work, and as late as work at most when there are many nodes', () => {
-  for (const nodes of [1, 3, 10]) assert.equal(newsEveryMs(nodes), 100);
-  for (const nodes of [11, 50, 2000]) assert.equal(newsEveryMs(nodes), hintEveryMs(nodes));
+  for (const nodes of [1, 3, 10]) assert.equal(newsEveryMs(nodes, true), 100);
+  for (const nodes of [11, 50, 2000]) assert.equal(newsEveryMs(nodes, true), hintEveryMs(nodes));
+});
+
+test('news that nobody follows are told once a second, on any number of nodes', () => {
+  for (const nodes of [1, 12, 2000]) assert.equal(newsEveryMs(nodes, false), 1000);
+});
+
+test('two nodes at a time are asked to look for work, each in its turn, and all if there are no more than two', () => {
+  assert.equal(askedToLook([], 0), null);
+  assert.equal(askedToLook(['b', 'c'], 5), null);
+  const deliverers = ['b', 'c', 'd', 'e', 'f'];
+  assert.deepEqual(
+    [0, 2, 4, 6].map((turn) => askedToLook(deliverers, turn)!.join('')),
+    ['bc', 'de', 'fb', 'cd'],
+  );
 });

@@ -10,6 +10,8 @@ function started() {
   const clock = new ManualClock(0);
   const said: string[] = [];
   const hints = new Hints('a', clock, (payload) => void said.push(payload));
+  // Somebody follows the news at another node.
+  hints.hear('b f');
   return { clock, hints, saidNow: () => said.splice(0) };
 }
 
@@ -47,4 +49,45 @@ test('a node that is closed tells nothing more', () => {
   hints.close();
   clock.advance(1000);
   assert.deepEqual(saidNow(), []);
+});
+
+test('news are told once a second when nobody has followed them for a while', () => {
+  const { clock, hints, saidNow } = started();
+  clock.advance(15_000);
+  hints.news();
+  assert.deepEqual(saidNow(), ['a n']);
+  hints.news();
+  clock.advance(999);
+  assert.deepEqual(saidNow(), []);
+  clock.advance(1);
+  assert.deepEqual(saidNow(), ['a n']);
+});
+
+test('a node at which somebody follows the news says so at once, and again with every heartbeat until nobody does', () => {
+  const { hints, saidNow } = started();
+  const alive = { count: 2, deliverers: ['b'] };
+  hints.noteNodes(alive);
+  assert.deepEqual(saidNow(), []);
+  hints.follow(true);
+  hints.follow(true);
+  assert.deepEqual(saidNow(), ['a f']);
+  hints.noteNodes(alive);
+  assert.deepEqual(saidNow(), ['a f']);
+  hints.follow(false);
+  hints.noteNodes(alive);
+  assert.deepEqual(saidNow(), []);
+});
+
+test('of many nodes two are asked to look for work, and the others do not; a node of an older version asks all', () => {
+  const { clock, hints, saidNow } = started();
+  hints.noteNodes({ count: 5, deliverers: ['b', 'c', 'd', 'e'] });
+  for (const expected of ['a w b,c', 'a w d,e', 'a w b,c']) {
+    hints.work();
+    assert.deepEqual(saidNow(), [expected]);
+    clock.advance(1000);
+  }
+  const work = { isWork: true, isNews: false, isAccess: false };
+  assert.deepEqual(hints.hear('b w c,a'), work);
+  assert.deepEqual(hints.hear('b wn c,d'), { ...work, isWork: false, isNews: true });
+  assert.deepEqual(hints.hear('b w'), work);
 });

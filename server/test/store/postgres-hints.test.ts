@@ -50,6 +50,14 @@ test('one of a hundred nodes tells of much news in two words, where one that is 
     await store.accept([message({ dueAt: NOW + 60_000 })], NOW);
   };
 
+  // Somebody follows the news at another node.
+  let isAwaited = false;
+  store.onAccess(() => {
+    isAwaited = true;
+  });
+  await listener.query(`NOTIFY "postrider public", 'nod_other fa'`);
+  await waitFor('it to be heard', () => isAwaited && heard === 1);
+  heard = 0;
   await store.heartbeat('nod_a', 10_000);
   await tell();
   await waitFor('the first word', () => heard === 1);

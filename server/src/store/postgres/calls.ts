@@ -69,7 +69,10 @@ export class Calls {
 
   noteDue({ dueAt, now }: MadeWork): void {
     this.#offer.noteDue(dueAt);
-    if (dueAt !== null && dueAt <= now + HINT_WITHIN_MS) this.#hints.work();
+    if (dueAt === null || dueAt > now + HINT_WITHIN_MS) return;
+    // What is due now and has room here is taken by this node. It tells the others what it leaves. Until something is due
+    // later, the room may be gone.
+    if (dueAt > now || !this.#offer.hasRoom) this.#hints.work();
   }
 }
 

@@ -2,7 +2,7 @@
 // away, even if a half-open connection reports nothing. From then on every call is refused at once and hanging
 // connections are closed. The link tries the servers again until one answers that can be written to.
 
-import { type Patience, patience, roundTripAfter, roundTripForTry } from '../../domain/database-pace.ts';
+import { type Patience, patience, roundTripForTry, roundTripOf, withRoundTrip } from '../../domain/database-pace.ts';
 import { shownDatabase } from '../../domain/database-url.ts';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
@@ -62,14 +62,15 @@ export class Link {
   /** When the listener itself last got a reply. */
   #heardAtMs = 0;
   #answeredAtMs: number;
-  #roundTripMs: number;
+  /** The last round trips to the server that is used. */
+  #roundTrips: readonly number[];
   #away: Away | null = null;
   #isClosed = false;
   #cancelPing = () => {};
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.#roundTripMs = options.roundTripMs;
+    this.#roundTrips = withRoundTrip([], options.roundTripMs);
     this.#connections = this.#open(options.servers[0]!);
     this.#answeredAtMs = options.timers.monotonicMs();
   }
@@ -85,6 +86,10 @@ export class Link {
 
   get patience(): Patience {
     return patience(this.#roundTripMs, this.#options.morePatienceMs);
+  }
+
+  get #roundTripMs(): number {
+    return roundTripOf(this.#roundTrips);
   }
 
   /** Starts to listen and begins the watch. Rejects if no server can be used, and may be called again then. */
@@ -156,7 +161,7 @@ export class Link {
       this.#requireSameStore(listener);
       const askedAtMs = timers.monotonicMs();
       await listener.ping();
-      this.#roundTripMs = roundTripAfter(this.#roundTripMs, timers.monotonicMs() - askedAtMs);
+      this.#roundTrips = withRoundTrip([], timers.monotonicMs() - askedAtMs);
       const other = await connections.connect('heartbeat');
       await listener.listen(other).then(
         () => other.release(),
@@ -197,7 +202,7 @@ export class Link {
     const answer = listener.ping().then(
       (isOurs) => {
         this.#heardAtMs = this.#answeredAtMs = timers.monotonicMs();
-        this.#roundTripMs = roundTripAfter(this.#roundTripMs, this.#heardAtMs - askedAtMs);
+        this.#roundTrips = withRoundTrip(this.#roundTrips, this.#heardAtMs - askedAtMs);
         return isOurs;
       },
       () => false,

@@ -1,6 +1,7 @@
 // The nodes and whether they are alive, by the clock of the database.
 
 import type { NodeAbout, NodeInfo } from '../../domain/node.ts';
+import type { LiveNodes } from '../hints.ts';
 import type { Database } from './database.ts';
 
 /** A node that was silent for this long is no longer listed. */
@@ -14,22 +15,32 @@ export async function leave(database: Database, node: string): Promise<void> {
   );
 }
 
+/** No list of nodes is longer. */
+const NODES_MAX = 1000;
+
 /**
- * What a node must know about the others: how many are alive, and the lowest schema version that a program must know.
+ * What a node must know about the others: which are alive, and the lowest schema version that a program must know. The
+ * list begins after this node, so that no two nodes ask the same one first.
  */
-export async function surroundings(database: Database): Promise<{ nodes: number; readerMin: number }> {
-  const row = await database.get<{ nodes: number; readerMin: number }>(
-    `SELECT (SELECT count(*) FROM nodes WHERE alive_until > clock_timestamp()) AS nodes,
-       coalesce((SELECT reader_min FROM schema_version LIMIT 1), 0) AS "readerMin"`,
+export async function surroundings(database: Database, node: string): Promise<{ nodes: LiveNodes; readerMin: number }> {
+  const row = await database.get<{ ids: string[]; abouts: string[]; readerMin: number }>(
+    `SELECT coalesce(array_agg(id), '{}') AS ids, coalesce(array_agg(about), '{}') AS abouts,
+       coalesce((SELECT reader_min FROM schema_version LIMIT 1), 0) AS "readerMin"
+       FROM (SELECT id, about FROM nodes WHERE alive_until > clock_timestamp() ORDER BY id <= $1, id LIMIT ${NODES_MAX}) AS alive`,
+    node,
   );
-  return row!;
+  const { ids, abouts, readerMin } = row!;
+  const deliverers = ids.filter(
+    (id, index) => id !== node && (JSON.parse(abouts[index]!) as Partial<NodeAbout>).role !== 'api',
+  );
+  return { nodes: { count: ids.length, deliverers }, readerMin };
 }
 
 export async function listNodes(database: Database): Promise<NodeInfo[]> {
   const rows = await database.all<{ id: string; started: number; until: number; is_alive: boolean; about: string }>(
     `SELECT id, floor(extract(epoch FROM started_at) * 1000)::bigint AS started,
        floor(extract(epoch FROM alive_until) * 1000)::bigint AS until, alive_until > clock_timestamp() AS is_alive, about
-       FROM nodes WHERE alive_until > clock_timestamp() - interval '${FORGET_AFTER}' ORDER BY id LIMIT 1000`,
+       FROM nodes WHERE alive_until > clock_timestamp() - interval '${FORGET_AFTER}' ORDER BY id LIMIT ${NODES_MAX}`,
   );
   return rows.map((row) => ({
     ...(JSON.parse(row.about) as NodeAbout),

@@ -42,7 +42,7 @@ export class OwnLife {
     const heard = await told(
       pool.beat(async (database) => {
         const now = await time.beat(database, id, ttlMs, { ...about, known: schema.known }, kept);
-        const { nodes, readerMin } = await surroundings(database);
+        const { nodes, readerMin } = await surroundings(database, id);
         hints.noteNodes(nodes);
         const why = whyOutdated(readerMin, schema.known);
         if (why !== null) schema.onOutdated(why);

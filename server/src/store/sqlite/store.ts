@@ -55,7 +55,7 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
   const offer = new StandingOffer(node);
   const inbox = options.inbox ?? new Inbox();
   const writing = new Committer(executor, node, onBroken, options.timers);
-  const hints = channel && new Hints(node, timers, channel.say);
+  const hints = channel && new Hints(node, timers, channel.say, true);
   const calls = new Calls(writing, reader ? new Committer(reader, node, onBroken) : writing, offer, hints);
   const others = channel && new CancelCalls({ node, timers, say: channel.say, look: () => cancelling.look() });
   const cancelling = createCancelling(options, calls, offer, others);
