@@ -72,7 +72,7 @@ export interface TimeAtStart {
 /**
  * The rule of a start. Only a wall clock that was trusted before says how long nothing ran. If it was not trusted, it may
  * have been corrected since, and the difference is no time that has passed: the service continues from the kept time.
- * Rows alone move the time by no more than a step.
+ * Rows alone move the time by no more than a step: those that are further ahead say nothing.
  */
 export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wallAt: number): TimeAtStart {
   const { trustedAt, orderAt, isProven } = kept
@@ -82,7 +82,7 @@ export function timeAtStart(kept: KeptTime | null, newestAt: number | null, wall
   const isTrusted = Math.abs(wallAt - trustedAt) <= CLOCK_STEP_MS_MAX;
   return {
     trustedAt,
-    orderAt: Math.max(orderAt, Math.min(newestAt ?? 0, orderAt + CLOCK_STEP_MS_MAX)),
+    orderAt: newestAt !== null && newestAt <= orderAt + CLOCK_STEP_MS_MAX ? Math.max(orderAt, newestAt) : orderAt,
     doubtedMs: isTrusted ? null : kept ? doubtCarried(kept, wallAt) : 0,
     isProven,
   };
@@ -97,7 +97,8 @@ function continued(kept: KeptTime, wallAt: number): Pick<TimeAtStart, 'trustedAt
   const trustedAt = kept.trustedAt + passedMs;
   return {
     trustedAt,
-    orderAt: Math.max(trustedAt, kept.orderAt + Math.max(0, passedMs) * SLOWED),
+    // A step back that was followed may be corrected in the difference. That is no time that has passed either.
+    orderAt: Math.max(trustedAt, kept.orderAt + Math.max(0, passedMs - CLOCK_STEP_MS_MAX) * SLOWED),
     isProven: passedMs <= CLOCK_BELIEVED_AFTER_MS,
   };
 }

@@ -1,5 +1,5 @@
 // The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
-// `-- interruptions`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
+// `-- interruptions`, `-- clocks --runs 200`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
 // far it is, and stops at the first broken promise with the seed of its round and its files.
 
 import { spawnSync } from 'node:child_process';
@@ -11,6 +11,9 @@ import { clusterCampaign } from '../cluster/campaign.ts';
 import type { Takeover } from '../cluster/cluster.ts';
 import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
+import { noFakedClock } from '../support/faked-machine.ts';
+import { clocksCampaign } from './clocks-campaign.ts';
+import { clocksOfProcess } from './clocks-process.ts';
 import { failedFlush, fullDisk } from './disk-fault-campaign.ts';
 import { interruptionsCampaign, type Ordeal } from './interruptions-campaign.ts';
 import { killCampaign } from './kill-campaign.ts';
@@ -24,6 +27,8 @@ npm run torture -- interruptions         5,000 open messages, and 200 kills, 30 
                                          with a drain of 1 s, a message that crashes the process; with --messages,
                                          --only kills, and --store for a database in place of a directory
 npm run torture -- power --images 20000  power cuts, as images of what the disk may hold after one
+npm run torture -- clocks --runs 200     wrong wall clocks, freezes and starts of one to four lanes: in virtual time, and in
+                                         every tenth run with a real process under libfaketime; --only virtual or process
 npm run torture -- disk  --times 500     failing flushes, and a disk that is full now and then
 npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes with and without cancels,
                                          restarts, a broken network, late commits, drains without the database, a
@@ -45,6 +50,9 @@ const KILLS_PER_ROUND = 100;
 const CUTS_PER_ROUND = 4;
 const IMAGES_PER_CUT = 100;
 const DISK_IMAGES = 50;
+/** A run with a real process takes a minute or two, one in virtual time a second. */
+const PROCESS_EVERY = 10;
+const PROCESS_STEPS = 5;
 const SIMULATION = join(import.meta.dirname, '..', 'simulation', 'run.ts');
 
 /** What has been counted so far, by name; shown in the order in which the names first came. */
@@ -191,6 +199,27 @@ function diskFaults(wanted: number, seed: number): Promise<number> {
   });
 }
 
+/** Wrong clocks, freezes and starts. */
+function clocks(runs: number, seed: number, only: string | undefined): Promise<number> {
+  const reason = noFakedClock();
+  if (reason && only !== 'virtual') throw new Error(reason);
+  const tally = new Tally();
+  return campaign('runs', runs, seed, tally, async ({ folder, seed: runSeed }) => {
+    const isProcess = only === undefined ? tally.get('runs') % PROCESS_EVERY === 0 : only === 'process';
+    const { problems, ...counts } = isProcess
+      ? await clocksOfProcess({ folder, seed: runSeed, steps: PROCESS_STEPS })
+      : await clocksCampaign({ seed: runSeed });
+    tally.add('runs');
+    if (isProcess) tally.add('runs with a process');
+    for (const [name, count] of Object.entries(counts)) if (name !== 'lanes') tally.add(name, count);
+    tally.progress('runs', runs);
+    const way = isProcess ? 'process' : 'virtual';
+    return problems.length === 0
+      ? []
+      : [`npm run torture -- clocks --only ${way} --runs 1 --seed ${runSeed}`, ...problems];
+  });
+}
+
 /** One line for every run: they are few, and each tells something. */
 function clusters(runs: number, minutesMax: number, seed: number): Promise<number> {
   const tally = new Tally();
@@ -278,11 +307,13 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
       only: { type: 'string' },
       store: { type: 'string' },
       on: { type: 'string' },
+      runs: { type: 'string' },
     },
   });
   const seed = Number(values.seed ?? chooseSeed());
   if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
   if (kind === 'interruptions') return interruptions(Number(values.messages ?? 5000), values.only, values.store);
+  if (kind === 'clocks') return clocks(Number(values.runs ?? 200), seed, values.only);
   if (kind === 'tenants') return tenants(Number(values.minutes ?? 10), values.on);
   if (kind === 'cluster') {
     const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);

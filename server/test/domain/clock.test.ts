@@ -244,7 +244,9 @@ describe('a start', () => {
       for (const [newestMs, movedMs] of [
         [-HOUR, 0],
         [3 * SECOND, 3 * SECOND],
-        [8 * DAY, CLOCK_STEP_MS_MAX],
+        [CLOCK_STEP_MS_MAX, CLOCK_STEP_MS_MAX],
+        [CLOCK_STEP_MS_MAX + 1, 0],
+        [8 * DAY, 0],
       ] as const) {
         const keeper = new Timekeeper(START, 0, 0);
         keeper.resume(before, START + newestMs, START, 0);
@@ -252,6 +254,14 @@ describe('a start', () => {
         assert.equal(keeper.trustedAt, START);
       }
     }
+  });
+
+  test('does not count the correction of a small step as time that has passed', () => {
+    const machine = new Machine();
+    machine.pass(HOUR, MINUTE);
+    machine.jump(-CLOCK_STEP_MS_MAX);
+    machine.restart(2 * SECOND, CLOCK_STEP_MS_MAX);
+    assert.equal(machine.orderAt, START + HOUR + 2 * SECOND);
   });
 
   test('without a kept time deletes nothing for a while', () => {

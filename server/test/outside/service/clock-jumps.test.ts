@@ -3,80 +3,25 @@
 // database's, and what the machine of one of them shows does not matter.
 
 import assert from 'node:assert/strict';
-import { globSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { ask } from '../../support/client.ts';
+import { FakedMachine, noFakedClock } from '../../support/faked-machine.ts';
 import { temporaryFolder } from '../../support/harness.ts';
 import { type Process, startProcess } from '../../support/process.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { isOnPostgres } from '../../support/store-under-test.ts';
 import { waitFor } from '../../support/wait.ts';
 
-const [library] = globSync('/usr/lib/**/faketime/libfaketimeMT.so.1');
-const skip = library === undefined && 'libfaketime is not installed (Debian: apt install libfaketime)';
-
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** A machine whose wall clock is so far off, and a server on it. */
-class Machine {
-  readonly #file: string;
-  #offMs = 0;
-  api = '';
-
-  constructor(folder: string) {
-    this.#file = join(folder, 'wall-clock');
-    this.#write();
-  }
-
-  get env(): Record<string, string> {
-    return {
-      LD_PRELOAD: library!,
-      FAKETIME_TIMESTAMP_FILE: this.#file,
-      FAKETIME_CACHE_DURATION: '1',
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    };
-  }
-
-  get now(): number {
-    return Date.now() + this.#offMs;
-  }
-
-  /** The server has seen it when this is over: it says so in the `Date` of its answers. */
-  async set(offMs: number): Promise<void> {
-    this.#offMs = offMs;
-    this.#write();
-    await this.isSeen();
-  }
-
-  /** While no server runs. */
-  restartsAt(offMs: number): void {
-    this.#offMs = offMs;
-    this.#write();
-  }
-
-  isSeen(): Promise<unknown> {
-    return waitFor('the wall clock to be as it was set', async () => {
-      const { headers } = await ask(this.api, '/healthz', {});
-      return Math.abs(Date.parse(String(headers.date)) - this.now) < 1500;
-    });
-  }
-
-  /** Whole in one step: the server reads it whenever it likes. */
-  #write(): void {
-    writeFileSync(`${this.#file}.new`, `${this.#offMs < 0 ? '-' : '+'}${Math.abs(this.#offMs) / SECOND}`);
-    renameSync(`${this.#file}.new`, this.#file);
-  }
-}
-
 test('a wall clock that jumps reorders nothing, holds nothing back, deletes nothing and silences no schedule', {
-  skip,
+  skip: noFakedClock(),
 }, async (t) => {
   const receiver = await startReceiver(t, ({ target }) => (target === '/dead' ? 489 : 200));
   const data = temporaryFolder(t);
-  const machine = new Machine(temporaryFolder(t));
+  const machine = new FakedMachine(temporaryFolder(t));
   const headers = { Authorization: 'Bearer dev_postrider' };
   let rider: Process;
   const start = async () => {
