@@ -247,12 +247,11 @@ export class HeaderReader {
   }
 
   unknownNames(): readonly string[] {
-    const unused = this.#withForeign(this.#unusedNames());
-    if (this.#others === null) return unused;
+    if (this.#others === null) return this.#withForeign(NO_NAMES);
     const unknown = this.#others
       .filter(({ lowerName }) => !FAMILIES.some((family) => lowerName.startsWith(family)))
       .map(({ name }) => name.slice(this.#rules.headerPrefix.length));
-    return unused.length === 0 ? unknown : [...unknown, ...unused];
+    return this.#withForeign(unknown);
   }
 
   /** If all headers are forwarded, those of another service reach the destination: whoever asks for that means it. */
@@ -262,7 +261,7 @@ export class HeaderReader {
   }
 
   /** Settings of a callback that was not asked for. */
-  #unusedNames(): readonly string[] {
+  unusedNames(): readonly string[] {
     if (this.#stored === null && this.#others === null) return NO_NAMES;
     let unused: string[] | null = null;
     for (const callback of CALLBACK_NAMES) {

@@ -20,9 +20,11 @@ export interface Origin extends Pick<PublishRequest, 'queueName' | 'body' | 'cal
 export interface ReadRequest extends PublishRequest {
   /** As given. For a schedule only. */
   readonly cron: string | null;
+  /** Names of settings of a callback without that callback, without our prefix. They have no effect. */
+  readonly unusedNames: readonly string[];
   /**
-   * Names of headers that have no effect. Without our prefix: those that are no settings, and settings of a callback
-   * without a callback. Whole: settings with the prefix of another service.
+   * Names of headers that have no effect. Without our prefix: those that are no settings, and of a publish the unused ones
+   * that it has itself. Whole: settings with the prefix of another service.
    */
   readonly unknownNames: readonly string[];
 }
@@ -81,6 +83,7 @@ export function readRequest<D extends PublishRequest['destination'] | null>(
       descendantsLeft: fewerLeft(reader.descendantsLeft(), origin.descent.left),
       scheduleId: origin.scheduleId,
       cron: reader.own('Cron', asText),
+      unusedNames: reader.unusedNames(),
       unknownNames: reader.unknownNames(),
     };
   } catch (error) {

@@ -133,8 +133,17 @@ export class Publications {
     if ('problem' in draft) return draft;
     const misplaced = publication.scheduleId === null ? cronProblem(draft, rules) : null;
     if (misplaced) return misplaced;
-    return requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock), rules.headerPrefix) ?? draft;
+    const wrong = requestProblem(draft, tiers[account.tier], timeFor(draft, world.clock), rules.headerPrefix);
+    if (wrong) return wrong;
+    return draft.unusedNames.length === 0 ? draft : withUnused(draft, publication.headers, rules.headerPrefix);
   }
+}
+
+/** Tells the caller of what it sent in vain. The defaults of a topic are for those callers that ask for a callback. */
+function withUnused(draft: ReadRequest, sent: HeaderList, headerPrefix: string): ReadRequest {
+  const names = new Set(sent.map(([name]) => name.toLowerCase()));
+  const unused = draft.unusedNames.filter((name) => names.has((headerPrefix + name).toLowerCase()));
+  return { ...draft, unknownNames: [...draft.unknownNames, ...unused] };
 }
 
 /** Reads the wall clock only for a time that the caller named by the calendar. */

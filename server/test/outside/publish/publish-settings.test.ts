@@ -120,6 +120,12 @@ test('a setting of a callback without the callback is accepted with a warning, a
       new RegExp(`^Service-${name}: has no effect without Service-`, 'i'),
     );
   }
+  // The defaults of a topic are for those who ask for the callback.
+  await strict.manage('POST', '/v2/topics/news/endpoints', { endpoints: [{ url: NOWHERE }] });
+  const defaults = { 'Service-Callback-Retries': '3', 'Service-Delay': '1h' };
+  await strict.manage('PATCH', '/v2/topics/news', { headers: defaults });
+  const published = await strict.publish('news');
+  assert.deepEqual([published.status, published.headers['service-warning']], [201, undefined]);
   const batch = await rider.batch([{ destination: NOWHERE, headers: { 'Service-Callback-Retries': '3' } }]);
   assert.match(String(batch.headers['service-warning']), /^Service-Callback-Retries was ignored/);
 });
