@@ -23,6 +23,8 @@ export interface Clock {
   after(ms: number, fire: () => void): () => void;
   /** Calls `fire` once, after everything that has already reached the process is handled. */
   soon(fire: () => void): void;
+  /** Calls `fire` once, a few milliseconds from now. It is about packets on their way, so a test does not hold it up. */
+  shortly(fire: () => void): void;
 }
 
 export interface Random {
@@ -40,6 +42,8 @@ export interface World {
  */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
+const SHORTLY_MS = 5;
+
 /** `performance.now()` counts from the start of its thread. This makes all threads of the process agree. */
 const THREAD_STARTED_MS = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();
 
@@ -54,6 +58,7 @@ const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
   soon: (fire) => void setImmediate(fire),
+  shortly: (fire) => void setTimeout(fire, SHORTLY_MS),
 };
 
 /** Waits for `work`, but no longer than `ms`. */

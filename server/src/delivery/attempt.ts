@@ -7,10 +7,10 @@ import type { TargetUrl } from '../domain/destination.ts';
 import type { HeaderList, Outcome } from '../domain/message.ts';
 import type { Pool } from '../domain/pool.ts';
 import { AnswerTooLargeError } from './answer-guard.ts';
-import type { Connection, Connections, ConnectionTaker } from './connections.ts';
+import type { Connection, Connections, ConnectionTaker, ExchangeEnd } from './connections.ts';
 import { type Deadlines, Timed } from './deadlines.ts';
 import { RefusedError } from './dial.ts';
-import { NotHttpError } from './exchange-errors.ts';
+import { NotHttpError, UnwrittenError } from './exchange-errors.ts';
 import { exchangeWords } from './failure.ts';
 import { TooLateError } from './first-write.ts';
 import type { Exchange, HttpRequest } from './http-client.ts';
@@ -149,7 +149,7 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
   onError(error: Error & { readonly code?: string }): void {
     if (error instanceof AnswerTooLargeError && this.#status !== null) {
       this.#endAnswered(true);
-    } else if (error instanceof TooLateError || error instanceof NoLookupError) {
+    } else if (error instanceof TooLateError || error instanceof NoLookupError || error instanceof UnwrittenError) {
       this.#end('unsent');
     } else if (error instanceof RefusedError) {
       this.#end({ kind: 'refusedByPolicy', reason: error.message });
@@ -207,9 +207,14 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     this.#headers = NO_HEADERS;
     this.#body = NOTHING;
     if (this.#connection !== null) {
-      const isWhole = outcome !== 'unsent' && outcome.kind === 'answered' && !outcome.isBodyCut;
-      this.#world.connections.release(this.#connection, isWhole);
+      this.#world.connections.release(this.#connection, this.#exchangeEnd(outcome));
     }
     this.#owner.attemptEnded(this.#lease, this.#startedAt, outcome);
+  }
+
+  #exchangeEnd(outcome: Outcome | 'unsent'): ExchangeEnd {
+    if (outcome === 'unsent') return 'cut';
+    if (outcome.kind === 'answered' && !outcome.isBodyCut) return 'whole';
+    return outcome.kind === 'unreachable' && this.#status === null ? 'lost' : 'cut';
   }
 }

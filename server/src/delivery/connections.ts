@@ -1,6 +1,6 @@
-// The open connections, by origin. Each is lent to one attempt at a time and kept a few seconds for the next. It sends
-// nothing itself. undici's own Agent is not used, because an attempt that is still connecting or queued there cannot be
-// cancelled: a host that swallows packets would hold its slots far beyond every deadline.
+// The open connections, by origin. Each is lent to one attempt at a time, rests a few milliseconds after it, and is then
+// kept a few seconds for the next. undici's own Agent is not used, because an attempt that is still connecting or queued
+// there cannot be cancelled: a host that swallows packets would hold its slots far beyond every deadline.
 
 import type { TargetUrl } from '../domain/destination.ts';
 import { laneMax } from '../domain/lanes.ts';
@@ -8,6 +8,7 @@ import { TurnoverSet } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
 import type { Dial, DialTarget } from './dial.ts';
 import { type HttpClient, IDLE_MS_MAX } from './http-client.ts';
+import { OneShotOrigins } from './one-shot-origins.ts';
 import { PlainClient } from './plain-client.ts';
 import { UndiciClient } from './undici-client.ts';
 import type { WireWindow } from './wire-window.ts';
@@ -24,6 +25,8 @@ interface Origin {
   readonly idle: Connection[];
   readonly waiting: Waiting[];
   openCount: number;
+  /** Connections that have rested and are free in the next turn, if nothing has come on them. */
+  restedCount: number;
 }
 
 interface Waiting {
@@ -36,11 +39,25 @@ export interface ConnectionTaker {
   onConnection(connection: Connection): void;
 }
 
+/** How an exchange ended: with a whole response, cut off by us, or by its connection before a response began. */
+export type ExchangeEnd = 'whole' | 'cut' | 'lost';
+
+/**
+ * Some receivers close after each response without saying so, and some send a second response that nobody asked for. Both
+ * come right behind the response, but later than it: a request that is written before they are read is lost, or gets the
+ * wrong response. So a connection rests, and what has come on it is read (docs/decisions/0033-connections-rest.md).
+ */
+type Stage = 'lent' | 'resting' | 'rested' | 'idle';
+
 export interface Connection {
   readonly client: HttpClient;
   readonly origin: Origin;
   readonly openedAtMs: number;
-  /** While it is idle: when it must not be used any more. */
+  stage: Stage;
+  /** How many responses were read on it to their end, and when the last one ended. */
+  servedCount: number;
+  servedAtMs: number;
+  /** When it must not be used any more. */
   idleUntilMs: number;
   /** The account of the attempt that uses it. Look-ups for the connection count for this account. */
   accountId: string;
@@ -65,6 +82,11 @@ export class Connections {
   readonly #open = new Set<Connection>();
   /** All idle ones, longest idle first. */
   readonly #idle = new TurnoverSet<Connection>();
+  readonly #oneShot = new OneShotOrigins();
+  /** Those that began to rest in this turn. */
+  #resting: Connection[] | null = null;
+  /** How many are not lent. */
+  #unusedCount = 0;
   #cancelLook: (() => void) | null = null;
 
   constructor(options: ConnectionsOptions) {
@@ -92,16 +114,16 @@ export class Connections {
   /** Gives one at once, or when the host has a free one. Returns a function that cancels the wait. */
   acquire(target: Target, accountId: string, taker: ConnectionTaker): () => void {
     const key = target.origin;
-    const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0 };
+    const origin = this.#origins.get(key) ?? { key, idle: [], waiting: [], openCount: 0, restedCount: 0 };
     const connection = this.#takeIdle(origin);
     if (connection !== null) {
-      connection.accountId = accountId;
-      taker.onConnection(connection);
+      this.#lend(connection, accountId, taker);
       return NOTHING_TO_TAKE_BACK;
     }
     // It may have been removed with the last connection that was idle too long.
     this.#origins.set(key, origin);
-    if (origin.openCount < this.#hostConnectionsMax) {
+    const isOneComing = origin.restedCount > origin.waiting.length;
+    if (origin.openCount < this.#hostConnectionsMax && !isOneComing) {
       taker.onConnection(this.#create(origin, target, accountId));
     } else {
       const waiting = { target, accountId, taker };
@@ -116,26 +138,22 @@ export class Connections {
   }
 
   /** A connection can be reused only if its exchange ended properly. */
-  release(connection: Connection, isReusable: boolean): void {
+  release(connection: Connection, end: ExchangeEnd): void {
     const { origin, client } = connection;
     const nowMs = this.#clock.monotonicMs();
-    if (!isReusable || client.reusableMs === 0 || nowMs - connection.openedAtMs > AGE_MS_MAX) {
+    if (end === 'lost' || client.hasUnasked) this.#noteLoss(connection, 0);
+    const isTooOld = nowMs - connection.openedAtMs > AGE_MS_MAX;
+    if (end !== 'whole' || client.reusableMs === 0 || isTooOld || this.#oneShot.has(origin.key, nowMs)) {
       this.#discard(connection);
       return;
     }
-    const next = origin.waiting.shift();
-    if (next !== undefined) {
-      connection.accountId = next.accountId;
-      next.taker.onConnection(connection);
-      return;
-    }
+    connection.servedCount += 1;
+    connection.servedAtMs = nowMs;
     connection.idleUntilMs = nowMs + client.reusableMs;
-    origin.idle.push(connection);
-    this.#idle.add(connection);
-    this.#cancelLook ??= this.#clock.after(IDLE_MS_MAX, () => this.#look());
-    if (this.#idle.size > this.#idleConnectionsMax) {
-      const [longestIdle] = this.#idle;
-      this.#discard(longestIdle!);
+    this.#rest(connection);
+    if (this.#unusedCount > this.#idleConnectionsMax) {
+      const [longestIdle = connection] = this.#idle;
+      this.#discard(longestIdle);
     }
   }
 
@@ -145,6 +163,63 @@ export class Connections {
     for (const origin of this.#origins.values()) origin.waiting.length = 0;
     const closing = [...this.#open].map((connection) => this.#discard(connection));
     await Promise.all(closing);
+  }
+
+  /** Those of one turn rest together: one timer for all of them. */
+  #rest(connection: Connection): void {
+    connection.stage = 'resting';
+    this.#unusedCount += 1;
+    if (this.#resting !== null) {
+      this.#resting.push(connection);
+      return;
+    }
+    const resting = [connection];
+    this.#resting = resting;
+    this.#clock.soon(() => {
+      this.#resting = null;
+    });
+    this.#clock.shortly(() => this.#endRest(resting));
+  }
+
+  /** A timer fires before sockets are read. What has come until now is read before the next turn. */
+  #endRest(resting: readonly Connection[]): void {
+    for (const connection of resting) {
+      if (!this.#open.has(connection)) continue;
+      connection.stage = 'rested';
+      connection.origin.restedCount += 1;
+    }
+    this.#clock.soon(() => this.#handOn(resting));
+  }
+
+  /** To those that wait, or to those that come. */
+  #handOn(rested: readonly Connection[]): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const connection of rested) {
+      const { origin } = connection;
+      // Its receiver may have closed it meanwhile.
+      if (!this.#open.has(connection)) continue;
+      if (connection.idleUntilMs <= nowMs) {
+        this.#discard(connection);
+        continue;
+      }
+      origin.restedCount -= 1;
+      const next = origin.waiting.shift();
+      if (next !== undefined) {
+        this.#lend(connection, next.accountId, next.taker);
+        continue;
+      }
+      connection.stage = 'idle';
+      origin.idle.push(connection);
+      this.#idle.add(connection);
+      this.#cancelLook ??= this.#clock.after(IDLE_MS_MAX, () => this.#look());
+    }
+  }
+
+  #lend(connection: Connection, accountId: string, taker: ConnectionTaker): void {
+    connection.stage = 'lent';
+    connection.accountId = accountId;
+    this.#unusedCount -= 1;
+    taker.onConnection(connection);
   }
 
   /** One that is idle too long may just be closed by its receiver: what is written to it would be lost. */
@@ -172,10 +247,7 @@ export class Connections {
 
   #create(origin: Origin, target: Target, accountId: string): Connection {
     const dialling = new AbortController();
-    // A connection in use is left alone: its attempt hears of its end.
-    const onLost = () => {
-      if (this.#idle.has(connection)) this.#discard(connection);
-    };
+    const onLost = () => this.#onLost(connection);
     const client =
       target.protocol === 'http:'
         ? new PlainClient(
@@ -190,16 +262,44 @@ export class Connections {
             onLost,
           );
     const openedAtMs = this.#clock.monotonicMs();
-    const connection: Connection = { client, origin, openedAtMs, idleUntilMs: 0, accountId, dialling };
+    const connection: Connection = {
+      client,
+      origin,
+      openedAtMs,
+      stage: 'lent',
+      servedCount: 0,
+      servedAtMs: 0,
+      idleUntilMs: 0,
+      accountId,
+      dialling,
+    };
     origin.openCount += 1;
     this.#open.add(connection);
     return connection;
   }
 
+  /** A connection in use is left alone: its attempt hears of its end. */
+  #onLost(connection: Connection): void {
+    if (connection.stage === 'lent') return;
+    this.#noteLoss(connection, this.#clock.monotonicMs() - connection.servedAtMs);
+    this.#discard(connection);
+  }
+
+  /** If it shows that connections to the origin serve once only, none of them is used again. */
+  #noteLoss({ client, origin, servedCount }: Connection, idleMs: number): void {
+    const loss = { servedCount, idleMs, isUnasked: client.hasUnasked };
+    if (!this.#oneShot.note(origin.key, loss, this.#clock.monotonicMs())) return;
+    for (const connection of [...this.#open]) {
+      if (connection.origin === origin && connection.stage !== 'lent') this.#discard(connection);
+    }
+  }
+
   #discard(connection: Connection): Promise<void> {
     const { origin } = connection;
     if (!this.#open.delete(connection)) return Promise.resolve();
+    if (connection.stage !== 'lent') this.#unusedCount -= 1;
     if (this.#idle.delete(connection)) origin.idle.splice(origin.idle.indexOf(connection), 1);
+    else if (connection.stage === 'rested') origin.restedCount -= 1;
     origin.openCount -= 1;
     connection.dialling.abort();
     const destroyed = connection.client.destroy();

@@ -5,3 +5,6 @@ export class NotHttpError extends Error {}
 
 /** The receiver closed the connection. */
 export class ClosedError extends Error {}
+
+/** A connection that had served before was gone when the request was to be written. Not a byte of it was. */
+export class UnwrittenError extends Error {}

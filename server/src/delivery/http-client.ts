@@ -35,6 +35,8 @@ export interface HttpClient {
   send(request: HttpRequest, exchange: Exchange): void;
   /** After an exchange that ended: for how long it may be kept for the next one. 0 when it must not be used again. */
   readonly reusableMs: number;
+  /** Whether bytes came that no request asked for. */
+  readonly hasUnasked: boolean;
   /** Cuts off what it does. Its exchange hears nothing of it. Resolves when the connection is closed. */
   destroy(): Promise<void>;
 }

@@ -3,7 +3,7 @@
 
 import type { OnReadOpts, Socket } from 'node:net';
 import { AnswerReader } from './answer-reader.ts';
-import { ClosedError, NotHttpError } from './exchange-errors.ts';
+import { ClosedError, NotHttpError, UnwrittenError } from './exchange-errors.ts';
 import { guardFirstWrite } from './first-write.ts';
 import type { Exchange, HttpClient, HttpRequest } from './http-client.ts';
 import { LargeBody } from './large-body.ts';
@@ -20,6 +20,7 @@ export type OpenSocket = (onread: OnReadOpts) => Promise<Socket>;
 
 export class PlainClient implements HttpClient {
   reusableMs = 0;
+  hasUnasked = false;
   readonly #open: OpenSocket;
   readonly #wire: WireWindow;
   readonly #onLost: () => void;
@@ -30,6 +31,8 @@ export class PlainClient implements HttpClient {
   /** Null until the request of the exchange is written. */
   #answer: AnswerReader | null = null;
   #isPouring = false;
+  /** Whether a response was read on the connection. */
+  #hasServed = false;
   #isDestroyed = false;
 
   /** `onLost` is called when the connection is gone. */
@@ -108,6 +111,8 @@ export class PlainClient implements HttpClient {
       socket.write(body);
       socket.uncork();
     }
+    // An error that is known by now is that of the first write: the system took nothing. The request can be sent again.
+    if (this.#hasServed && !socket.writable) this.#lose(new UnwrittenError('closed'));
   }
 
   /** Writes as fast as the receiver takes it. */
@@ -125,6 +130,7 @@ export class PlainClient implements HttpClient {
     if (this.#isDestroyed) return;
     // Nothing was asked, or the question is not out yet.
     if (answer === null || exchange === null) {
+      this.hasUnasked = true;
       this.#lose(new NotHttpError('it does not belong to the request'));
       return;
     }
@@ -137,12 +143,14 @@ export class PlainClient implements HttpClient {
     }
     // The exchange may have been given up meanwhile.
     if (leftOver === null || this.#answer !== answer) return;
-    this.#finish(exchange, leftOver === 0 ? answer.reusableMs : 0);
+    this.hasUnasked = leftOver > 0;
+    this.#finish(exchange, this.hasUnasked ? 0 : answer.reusableMs);
   }
 
   /** The answer is whole. The connection serves another exchange only if nothing of this one is left on it. */
   #finish(exchange: Exchange, reusableMs: number): void {
     this.reusableMs = this.#isPouring || this.#socket?.writableLength !== 0 ? 0 : reusableMs;
+    this.#hasServed = true;
     this.#exchange = null;
     this.#answer = null;
     exchange.onEnd();

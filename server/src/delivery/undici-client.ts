@@ -16,7 +16,8 @@ type Undici = typeof import('undici');
 let undici: Undici | null = null;
 
 export class UndiciClient implements HttpClient {
-  readonly reusableMs = IDLE_MS_MAX;
+  reusableMs = IDLE_MS_MAX;
+  hasUnasked = false;
   #client: Client | null = null;
   readonly #opened: Promise<void>;
   #isDestroyed = false;
@@ -27,7 +28,11 @@ export class UndiciClient implements HttpClient {
   constructor(origin: string, wire: WireWindow, dial: () => Promise<Socket>, onLost: () => void) {
     const open = (loaded: Undici) => {
       undici = loaded;
-      if (!this.#isDestroyed) this.#client = this.#open(loaded, origin, wire, dial).on('disconnect', onLost);
+      if (this.#isDestroyed) return;
+      this.#client = this.#open(loaded, origin, wire, dial).on('disconnect', (_origin, _clients, error) => {
+        if (isUnasked(error)) this.hasUnasked = true;
+        onLost();
+      });
     };
     // Loaded by the first destination with HTTPS: it takes more memory than the rest of a delivery.
     this.#opened = undici === null ? import('undici').then(open) : Promise.resolve(open(undici));
@@ -79,7 +84,11 @@ export class UndiciClient implements HttpClient {
     const all = ['Host', target.hostHeader, ...headers.flat(), ...signature];
     if (body instanceof LargeBody) all.push('Content-Length', String(body.length));
     const request = { path: target.path, method, headers: all, body };
-    const handler = new Handler(exchange, () => this.#requestStarts((bytes) => exchange.takeBytes(bytes)));
+    const onStart = () => this.#requestStarts((bytes) => exchange.takeBytes(bytes));
+    const onClosing = () => {
+      this.reusableMs = 0;
+    };
+    const handler = new Handler(exchange, onStart, onClosing);
     client.dispatch(request as Dispatcher.DispatchOptions, handler);
   }
 }
@@ -88,10 +97,13 @@ export class UndiciClient implements HttpClient {
 class Handler implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange;
   readonly #starts: () => void;
+  readonly #closes: () => void;
 
-  constructor(exchange: Exchange, starts: () => void) {
+  /** `closes` is called when the receiver says that it will close the connection. */
+  constructor(exchange: Exchange, starts: () => void, closes: () => void) {
     this.#exchange = exchange;
     this.#starts = starts;
+    this.#closes = closes;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -101,7 +113,9 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return;
-    this.#exchange.onHead(status, readHeaders(controller.rawHeaders as readonly Buffer[]));
+    const raw = controller.rawHeaders as readonly Buffer[];
+    if (saysClose(raw)) this.#closes();
+    this.#exchange.onHead(status, readHeaders(raw));
     // undici would keep them, two objects for each header, until the body has ended.
     controller.rawHeaders = null;
   }
@@ -117,6 +131,19 @@ class Handler implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     this.#exchange.onError(error);
   }
+}
+
+/** While no request is under way, any byte is an error to undici's parser. */
+function isUnasked(error: Error): boolean {
+  return error.name === 'HTTPParserError' || error.message === 'bad response';
+}
+
+function saysClose(raw: readonly Buffer[]): boolean {
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    if (raw[i]!.length !== 'connection'.length || raw[i]!.toString('latin1').toLowerCase() !== 'connection') continue;
+    if (/(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(raw[i + 1]!.toString('latin1'))) return true;
+  }
+  return false;
 }
 
 /** Returns the headers that fit into the limit, in their order. */

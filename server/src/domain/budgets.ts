@@ -3,6 +3,7 @@
 
 import { ALERT_BUDGETS } from './alert-budgets.ts';
 import { budgets, KIB, MIB, numbersOf } from './budget.ts';
+import { CONNECTION_BUDGETS } from './connection-budgets.ts';
 import { DATABASE_BUDGETS } from './database-budgets.ts';
 import { SINK_BUDGETS } from './sink-budgets.ts';
 
@@ -388,12 +389,7 @@ export const BUDGETS = budgets({
     beyond: 'the connection with the most unread bytes is destroyed; connections that read nothing come first',
   },
   ...SINK_BUDGETS,
-  idleConnections: {
-    what: 'Idle connections to destinations, kept a few seconds for the next message',
-    unit: 'connections',
-    node: 1024,
-    beyond: 'the connection that has been idle longest is closed',
-  },
+  ...CONNECTION_BUDGETS,
 });
 
 export const { nodeMax, accountMax, eachMax } = numbersOf(BUDGETS);

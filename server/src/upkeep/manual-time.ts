@@ -65,6 +65,10 @@ export class ManualTime implements NodeClock {
     this.#real.soon(fire);
   }
 
+  shortly(fire: () => void): void {
+    this.#real.shortly(fire);
+  }
+
   /** Waits by the time of this clock, in place of real time. */
   readonly dueTimers: Pick<Clock, 'after'> = {
     after: (ms, fire) => {

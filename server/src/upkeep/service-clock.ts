@@ -81,6 +81,10 @@ export class ServiceClock implements NodeClock {
     this.#machine.soon(fire);
   }
 
+  shortly(fire: () => void): void {
+    this.#machine.shortly(fire);
+  }
+
   /** Continues from the time kept in the store. Call this before any time is read from the store or written to it. */
   async begin(store: Pick<DeliveryStore, 'storedTime'>): Promise<void> {
     const { joins } = this.#options;

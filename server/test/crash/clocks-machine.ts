@@ -75,6 +75,10 @@ export class ProcessClock implements Clock {
     });
   }
 
+  shortly(fire: () => void): void {
+    this.after(5, fire);
+  }
+
   end(): void {
     this.#isOver = true;
     for (const timer of this.#timers) this.#machine.timers.delete(timer);

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { UNCOUNTED_BODY_BYTES_MAX } from '../../src/domain/budgets.ts';
 import { OK, readRequests, startReceiver } from './receivers.ts';
-import { startSender, until } from './senders.ts';
+import { REST_MS, startSender, until } from './senders.ts';
 
 const KIB = 1024;
 
@@ -30,12 +30,13 @@ test('a large body arrives whole, with its length, and the connection is used ag
       socket.write(OK);
     });
   });
-  const { outcome } = startSender(t);
+  const { outcome, clock } = startSender(t);
   const sizes = [16 * KIB, 16 * KIB + 1, 64 * KIB, 64 * KIB + 1, 128 * KIB, 1024 * KIB + 3];
   for (const size of sizes) {
     const body = patterned(size);
     assert.equal((await outcome({ url, body })).kind, 'answered');
     assert.deepEqual(bodies.pop(), body);
+    clock.advance(REST_MS);
   }
   assert.equal(sockets.size, 1);
 });

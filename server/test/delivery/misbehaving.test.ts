@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { eachMax } from '../../src/domain/budgets.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
-import { startSender, until } from './senders.ts';
+import { REST_MS, startSender, until } from './senders.ts';
 
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 
@@ -277,13 +277,14 @@ for (const [what, interim] of [
         }
       });
     });
-    const { outcome } = startSender(t);
+    const { outcome, clock } = startSender(t);
     for (const _ of [1, 2]) {
       const answer = await outcome({ url: receiver.url });
       assert.ok(answer.kind === 'answered');
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.headers, [['Content-Length', '2']]);
       assert.equal(Buffer.from(answer.body).toString(), 'ok');
+      clock.advance(REST_MS);
     }
     assert.equal(receiver.connectionCount, 1);
   });
@@ -356,11 +357,12 @@ const REUSE: readonly (readonly [what: string, answer: string, connections: numb
 for (const [what, bytes, connections] of REUSE) {
   test(`an answer ${what} leaves ${connections === 1 ? 'its connection' : 'no connection'} to the next request`, async (t) => {
     const receiver = await startReceiver(t, answerWith(bytes));
-    const { outcome } = startSender(t);
+    const { outcome, clock } = startSender(t);
     for (const _ of [1, 2]) {
       const answer = await outcome({ url: receiver.url });
       assert.ok(answer.kind === 'answered');
       assert.ok(answer.status < 300);
+      clock.advance(REST_MS);
     }
     assert.equal(receiver.connectionCount, connections);
   });
@@ -385,7 +387,7 @@ test('a connection that was idle for long is not written to', async (t) => {
   const receiver = await startReceiver(t, answerWith(OK));
   const { outcome, clock } = startSender(t);
   for (const [idleMs, connections] of [
-    [0, 1],
+    [REST_MS, 1],
     [3_999, 1],
     [4_000, 2],
   ] as const) {
@@ -410,12 +412,13 @@ test('a chunked body is put together however it is cut, and its connection is us
       }
     });
   });
-  const { outcome } = startSender(t);
+  const { outcome, clock } = startSender(t);
   for (const _ of [1, 2, 3]) {
     const answer = await outcome({ url: receiver.url });
     assert.ok(answer.kind === 'answered');
     assert.equal(Buffer.from(answer.body).toString(), 'hello 0123456789');
     assert.equal(answer.isBodyCut, false);
+    clock.advance(REST_MS);
   }
   assert.equal(receiver.connectionCount, 1);
 });

@@ -7,6 +7,9 @@ import { createUndiciSender, type UndiciSenderOptions } from '../../src/delivery
 import type { Outcome } from '../../src/domain/message.ts';
 import { type Clock, systemWorld } from '../../src/world.ts';
 
+/** Here a connection rests until the test moves the clock by this. */
+export const REST_MS = 5;
+
 export interface ManualClock extends Clock {
   advance(ms: number): void;
   readonly timerCount: number;
@@ -15,18 +18,20 @@ export interface ManualClock extends Clock {
 export function manualClock(startAt = 1_800_000_000_000): ManualClock {
   let elapsedMs = 0;
   const timers = new Set<{ readonly at: number; readonly fire: () => void }>();
+  const after: Clock['after'] = (ms, fire) => {
+    const timer = { at: elapsedMs + ms, fire };
+    timers.add(timer);
+    return () => timers.delete(timer);
+  };
   return {
     now: () => startAt + elapsedMs,
     wallNow: () => startAt + elapsedMs,
     machineNow: () => startAt + elapsedMs,
     asleepMs: () => 0,
     monotonicMs: () => elapsedMs,
-    after(ms, fire) {
-      const timer = { at: elapsedMs + ms, fire };
-      timers.add(timer);
-      return () => timers.delete(timer);
-    },
+    after,
     soon: (fire) => void setImmediate(fire),
+    shortly: (fire) => void after(REST_MS, fire),
     advance(ms) {
       elapsedMs += ms;
       for (const timer of [...timers].filter(({ at }) => at <= elapsedMs)) {

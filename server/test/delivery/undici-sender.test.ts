@@ -12,8 +12,9 @@ import { nodeMax } from '../../src/domain/budgets.ts';
 import { parseTargetUrl } from '../../src/domain/destination.ts';
 import type { Outcome } from '../../src/domain/message.ts';
 import { Pool } from '../../src/domain/pool.ts';
+import { systemWorld } from '../../src/world.ts';
 import { answerWith, OK, readRequests, startReceiver } from './receivers.ts';
-import { manualClock, policyOf, startSender, until } from './senders.ts';
+import { manualClock, policyOf, REST_MS, startSender, until } from './senders.ts';
 
 const anyName = { connect, lookup: async () => ['127.0.0.1'] };
 
@@ -46,11 +47,15 @@ test('every job is reported once, never from inside send, and what ends together
 
 test('a connection is used again, and one beside it only when there is more at once', async (t) => {
   const receiver = await startReceiver(t, answerWith(OK));
-  const { outcome } = startSender(t);
-  for (let i = 0; i < 20; i += 1) assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  const { outcome, clock } = startSender(t);
+  for (let i = 0; i < 20; i += 1) {
+    assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+    clock.advance(REST_MS);
+  }
   assert.equal(receiver.connectionCount, 1);
   await Promise.all(Array.from({ length: 5 }, () => outcome({ url: receiver.url })));
   assert.equal(receiver.connectionCount, 5);
+  clock.advance(REST_MS);
   await Promise.all(Array.from({ length: 5 }, () => outcome({ url: receiver.url })));
   assert.equal(receiver.connectionCount, 5);
 });
@@ -86,7 +91,7 @@ test('no more connections to a host than allowed: the others wait their turn, fi
       });
     }),
   );
-  const { outcome } = startSender(t, { hostConnectionsMax: 2 });
+  const { outcome } = startSender(t, { world: systemWorld(), hostConnectionsMax: 2 });
   const paths = Array.from({ length: 50 }, (_, i) => `/${String(i).padStart(2, '0')}`);
   const answers = await Promise.all(paths.map((path) => outcome({ url: receiver.url + path })));
   assert.ok(answers.every(({ kind }) => kind === 'answered'));
@@ -172,7 +177,10 @@ test('idle connections are limited, the longest idle goes first; a connection pa
   );
   const { connections, attempt, clock } = startConnections({ idleConnectionsMax: 2 });
   const url = (name: string) => `http://${name}:${receiver.port}/`;
-  for (const name of ['a.test', 'b.test', 'c.test', 'd.test']) await attempt(url(name));
+  for (const name of ['a.test', 'b.test', 'c.test', 'd.test']) {
+    await attempt(url(name));
+    clock.advance(REST_MS);
+  }
   await until(() => open.length === 2);
   assert.deepEqual(open, [`c.test:${receiver.port}`, `d.test:${receiver.port}`]);
   assert.equal(connections.openCount, 2);
@@ -312,6 +320,7 @@ test('nor when the time passes while it is being made ready, on a connection use
   const { sender, clock, send, outcome } = startSender(t, { network: { ...anyName, connect: stopsAtWrite } });
   sender.mayStartUntil(clock.monotonicMs() + 2000);
   assert.equal((await outcome({ url: receiver.url })).kind, 'answered');
+  clock.advance(REST_MS);
   freezeMs = 3000;
   assert.equal((await send({ url: receiver.url })).outcome, 'unsent');
   assert.equal(received.length, 1);

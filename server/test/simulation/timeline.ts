@@ -102,6 +102,10 @@ export class ProcessClock implements Clock {
     this.#timeline.after(0, () => this.#run(fire));
   }
 
+  shortly(fire: () => void): void {
+    this.#timeline.after(5, () => this.#run(fire));
+  }
+
   freeze(): void {
     this.#state = 'frozen';
   }

@@ -68,6 +68,7 @@ function delegating(clock: Clock): Clock {
     monotonicMs: () => clock.monotonicMs(),
     after: (ms, fire) => clock.after(ms, fire),
     soon: (fire) => clock.soon(fire),
+    shortly: (fire) => clock.shortly(fire),
   };
 }
 

@@ -51,6 +51,10 @@ export class ManualClock implements Clock {
     queueMicrotask(fire);
   }
 
+  shortly(fire: () => void): void {
+    setTimeout(fire, 5);
+  }
+
   /**
    * Moves both clocks. Every timer that falls due fires at its own time, in the order of time, also those set by a
    * timer on the way. A timer set for "now" fires at the next advance, even one of 0 ms.

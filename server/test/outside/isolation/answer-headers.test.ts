@@ -106,8 +106,11 @@ for (const [what, start, block] of [
   });
 }
 
+/** All messages to a receiver use the same connection, one after the other. */
+const ONE_CONNECTION = { flags: ['--host-concurrency', '1'] };
+
 test('an answer in chunks of one byte is read up to a number of chunks, and the rest is cut off', async (t) => {
-  const rider = await startRider(t);
+  const rider = await startRider(t, ONE_CONNECTION);
   const max = eachMax('answerChunks');
   let count = max;
   const receiver = await startRawReceiver(t, (socket) => {
@@ -124,7 +127,7 @@ test('an answer in chunks of one byte is read up to a number of chunks, and the 
 });
 
 test('chunk extensions and trailers within their limit are passed over, however they are cut, on one connection', async (t) => {
-  const rider = await startRider(t);
+  const rider = await startRider(t, ONE_CONNECTION);
   const answer = `${CHUNKED}5;a=b;c="d"\r\nhello\r\n1\r\n!\r\n0;last\r\nX-T: 1\r\nX-U: 2\r\n\r\n`;
   let pieceBytes = answer.length;
   const receiver = await startRawReceiver(t, async (socket) => {

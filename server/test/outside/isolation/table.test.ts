@@ -93,6 +93,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   sinkBodyBytes: 'outside/service/sink.test.ts',
   sinkCounts: 'outside/service/sink.test.ts',
   idleConnections: 'delivery/undici-sender.test.ts',
+  oneShotOrigins: 'delivery/reuse.test.ts',
 };
 
 test('every row names a test file that is there', () => {
