@@ -2,8 +2,8 @@
 // docs/decisions/0026-packages.md says why the server is bundled with what it depends on.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 // It comes with Vite, which builds the console. Named as a dependency of ours as well, npm would demand its builds for
 // every platform in the lock file.
 import { rolldown } from 'rolldown';
@@ -41,6 +41,7 @@ export async function buildPackages(into: string): Promise<void> {
 /** Writes the folder of the SDK. */
 export function buildSdk(folder: string): void {
   compile('tsconfig.sdk.json', join(folder, 'dist'));
+  writeCommonJs(join(folder, 'dist'), Object.values(exportsOf('sdk')).map(sourceName));
   writeManifest('sdk', folder, {
     sideEffects: false,
     exports: { ...builtExports('sdk'), './package.json': './package.json' },
@@ -55,6 +56,7 @@ async function buildServer(folder: string): Promise<void> {
   for (const each of READ) cpSync(join(SRC, each), join(dist, each), { recursive: true });
   cpSync(join(ROOT, 'console', 'dist'), join(dist, 'console'), { recursive: true });
   writeTypes(dist);
+  writeCommonJs(dist, ['index']);
   writeCommand(folder);
   writeManifest('server', folder, { exports: { '.': entry('index'), './package.json': './package.json' } });
   copyPages('server', folder);
@@ -127,6 +129,21 @@ function writeTypes(dist: string): void {
   rmSync(types, { recursive: true });
 }
 
+/**
+ * For programs in CommonJS: each entry hands out the module, which every Node.js that we run on can require, and the types
+ * are there a second time, because the compiler reads a .d.ts file of ours as that of a module.
+ */
+function writeCommonJs(dist: string, entries: readonly string[]): void {
+  for (const name of entries) {
+    writeFileSync(join(dist, `${name}.cjs`), `module.exports = require('./${basename(name)}.js');\n`);
+  }
+  for (const file of globSync('**/*.d.ts', { cwd: dist, exclude: ['console/**'] })) {
+    const text = readFileSync(join(dist, file), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
+    const named = text.replace(/((?:\bfrom|\bimport\(|\bimport)\s*['"]\.{1,2}\/[^'"]*)\.js(['"])/g, '$1.cjs$2');
+    writeFileSync(join(dist, file.replace(/\.d\.ts$/, '.d.cts')), named);
+  }
+}
+
 /** The command runs the sources in a checkout, and in the package what was made from them. */
 function writeCommand(folder: string): void {
   const [source, built] = ["import('../src/cli/main.ts')", "import('../dist/cli/main.js')"];
@@ -148,17 +165,26 @@ function copyPages(workspace: string, folder: string): void {
   cpSync(join(ROOT, workspace, 'README.md'), join(folder, 'README.md'));
 }
 
-/** What a workspace exports, each source by the file that is built from it. */
-function builtExports(workspace: string) {
+/** The sources that a workspace exports, by the names for programs. */
+function exportsOf(workspace: string): Readonly<Record<string, string>> {
   const manifest = readFileSync(join(ROOT, workspace, 'package.json'), 'utf8');
-  const { exports } = JSON.parse(manifest) as { exports: Readonly<Record<string, string>> };
+  return (JSON.parse(manifest) as { exports: Readonly<Record<string, string>> }).exports;
+}
+
+const sourceName = (source: string) => source.replace(/^\.\/src\/(.*)\.ts$/, '$1');
+
+/** What a workspace exports, each source by the files that are built from it. */
+function builtExports(workspace: string) {
   return Object.fromEntries(
-    Object.entries(exports).map(([name, source]) => [name, entry(source.replace(/^\.\/src\/(.*)\.ts$/, '$1'))]),
+    Object.entries(exportsOf(workspace)).map(([name, source]) => [name, entry(sourceName(source))]),
   );
 }
 
 function entry(file: string) {
-  return { types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` };
+  return {
+    import: { types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` },
+    require: { types: `./dist/${file}.d.cts`, default: `./dist/${file}.cjs` },
+  };
 }
 
 function compile(project: string, into: string): void {

@@ -31,8 +31,8 @@ try {
     const isSame = readFileSync(join(first, name)).equals(readFileSync(join(second, again![index]!)));
     if (!isSame) throw new Error(`${name} differs from one build to the next`);
     lint('publint/src/cli.js', 'run', join(first, name), '--strict');
-    // Modules only: every Node.js that we run on can also require() them.
-    lint('@arethetypeswrong/cli/dist/index.js', join(first, name), '--profile', 'esm-only');
+    // From Node.js 16 on, in modules and in CommonJS.
+    lint('@arethetypeswrong/cli/dist/index.js', join(first, name), '--profile', 'node16');
   }
 } finally {
   for (const folder of folders) rmSync(folder, { recursive: true });

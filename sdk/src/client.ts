@@ -38,7 +38,7 @@ export interface Client extends Omit<Bound<Calls>, 'publish'> {
   stream(filter: MessageQuery, options: StreamOptions): AsyncGenerator<StreamedEvent>;
 }
 
-export function createClient(options: ClientOptions): Client {
+export function createClient(options: ClientOptions = {}): Client {
   const exchange = exchangeWith(options, retry(options));
   const send: Send = (call, sendOptions) => readWhole(exchange, call, sendOptions);
   const { publish, ...rest } = bind(send, calls);

@@ -10,7 +10,7 @@ import type { DeadLetterQuery, DeadLetterSelection, MessageQuery } from './messa
 import { type Listing, listing, readWhole } from './pages.ts';
 import { type PublishRequest, settingsOf } from './publish-request.ts';
 import { type ClientOptions, pause, retry } from './retry.ts';
-import { type Exchange, exchangeWith, type Send, type SendOptions } from './send.ts';
+import { type AskPrefix, type Exchange, exchangeWith, prefixOf, type Send, type SendOptions } from './send.ts';
 import type { MessageOptions } from './setting-options.ts';
 import type {
   Alert,
@@ -54,13 +54,14 @@ export class Postrider {
   /** Sends any of `calls`. */
   readonly send: Send;
   readonly #exchange: Exchange;
-  readonly #prefix: string | undefined;
+  readonly #askPrefix: AskPrefix;
 
-  constructor(options: ClientOptions) {
-    const exchange = exchangeWith(options, retry(options));
+  constructor(options: ClientOptions = {}) {
+    const askPrefix = prefixOf(options);
+    const exchange = exchangeWith(options, retry(options), askPrefix);
     const send: Send = (call, sendOptions) => readWhole(exchange, call, sendOptions);
     this.#exchange = exchange;
-    this.#prefix = options.headerPrefix;
+    this.#askPrefix = askPrefix;
     this.send = send;
     this.publish = ((request: PublishRequest, sent?: SendOptions) => send(calls.publish(request), sent)) as Publish;
     this.messages = messagesOf(exchange, send);
@@ -94,11 +95,12 @@ export class Postrider {
    * Publishes many messages, each with its own result. The good ones are accepted, whatever is wrong with others. See
    * `isAccepted` of each result.
    */
-  batch<const E extends readonly BatchElement[]>(
+  async batch<const E extends readonly BatchElement[]>(
     elements: E & { readonly [K in keyof E]: Exact<E[K]> },
     options?: BatchOptions,
   ): Promise<BatchSlots<E>> {
-    return sendBatch(this.send, elements, options, this.#prefix) as Promise<unknown> as Promise<BatchSlots<E>>;
+    const prefix = await this.#askPrefix(options?.signal);
+    return sendBatch(this.send, elements, options, prefix) as Promise<unknown> as Promise<BatchSlots<E>>;
   }
 
   /** Live events until `signal` aborts. It survives lost connections without losing or repeating an event. */

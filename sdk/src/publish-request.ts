@@ -68,6 +68,10 @@ interface AnyRequest extends RawSettings {
 /** A request in the parts that every way of publishing has. */
 export function partsOf({ url, topic, destination, json, body, contentType, settings, ...options }: AnyRequest) {
   const isJson = json !== undefined;
+  // From a program without types: an object would be sent as the text "[object Object]".
+  if ((body ?? '') !== '' && typeof body !== 'string' && !ArrayBuffer.isView(body)) {
+    throw new TypeError('body must be a string or a Uint8Array; an object is given as json');
+  }
   return {
     destination: destination ?? url ?? topic ?? '',
     body: isJson ? JSON.stringify(json) : body,

@@ -5,11 +5,14 @@ import type { Call } from './call.ts';
 import { errorFrom, PostriderError, UnreachableError } from './errors.ts';
 
 export interface ConnectionOptions {
-  /** Such as `http://127.0.0.1:8411`, with or without a path that a proxy puts in front. */
-  readonly baseUrl: string;
-  /** Omit it when a cookie authenticates the caller. */
+  /**
+   * Such as `http://127.0.0.1:8411`, with or without a path that a proxy puts in front. Default: `POSTRIDER_URL` of the
+   * environment, where there is one.
+   */
+  readonly baseUrl?: string | undefined;
+  /** Omit it when a cookie authenticates the caller. Default: `POSTRIDER_TOKEN`, for the address `POSTRIDER_URL` only. */
   readonly token?: string | undefined;
-  /** The prefix that the server was started with. Default: `Service-`. */
+  /** The prefix that the server was started with. Without it, the service is asked once, before it is needed. */
   readonly headerPrefix?: string | undefined;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -45,17 +48,77 @@ export type RetryPolicy = <T>(
 export const DEFAULT_PREFIX = 'Service-';
 
 /** The smallest client: sends any of `calls`, and again only with a policy such as `retry()`. */
-export function connect(options: ConnectionOptions, policy?: RetryPolicy): Send {
+export function connect(options: ConnectionOptions = {}, policy?: RetryPolicy): Send {
   const exchange = exchangeWith(options, policy);
   return (call, sendOptions) => exchange(call, readJson, sendOptions) as Promise<never>;
 }
 
-export function exchangeWith(options: ConnectionOptions, policy?: RetryPolicy): Exchange {
-  const { baseUrl, token, headerPrefix = DEFAULT_PREFIX, timeoutMs = 60_000, onWarning = console.warn } = options;
-  const doFetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+/** The prefix of the service. It is asked only if nobody has said it, and once. */
+export type AskPrefix = (signal?: AbortSignal) => Promise<string>;
 
-  return (call, read, { signal, hasNoDeadline } = {}) => {
+export function prefixOf(options: ConnectionOptions): AskPrefix {
+  let asked: Promise<string> | undefined;
+  return async (signal) => {
+    if (options.headerPrefix) return options.headerPrefix;
+    const { baseUrl } = placeOf(options);
+    asked ??= fetchOf(options)(`${baseUrl}/`, {
+      headers: { Accept: 'application/json', ...options.headers },
+      redirect: 'manual',
+      signal: AbortSignal.timeout(PREFIX_MS_MAX),
+    })
+      .then(async (response) => ((await response.json()) as { headerPrefix?: string } | null)?.headerPrefix)
+      // The call itself will tell what is wrong with the service.
+      .catch(() => {
+        asked = undefined;
+      })
+      .then((prefix) => prefix || DEFAULT_PREFIX);
+    return Promise.race([asked, ...(signal ? [aborted(signal)] : [])]);
+  };
+}
+
+const PREFIX_MS_MAX = 5000;
+
+const fetchOf = (options: ConnectionOptions) => options.fetch ?? globalThis.fetch.bind(globalThis);
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+    if (signal.aborted) reject(signal.reason);
+  });
+}
+
+/** Where there is an environment, and it may be read. */
+function variable(name: string): string | undefined {
+  try {
+    const { process } = globalThis as { process?: { env?: Record<string, string> } };
+    return process?.env?.[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The token of the environment goes to the address of the environment, and to no other. */
+function placeOf({ baseUrl, token }: ConnectionOptions): { readonly baseUrl: string; readonly token?: string } {
+  const own = variable('POSTRIDER_URL');
+  const url = baseUrl || own;
+  if (!url) throw new TypeError('baseUrl is missing: give the address of the service, or set POSTRIDER_URL');
+  const known = token ?? (url === own ? variable('POSTRIDER_TOKEN') : undefined);
+  return { baseUrl: url.replace(/\/+$/, ''), ...(known && { token: known }) };
+}
+
+export function exchangeWith(
+  options: ConnectionOptions,
+  policy?: RetryPolicy,
+  askPrefix: AskPrefix = prefixOf(options),
+): Exchange {
+  const { timeoutMs = 60_000, onWarning = console.warn } = options;
+  const { baseUrl, token } = placeOf(options);
+  const doFetch = fetchOf(options);
+
+  return async (call, read, { signal, hasNoDeadline } = {}) => {
     const { method, path, body } = call;
+    const isPrefixed = Object.keys(call.settings ?? {}).length > 0 || (policy && call.repeat === 'key');
+    const headerPrefix = isPrefixed ? await askPrefix(signal) : DEFAULT_PREFIX;
     const attempt = async (more: Record<string, string>) => {
       // Made here, so that a value that no header can hold is an error of its own.
       const headers = new Headers({
@@ -67,7 +130,7 @@ export function exchangeWith(options: ConnectionOptions, policy?: RetryPolicy): 
       const isEndless = hasNoDeadline || timeoutMs === Infinity;
       const signals = [signal ?? [], isEndless ? [] : AbortSignal.timeout(timeoutMs)].flat();
       try {
-        const response = await doFetch(baseUrl.replace(/\/+$/, '') + path, {
+        const response = await doFetch(baseUrl + path, {
           method,
           headers,
           redirect: 'manual',
@@ -75,8 +138,8 @@ export function exchangeWith(options: ConnectionOptions, policy?: RetryPolicy): 
           signal: AbortSignal.any(signals),
         });
         if (!response.ok) throw await errorFrom(response);
-        const warning = response.headers.get(`${headerPrefix}Warning`);
-        if (warning) onWarning(`Postrider: ${warning}`);
+        // Whatever the prefix of the service is: it may warn of the wrong one.
+        for (const [name, text] of response.headers) if (name.endsWith('-warning')) onWarning(`Postrider: ${text}`);
         return await read(response);
       } catch (cause) {
         signal?.throwIfAborted();

@@ -81,7 +81,7 @@ test('a long batch is cut into calls, and every element has its result in its pl
       label: 'many',
     }));
     const slots = await postrider.batch(elements);
-    assert.equal(troubled.requests.length, 3);
+    assert.deepEqual(troubled.requests, ['GET /', 'POST /v2/batch', 'POST /v2/batch', 'POST /v2/batch']);
     assert.deepEqual(
       slots.map(({ isAccepted }) => isAccepted),
       elements.map((_, index) => index % 100 !== 7),
@@ -181,7 +181,7 @@ test('what may have been done is not sent again, and what was not done is', asyn
 test('nonsense in place of an answer is an error that says so', async () => {
   const troubled = await startTroubled(service());
   try {
-    const options = { baseUrl: troubled.url, token: service().token, retries: 0 };
+    const options = { baseUrl: troubled.url, token: service().token, headerPrefix: 'Service-', retries: 0 };
     const postrider = new Postrider(options);
     for (const trouble of ['not json', 'redirect', 'teapot'] as const) {
       troubled.next(trouble);

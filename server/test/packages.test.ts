@@ -33,12 +33,15 @@ const MB = 1_000_000;
 
 /** What may be in a package; everything else is a mistake. */
 const OF_SERVER = [
-  /^(?:package\.json|README\.md|LICENSE|THIRD-PARTY-LICENSES\.md|bin\/postrider\.js|dist\/index\.d\.ts)$/,
+  /^(?:package\.json|README\.md|LICENSE|THIRD-PARTY-LICENSES\.md|bin\/postrider\.js|dist\/index\.(?:d\.ts|d\.cts|cjs))$/,
   /^dist\/(?:[\w-]+|cli\/main|store\/sqlite\/(?:backup-)?thread)\.js(?:\.map)?$/,
   /^dist\/store\/(?:sqlite|postgres)\/migrations\/\d{4}-[a-z-]+\.sql$/,
   /^dist\/console\/(?:index\.html|icon\.svg|theme\.js|licenses\.md|assets\/[\w-]+\.(?:js|css))$/,
 ];
-const OF_SDK = [/^(?:package\.json|README\.md|LICENSE)$/, /^dist\/(?:adapters\/)?[a-z0-9-]+\.(?:js|js\.map|d\.ts)$/];
+const OF_SDK = [
+  /^(?:package\.json|README\.md|LICENSE)$/,
+  /^dist\/(?:adapters\/)?[a-z0-9-]+\.(?:js|js\.map|cjs|d\.ts|d\.cts)$/,
+];
 
 /** In JavaScript: the service in the program's own process, called through the SDK. */
 const PROGRAM = `
@@ -90,6 +93,17 @@ export async function use(): Promise<MessageWithAttempts> {
   console.log(underWay.length);
   return client.getMessage('msg_1');
 }
+`;
+
+/** The same classes, whether they are imported or required. */
+const REQUIRED = `
+import { Postrider, PostriderError } from 'postrider-sdk';
+import { startPostrider } from 'postrider-sdk/testing';
+import { startDev } from 'postrider';
+void (async () => {
+  const imported = await import('postrider-sdk');
+  console.log(imported.Postrider === Postrider, PostriderError.name, typeof startPostrider, typeof startDev);
+})();
 `;
 
 suite('the packages, installed', () => {
@@ -288,4 +302,13 @@ suite('the packages, installed', () => {
       execFileSync(process.execPath, args, { cwd: app, stdio: 'inherit' });
     });
   }
+
+  test('a program in CommonJS compiles strictly, and requires what it compiled against', () => {
+    writeFileSync(join(app, 'common.cts'), TYPED.replace('await using', 'const'));
+    writeFileSync(join(app, 'run.cts'), REQUIRED);
+    const flags = ['--strict', '--exactOptionalPropertyTypes', '--types', '', '--lib', 'es2023,dom'];
+    const module = ['--module', 'node16', '--moduleResolution', 'node16'];
+    execFileSync(process.execPath, [TSC, ...flags, ...module, 'common.cts', 'run.cts'], { cwd: app, stdio: 'inherit' });
+    assert.equal(node('run.cjs').trim(), 'true PostriderError function function');
+  });
 });
