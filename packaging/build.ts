@@ -139,7 +139,7 @@ function writeCommonJs(dist: string, entries: readonly string[]): void {
   }
   for (const file of globSync('**/*.d.ts', { cwd: dist, exclude: ['console/**'] })) {
     const text = readFileSync(join(dist, file), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
-    const named = text.replace(/((?:\bfrom|\bimport\(|\bimport)\s*['"]\.{1,2}\/[^'"]*)\.js(['"])/g, '$1.cjs$2');
+    const named = text.replace(/((?:\bfrom|\bimport\(|\bimport)\s*['"]\.{1,2}\/[^'"]*)\.[jt]s(['"])/g, '$1.cjs$2');
     writeFileSync(join(dist, file.replace(/\.d\.ts$/, '.d.cts')), named);
   }
 }

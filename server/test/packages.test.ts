@@ -102,7 +102,7 @@ import { startPostrider } from 'postrider-sdk/testing';
 import { startDev } from 'postrider';
 void (async () => {
   const imported = await import('postrider-sdk');
-  console.log(imported.Postrider === Postrider, PostriderError.name, typeof startPostrider, typeof startDev);
+  console.log(Object.is(imported.Postrider, Postrider), PostriderError.name, typeof startPostrider, typeof startDev);
 })();
 `;
 
