@@ -37,7 +37,7 @@ async function sentBy(name: string, example: Example): Promise<Call<unknown>> {
     // Never answered: nobody waits for it.
     return new Promise<Response>(() => {});
   };
-  void example(new Postrider({ baseUrl: BASE, retries: 0, fetch: record as typeof fetch }));
+  void example(new Postrider({ baseUrl: BASE, headerPrefix: 'Service-', retries: 0, fetch: record as typeof fetch }));
   await new Promise(setImmediate);
   const [method, path = ''] = name.split(' ');
   const pattern = path
