@@ -14,6 +14,8 @@ import { type Node, Nodes } from './nodes.ts';
 const LATER = { 'Upstash-Delay': '1h' };
 /** Far more than a refusal takes, and less than the 25 s after which callers were cut off. */
 const REFUSED_MS_MAX = 12_000;
+/** The drain, which has nothing to wait for, and 10 s for a store that does not answer; and room for a slow machine. */
+const STOP_MS_MAX = 60_000;
 
 interface Fault {
   /** Begins it. Returns what ends it. */
@@ -76,9 +78,9 @@ class Publishing {
   }
 }
 
-function tooLate(): Promise<never> {
+function tooLate(what = 'a publisher was kept waiting', ms = REFUSED_MS_MAX): Promise<never> {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error('a publisher was kept waiting')), REFUSED_MS_MAX).unref();
+    setTimeout(() => reject(new Error(what)), ms).unref();
   });
 }
 
@@ -131,6 +133,16 @@ test('a node that nobody publishes to finds out by itself that its database take
     await end();
   }
   await waitFor('a node that is ready', async () => (await readiness(node)).status === 200);
+});
+
+test('a node that is told to stop while its commits wait for a standby ends all the same', async (t) => {
+  const { server, url, node } = await startNode(t);
+  await waitFor('a node that is ready', async () => (await readiness(node)).status === 200);
+  await FAULTS['waits at every commit for a standby that is away']!.begin(server, url);
+  await waitFor('a node that is not ready', async () => (await readiness(node)).status === 503);
+  node.process.signal('SIGTERM');
+  const code = await Promise.race([node.process.exit, tooLate('it does not end', STOP_MS_MAX)]);
+  assert.ok(code === 0 || code === 3, String(code));
 });
 
 /** What was acknowledged is there once, and what was refused for certain is not. */

@@ -53,8 +53,8 @@ export class Connections {
   readonly #pools = new Map<Role, pg.Pool>();
   /** In front of the pools: waiting for a connection that is in use says nothing about the database. */
   readonly #lines = new Map<Role, AccountLine>();
-  /** All connections, so that hanging ones can be closed. */
-  readonly #clients = new Set<pg.ClientBase>();
+  /** All connections with their uses, so that hanging ones can be closed. */
+  readonly #clients = new Map<pg.ClientBase, Use>();
   /** Their server processes: no two connections may have the same one. */
   readonly #pids = new Map<pg.ClientBase, number>();
   /** The same, including lost connections. The process id that a pooler reports at connect is a different one. */
@@ -91,24 +91,27 @@ export class Connections {
 
   /** Closes all at once. Callers that wait in a line are refused as soon as the connection that they wait for is closed. */
   cutOff(): void {
-    for (const client of [...this.#clients]) destroy(client);
+    for (const client of [...this.#clients.keys()]) destroy(client);
     this.#clients.clear();
     this.#pids.clear();
     for (const pool of this.#pools.values()) void pool.end().catch(() => {});
   }
 
   async end(): Promise<void> {
+    // The probe may hang for as long as a standby is away.
+    for (const [client, use] of this.#clients) if (use === USES.probe) destroy(client);
     await Promise.allSettled([...this.#pools.values()].map((pool) => pool.end()));
   }
 
-  #open({ name, max, settings = new Map() }: Use): pg.Pool {
+  #open(use: Use): pg.Pool {
+    const { name, max, settings = new Map() } = use;
     const { server, timers, connectMs, onSession } = this.#options;
     // The driver awaits this hook, although its type does not say so. If it rejects, the connection is closed.
     const onConnect = async (client: pg.ClientBase): Promise<void> => {
       // A connection that breaks while in use, between two statements, reports it only here, and an 'error' event
       // without a listener would end the process. The next statement fails.
       client.on('error', () => {});
-      this.#clients.add(client);
+      this.#clients.set(client, use);
       client.on('end', () => this.#forget(client));
       const { pid } = await setUp(client, { server, name, settings, timers, msMax: connectMs() });
       onSession(pid);

@@ -142,9 +142,8 @@ async function connect(url: string, timers: Clock): Promise<pg.Client> {
     }
     const error = worst(failed, servers);
     if (!failed.some(mayPass) || timers.monotonicMs() > endsAtMs) {
-      throw new Error(
-        `cannot use PostgreSQL at ${shownDatabase(url)}: ${error.message || (error as { code?: string }).code}`,
-      );
+      const what = `cannot ${error instanceof NotWritable ? 'use' : 'reach'} PostgreSQL at ${shownDatabase(url)}`;
+      throw new Error(`${what}: ${error.message || (error as { code?: string }).code}`);
     }
     await new Promise<void>((resolve) => timers.after(START_PAUSE_MS, resolve));
   }

@@ -69,7 +69,7 @@ export function createPostgresStore(options: PostgresStoreOptions): PostgresStor
       hints.close();
       // After this all its claims are released, and nobody has to wait until the node counts as dead.
       if (!doubts.isEmpty) await releaseDoubts().catch(() => {});
-      const left = await Promise.allSettled([pool.write((database) => leave(database, node))]);
+      const left = await Promise.allSettled([pool.beat((database) => leave(database, node))]);
       await pool.close();
       if (left[0].status === 'fulfilled') onLeft();
     },
