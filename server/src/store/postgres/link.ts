@@ -6,7 +6,7 @@ import { type Patience, patience, roundTripForTry, roundTripOf, withRoundTrip } 
 import { shownDatabase } from '../../domain/database-url.ts';
 import type { Clock } from '../../world.ts';
 import { StoreUnavailable } from '../store.ts';
-import { NotWritable, type Server } from './connection.ts';
+import { NotWritable, type Server, within } from './connection.ts';
 import { Connections } from './connections.ts';
 import { isMissing } from './errors.ts';
 import { Listener } from './listener.ts';
@@ -160,7 +160,7 @@ export class Link {
       await listener.connect();
       this.#requireSameStore(listener);
       const askedAtMs = timers.monotonicMs();
-      await listener.ping();
+      await within(listener.ping(), connectMs, timers);
       this.#roundTrips = withRoundTrip([], timers.monotonicMs() - askedAtMs);
       const other = await connections.connect('heartbeat');
       await listener.listen(other).then(
