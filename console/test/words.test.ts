@@ -73,10 +73,12 @@ test('a message is turned into the call that publishes it again', () => {
     header: { 'Content-Type': ['text/plain'], 'X-Tenant': ['acme'] },
     body: 'hello',
     maxRetries: 2,
+    timeoutMs: 30_000,
+    notBefore: 0,
     queueName: 'q',
     labels: ['a', 'b'],
   } as unknown as Message;
-  const draft = draftOf(message);
+  const draft = draftOf(message, 30_000);
   assert.deepEqual(callOf(draft), {
     method: 'POST',
     path: `/v2/enqueue/q/${encodeURIComponent(message.url)}`,

@@ -16,12 +16,55 @@ export function curl(call: Call<unknown>, { baseUrl, headerPrefix, token }: Curl
   words.push(
     token === undefined ? '-H "Authorization: Bearer $TOKEN"' : `-H ${quoted(`Authorization: Bearer ${token}`)}`,
   );
-  for (const [name, value] of Object.entries(headersOf(call, headerPrefix)))
-    words.push(`-H ${quoted(`${name}: ${value}`)}`);
-  if (call.body !== undefined && call.body.length > 0) {
-    words.push(typeof call.body === 'string' ? `--data-raw ${quoted(call.body)}` : '--data-binary @body');
+  const headers = Object.entries(headersOf(call, headerPrefix));
+  for (const [name, value] of headers) words.push(`-H ${headerWord(`${name}: ${value}`)}`);
+  const { body = '' } = call;
+  if (body.length === 0) return words.join(' \\\n  ');
+  // Otherwise curl says that it is a form.
+  if (!headers.some(([name]) => name.toLowerCase() === 'content-type')) words.push("-H 'Content-Type:'");
+  const text = plainText(body);
+  words.push(text === null ? '--data-binary @-' : `--data-raw ${quoted(text)}`);
+  return (text === null ? `printf %s ${base64(body)} | base64 -d | ` : '') + words.join(' \\\n  ');
+}
+
+/** A word of a command must be shorter than 128 KiB on Linux. */
+const WORD_BYTES_MAX = 100_000;
+
+/** What a terminal takes as a command, and not as text: control characters, and those that change the direction. */
+const NOT_PLAIN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
+
+/** The body as text that can be pasted into a terminal. Null when it must be encoded. */
+function plainText(body: string | Uint8Array): string | null {
+  const bytes = bytesOf(body);
+  if (bytes.length > WORD_BYTES_MAX) return null;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return NOT_PLAIN.test(text) ? null : text;
+  } catch {
+    return null;
   }
-  return words.join(' \\\n  ');
+}
+
+function bytesOf(body: string | Uint8Array): Uint8Array {
+  return typeof body === 'string' ? new TextEncoder().encode(body) : body;
+}
+
+function base64(body: string | Uint8Array): string {
+  let characters = '';
+  for (const byte of bytesOf(body)) characters += String.fromCharCode(byte);
+  return btoa(characters);
+}
+
+/** A header has Latin-1. In a terminal these characters have other bytes, so each is written as its number. */
+function headerWord(text: string): string {
+  if (/^[\t\x20-\x7e]*$/.test(text)) return quoted(text);
+  const format = text
+    .replaceAll(/[\\%]/g, (special) => special + special)
+    .replaceAll(/[^\t\x20-\x7e]/gu, (each) => {
+      const bytes = each <= '\xff' ? [each.charCodeAt(0)] : [...new TextEncoder().encode(each)];
+      return bytes.map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+    });
+  return `"$(printf ${quoted(format)})"`;
 }
 
 /** A destination as people write it: curl, unlike a browser, can be told not to change it. */

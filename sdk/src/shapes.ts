@@ -72,8 +72,24 @@ export interface Message {
   readonly retriedAt?: number;
   readonly callback?: string;
   readonly callbackHeader?: HeaderMap;
+  /** How the callback is delivered, with its defaults filled in. */
+  readonly callbackSettings?: {
+    readonly method: string;
+    readonly maxRetries: number;
+    readonly retryDelayExpression?: string;
+    readonly delayMs: number;
+    readonly timeoutMs: number;
+  };
   readonly failureCallback?: string;
   readonly failureCallbackHeader?: HeaderMap;
+  /** How the callback is delivered, with its defaults filled in. */
+  readonly failureCallbackSettings?: {
+    readonly method: string;
+    readonly maxRetries: number;
+    readonly retryDelayExpression?: string;
+    readonly delayMs: number;
+    readonly timeoutMs: number;
+  };
   readonly sourceMessageId?: string;
   readonly callerIP?: string;
   readonly callerIp?: string;
@@ -83,6 +99,8 @@ export interface Message {
   readonly parallelism?: number;
   readonly rate?: number;
   readonly period?: number;
+  /** What is shown as `REDACTED:<sha256>`: body, headers, header[name]. */
+  readonly redactFields?: readonly string[];
 }
 
 export interface Attempt {

@@ -3,8 +3,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
-import { useMay } from '../base/session.ts';
-import { publishCallOf } from '../parts/publish-again.ts';
+import { useMay, useSession } from '../base/session.ts';
+import { callOf, draftOf, missingIn } from '../parts/publish-again.ts';
 import { useWhy } from '../parts/why-box.tsx';
 import { ActionButton, lacks, useCurl } from '../ui/action.tsx';
 import { ConfirmButton } from '../ui/confirm.tsx';
@@ -18,6 +18,8 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
   const toCurl = useCurl();
   const { messageId, state } = message;
   const dlqId = dlqIdOf(messageId);
+  const draft = draftOf(message, useSession().account.limits.timeoutMsDefault);
+  const missing = missingIn(draft);
   return (
     <div className="flex flex-wrap gap-2">
       {state === 'HELD' && <Release messageId={messageId} />}
@@ -54,7 +56,16 @@ export function MessageActions({ message }: { readonly message: MessageWithAttem
         <Icon name="copy" className="size-3.5" />
         Duplicate
       </Link>
-      <CopyButton text={() => toCurl(publishCallOf(message))} label="the message as cURL" className="btn">
+      <CopyButton
+        text={() => toCurl(callOf(draft))}
+        label="the message as cURL"
+        className="btn"
+        refusal={
+          missing.length === 0
+            ? undefined
+            : `Redacted, so no command can contain it: ${missing.join(', ')}. Duplicate lets you enter it.`
+        }
+      >
         cURL
       </CopyButton>
     </div>

@@ -157,6 +157,7 @@ function Facts({ message, search }: { readonly message: MessageWithAttempts; rea
   linked('flow key', 'flowControlKey', message.flowControlKey);
   for (const label of message.labels ?? []) linked('label', 'label', label);
   if (message.endpointName !== undefined) facts.push(['endpoint', message.endpointName]);
+  if (message.redactFields !== undefined) facts.push(['redacted', message.redactFields.join(', ')]);
   if (message.orderKey !== undefined) facts.push(['order key', message.orderKey]);
   const toMessage = (label: string, messageId: string | undefined) => {
     if (messageId === undefined) return;

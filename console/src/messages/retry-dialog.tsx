@@ -4,6 +4,7 @@ import { Dialog } from '@base-ui/react/dialog';
 import { calls, type MessageWithAttempts } from 'postrider-sdk';
 import { useState } from 'react';
 import { useSession } from '../base/session.ts';
+import { edited } from '../parts/publish-again.ts';
 import { useAction } from '../ui/action.tsx';
 import { DialogFrame } from '../ui/confirm.tsx';
 
@@ -22,7 +23,10 @@ export function RetryDialog({
 }) {
   const { headerPrefix } = useSession().account.service;
   const [url, setUrl] = useState(message.url);
-  const [body, setBody] = useState(message.body ?? '');
+  // What the service shows in place of a redacted body is not the body.
+  const isHidden = message.redactFields?.includes('body') ?? false;
+  const before = isHidden ? '' : (message.body ?? '');
+  const [body, setBody] = useState(before);
   const [retries, setRetries] = useState(String(message.maxRetries));
   const action = useAction<{ messageId: string }>({
     done: 'Sent again, as a new message',
@@ -33,7 +37,7 @@ export function RetryDialog({
   });
   const changes = {
     ...(url !== message.url && { url }),
-    ...(body !== (message.body ?? '') && { body }),
+    ...(body !== before && { body }),
     ...(retries !== String(message.maxRetries) && { headers: { [`${headerPrefix}Retries`]: retries } }),
   };
   return (
@@ -57,7 +61,13 @@ export function RetryDialog({
         {message.bodyBase64 === undefined && (
           <label className="block">
             <span className="label">Body</span>
-            <textarea className="input mono" rows={10} value={body} onChange={(event) => setBody(event.target.value)} />
+            <textarea
+              className="input mono"
+              rows={10}
+              placeholder={isHidden ? 'Redacted. If you leave this empty, the body stays as it is.' : undefined}
+              value={body}
+              onChange={(event) => setBody(edited(body, event.target.value))}
+            />
           </label>
         )}
         <label className="block">

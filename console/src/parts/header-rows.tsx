@@ -6,13 +6,21 @@ import { Icon } from '../ui/icon.tsx';
 import { KNOWN_SETTINGS } from './setting-table.ts';
 import { knownSetting } from './settings-known.ts';
 
+/** What an HTTP header can carry: Latin-1. */
+const HEADER_CHARACTERS = '[\\t -~\\u0080-\\u00ff]*';
+
+const HIDDEN = 'The value is redacted: the service does not show it. Enter it, or remove the setting.';
+
 export type SettingRow = readonly [name: string, value: string];
 
 export function HeaderRows({
   rows,
+  redacted = [],
   onChange,
 }: {
   readonly rows: readonly SettingRow[];
+  /** Names of those whose value the service does not show. It must be entered. */
+  readonly redacted?: readonly string[];
   readonly onChange: (rows: readonly SettingRow[]) => void;
 }) {
   const { headerPrefix } = useSession().account.service;
@@ -29,6 +37,7 @@ export function HeaderRows({
       </datalist>
       {rows.map(([name, value], at) => {
         const known = knownSetting(name);
+        const isHidden = redacted.includes(name);
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity but their place
           <div key={at}>
@@ -47,7 +56,10 @@ export function HeaderRows({
               <input
                 className="input mono grow"
                 aria-label={`Value of ${name || `setting ${at + 1}`}`}
-                placeholder={known?.example ?? ''}
+                placeholder={isHidden ? 'redacted: enter it' : (known?.example ?? '')}
+                required={isHidden}
+                pattern={HEADER_CHARACTERS}
+                title={isHidden ? HIDDEN : undefined}
                 value={value}
                 onChange={(event) => set(at, [name, event.target.value])}
               />
@@ -60,6 +72,7 @@ export function HeaderRows({
                 <Icon name="close" className="size-3.5" />
               </button>
             </div>
+            {isHidden && value === '' && <p className="mt-0.5 text-2xs text-retrying">{HIDDEN}</p>}
             {known && <p className="mt-0.5 text-2xs text-ink-3">{known.help}</p>}
           </div>
         );

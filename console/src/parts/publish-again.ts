@@ -1,6 +1,8 @@
-// Turns a message back into the call that would publish it again.
+// Turns a message back into the call that would publish it again: with every setting, and with its body byte for byte.
+// What the service does not show must be entered by the user.
 
 import { type Call, calls, type Message, type Published } from 'postrider-sdk';
+import { serviceNow } from '../base/service-time.ts';
 
 export interface Draft {
   readonly mode: 'publish' | 'enqueue' | 'schedule';
@@ -8,37 +10,94 @@ export interface Draft {
   readonly queue: string;
   readonly contentType: string;
   readonly body: string;
+  /** A body that is no text, in place of `body`. */
+  readonly binary: Uint8Array | null;
   /** Headers of ours, without the prefix. */
   readonly settings: readonly (readonly [name: string, value: string])[];
+  /** What the message has and the service does not show: `body`, `Content-Type`, or the name of a setting. */
+  readonly redacted: readonly string[];
 }
 
-/** A topic's copy goes to its one URL again, not to the whole topic. */
-export function draftOf(message: Message): Draft {
+type CallbackName = 'callback' | 'failureCallback';
+
+const CALLBACKS: readonly (readonly [CallbackName, string])[] = [
+  ['callback', 'Callback'],
+  ['failureCallback', 'Failure-Callback'],
+];
+
+/**
+ * A topic's copy goes to its one URL again, not to the whole topic. A deduplication id is not copied: with it the new
+ * message would be a duplicate, and not be accepted. A time of delivery is copied if it has not come yet.
+ */
+export function draftOf(message: Message, timeoutMsDefault: number | null | undefined): Draft {
   const settings: [string, string][] = [];
+  const redacted: string[] = [];
+  const fields = new Set(message.redactFields);
+  const isHidden = (name: string) => fields.has('headers') || fields.has(`header[${name.toLowerCase()}]`);
   const set = (name: string, value: string | number | undefined) => {
     if (value !== undefined && value !== '') settings.push([name, String(value)]);
+  };
+  const forward = (start: string, header: Message['header'] = {}) => {
+    for (const [name, values] of Object.entries(header)) {
+      if (start === '' && name.toLowerCase() === 'content-type') continue;
+      const setting = `${start}Forward-${name}`;
+      if (isHidden(name)) redacted.push(setting);
+      for (const value of values) settings.push([setting, isHidden(name) ? '' : value]);
+    }
   };
   if (message.method !== 'POST') set('Method', message.method);
   set('Retries', message.maxRetries);
   set('Retry-Delay', message.retryDelayExpression);
-  set('Callback', message.callback);
-  set('Failure-Callback', message.failureCallback);
+  if (message.timeoutMs !== timeoutMsDefault) set('Timeout', durationText(message.timeoutMs));
+  if (message.notBefore > serviceNow()) set('Not-Before', message.notBefore / 1000);
+  for (const [name, setting] of CALLBACKS) {
+    set(setting, message[name]);
+    for (const [own, value] of callbackSettings(message, name, timeoutMsDefault)) set(`${setting}-${own}`, value);
+    forward(`${setting}-`, message[`${name}Header`]);
+  }
   set('Label', message.labels?.join(', '));
   set('Order-Key', message.orderKey);
   set('Flow-Control-Key', message.flowControlKey);
   if (message.flowControlKey !== undefined) set('Flow-Control-Value', flowValue(message));
-  for (const [name, values] of Object.entries(message.header)) {
-    if (name.toLowerCase() !== 'content-type') for (const value of values) set(`Forward-${name}`, value);
-  }
+  set('Redact-Fields', message.redactFields?.join(', '));
+  forward('', message.header);
   const contentType = Object.entries(message.header).find(([name]) => name.toLowerCase() === 'content-type');
+  if (contentType && isHidden('Content-Type')) redacted.push('Content-Type');
+  const isBodyHidden = fields.has('body') && (message.body ?? '') !== '';
+  if (isBodyHidden) redacted.push('body');
   return {
     mode: message.queueName === undefined ? 'publish' : 'enqueue',
     destination: message.url,
     queue: message.queueName ?? '',
-    contentType: contentType?.[1][0] ?? '',
-    body: message.body ?? '',
+    contentType: isHidden('Content-Type') ? '' : (contentType?.[1][0] ?? ''),
+    body: isBodyHidden ? '' : (message.body ?? ''),
+    binary: message.bodyBase64 === undefined ? null : bytesOf(message.bodyBase64),
     settings,
+    redacted,
   };
+}
+
+/** Those of a callback that differ from what it gets without them. */
+function callbackSettings(
+  message: Message,
+  name: CallbackName,
+  timeoutMsDefault: number | null | undefined,
+): [string, string][] {
+  const given = message[`${name}Settings`];
+  if (!given) return [];
+  const { method, maxRetries, retryDelayExpression, delayMs, timeoutMs } = given;
+  const found: [string, string][] = [];
+  if (method !== 'POST') found.push(['Method', method]);
+  if (maxRetries !== message.maxRetries) found.push(['Retries', String(maxRetries)]);
+  if (retryDelayExpression !== undefined && retryDelayExpression !== message.retryDelayExpression)
+    found.push(['Retry-Delay', retryDelayExpression]);
+  if (delayMs > 0) found.push(['Delay', durationText(delayMs)]);
+  if (timeoutMs !== timeoutMsDefault) found.push(['Timeout', durationText(timeoutMs)]);
+  return found;
+}
+
+function durationText(ms: number): string {
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
 }
 
 function flowValue({ parallelism, rate, period }: Message): string {
@@ -51,19 +110,44 @@ function flowValue({ parallelism, rate, period }: Message): string {
     .join(', ');
 }
 
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+/** What must still be entered before the draft can be sent. */
+export function missingIn({ redacted, body, binary, contentType, settings }: Draft): string[] {
+  return redacted.filter((name) => {
+    if (name === 'body') return body === '' && binary === null;
+    if (name === 'Content-Type') return contentType === '';
+    return settings.some(([each, value]) => each === name && value === '');
+  });
+}
+
 export type SentAnswer = Published | readonly Published[] | { readonly scheduleId: string };
 
+/** By name. A header that is given more than once is one list in HTTP. */
+export function settingsOf({ settings }: Draft): Record<string, string> {
+  const given = settings.filter(([name, value]) => name !== '' && value !== '');
+  const byName = Map.groupBy(given, ([name]) => name);
+  return Object.fromEntries([...byName].map(([name, rows]) => [name, rows.map(([, value]) => value).join(', ')]));
+}
+
 export function callOf(draft: Draft): Call<SentAnswer> {
+  const { destination, contentType, body, binary } = draft;
+  // A browser adds a Content-Type to a text that has none, and not to bytes.
+  const content = binary ?? (contentType === '' ? new TextEncoder().encode(body) : body);
   const request = {
-    destination: draft.destination,
-    ...(draft.contentType !== '' && { contentType: draft.contentType }),
-    settings: Object.fromEntries(draft.settings.filter(([name]) => name !== '')),
-    ...(draft.body !== '' && { body: draft.body }),
+    destination,
+    ...(contentType !== '' && { contentType }),
+    settings: settingsOf(draft),
+    ...(content.length > 0 && { body: content }),
   };
   if (draft.mode === 'enqueue') return calls.enqueue(draft.queue, request);
   return draft.mode === 'schedule' ? calls.createSchedule(request) : calls.publish(request);
 }
 
-export function publishCallOf(message: Message): Call<SentAnswer> {
-  return callOf(draftOf(message));
+/** The body after an edit. A text field has only the line ends of Unix: those of Windows are put back. */
+export function edited(before: string, typed: string): string {
+  const isWindows = before.includes('\r\n') && !/[^\r]\n|^\n|\r(?!\n)/.test(before);
+  return isWindows ? typed.replaceAll(/\r?\n/g, '\r\n') : typed;
 }

@@ -10,7 +10,8 @@ import { type Search, textOf } from '../base/search.ts';
 import { shownToken, useClient, useMay, useSession } from '../base/session.ts';
 import { CronPreview } from '../parts/cron-preview.tsx';
 import { HeaderRows } from '../parts/header-rows.tsx';
-import { callOf, type Draft, draftOf, type SentAnswer } from '../parts/publish-again.ts';
+import { sizeText } from '../parts/payload.tsx';
+import { callOf, type Draft, draftOf, edited, missingIn, type SentAnswer } from '../parts/publish-again.ts';
 import { TestResult } from '../parts/test-result.tsx';
 import { lacks, useAction, useCurl } from '../ui/action.tsx';
 import { Code } from '../ui/code.tsx';
@@ -29,7 +30,8 @@ export function SendScreen() {
   const search = useSearch({ strict: false }) as Search;
   const from = textOf(search.from);
   const client = useClient();
-  const { isDev } = useSession().account.service;
+  const { service, limits } = useSession().account;
+  const { isDev } = service;
   const source = useQuery({
     queryKey: ['message', from],
     queryFn: () => client.getMessage(from),
@@ -41,6 +43,8 @@ export function SendScreen() {
     queue: textOf(search.queue),
     contentType: 'application/json',
     body: '{"hello":"world"}',
+    binary: null,
+    redacted: [],
     settings: search.mode === 'schedule' ? [['Cron', '*/5 * * * *']] : [],
   };
   if (from !== '' && !source.data) {
@@ -53,13 +57,12 @@ export function SendScreen() {
   return (
     <Builder
       key={`${from} ${JSON.stringify(search)}`}
-      initial={source.data ? draftOf(source.data) : fresh}
-      isBinary={source.data?.bodyBase64 !== undefined}
+      initial={source.data ? draftOf(source.data, limits.timeoutMsDefault) : fresh}
     />
   );
 }
 
-function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBinary: boolean }) {
+function Builder({ initial }: { readonly initial: Draft }) {
   const [draft, setDraft] = useState(initial);
   const [sent, setSent] = useState<readonly Published[] | null>(null);
   const [problem, setProblem] = useState<Error | null>(null);
@@ -95,7 +98,7 @@ function Builder({ initial, isBinary }: { readonly initial: Draft; readonly isBi
       </PageHead>
       <PageBody>
         <div className="grid gap-6 lg:grid-cols-2">
-          <Form draft={draft} put={put} isBinary={isBinary} onSend={() => action.mutate(call)} />
+          <Form draft={draft} put={put} onSend={() => action.mutate(call)} />
           <div className="min-w-0 space-y-5">
             <Problem error={problem} />
             {sent && (
@@ -122,7 +125,7 @@ function cronOf({ settings }: Draft): string | undefined {
   return settings.find(([name]) => name.toLowerCase() === 'cron')?.[1];
 }
 
-function Form({ draft, put, isBinary, onSend }: Editing & { readonly isBinary: boolean; readonly onSend: () => void }) {
+function Form({ draft, put, onSend }: Editing & { readonly onSend: () => void }) {
   const cron = cronOf(draft);
   return (
     <form
@@ -147,10 +150,10 @@ function Form({ draft, put, isBinary, onSend }: Editing & { readonly isBinary: b
         </label>
       )}
       <Destinations value={draft.destination} onChange={(destination) => put({ destination })} />
-      <Body draft={draft} put={put} isBinary={isBinary} />
+      <Body draft={draft} put={put} />
       <fieldset>
         <legend className="label">Settings</legend>
-        <HeaderRows rows={draft.settings} onChange={(settings) => put({ settings })} />
+        <HeaderRows rows={draft.settings} redacted={draft.redacted} onChange={(settings) => put({ settings })} />
       </fieldset>
       {draft.mode === 'schedule' && cron !== undefined && <CronPreview cron={cron} />}
     </form>
@@ -186,30 +189,56 @@ function Modes({ draft, put }: Editing) {
   );
 }
 
-function Body({ draft, put, isBinary }: Editing & { readonly isBinary: boolean }) {
+function Body({ draft, put }: Editing) {
+  const isHidden = draft.redacted.includes('body');
+  const isTypeHidden = draft.redacted.includes('Content-Type');
   return (
     <div className="grid grid-cols-1 gap-2">
-      <label className="block">
-        <span className="label">Body</span>
-        <textarea
-          className="input mono"
-          rows={8}
-          spellCheck={false}
-          value={draft.body}
-          onChange={(event) => put({ body: event.target.value })}
-        />
-      </label>
-      {isBinary && (
-        <p className="text-xs text-retrying">The original body is binary. It cannot be edited here and is left out.</p>
+      {draft.binary === null ? (
+        <label className="block">
+          <span className="label">Body</span>
+          <textarea
+            className="input mono"
+            rows={8}
+            spellCheck={false}
+            required={isHidden}
+            placeholder={isHidden ? 'redacted: enter it' : undefined}
+            value={draft.body}
+            onChange={(event) => put({ body: edited(draft.body, event.target.value) })}
+          />
+        </label>
+      ) : (
+        <BinaryBody bytes={draft.binary} onReplace={() => put({ binary: null })} />
+      )}
+      {isHidden && draft.body === '' && (
+        <p className="text-xs text-retrying">
+          The body is redacted: the service does not show it. Enter it to send the message again.
+        </p>
       )}
       <label className="flex items-center gap-2 text-xs text-ink-2">
         <span className="whitespace-nowrap">Content-Type</span>
         <input
           className="input mono h-7"
+          required={isTypeHidden}
+          placeholder={isTypeHidden ? 'redacted: enter it' : undefined}
           value={draft.contentType}
           onChange={(event) => put({ contentType: event.target.value })}
         />
       </label>
+    </div>
+  );
+}
+
+function BinaryBody({ bytes, onReplace }: { readonly bytes: Uint8Array; readonly onReplace: () => void }) {
+  return (
+    <div>
+      <p className="label">Body</p>
+      <div className="flex items-center gap-3 rounded-md border border-line-strong px-3 py-2 text-sm">
+        <span className="grow">Binary, {sizeText(bytes.length)}: it is sent unchanged.</span>
+        <button type="button" className="btn btn-small" onClick={onReplace}>
+          Write another
+        </button>
+      </div>
     </div>
   );
 }
@@ -261,6 +290,14 @@ function Preview({ draft }: { readonly draft: Draft }) {
   const { headerPrefix } = account.service;
   const token = shownToken(account);
   const toCurl = useCurl();
+  const missing = missingIn(draft);
+  if (missing.length > 0) {
+    return (
+      <p role="status" className="rounded-md border border-line bg-sunken px-3 py-2 text-xs text-ink-2">
+        The command is shown when what is redacted has been entered: {missing.join(', ')}.
+      </p>
+    );
+  }
   const call = callOf(draft);
   const shown: readonly [string, string][] = [
     ['cURL', toCurl(call)],

@@ -1,23 +1,31 @@
 // The same request as program code.
 
 import { type Call, headersOf } from 'postrider-sdk';
-import type { Draft } from '../parts/publish-again.ts';
+import { type Draft, settingsOf } from '../parts/publish-again.ts';
 
 const text = (value: string) => JSON.stringify(value);
 
+function base64(bytes: Uint8Array): string {
+  let characters = '';
+  for (const byte of bytes) characters += String.fromCharCode(byte);
+  return text(btoa(characters));
+}
+
+/** Without a type the body is given as bytes: a text would get a type of its own. */
+function typescriptBody({ contentType, body, binary }: Draft): string {
+  if (binary !== null) return `Buffer.from(${base64(binary)}, 'base64')`;
+  return contentType === '' ? `Buffer.from(${text(body)})` : text(body);
+}
+
 const fromEnvironment = (token: string | null, otherwise: string) => (token === null ? otherwise : text(token));
 
-export function typescriptSnippet(
-  { mode, destination, queue, contentType, body, settings }: Draft,
-  baseUrl: string,
-  prefix: string,
-  token: string | null,
-): string {
-  const named = settings.filter(([name, value]) => name !== '' && value !== '');
+export function typescriptSnippet(draft: Draft, baseUrl: string, prefix: string, token: string | null): string {
+  const { mode, destination, queue, contentType, body, binary } = draft;
+  const named = Object.entries(settingsOf(draft));
   const lines = [
     `  destination: ${text(destination)},`,
     ...(contentType !== '' ? [`  contentType: ${text(contentType)},`] : []),
-    ...(body !== '' ? [`  body: ${text(body)},`] : []),
+    ...(binary !== null || body !== '' ? [`  body: ${typescriptBody(draft)},`] : []),
     ...(named.length > 0
       ? ['  settings: {', ...named.map(([name, value]) => `    ${text(name)}: ${text(value)},`), '  },']
       : []),
@@ -41,8 +49,9 @@ export function typescriptSnippet(
 
 export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: string, token: string | null): string {
   const headers = Object.entries(headersOf(call, prefix));
+  const data = pythonData(call.body ?? '');
   return [
-    'import os, requests',
+    `import ${data.startsWith('base64') ? 'base64, ' : ''}os, requests`,
     '',
     'answer = requests.post(',
     `    ${text(baseUrl + call.path)},`,
@@ -50,9 +59,19 @@ export function pythonSnippet(call: Call<unknown>, baseUrl: string, prefix: stri
     `        "Authorization": ${token === null ? `f"Bearer {os.environ['TOKEN']}"` : text(`Bearer ${token}`)},`,
     ...headers.map(([name, value]) => `        ${text(name)}: ${text(value)},`),
     '    },',
-    ...(typeof call.body === 'string' && call.body !== '' ? [`    data=${text(call.body)}.encode(),`] : []),
+    ...(data === '' ? [] : [`    data=${data},`]),
     ')',
     'answer.raise_for_status()',
     'print(answer.json())',
   ].join('\n');
+}
+
+function pythonData(body: string | Uint8Array): string {
+  if (body.length === 0) return '';
+  if (typeof body === 'string') return `${text(body)}.encode()`;
+  try {
+    return `${text(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body))}.encode()`;
+  } catch {
+    return `base64.b64decode(${base64(body)})`;
+  }
 }

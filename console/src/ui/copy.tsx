@@ -18,12 +18,15 @@ export function CopyButton({
   text,
   label,
   className = 'btn btn-quiet btn-small',
+  refusal,
   children,
 }: {
   readonly text: string | (() => string);
   /** What is copied, for users who do not see the icon. */
   readonly label: string;
   readonly className?: string;
+  /** Why it cannot be copied. */
+  readonly refusal?: string | undefined;
   readonly children?: string;
 }) {
   const [isCopied, setIsCopied] = useState(false);
@@ -37,7 +40,8 @@ export function CopyButton({
       type="button"
       className={className}
       aria-label={children ? undefined : `Copy ${label}`}
-      title={`Copy ${label}`}
+      title={refusal ?? `Copy ${label}`}
+      disabled={refusal !== undefined}
       onClick={() => {
         void copyText(typeof text === 'string' ? text : text()).then(() => setIsCopied(true));
       }}

@@ -35,6 +35,17 @@ export const EventState = Type.String({ enum: [...EVENT_STATES] });
 export const ScopeName = Type.String({ enum: [...SCOPES] });
 export const JobAction = Type.String({ enum: ['cancel', 'retry', 'delete'] });
 
+const CallbackSettings = Type.Object(
+  {
+    method: Type.String(),
+    maxRetries: Type.Integer(),
+    retryDelayExpression: optional(Type.String()),
+    delayMs: Type.Integer(),
+    timeoutMs: Type.Integer(),
+  },
+  { additionalProperties: false, description: 'How the callback is delivered, with its defaults filled in.' },
+);
+
 const messageFields = {
   messageId: Type.String(),
   url: Type.String(),
@@ -65,8 +76,10 @@ const messageFields = {
   retriedAt: optional(Ms),
   callback: optional(Type.String()),
   callbackHeader: optional(Headers),
+  callbackSettings: optional(CallbackSettings),
   failureCallback: optional(Type.String()),
   failureCallbackHeader: optional(Headers),
+  failureCallbackSettings: optional(CallbackSettings),
   sourceMessageId: optional(Type.String()),
   callerIP: optional(Type.String()),
   callerIp: optional(Type.String()),
@@ -76,6 +89,9 @@ const messageFields = {
   parallelism: optional(Type.Integer()),
   rate: optional(Type.Integer()),
   period: optional(Type.Number()),
+  redactFields: optional(
+    Type.Array(Type.String(), { description: 'What is shown as `REDACTED:<sha256>`: body, headers, header[name].' }),
+  ),
 };
 const answerFields = {
   responseStatus: optional(Type.Integer()),

@@ -6,7 +6,7 @@ import type { MessageEvent } from '../domain/event.ts';
 import type { Attempt, HeaderList, Message } from '../domain/message.ts';
 import { shownState } from '../domain/message-filter.ts';
 import { heldReason } from '../domain/recovery.ts';
-import { redactBody, redactHeaders } from '../domain/redact.ts';
+import { type Redaction, redactBody, redactHeaders } from '../domain/redact.ts';
 import { retriesMade } from '../domain/retries-made.ts';
 import { sha256 } from '../publish/publications.ts';
 
@@ -43,7 +43,14 @@ export function messageView(message: Message) {
     ...shownCaller(message.callerIp),
     ...(message.labels.length > 0 && { label: message.labels[0], labels: message.labels }),
     ...shownFlow(message.flow),
+    ...(message.redaction && { redactFields: redactFields(message.redaction) }),
   };
+}
+
+/** What is hidden, as a publish names it. */
+function redactFields({ body, allHeaders, headers }: Redaction): string[] {
+  const names = headers.map((name) => `header[${name}]`);
+  return [body ? 'body' : [], allHeaders ? 'headers' : [], names].flat();
 }
 
 export function attemptView(attempt: Attempt) {
@@ -135,7 +142,18 @@ function shownCallback(name: CallbackName, message: Message) {
   const target = message[name];
   if (!target) return {};
   const header = shownCallbackHeader(name, message);
-  return { [name]: target.url, ...(header && { [`${name}Header`]: header }) };
+  const { method, retriesMax, retryDelay, delayMs, timeoutMs } = target;
+  return {
+    [name]: target.url,
+    ...(header && { [`${name}Header`]: header }),
+    [`${name}Settings`]: {
+      method,
+      maxRetries: retriesMax,
+      ...(retryDelay !== null && { retryDelayExpression: retryDelay }),
+      delayMs,
+      timeoutMs,
+    },
+  };
 }
 
 /** The headers that its callback forwards, redacted where needed. Null when there are none. */
