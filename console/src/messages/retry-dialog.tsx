@@ -58,18 +58,7 @@ export function RetryDialog({
           <span className="label">URL</span>
           <input className="input mono" required value={url} onChange={(event) => setUrl(event.target.value)} />
         </label>
-        {message.bodyBase64 === undefined && (
-          <label className="block">
-            <span className="label">Body</span>
-            <textarea
-              className="input mono"
-              rows={10}
-              placeholder={isHidden ? 'Redacted. If you leave this empty, the body stays as it is.' : undefined}
-              value={body}
-              onChange={(event) => setBody(edited(body, event.target.value))}
-            />
-          </label>
-        )}
+        {message.bodyBase64 === undefined && <BodyField isHidden={isHidden} body={body} onChange={setBody} />}
         <label className="block">
           <span className="label">Retries</span>
           <input
@@ -89,5 +78,28 @@ export function RetryDialog({
         </div>
       </form>
     </DialogFrame>
+  );
+}
+
+function BodyField({
+  isHidden,
+  body,
+  onChange,
+}: {
+  readonly isHidden: boolean;
+  readonly body: string;
+  readonly onChange: (body: string) => void;
+}) {
+  return (
+    <label className="block">
+      <span className="label">Body</span>
+      <textarea
+        className="input mono"
+        rows={10}
+        placeholder={isHidden ? 'Redacted. If you leave this empty, the body stays as it is.' : undefined}
+        value={body}
+        onChange={(event) => onChange(edited(body, event.target.value))}
+      />
+    </label>
   );
 }

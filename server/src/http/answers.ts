@@ -3,10 +3,12 @@
 import { SCOPES } from '../domain/account.ts';
 import { EVENT_STATES } from '../domain/event.ts';
 import { SHOWN_STATES } from '../domain/message-filter.ts';
+import { callbackFields, Headers } from './callback-answer.ts';
 import Type, { type TSchema } from './schema.ts';
 
+export { Headers };
+
 const Ms = Type.Integer({ description: 'Milliseconds since 1970.' });
-export const Headers = Type.Record(Type.String(), Type.Array(Type.String()));
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const open = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false });
 
@@ -34,17 +36,6 @@ export const MessageState = Type.String({ enum: [...SHOWN_STATES] });
 export const EventState = Type.String({ enum: [...EVENT_STATES] });
 export const ScopeName = Type.String({ enum: [...SCOPES] });
 export const JobAction = Type.String({ enum: ['cancel', 'retry', 'delete'] });
-
-const CallbackSettings = Type.Object(
-  {
-    method: Type.String(),
-    maxRetries: Type.Integer(),
-    retryDelayExpression: optional(Type.String()),
-    delayMs: Type.Integer(),
-    timeoutMs: Type.Integer(),
-  },
-  { additionalProperties: false, description: 'How the callback is delivered, with its defaults filled in.' },
-);
 
 const messageFields = {
   messageId: Type.String(),
@@ -74,12 +65,7 @@ const messageFields = {
   failure: optional(Type.String()),
   retriedAs: optional(Type.String({ description: 'If this dead letter was sent again: the id of the new message.' })),
   retriedAt: optional(Ms),
-  callback: optional(Type.String()),
-  callbackHeader: optional(Headers),
-  callbackSettings: optional(CallbackSettings),
-  failureCallback: optional(Type.String()),
-  failureCallbackHeader: optional(Headers),
-  failureCallbackSettings: optional(CallbackSettings),
+  ...callbackFields,
   sourceMessageId: optional(Type.String()),
   callerIP: optional(Type.String()),
   callerIp: optional(Type.String()),
