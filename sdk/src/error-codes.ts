@@ -52,6 +52,7 @@ export type ErrorCode =
   | 'quota_exceeded'
   | 'share_used'
   | 'internal'
+  | 'unsupported_transfer_encoding'
   | 'overloaded'
   | 'store_unavailable'
   | 'outcome_unknown'
@@ -59,4 +60,5 @@ export type ErrorCode =
   | 'store_gone'
   | 'clock_off'
   | 'deliver_only'
-  | 'draining';
+  | 'draining'
+  | 'unsupported_version';

@@ -326,7 +326,7 @@ export const BUDGETS = budgets({
     unit: 'connections',
     node: 4096,
     beyond:
-      'the connection that has been idle longest is closed; connections that never had a request come first. If all have requests in progress, the new connection is closed',
+      'the connection that has been idle longest is closed; connections that never had a request, or that the server is closing, come first. If all have requests in progress, the new connection is closed',
   },
   requests: {
     what: 'Requests in progress, including live streams',
@@ -339,7 +339,7 @@ export const BUDGETS = budgets({
     what: 'Requests of one connection that wait for their responses',
     unit: 'requests',
     each: 64,
-    beyond: 'the connection is closed',
+    beyond: 'the connection is read on when a response has been sent',
   },
   headBytes: {
     what: 'Request line and headers of a request',
@@ -364,16 +364,27 @@ export const BUDGETS = budgets({
     beyond: 'the connection is closed',
   },
   refusedBytes: {
-    what: 'Bytes of a refused request that are still read, so that its caller gets the error',
+    what: 'Bytes that are still read, and dropped, from a caller that sends on after its request was refused or its connection closed, so that it gets the response',
     unit: 'bytes',
     each: 64 * MIB,
-    beyond: 'the connection is closed',
+    beyond: 'the connection is destroyed',
   },
-  refusedSeconds: { what: 'Time to read these bytes', unit: 'seconds', each: 15, beyond: 'the connection is closed' },
+  refusedSeconds: {
+    what: 'Time to read these bytes of a refused request',
+    unit: 'seconds',
+    each: 15,
+    beyond: 'the connection is destroyed',
+  },
   endedSeconds: {
     what: 'Time for a caller to close a connection that the server has closed',
     unit: 'seconds',
     each: 5,
+    beyond: 'the connection is destroyed',
+  },
+  halfClosedSeconds: {
+    what: 'Time for the responses to a caller that has closed its side of the connection. A live stream ends at once',
+    unit: 'seconds',
+    each: 60,
     beyond: 'the connection is destroyed',
   },
   unreadSeconds: {

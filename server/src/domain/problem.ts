@@ -70,6 +70,10 @@ export const PROBLEMS = {
     'The account has used its share of a resource that all accounts share. Try again when some of its work has ended.',
   ],
   internal: [500, 'An error inside the server. The log has the details under the request id.'],
+  unsupported_transfer_encoding: [
+    501,
+    'The body has a transfer coding other than chunked. The service does not decompress bodies.',
+  ],
   overloaded: [503, 'The server is busy and has no room for more work. Try again shortly.'],
   store_unavailable: [503, 'The store did not answer, or takes no writes. Nothing was accepted.'],
   outcome_unknown: [
@@ -87,6 +91,7 @@ export const PROBLEMS = {
   ],
   deliver_only: [503, 'This node only delivers: its role is deliver. Publish to another node.'],
   draining: [503, 'This node is shutting down and accepts no new messages.'],
+  unsupported_version: [505, 'The request is of a version of HTTP other than 1.1 or 1.0.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -2,11 +2,10 @@
 // announced length is taken from the budget before any byte is read. A caller that sends almost nothing is cut off.
 
 import type { IncomingMessage } from 'node:http';
-import { eachMax } from '../domain/budgets.ts';
 import { Member, MemberList } from '../domain/member-list.ts';
 import type { Pool } from '../domain/pool.ts';
 import type { Clock } from '../world.ts';
-import { type BodyTaker, CountedRequest } from './counted-request.ts';
+import { type BodyTaker, CountedRequest, inPieces } from './counted-request.ts';
 import { ApiError, poolError } from './errors.ts';
 import { GrowingBytes } from './growing-bytes.ts';
 import { WholeRequest } from './whole-request.ts';
@@ -97,11 +96,11 @@ class Upload extends Member implements HeldBody, BodyTaker {
     this.leave();
     // The parser counts, too. A body that lost a piece on its way here must not be taken for whole.
     if (this.#announced === null || this.received === this.#announced) this.#onEnd(this);
-    else this.breakOff();
+    else this.breakOff(null);
   }
 
-  breakOff(): void {
-    this.fail(brokenOff());
+  breakOff(error: ApiError | null): void {
+    this.fail(error ?? brokenOff());
   }
 
   fail(error: unknown): void {
@@ -231,7 +230,7 @@ export class BodyReader {
 }
 
 /** Every request is one: the listener makes them. */
-function counted(request: IncomingMessage): CountedRequest {
+export function counted(request: IncomingMessage): CountedRequest {
   if (!(request instanceof CountedRequest)) throw new TypeError('the request was not made by the listener');
   return request;
 }
@@ -251,11 +250,6 @@ function tooSlow(): ApiError {
     'body_too_slow',
     `the body arrived too slowly: less than ${WINDOW_BYTES_MIN} bytes in ${WINDOW_MS / 1000} seconds`,
   );
-}
-
-function inPieces(): ApiError {
-  const max = eachMax('bodyPieces');
-  return new ApiError('body_in_pieces', `the body arrived in more than ${max} very small chunks; send larger chunks`);
 }
 
 function refuseEncoding(request: Pick<IncomingMessage, 'headers'>): void {

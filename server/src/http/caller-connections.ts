@@ -8,6 +8,7 @@ import { laneMax } from '../domain/lanes.ts';
 import { Member, MemberList } from '../domain/member-list.ts';
 import { TurnoverMap } from '../domain/turnover.ts';
 import type { Clock } from '../world.ts';
+import { closeLingering } from './lingering-close.ts';
 
 /** How long a caller may take. Tests use shorter times. */
 export interface CallerTimes {
@@ -23,6 +24,8 @@ export interface CallerTimes {
   readonly refusedMs: number;
   /** To close a connection that was closed on our side. */
   readonly endedMs: number;
+  /** To get the responses, after the caller has closed its side. */
+  readonly halfClosedMs: number;
   /** Between two checks of all connections. */
   readonly lookMs: number;
 }
@@ -34,6 +37,7 @@ export const CALLER_TIMES: CallerTimes = {
   unreadMs: eachMax('unreadSeconds') * 1000,
   refusedMs: eachMax('refusedSeconds') * 1000,
   endedMs: eachMax('endedSeconds') * 1000,
+  halfClosedMs: eachMax('halfClosedSeconds') * 1000,
   lookMs: 5_000,
 };
 
@@ -49,12 +53,31 @@ export interface Publisher {
   stop(): void;
 }
 
+/** What gives a connection to node:http. */
+export interface Feed {
+  /** A response has ended: there may be room for a request. */
+  next(): void;
+}
+
 export class Connection extends Member {
   readonly socket: Socket;
   /** Requests that are not answered, or whose responses are not read yet. */
   readonly open: ServerResponse[] = [];
   latest: Exchange | null = null;
   publisher: Publisher | null = null;
+  feed: Feed | null = null;
+  /** No further request is carried out. */
+  isLast = false;
+  /** Its caller sent something that is not a request. */
+  isUnreadable = false;
+  /** A response behind all others, to what is not a request. */
+  lastWords: string | null = null;
+  /** Our side is closed. */
+  isClosing = false;
+  /** How long it is then read on. */
+  closingMs: number;
+  /** For how many checks its caller has closed its side. */
+  endedLooks = 0;
   /** For how many checks its publisher has waited for a request. */
   idleLooks = 0;
   /** Unread response bytes at the last check. */
@@ -69,9 +92,10 @@ export class Connection extends Member {
   destroyedAtMs = Number.POSITIVE_INFINITY;
   cancelDestroy: (() => void) | null = null;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, closingMs: number) {
     super();
     this.socket = socket;
+    this.closingMs = closingMs;
   }
 }
 
@@ -121,7 +145,7 @@ export class CallerConnections {
       socket.destroy();
       return null;
     }
-    const connection = new Connection(socket);
+    const connection = new Connection(socket, this.#times.endedMs);
     this.#all.set(socket, connection);
     this.#silent.add(connection);
     socket.once('close', () => this.#remove(connection));
@@ -149,28 +173,41 @@ export class CallerConnections {
     for (const { publisher, socket } of [...this.#all.values()]) if (publisher !== null) socket.destroy();
   }
 
-  /**
-   * Returns false when the request must not be carried out: the caller has too many under way on one connection, which
-   * is destroyed then, or the connection is being closed, so that no response could be sent on it (RFC 9112, 9.6).
-   */
-  begin(exchange: Exchange): boolean {
+  /** Null when the request must not be carried out: no response could be sent on its connection (RFC 9112, 9.6). */
+  begin(exchange: Exchange): Connection | null {
     const { request, response } = exchange;
     const connection = this.#all.get(request.socket);
-    if (connection === undefined || connection.cancelDestroy !== null) return false;
-    if (connection.open.length >= eachMax('pipelined')) {
-      request.socket.destroy();
-      return false;
-    }
+    if (connection === undefined || connection.isLast) return null;
     connection.latest = exchange;
     connection.open.push(response);
     connection.leave();
     response.on('prefinish', () => this.countUnread(connection));
     response.on('close', () => this.#end(connection, response));
-    return true;
+    return connection;
   }
 
-  latestOf(socket: Socket): Exchange | null {
-    return this.#all.get(socket)?.latest ?? null;
+  of(socket: Socket): Connection | null {
+    return this.#all.get(socket) ?? null;
+  }
+
+  /** Closes our side. What still comes is dropped for a while. */
+  close(connection: Connection): void {
+    const { lastWords, socket } = connection;
+    connection.lastWords = null;
+    if (lastWords !== null && socket.writable) socket.write(lastWords);
+    closeLingering(this, connection, connection.closingMs);
+  }
+
+  /** No further request is taken. The connection is closed behind the response to the latest one. */
+  closeAfterLatest(connection: Connection): void {
+    connection.isLast = true;
+    const response = connection.latest?.response;
+    if (response === undefined || response.writableFinished) {
+      this.close(connection);
+      return;
+    }
+    if (!response.headersSent && connection.lastWords === null) response.setHeader('Connection', 'close');
+    response.once('finish', () => this.close(connection));
   }
 
   /**
@@ -221,6 +258,7 @@ export class CallerConnections {
     if (at !== -1) open.splice(at, 1);
     this.countUnread(connection);
     if (open.length === 0 && this.#all.has(connection.socket) && connection.list === null) this.#idle.add(connection);
+    connection.feed?.next();
   }
 
   #remove({ socket }: Connection): void {
@@ -270,6 +308,13 @@ export class CallerConnections {
     return connection.idleLooks * lookMs > (connection.list === this.#silent ? headMs : idleMs);
   }
 
+  /** Whoever has gone looks like a caller that has closed its side and waits. */
+  #hasWaitedLong(connection: Connection): boolean {
+    if (!connection.socket.readableEnded) return false;
+    connection.endedLooks += 1;
+    return connection.endedLooks * this.#times.lookMs > this.#times.halfClosedMs;
+  }
+
   #look(): void {
     this.#cancelLook = this.#clock.after(this.#times.lookMs, () => this.#look());
     const nowMs = this.#clock.monotonicMs();
@@ -281,7 +326,8 @@ export class CallerConnections {
       if (!hasStalled) connection.stalledSinceMs = nowMs;
       connection.isStalled = hasStalled;
       connection.written = written;
-      if (nowMs - connection.stalledSinceMs >= this.#times.unreadMs || this.#isForgotten(connection)) socket.destroy();
+      const isUnread = nowMs - connection.stalledSinceMs >= this.#times.unreadMs;
+      if (isUnread || this.#isForgotten(connection) || this.#hasWaitedLong(connection)) socket.destroy();
       else this.countUnread(connection);
     }
   }

@@ -5,7 +5,9 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Accounts } from '../accounts/accounts.ts';
+import { counted } from './body.ts';
 import { ApiError } from './errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
 import { isFromConsole, noSessionCookie, sessionCookie, sessionSecret } from './session.ts';
 
 const ROOT = '/console';
@@ -189,19 +191,17 @@ async function readSignIn(request: IncomingMessage): Promise<SignIn> {
   throw new ApiError('bad_body', 'send {"token": "…"}; add "switch": true to replace the token that is signed in');
 }
 
-/** Uses events: leaving a `for await` early would close the connection, and no error could be sent. */
 function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const whole = new GrowingBytes();
   return new Promise((resolve, reject) => {
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= SIGN_IN_BYTES_MAX) chunks.push(chunk);
-      else reject(new ApiError('request_too_large', 'this is not a token: it is too long'));
+    counted(request).giveBody({
+      add: (piece) => {
+        if (whole.length + piece.length <= SIGN_IN_BYTES_MAX) whole.add(piece);
+        else reject(new ApiError('request_too_large', 'this is not a token: it is too long'));
+      },
+      end: () => resolve(Buffer.from(whole.view()).toString('utf8')),
+      breakOff: (error) => reject(error ?? new ApiError('bad_request', 'the connection was closed')),
     });
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-    request.on('error', reject);
-    request.on('close', () => reject(new ApiError('bad_request', 'the connection was closed')));
   });
 }
 

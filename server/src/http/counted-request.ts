@@ -4,6 +4,7 @@
 
 import { IncomingMessage } from 'node:http';
 import { eachMax } from '../domain/budgets.ts';
+import { ApiError } from './errors.ts';
 
 const PIECES_MAX = eachMax('bodyPieces');
 /** The average size below which pieces count as short. */
@@ -14,8 +15,8 @@ export interface BodyTaker {
   add(piece: Uint8Array, isInPieces: boolean): void;
   /** The body is whole. Nothing follows. */
   end(): void;
-  /** The caller went away before the end. Nothing follows. */
-  breakOff(): void;
+  /** Its end does not come, for this reason if one is known. Nothing follows. */
+  breakOff(error: ApiError | null): void;
 }
 
 export class CountedRequest extends IncomingMessage {
@@ -24,6 +25,8 @@ export class CountedRequest extends IncomingMessage {
   #taker: BodyTaker | null = null;
   /** The taker got all of the body. The stream never ends by itself then. */
   #isTaken = false;
+  /** Why the body is not read to its end. */
+  #cutShort: ApiError | null = null;
 
   static {
     // Node asks for it, and then lets go of a request that was answered. The types do not allow an accessor in its place.
@@ -41,6 +44,17 @@ export class CountedRequest extends IncomingMessage {
     return this.#pieces > PIECES_MAX && this.#bytes < this.#pieces * PIECE_BYTES_MIN;
   }
 
+  get isCutShort(): boolean {
+    return this.#cutShort !== null;
+  }
+
+  /** The end of the body will not come, or is not waited for. Whoever takes the body gets the error in its place. */
+  cutShort(error: ApiError): void {
+    if (this.complete) return;
+    this.#cutShort ??= error;
+    this.#breakOff();
+  }
+
   /**
    * Gives the body to `taker` as it is parsed. The way through the events of a stream would cost as much as all checks
    * of a publish.
@@ -49,7 +63,8 @@ export class CountedRequest extends IncomingMessage {
     this.#taker = taker;
     // What came while the token was looked up.
     while (this.readableLength > 0 && this.#taker !== null) taker.add(this.read() as Buffer, this.#isInPieces);
-    if (this.complete) this.#end();
+    if (this.#cutShort !== null) this.#breakOff();
+    else if (this.complete) this.#end();
   }
 
   /**
@@ -62,6 +77,8 @@ export class CountedRequest extends IncomingMessage {
   }
 
   override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
+    // What was dropped of it must not be missing in a body that ends.
+    if (this.#cutShort !== null) return true;
     if (chunk === null) {
       if (this.#taker === null) return super.push(chunk, encoding);
       this.#end();
@@ -73,18 +90,16 @@ export class CountedRequest extends IncomingMessage {
       this.#taker.add(chunk, this.#isInPieces);
       return true;
     }
-    // A caller that goes on after that has been refused, or sends so much at once that no response reaches it in time.
-    // Not the socket alone: the end of the body may be in what is parsed already, and without this piece it is not whole.
+    // The token is still being looked up, or the body is refused already.
     if (this.#pieces > 2 * PIECES_MAX && this.#isInPieces) {
-      this.destroy();
-      return false;
+      this.#cutShort = inPieces();
+      return true;
     }
     return super.push(chunk, encoding);
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#taker?.breakOff();
-    this.#taker = null;
+    this.#breakOff();
     super._destroy(error, callback);
   }
 
@@ -95,6 +110,12 @@ export class CountedRequest extends IncomingMessage {
     this.resume();
   }
 
+  #breakOff(): void {
+    const taker = this.#taker;
+    this.#taker = null;
+    taker?.breakOff(this.#cutShort);
+  }
+
   #end(): void {
     const taker = this.#taker;
     // Refused with its last piece: the stream ends as it always does.
@@ -103,4 +124,11 @@ export class CountedRequest extends IncomingMessage {
     this.#taker = null;
     taker.end();
   }
+}
+
+export function inPieces(): ApiError {
+  return new ApiError(
+    'body_in_pieces',
+    `the body arrived in more than ${PIECES_MAX} very small chunks; send larger chunks`,
+  );
 }

@@ -90,7 +90,12 @@ export class EventStreams {
     }
     // The caller went away meanwhile: no more `close` event will come.
     if (response.destroyed) return this.pool.give(accountId, 1);
+    const { socket } = response.req;
+    // Of a caller that has closed its side, nobody could tell whether it still reads.
+    const end = () => response.end();
+    socket.once('end', end);
     response.on('close', () => {
+      socket.off('end', end);
       this.pool.give(accountId, 1);
       this.#remove(accountId, reader);
     });
@@ -102,6 +107,7 @@ export class EventStreams {
       'X-Accel-Buffering': 'no',
     });
     response.write(`: connected\n${idOf(position)}`);
+    if (socket.readableEnded) return void response.end();
     this.#audienceOf(accountId).readers.add(reader);
     this.#stopListening ??= this.#store.onJournal(() => this.#gather());
     this.#cancelPing ??= this.#clock.after(PING_EVERY_MS, () => this.#ping());

@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
+import { headProblem, originForm } from '../domain/request-head.ts';
 import type { Clock } from '../world.ts';
 import type { Api } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
@@ -17,6 +18,7 @@ import type { PublishHandler } from './publish-handler.ts';
 import { PublisherConnection, type PublisherConnectionOptions, type WholeResponse } from './publisher-connection.ts';
 import { takeQstashRequest } from './qstash-request.ts';
 import { Refusals } from './refusals.ts';
+import { RequestFeed, type RequestFeedOptions } from './request-feed.ts';
 import type { Sink } from './sink.ts';
 import type { WholeRequest } from './whole-request.ts';
 import { listenWide, type WideListening } from './wide-listening.ts';
@@ -62,12 +64,14 @@ class OneListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
   readonly #refusals: Refusals;
+  readonly #dateText: () => string;
   #isClosing = false;
   #listening: WideListening | null = null;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#refusals = new Refusals(options);
+    this.#dateText = httpDate(options.clock);
+    this.#refusals = new Refusals({ ...options, dateText: this.#dateText });
     this.#server = this.#createServer();
   }
 
@@ -110,6 +114,8 @@ class OneListener implements Listener {
       receive,
     );
     this.#takeConnections(server);
+    // A caller may close its side behind its last request, and still gets its responses. The types do not know it.
+    Object.assign(server, { httpAllowHalfOpen: true });
     // Node would silently drop headers past the 2,000th. Their bytes are limited anyway.
     server.maxHeadersCount = 0;
     // An unknown expectation may be ignored (RFC 9110, 10.1.1). Node would answer 417 without a body.
@@ -127,16 +133,20 @@ class OneListener implements Listener {
 
   /** Node gets a connection only when it brings something that is not read here. */
   #takeConnections(server: Server): void {
-    const { connections, clock, times, crossOrigin } = this.#options;
+    const { connections, times, crossOrigin } = this.#options;
     const [toNode] = server.listeners('connection') as ((socket: Socket) => void)[];
-    const giveToNode = (socket: Socket) => toNode!.call(server, socket);
+    const feedOptions: RequestFeedOptions = {
+      connections,
+      giveToNode: (socket) => toNode!.call(server, socket),
+      refuse: (problem, socket) => this.#refusals.refuseUnread(problem, socket),
+    };
     const options: PublisherConnectionOptions = {
       connections,
-      giveToNode,
+      giveToNode: (connection, bytes) => new RequestFeed(feedOptions, connection).take(bytes),
       handle: (request, response) => this.#publish(request, response),
       refuseCutShort: (socket) => this.#refusals.refuseNonsense(new Error('the end is missing'), socket),
       isClosing: () => this.#isClosing,
-      dateText: httpDate(clock),
+      dateText: this.#dateText,
       keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(times.idleMs / 1000)}\r\n`,
     };
     server.removeAllListeners('connection');
@@ -145,7 +155,7 @@ class OneListener implements Listener {
       if (connection === null) return;
       // Every response to a page of another origin needs headers that only Node's way knows.
       if (crossOrigin === null) new PublisherConnection(options, connection);
-      else giveToNode(socket);
+      else new RequestFeed(feedOptions, connection);
     });
   }
 
@@ -156,7 +166,6 @@ class OneListener implements Listener {
       const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
       if (foreign !== null) throw new ApiError('misdirected', foreign);
       if (isForQstashClients) takeQstashRequest(request);
-      requireHost(request.headers.host);
       publishing.handle(request, response, this.#refuseWhole);
     } catch (error) {
       this.#refuseWhole(request, response, error);
@@ -174,8 +183,9 @@ class OneListener implements Listener {
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const { connections, onFault } = this.#options;
-    if (!connections.begin({ request, response })) return;
-    if (this.#isClosing) response.setHeader('Connection', 'close');
+    const connection = connections.begin({ request, response });
+    if (connection === null) return;
+    if (this.#isClosing) connections.closeAfterLatest(connection);
     // An error without a listener would end the process.
     response.on('error', onFault);
     let answering: Promise<void> | null;
@@ -200,6 +210,8 @@ class OneListener implements Listener {
   /** Null when the answer is left to others. Not async, because an async function would cost each publish. */
   #handle(request: IncomingMessage, response: ServerResponse): Promise<void> | null {
     const { api, sink, publishing, ownHosts, crossOrigin, webConsole, isForQstashClients } = this.#options;
+    this.#requireHead(request);
+    request.url = originForm(request.url ?? '');
     const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
     if (foreign !== null) throw new ApiError('misdirected', foreign);
     const isAllowedPage = crossOrigin?.isAllowed(request.headers.origin) === true;
@@ -208,15 +220,19 @@ class OneListener implements Listener {
     if (crossOrigin?.handle(request, response)) return null;
     if (isForQstashClients) takeQstashRequest(request);
     if (sink?.handle(request, response)) return null;
-    if (request.httpVersion === '1.1') requireHost(request.headers.host);
     const answering = webConsole.handle(request, response);
     if (answering === null && !publishing.handle(request, response, this.#refuse)) {
       api.fastify.routing(request, response);
     }
     return answering;
   }
-}
 
-function requireHost(host: string | undefined): void {
-  if (host === undefined) throw new ApiError('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
+  /** Of a request with a doubtful head, another reader on the way may have seen another end. Nothing is read behind it. */
+  #requireHead({ httpVersion, rawHeaders, socket }: IncomingMessage): void {
+    const refused = headProblem(httpVersion, rawHeaders);
+    if (refused === null) return;
+    const connection = this.#options.connections.of(socket);
+    if (connection !== null) this.#options.connections.closeAfterLatest(connection);
+    throw new ApiError(refused.problem.code, refused.problem.message);
+  }
 }

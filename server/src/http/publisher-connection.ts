@@ -4,20 +4,20 @@
 
 import { STATUS_CODES, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import { eachMax } from '../domain/budgets.ts';
 import { withEntry } from '../domain/short-list.ts';
 import type { CallerConnections, Connection } from './caller-connections.ts';
 import type { CallerResponse } from './caller-response.ts';
 import { JSON_HEADERS } from './errors.ts';
+import { pushToStream } from './lingering-close.ts';
 import { type WholeRequest, WholeRequests } from './whole-request.ts';
 
 export interface PublisherConnectionOptions {
   readonly connections: CallerConnections;
   /** Carries out a request. */
   readonly handle: (request: WholeRequest, response: WholeResponse) => void;
-  /** Takes a connection over. What it has not read yet follows. */
-  readonly giveToNode: (socket: Socket) => void;
+  /** Takes a connection over, with the bytes that were not read here. Returns false when no more is to be read for now. */
+  readonly giveToNode: (connection: Connection, bytes: Buffer) => boolean;
   /** Answers a caller that ended in the middle of a request. */
   readonly refuseCutShort: (socket: Socket) => void;
   /** Whether the service takes no more requests. */
@@ -42,8 +42,6 @@ export class PublisherConnection {
   /** Came while a request was under way. */
   #waiting: Buffer | null = null;
   #hasCallerEnded = false;
-  /** The connection is being closed. */
-  #isOver = false;
 
   constructor(options: PublisherConnectionOptions, connection: Connection) {
     this.#options = options;
@@ -51,7 +49,8 @@ export class PublisherConnection {
     this.#socket = connection.socket;
     connection.publisher = this;
     // What the system has read comes here at once. The way through the events of a stream would cost as much as reading it.
-    this.#socket.push = (chunk: Buffer | null) => (chunk === null ? pushed(this.#socket, null) : this.#take(chunk));
+    this.#socket.push = (chunk: Buffer | null) =>
+      chunk === null ? pushToStream(this.#socket, null) : this.#take(chunk);
     this.#socket.on('end', this.#end);
     this.#socket.on('close', this.#close);
     this.#socket.on('error', ignore);
@@ -67,7 +66,7 @@ export class PublisherConnection {
   /** No further request is taken here. */
   stop(): void {
     if (this.#part !== null) this.#leave(this.#part);
-    else if (this.#response === null) this.#socket.destroy();
+    else if (this.#response === null && !this.#connection.isClosing) this.#socket.destroy();
   }
 
   destroy(): void {
@@ -98,8 +97,6 @@ export class PublisherConnection {
 
   /** Returns false when no more is to be read for now. */
   #take(chunk: Buffer): boolean {
-    // It could not be answered, so it must not be carried out (RFC 9112, 9.6).
-    if (this.#isOver) return true;
     if (this.#response !== null) {
       this.#waiting = this.#waiting === null ? chunk : joined(this.#waiting, chunk);
       return false;
@@ -108,7 +105,7 @@ export class PublisherConnection {
     const bytes = isRest ? joined(this.#part!, chunk) : chunk;
     const request = this.#options.isClosing() ? null : this.#requests.read(bytes, this.#socket);
     if (request === 'part' && !isRest && bytes.length <= PART_BYTES_MAX) this.#part = bytes;
-    else if (request === null || request === 'part') this.#leave(bytes);
+    else if (request === null || request === 'part') return this.#leave(bytes);
     else this.#begin(request);
     return true;
   }
@@ -128,15 +125,14 @@ export class PublisherConnection {
     response.close();
     // Asked again: the caller or the service may have ended while the response was written.
     if (this.#isEnd(isLast)) {
-      this.#isOver = true;
-      this.#socket.destroySoon();
+      this.#options.connections.close(this.#connection);
       return;
     }
     this.#options.connections.endPublish(this.#connection);
     if (this.#waiting !== null) this.#leave(this.#waiting);
   }
 
-  #leave(bytes: Buffer): void {
+  #leave(bytes: Buffer): boolean {
     const socket = this.#socket;
     // The method of the class comes back.
     Reflect.deleteProperty(socket, 'push');
@@ -146,8 +142,7 @@ export class PublisherConnection {
     this.#connection.publisher = null;
     this.#part = null;
     this.#waiting = null;
-    this.#options.giveToNode(socket);
-    socket.push(bytes);
+    return this.#options.giveToNode(this.#connection, bytes);
   }
 
   readonly #end = (): void => {
@@ -231,11 +226,6 @@ function headOf(status: number, headers: readonly string[]): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`;
   return head;
-}
-
-/** As the socket would have taken it itself. */
-function pushed(socket: Socket, chunk: Buffer | null): boolean {
-  return Readable.prototype.push.call(socket, chunk);
 }
 
 /** In memory of its own, which no other buffer shares. */

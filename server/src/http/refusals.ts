@@ -1,25 +1,26 @@
 // Refuses requests: those answered with an error, those whose body is still coming, and input that is not a readable
 // request.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { eachMax } from '../domain/budgets.ts';
 import type { Problem } from '../domain/problem.ts';
+import { tooLargeHead } from '../domain/request-head.ts';
 import { internalProblem } from './api.ts';
 import type { CallerConnections, CallerTimes } from './caller-connections.ts';
-import { errorResponse, problemOf, sendError } from './errors.ts';
+import { CountedRequest } from './counted-request.ts';
+import { ApiError, errorResponse, problemOf, sendError } from './errors.ts';
 import type { WholeResponse } from './publisher-connection.ts';
 
 export interface RefusalsOptions {
   readonly connections: CallerConnections;
   readonly times: CallerTimes;
   readonly onFault: (error: unknown) => string;
+  /** For the `Date` header. */
+  readonly dateText: () => string;
 }
 
 export class Refusals {
   readonly #options: RefusalsOptions;
-  /** Sockets that already reported unreadable input. */
-  readonly #unreadable = new WeakSet<Socket>();
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
@@ -30,9 +31,10 @@ export class Refusals {
     if (request.destroyed && !request.complete) return;
     const problem = this.#problemOf(error);
     // A started response cannot be taken back. The caller sees that it ends too early.
+    if (response.writableEnded) return;
     if (response.headersSent) response.destroy();
     else if (request.complete) sendError(response, problem);
-    else this.#refuseUnread(request, response, problem);
+    else this.#refuseUnfinished(request, response, problem);
   }
 
   /** Refuses a request of which nothing is left to read. */
@@ -43,70 +45,69 @@ export class Refusals {
     else sendError(response, problem);
   }
 
-  refuseNonsense(error: Error, socket: Socket): void {
-    // Everything after unreadable input is unreadable too, and each piece is reported again.
-    if (this.#unreadable.has(socket)) return;
-    this.#unreadable.add(socket);
+  /** Refuses what node:http could not read. */
+  refuseNonsense(error: Error & { readonly code?: string }, socket: Socket): void {
+    // The response may still be on its way.
+    if (this.#options.connections.of(socket)?.isClosing) return;
+    const isGone = !socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE';
+    // A caller that has sent nothing expects no response.
+    if (isGone || socket.bytesRead === 0) socket.destroy();
+    else this.refuseUnread(unreadableProblem(error), socket);
+  }
+
+  /**
+   * Refuses what is not a request, or the rest of a request that cannot be read. The responses to the requests before it
+   * go first.
+   */
+  refuseUnread(problem: Problem, socket: Socket): void {
     const { connections, times } = this.#options;
-    const last = connections.latestOf(socket);
-    if (!last || last.response.writableFinished) this.#refuseUnreadable(error, socket);
-    // Unreadable bytes behind a complete request must not be answered in its place.
-    else if (last.request.complete) {
-      socket.pause();
-      last.response.once('finish', () => this.#refuseUnreadable(error, socket));
+    const connection = connections.of(socket);
+    // Everything after unreadable input is unreadable too, and may be reported again.
+    if (connection === null || connection.isUnreadable || connection.isClosing) return;
+    connection.isUnreadable = true;
+    connection.isLast = true;
+    connection.closingMs = times.refusedMs;
+    const { latest } = connection;
+    const isNext = latest === null || latest.request.complete;
+    if (isNext) connection.lastWords = this.#textOf(problem);
+    connections.closeAfterLatest(connection);
+    if (isNext) return;
+    // It gets one response: this one, unless it has another one already.
+    if (latest.request instanceof CountedRequest) {
+      latest.request.cutShort(new ApiError(problem.code, problem.message));
     }
-    // Unreadable bytes within a body that is already refused get no second response.
-    else if (last.response.headersSent) {
-      last.response.end();
-      connections.destroyAfter(socket, times.endedMs);
-    } else this.#refuseUnreadable(error, socket);
+    connections.destroyAfter(socket, times.refusedMs);
   }
 
   #problemOf(error: unknown): Problem {
     return problemOf(error) ?? internalProblem(this.#options.onFault(error));
   }
 
-  /**
-   * Refuses a request whose body is still coming. The connection closes when the caller has stopped sending, or after a
-   * while.
-   */
-  #refuseUnread(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
+  /** Refuses a request whose body is still coming. Nothing follows it. */
+  #refuseUnfinished({ socket }: IncomingMessage, response: ServerResponse, problem: Problem): void {
+    const connection = this.#options.connections.of(socket);
+    if (connection !== null) {
+      connection.isLast = true;
+      connection.closingMs = this.#options.times.refusedMs;
+    }
     const { status, headers, body } = errorResponse(problem);
     const text = JSON.stringify(body);
     const length = { 'Content-Length': Buffer.byteLength(text), Connection: 'close' };
-    response.writeHead(status, { ...headers, ...length }).write(text);
-    this.#options.connections.destroyAfter(request.socket, this.#options.times.refusedMs);
-    // A caller that sends almost nothing would not stop for long. Short pieces were refused, so they are not read on.
-    if (problem.code === 'body_too_slow' || problem.code === 'body_in_pieces') return void response.end();
-    let discardedBytes = 0;
-    // If the connection were closed at once, it would be reset before the caller reads the response.
-    request.on('data', (chunk: Buffer) => {
-      discardedBytes += chunk.length;
-      if (discardedBytes > eachMax('refusedBytes')) request.socket.destroy();
-    });
-    request.on('end', () => response.end());
+    response.writeHead(status, { ...headers, ...length }).end(text);
   }
 
-  /** Refuses input that node:http could not read as a request. */
-  #refuseUnreadable(error: Error & { code?: string; reason?: string }, socket: Socket): void {
-    // A caller that has sent nothing expects no response.
-    if (!socket.writable || error.code === 'ECONNRESET' || socket.bytesRead === 0) {
-      socket.destroy();
-      return;
-    }
-    const { status, headers, body } = errorResponse(unreadableProblem(error));
+  /** A response that belongs to no request that node:http knows. */
+  #textOf(problem: Problem): string {
+    const { status, headers, body } = errorResponse(problem);
     const text = JSON.stringify(body);
     const head = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(text), Connection: 'close' });
-    socket.end(`HTTP/1.1 ${status} Refused\r\n${head.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${text}`);
-    this.#options.connections.destroyAfter(socket, this.#options.times.endedMs);
+    const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}Date: ${this.#options.dateText()}\r\n\r\n${text}`;
   }
 }
 
 function unreadableProblem({ code, reason }: { code?: string; reason?: string }): Problem {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    const message = `the request line and headers are larger than ${eachMax('headBytes')} bytes`;
-    return { code: 'headers_too_large', message };
-  }
+  if (code === 'HPE_HEADER_OVERFLOW') return tooLargeHead().problem;
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return { code: 'request_timeout', message: 'the request did not arrive in time' };
   }

@@ -19,10 +19,9 @@ const SCHEDULE_ACTION = /^[A-Za-z0-9._-]+\/(?:pause|resume|run)\/?(?:\?.*)?$/;
 
 /** Null when the target is not one of the calls that carry a destination, nor a batch. */
 export function parsePublishTarget(
-  rawTarget: string,
+  target: string,
   method: string,
 ): PublishTarget | { readonly problem: Problem } | null {
-  const target = withoutOrigin(rawTarget);
   if (target.startsWith(PUBLISH)) {
     const destination = target.slice(PUBLISH.length);
     if (destination === '') return missingDestination(`${PUBLISH}https://example.com`);
@@ -55,13 +54,6 @@ function missingDestination(example: string) {
     // Worded as the public clients expect.
     `destination: a non-empty destination must be provided; put a URL or a topic name at the end of the path, as in ${example}`,
   );
-}
-
-/** A proxy may send the absolute form, `POST http://us/v2/…`. */
-function withoutOrigin(rawTarget: string): string {
-  if (rawTarget.startsWith('/')) return rawTarget;
-  const origin = /^https?:\/\/[^/?#]*/i.exec(rawTarget);
-  return origin ? rawTarget.slice(origin[0].length) : rawTarget;
 }
 
 function decodeSegment(segment: string): string | null {

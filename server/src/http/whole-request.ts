@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net';
 import { eachMax } from '../domain/budgets.ts';
 import type { HeaderList } from '../domain/message.ts';
+import { isHost } from '../domain/request-head.ts';
 import { TOKEN_PARAMETER } from './qstash-request.ts';
 
 /**
@@ -175,7 +176,7 @@ class HeadBuilder implements Head {
   }
 
   end(): Head | null {
-    return this.bodyBytes < 0 ? null : this;
+    return this.bodyBytes < 0 || this.known.host === undefined ? null : this;
   }
 }
 
@@ -207,6 +208,7 @@ function readHeaderLine(text: string, start: number): HeaderLine | null {
   // A tab before a value, or blanks behind it.
   if (at > valueStart && (text.charCodeAt(valueStart) === TAB || text.charCodeAt(at - 1) <= SPACE)) return null;
   const special = SPECIAL_LENGTHS[name.length] === 1 ? SPECIAL.get(name.toLowerCase()) : undefined;
+  if (special === 'host' && !isHost(text.slice(valueStart, at))) return null;
   return { text: text.slice(start, at + 2), header: [name, text.slice(valueStart, at)], special };
 }
 

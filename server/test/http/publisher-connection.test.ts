@@ -62,11 +62,12 @@ function start() {
         });
         begun.push(each);
       },
-      giveToNode: () => {
-        forNode = '';
+      giveToNode: (_connection, bytes) => {
+        forNode = String(bytes);
         socket.on('data', (chunk: Buffer) => {
           forNode = `${forNode}${chunk}`;
         });
+        return true;
       },
       refuseCutShort: () => {
         state.isCutShort = true;

@@ -95,7 +95,7 @@ test('a plain publish, enqueue and batch is read, and as node:http reads it', as
 
 test('a byte at any place of a head is read as node:http reads it, or left to it', async () => {
   const whole = bytesOf(HEAD).toString('latin1');
-  const places = ['example', 'localhost', 'Type:', 'application', '1 2', '\t3', ' abc', '\r\nHost', ': Bearer'];
+  const places = ['example', 'localhost', 'Type:', 'application', '1 2', '\t3', ' abc', '\r\nContent', ': Bearer'];
   for (const place of places) {
     let isRead = 0;
     for (let byte = 0; byte < 256; byte += 1) {
@@ -124,6 +124,7 @@ test('what frames a request otherwise, or says who calls, is left to node:http',
     'Cookie: postrider_session=a',
     'Origin: https://example.com',
     'Host: other',
+    'Host: localhost:8080',
     'Authorization: Bearer other',
     'Content-Encoding: gzip\r\nContent-Encoding: br',
     'X-Forwarded-For: a\r\nx-forwarded-for: b',
@@ -158,6 +159,26 @@ test('what frames a request otherwise, or says who calls, is left to node:http',
     '\r\nPOST /v2/publish/a HTTP/1.1',
   ])
     assert.equal(read(bytesOf([first, ...headers])), null, first);
+});
+
+test('a host that is missing or that is none is left to node:http', () => {
+  const [first, , ...others] = HEAD;
+  assert.equal(read(bytesOf([first!, ...others])), null);
+  for (const host of ['', 'a b', 'user@x', 'a/b', 'a:b', '[::1', 'a%zz', 'http://a', 'a#b', '"a"', 'a\tb']) {
+    assert.equal(read(bytesOf([first!, `Host: ${host}`, ...others])), null, host);
+  }
+  for (const host of [
+    'a',
+    'a:',
+    'a:80',
+    '127.0.0.1:8080',
+    '[::1]:80',
+    'a_b.example.',
+    'xn--bcher-kva.example',
+    'a%20b',
+  ]) {
+    assert.notEqual(read(bytesOf([first!, `Host: ${host}`, ...others])), null, host);
+  }
 });
 
 test('a length that is missing, no plain number or large is left to node:http', () => {
@@ -232,7 +253,7 @@ test('whatever a connection has sent, little of it is kept in memory', () => {
     collect();
     return process.memoryUsage().heapUsed;
   };
-  const head = (lines: readonly string[]) => bytesOf([HEAD[0]!, ...lines]);
+  const head = (lines: readonly string[]) => bytesOf([HEAD[0]!, HEAD[1]!, ...lines]);
   const shortLines = (reader: WholeRequests) => reader.read(head(new Array(450).fill('a:')), SOCKET);
   // Each remembered line would keep another head.
   const oneLineAtATime = (reader: WholeRequests) => {

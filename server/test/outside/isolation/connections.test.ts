@@ -7,11 +7,21 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { eachMax, nodeMax } from '../../../src/domain/budgets.ts';
 import { type Rider, sharedRider, startRider } from '../../support/harness.ts';
+import { RawCaller } from '../../support/raw-caller.ts';
 import { type Cleanup, startReceiver } from '../../support/receiver.ts';
 import { waitFor } from '../../support/wait.ts';
 import { poolUsed } from './pools.ts';
 
-const QUICK = { headMs: 300, requestMs: 600, idleMs: 300, unreadMs: 300, refusedMs: 300, endedMs: 100, lookMs: 50 };
+const QUICK = {
+  headMs: 300,
+  requestMs: 600,
+  idleMs: 300,
+  unreadMs: 300,
+  refusedMs: 300,
+  endedMs: 100,
+  halfClosedMs: 300,
+  lookMs: 50,
+};
 
 /** A caller that never ends a connection by itself, and hears nothing unless it is read. */
 async function dial(t: Cleanup, rider: Rider): Promise<Socket> {
@@ -59,6 +69,8 @@ async function text(socket: Socket): Promise<string> {
 }
 
 const quick = sharedRider({ callerTimes: QUICK });
+/** A busy machine may take long to send much. */
+const patient = sharedRider({ callerTimes: { refusedMs: 120_000, endedMs: 120_000 } });
 
 for (const [what, say] of [
   ['nothing', ''],
@@ -130,7 +142,7 @@ test('a refused upload that is fast is cut off after so many bytes', async (t) =
   socket.on('data', () => {});
   socket.write('POST /v2/publish/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n');
   more();
-  await isClosed(socket);
+  await waitFor('the connection to be destroyed', () => socket.destroyed);
   assert.ok(socket.bytesWritten >= eachMax('refusedBytes'));
   await allGone(rider);
 });
@@ -148,23 +160,116 @@ test('callers that never read their answers are cut off, and another is served m
   assert.equal(await poolUsed(rider, 'requests'), 0);
 });
 
-test('more requests on one connection than may wait for their answers: it is closed', async (t) => {
+test('more requests on one connection than may wait for their responses: the rest is not read, and waits', async (t) => {
   const rider = await startRider(t);
-  const ask = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
-  const [within, beyond] = [await dial(t, rider), await dial(t, rider)];
-  within.write(ask.repeat(eachMax('pipelined')));
-  let answers = '';
-  within.on('data', (chunk) => {
-    answers += chunk;
+  const max = eachMax('pipelined');
+  // They wait for the clock, which stands still.
+  const slow = 'GET /dev/sink/slow?ms=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const caller = (await RawCaller.dial(t, rider.url)).listen();
+  const kept = async () => (await rider.manage<{ requests: unknown[] }>('GET', '/v2/dev/requests')).requests.length;
+  // Far more than one read brings: what is not read fills the buffers of the system, and nothing of ours.
+  const count = 200_000;
+  caller.say(slow.repeat(count));
+  await waitFor('as many as may wait', async () => (await kept()) === max);
+  await waitFor('the caller to be held up', () => caller.socket.writableLength > 0);
+  assert.equal(await kept(), max);
+  await rider.advance(1000);
+  await waitFor('their responses', () => caller.responses.length >= max);
+  await waitFor('the next ones', async () => (await kept()) >= 2 * max);
+  caller.socket.destroy();
+  // It is noticed when a response is written.
+  await waitFor('the connection to be destroyed', async () => {
+    await rider.advance(1000);
+    return (await poolUsed(rider, 'connections')) <= 1;
   });
-  await waitFor('all answers', () => answers.split('HTTP/1.1 200 ').length === eachMax('pipelined') + 1);
-  beyond.resume();
-  beyond.write(ask.repeat(eachMax('pipelined') + 1));
-  await isClosed(beyond);
-  within.destroy();
-  await allGone(rider);
-  assert.equal(await poolUsed(rider, 'requests'), 0);
 });
+
+test('a caller that has closed its side is waited for, but not for ever, and holds nothing then', async (t) => {
+  const rider = quick();
+  const head = `Host: localhost\r\nAuthorization: Bearer ${rider.token}\r\n`;
+  const requests = [
+    // Its response waits for the clock, which stands still.
+    `GET /dev/sink/slow?ms=100000 HTTP/1.1\r\n${head}\r\n`,
+    `GET /v2/events/stream HTTP/1.1\r\n${head}\r\n`,
+    `POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\n${head}Content-Length: 99999\r\n\r\nhalf`,
+    `POST /v2/topics/t/endpoints HTTP/1.1\r\n${head}Content-Length: 99999\r\n\r\nhalf`,
+    `POST /console/session HTTP/1.1\r\n${head}X-Postrider-Console: 1\r\nContent-Length: 99\r\n\r\nhalf`,
+  ];
+  const callers: RawCaller[] = [];
+  for (const request of requests) {
+    callers.push(await RawCaller.dial(t, rider.url));
+    callers.at(-1)!.end(request);
+  }
+  await allGone(rider);
+  for (const pool of ['requests', 'uploads', 'streams']) assert.equal(await poolUsed(rider, pool), 0, pool);
+});
+
+test('a live stream ends when its caller closes its side', async (t) => {
+  const rider = await startRider(t);
+  const caller = (await RawCaller.dial(t, rider.url)).listen();
+  caller.say(`GET /v2/events/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${rider.token}\r\n\r\n`);
+  await waitFor('the stream', async () => caller.text.includes(': connected'));
+  caller.end();
+  await caller.hearsEnd();
+  await waitFor('its place to be free', async () => (await poolUsed(rider, 'streams')) === 0);
+});
+
+for (const [what, status, start] of [
+  [
+    'a publish without a token',
+    401,
+    'POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n',
+  ],
+  [
+    'a publish that is too large',
+    412,
+    'POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\nHost: localhost\r\nTOKENContent-Length: 30000000\r\n\r\n',
+  ],
+  [
+    'a batch that is no JSON',
+    400,
+    'POST /v2/batch HTTP/1.1\r\nHost: localhost\r\nTOKENContent-Length: 30000000\r\n\r\n',
+  ],
+  [
+    'chunks of one byte',
+    413,
+    `POST /v2/batch HTTP/1.1\r\nHost: localhost\r\nTOKENTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(20_000)}`,
+  ],
+  [
+    'a change without a token',
+    401,
+    'POST /v2/topics/t/endpoints HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n',
+  ],
+  ['a path that is none', 404, 'POST /v2/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n'],
+  [
+    'a body of no known size',
+    501,
+    'POST /v2/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n',
+  ],
+  ['another version', 505, 'GET / HTTP/2.0\r\n\r\n'],
+  ['no HTTP', 400, 'hello\r\n'],
+  ['a head without end', 431, 'GET / HTTP/1.1\r\nHost: localhost\r\nX: '],
+  ['a line without end', 431, 'GET /'],
+  [
+    'a last publish',
+    401,
+    'POST /v2/publish/http://127.0.0.1:1/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\n0',
+  ],
+  ['a last call', 200, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'],
+] as const) {
+  test(`a caller that sends ${what} and 30 MB behind it, and reads only then, gets the response`, async (t) => {
+    const rider = patient();
+    const caller = await RawCaller.dial(t, rider.url);
+    await caller.sayAll(start.replace('TOKEN', `Authorization: Bearer ${rider.token}\r\n`));
+    const block = Buffer.alloc(1_000_000, '0');
+    for (let sent = 0; sent < 30 && caller.error === null; sent += 1) await caller.sayAll(block);
+    assert.equal(caller.error, null);
+    caller.listen();
+    await caller.hears(status);
+    caller.end();
+    await caller.hearsEnd();
+  });
+}
 
 test('a request counts for its account from its head to the end of its answer, in the API and in the publish handler', async (t) => {
   const rider = await startRider(t);

@@ -87,6 +87,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   refusedBytes: 'outside/isolation/connections.test.ts',
   refusedSeconds: 'outside/isolation/connections.test.ts',
   endedSeconds: 'outside/isolation/connections.test.ts',
+  halfClosedSeconds: 'outside/isolation/connections.test.ts',
   unreadSeconds: 'outside/isolation/connections.test.ts',
   unreadAnswers: 'outside/isolation/connections.test.ts',
   sinkRequests: 'outside/service/sink.test.ts',

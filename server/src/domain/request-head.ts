@@ -1,0 +1,85 @@
+// What the head of a request must look like beyond what the HTTP parser checks. A proxy in front may read a doubtful head
+// in another way than we do, and then take the end of one request for the start of the next.
+
+import { eachMax } from './budgets.ts';
+import { type Problem, problem } from './problem.ts';
+
+const REQUEST_LINE = /^([^ \t\r\n]+) ([^ \t\r\n]+) HTTP\/1\.[01]$/;
+/** A line that names a version of HTTP, however wrong the rest is. */
+const VERSION = / HTTP\/(\S+)$/;
+/** The host of a URL, and a port (RFC 3986, 3.2.2). */
+const HOST = /^(?:\[[\w:.~!$&'()*+,;=%-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?$/i;
+const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
+
+type Refused = { readonly problem: Problem };
+
+/** Why a request with this first line is refused, or null. `line` comes without its CRLF. */
+export function requestLineProblem(line: string): Refused | null {
+  const [, method, target] = REQUEST_LINE.exec(line) ?? [];
+  if (method === undefined || target === undefined) {
+    const version = VERSION.exec(line)?.[1] ?? '1.1';
+    if (version !== '1.1' && version !== '1.0') return otherVersion();
+    return problem(
+      'bad_request',
+      'this is not a valid HTTP request: its first line must be a method, a target and HTTP/1.1, with one blank between them',
+    );
+  }
+  if (method === 'CONNECT') return problem('method_not_allowed', 'CONNECT is not allowed: this server is no proxy');
+  if (target.startsWith('/') || (target === '*' && method === 'OPTIONS')) return null;
+  const authority = ABSOLUTE.exec(target)?.[1];
+  if (authority !== undefined && HOST.test(authority)) return null;
+  return problem('bad_request', 'target: must be a path that starts with "/", or an http(s) URL');
+}
+
+/** The path and query of a target that may be a whole URL, as a proxy sends it. */
+export function originForm(target: string): string {
+  if (target.startsWith('/')) return target;
+  const rest = ABSOLUTE.exec(target)?.[2];
+  if (rest === undefined) return target;
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+export function isHost(value: string): boolean {
+  return HOST.test(value);
+}
+
+/** Why a request of this version with these headers is refused, or null. `headers`: a name, its value, the next name, … */
+export function headProblem(version: string, headers: readonly string[]): Refused | null {
+  let hosts = 0;
+  let codings = 0;
+  for (let at = 0; at < headers.length; at += 2) {
+    const { length } = headers[at]!;
+    if (length === 4 && headers[at]!.toLowerCase() === 'host') {
+      hosts += 1;
+      const value = headers[at + 1]!;
+      if (!isHost(value))
+        return problem('bad_request', `Host: ${JSON.stringify(value)} is not a host name with an optional port`);
+    } else if (length === 17 && headers[at]!.toLowerCase() === 'transfer-encoding') {
+      codings += 1;
+      const value = headers[at + 1]!;
+      if (value.toLowerCase() !== 'chunked') {
+        return problem(
+          'unsupported_transfer_encoding',
+          `Transfer-Encoding: ${JSON.stringify(value)} is not supported; use chunked alone, or Content-Length`,
+        );
+      }
+    }
+  }
+  if (hosts > 1) return problem('bad_request', 'Host: must not be sent more than once');
+  if (hosts === 0 && version === '1.1') {
+    return problem('bad_request', 'Host: missing; every HTTP/1.1 request needs this header');
+  }
+  if (codings > 1) return problem('bad_request', 'Transfer-Encoding: must not be sent more than once');
+  if (codings === 1 && version !== '1.1') {
+    return problem('bad_request', 'Transfer-Encoding: is not part of HTTP/1.0; use Content-Length, or HTTP/1.1');
+  }
+  return null;
+}
+
+export function tooLargeHead(): Refused {
+  return problem('headers_too_large', `the request line and headers are larger than ${eachMax('headBytes')} bytes`);
+}
+
+function otherVersion(): Refused {
+  return problem('unsupported_version', 'this server understands HTTP/1.1 and HTTP/1.0 only');
+}

@@ -1,0 +1,269 @@
+// Gives the bytes of a connection to node:http, one request at a time. A request line that Node would read too kindly is
+// refused here. When too many requests wait for their responses, no more is read. Where a request ends is taken from
+// Node's parser: this code only makes sure that nothing of the next request is parsed before its turn.
+
+import type { Socket } from 'node:net';
+import { eachMax } from '../domain/budgets.ts';
+import type { Problem } from '../domain/problem.ts';
+import { requestLineProblem, tooLargeHead } from '../domain/request-head.ts';
+import type { CallerConnections, Connection, Exchange } from './caller-connections.ts';
+import { CountedRequest } from './counted-request.ts';
+import { GrowingBytes } from './growing-bytes.ts';
+import { pushToStream } from './lingering-close.ts';
+
+export interface RequestFeedOptions {
+  readonly connections: CallerConnections;
+  /** Makes Node the reader of the connection. */
+  readonly giveToNode: (socket: Socket) => void;
+  /** Answers a request that Node shall not see. */
+  readonly refuse: (problem: Problem, socket: Socket) => void;
+}
+
+const HEAD_BYTES_MAX = eachMax('headBytes');
+const OPEN_MAX = eachMax('pipelined');
+const DROPPED_BYTES_MAX = eachMax('refusedBytes');
+const CR = 13;
+const LF = 10;
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+/** What the next byte belongs to. */
+type Part = 'line' | 'headers' | 'sized body' | 'chunked body' | 'nothing';
+
+export class RequestFeed {
+  readonly #options: RequestFeedOptions;
+  readonly #connection: Connection;
+  readonly #socket: Socket;
+  #part: Part = 'line';
+  /** The start of a request line whose end has not come. Node has its first byte, and knows how long it may take. */
+  readonly #line = new GrowingBytes();
+  /** How many bytes of an empty line's end, CR LF CR LF, came last. */
+  #matched = 0;
+  #bodyLeft = 0;
+  #droppedBytes = 0;
+  /** Was read, and waits. At most what came in two reads. */
+  #held: Buffer | null = null;
+  #isStopped = false;
+  #hasCallerEnded = false;
+  /** Too much was dropped. */
+  #isFull = false;
+  #isGiving = false;
+
+  constructor(options: RequestFeedOptions, connection: Connection) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#socket = connection.socket;
+    const socket = this.#socket;
+    options.giveToNode(socket);
+    // Node takes bytes from the system directly, past the stream, unless somebody else listens to the stream.
+    socket.on('data', ignore);
+    socket.off('data', ignore);
+    socket.push = (chunk: Buffer | null) => (chunk === null ? this.#takeEnd() : this.take(chunk));
+    // Node calls it behind the last response.
+    socket.destroySoon = () => options.connections.close(connection);
+    socket.on('resume', this.next);
+    socket.on('end', this.#end);
+    connection.feed = this;
+  }
+
+  /** Returns false when no more is to be read for now. */
+  take(chunk: Buffer): boolean {
+    this.#held = this.#held === null ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#isStopped = true;
+    this.next();
+    return !this.#isStopped;
+  }
+
+  /** Something has changed that it may have waited for. */
+  readonly next = (): void => {
+    if (this.#isGiving || this.#connection.isClosing) return;
+    this.#isGiving = true;
+    while (this.#held !== null && !this.#mustWait()) this.#give(this.#held);
+    this.#isGiving = false;
+    if (this.#isFull && this.#connection.open.length === 0) this.#socket.destroy();
+    if (this.#held !== null || this.#isFull || !this.#isStopped) return;
+    this.#isStopped = false;
+    if (this.#hasCallerEnded) pushToStream(this.#socket, null);
+    else this.#socket._read(0);
+  };
+
+  /** Whoever listens to the stream hears of the end when it has all that came before it. */
+  #takeEnd(): boolean {
+    this.#hasCallerEnded = true;
+    this.#isStopped = true;
+    this.next();
+    return false;
+  }
+
+  #mustWait(): boolean {
+    const { socket, open, isLast } = this.#connection;
+    if (isLast && !this.#isInBody()) return false;
+    if (socket.isPaused()) return true;
+    return this.#part === 'line' && this.#line.length === 0 && open.length >= OPEN_MAX;
+  }
+
+  #isInBody(): boolean {
+    return this.#part === 'sized body' || this.#part === 'chunked body';
+  }
+
+  /** One step: up to the end of one part of a request. */
+  #give(bytes: Buffer): void {
+    if (this.#socket.destroyed || (this.#connection.isLast && !this.#isInBody())) this.#part = 'nothing';
+    if (this.#part === 'line') this.#giveLine(bytes);
+    else if (this.#part === 'headers') this.#giveHeaders(bytes, 0, 0);
+    else if (this.#part === 'nothing') this.#drop(bytes);
+    else this.#giveBody(bytes);
+  }
+
+  /** Node gets the line whole: otherwise it would find its own words for one that is refused here. */
+  #giveLine(bytes: Buffer): void {
+    const end = bytes.indexOf(LF) + 1;
+    if (end === 0) this.#keepLine(bytes);
+    else if (this.#line.length === 0) this.#giveWholeLine(bytes, end, 0);
+    else {
+      const start = this.#line.length;
+      const whole = Buffer.concat([this.#line.view(), bytes]);
+      this.#line.clear();
+      this.#giveWholeLine(whole, start + end, 1);
+    }
+  }
+
+  #keepLine(bytes: Buffer): void {
+    const isStart = this.#line.length === 0;
+    this.#line.add(bytes);
+    if (isStart) this.#pass(bytes, 0, 1, 'more');
+    this.#held = null;
+    if (this.#line.length > HEAD_BYTES_MAX) this.#refuse(tooLargeHead());
+  }
+
+  /** `from`: how many bytes of it Node has. */
+  #giveWholeLine(bytes: Buffer, end: number, from: number): void {
+    const line = bytes.toString('latin1', 0, end);
+    // An empty line before a request is not part of it (RFC 9112, 2.2).
+    if (line === '\r\n') {
+      this.#keep(bytes, end);
+      return;
+    }
+    const refused = requestLineProblem(line.endsWith('\r\n') ? line.slice(0, -2) : line);
+    if (refused === null) {
+      this.#part = 'headers';
+      this.#matched = 2;
+      this.#giveHeaders(bytes, from, end);
+      return;
+    }
+    this.#refuse(refused);
+  }
+
+  #refuse({ problem }: { readonly problem: Problem }): void {
+    this.#part = 'nothing';
+    this.#options.refuse(problem, this.#socket);
+  }
+
+  #giveHeaders(bytes: Buffer, from: number, start: number): void {
+    const end = this.#endOfEmptyLine(bytes, start);
+    const isEnd = this.#matched === HEAD_END.length;
+    this.#pass(bytes, from, end, isEnd ? 'request' : 'more');
+    if (isEnd && !this.#isOver()) this.#beginBody(this.#connection.latest!);
+  }
+
+  #beginBody({ request, response }: Exchange): void {
+    this.#droppedBytes = 0;
+    this.#matched = 0;
+    const length = request.headers['content-length'];
+    this.#bodyLeft = Number(length ?? 0);
+    this.#part = length === undefined ? 'chunked body' : 'sized body';
+    // No response could be sent to what follows, so it must not be carried out (RFC 9112, 9.6).
+    if (!response.shouldKeepAlive) this.#connection.isLast = true;
+    this.#endBody(request);
+  }
+
+  #giveBody(bytes: Buffer): void {
+    const isSized = this.#part === 'sized body';
+    const end = isSized ? Math.min(bytes.length, this.#bodyLeft) : this.#endOfEmptyLine(bytes, 0);
+    const isEnd = isSized ? end === this.#bodyLeft : this.#matched === HEAD_END.length;
+    if (isSized) this.#bodyLeft -= end;
+    else if (isEnd) this.#matched = 0;
+    const { request, response } = this.#connection.latest!;
+    this.#pass(bytes, 0, end, 'more');
+    if (this.#isOver()) return;
+    // Its end must be where it was expected, or else something of the next request was parsed with it.
+    if (request.complete ? !isEnd : isSized && isEnd) this.#disagree();
+    else if (request.complete) this.#endBody(request);
+    else if (request instanceof CountedRequest && request.isCutShort) this.#cutShort();
+    else if (response.writableEnded) this.#countDropped(end);
+  }
+
+  /** The rest of the body is not wanted. */
+  #cutShort(): void {
+    this.#part = 'nothing';
+    this.#options.connections.closeAfterLatest(this.#connection);
+  }
+
+  #isOver(): boolean {
+    return this.#part === 'nothing';
+  }
+
+  #endBody({ complete }: Exchange['request']): void {
+    if (complete) this.#part = this.#connection.isLast ? 'nothing' : 'line';
+  }
+
+  /** Gives the bytes up to `end` to Node, and keeps the others. `brings`: whether a request begins with them. */
+  #pass(bytes: Buffer, from: number, end: number, brings: 'request' | 'more'): void {
+    const connection = this.#connection;
+    const before = connection.latest;
+    this.#keep(bytes, end);
+    this.#socket.emit('data', from > 0 || end < bytes.length ? bytes.subarray(from, end) : bytes);
+    if (this.#socket.destroyed || connection.isUnreadable || connection.isClosing) this.#part = 'nothing';
+    else if ((connection.latest !== before) !== (brings === 'request')) this.#disagree();
+  }
+
+  #keep(bytes: Buffer, end: number): void {
+    this.#held = end < bytes.length ? bytes.subarray(end) : null;
+  }
+
+  #drop(bytes: Buffer): void {
+    this.#held = null;
+    this.#countDropped(bytes.length);
+  }
+
+  /** A caller that goes on and on is not read any more. It is dropped when it waits for nothing. */
+  #countDropped(bytes: number): void {
+    this.#droppedBytes += bytes;
+    if (this.#droppedBytes > DROPPED_BYTES_MAX) this.#isFull = true;
+  }
+
+  /** Node found another end than this code. Whatever follows could be part of a body. */
+  #disagree(): void {
+    // It must not be carried out as a request.
+    this.#part = 'nothing';
+    this.#socket.destroy();
+  }
+
+  /** The end of the empty line behind the headers or a chunked body, or of `bytes` if it is not here. */
+  #endOfEmptyLine(bytes: Buffer, from: number): number {
+    let at = from;
+    while (this.#matched > 0 && this.#matched < HEAD_END.length && at < bytes.length) {
+      const byte = bytes[at]!;
+      if (byte === HEAD_END[this.#matched]) this.#matched += 1;
+      else this.#matched = byte === CR ? 1 : 0;
+      at += 1;
+    }
+    if (this.#matched > 0) return at;
+    const found = bytes.indexOf(HEAD_END, at);
+    if (found >= 0) {
+      this.#matched = HEAD_END.length;
+      return found + HEAD_END.length;
+    }
+    for (let count = Math.min(HEAD_END.length - 1, bytes.length - at); count > 0 && this.#matched === 0; count -= 1) {
+      if (bytes.subarray(-count).equals(HEAD_END.subarray(0, count))) this.#matched = count;
+    }
+    return bytes.length;
+  }
+
+  /** The caller sends nothing more. It may still wait for responses. */
+  readonly #end = (): void => {
+    const { latest, open } = this.#connection;
+    if (latest !== null && open.length > 0) this.#options.connections.closeAfterLatest(this.#connection);
+  };
+}
+
+function ignore(): void {}
