@@ -6,7 +6,7 @@ import { type Problem, problem } from './problem.ts';
 
 const REQUEST_LINE = /^([^ \t\r\n]+) ([^ \t\r\n]+) HTTP\/1\.[01]$/;
 /** A line that names a version of HTTP, however wrong the rest is. */
-const VERSION = / HTTP\/(\S+)$/;
+const VERSION = / HTTP\/(\d+(?:\.\d+)?)$/;
 /** The host of a URL, and a port (RFC 3986, 3.2.2). */
 const HOST = /^(?:\[[\w:.~!$&'()*+,;=%-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?$/i;
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;

@@ -32,6 +32,7 @@ test('a request line is a method, a target and a version, with one blank between
     'GET / http/1.1',
     'GET / RTSP/1.0',
     'SOURCE / ICE/1.0',
+    'GET / HTTP/x.1',
     'GET * HTTP/1.1',
     'GET example.com:80 HTTP/1.1',
     'GET ftp://example.com/ HTTP/1.1',
@@ -42,7 +43,7 @@ test('a request line is a method, a target and a version, with one blank between
 });
 
 test('another version of HTTP is named as such, also if the rest of the line is wrong', () => {
-  for (const version of ['0.9', '1.2', '2.0', '3.0', '9.9', '11.1', '1.10', '2', '1', 'x']) {
+  for (const version of ['0.9', '1.2', '2.0', '3.0', '9.9', '11.1', '1.10', '2', '1']) {
     assert.equal(codeOf(requestLineProblem(`GET / HTTP/${version}`)), 'unsupported_version', version);
   }
   assert.equal(codeOf(requestLineProblem('PRI * HTTP/2.0')), 'unsupported_version');
