@@ -71,7 +71,7 @@ export function buildEngine(ground: Ground, network: Network | undefined): { eng
           ]
         : []),
       disk,
-      files,
+      ...(files ? [files] : []),
     ],
     fireSchedules: isFirstLane ? runSchedules(ground) : async () => null,
     observe,

@@ -42,7 +42,7 @@ export async function closeStore({ store, openFiles }: Ground): Promise<boolean>
   const onLeft = () => {
     isClosed = true;
   };
-  const storeClosed = store.close(onLeft).then(() => openFiles.close());
+  const storeClosed = store.close(onLeft).then(() => openFiles?.close());
   // In real time, because a database outage lasts in real time.
   await withinMs(systemWorld().clock, STORE_CLOSING_MS_MAX, storeClosed);
   return isClosed;

@@ -59,7 +59,8 @@ export const SETTINGS = {
       backup: 'Directory of the service. The service may run meanwhile, on this machine.',
       check:
         'Directory of the service. The service may run meanwhile, on this machine. Its log is checked only when it does not run.',
-      'migrate-store': 'Directory to move from. No service may run on it meanwhile. It is not changed.',
+      'migrate-store':
+        'Directory to move from. No service may run on it meanwhile. At the end it is marked as moved; nothing else in it is changed.',
       'token create':
         'Directory of the service. The service may run meanwhile, on this machine. Not used with --store.',
     },
@@ -259,7 +260,7 @@ export const SETTINGS = {
       'repair',
       onOff,
       both(false),
-      'Save the readable part of a damaged log, so that the service starts again. The service must be stopped. The damaged log is kept.',
+      'Save the readable part of a damaged log, or give up a log that is missing, so that the service starts again. The service must be stopped. A damaged log is kept.',
     ),
   ),
   admin: onlyIn('token create', setting('admin', onOff, both(false), 'Create a token that may do everything.')),

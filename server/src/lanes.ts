@@ -31,6 +31,8 @@ export interface LaneData {
   readonly time: SharedArrayBuffer;
   /** What the first lane knows about the clocks: the lane continues with the same time. */
   readonly clock: KeeperState | null;
+  /** See upkeep/files.ts. */
+  readonly filesGone: SharedArrayBuffer;
   readonly writer: MessagePort;
   readonly reader: MessagePort;
 }
@@ -57,6 +59,7 @@ export interface LanesOptions {
   readonly channel: string;
   readonly time: LaneData['time'];
   readonly clock: () => LaneData['clock'];
+  readonly filesGone: LaneData['filesGone'];
   readonly timers: Clock;
   readonly newNode: () => string;
   /** New ports to the threads of the store. */
@@ -157,7 +160,7 @@ export class Lanes {
   }
 
   #startLane(lane: number): void {
-    const { config, count, address, shownAs, channel, time, clock, newNode, connect } = this.#options;
+    const { config, count, address, shownAs, channel, time, filesGone, clock, newNode, connect } = this.#options;
     const node = newNode();
     const ports = connect();
     const data: LaneData = {
@@ -170,6 +173,7 @@ export class Lanes {
       channel,
       time,
       clock: clock(),
+      filesGone,
       ...ports,
     };
     const worker = startThread('lane', {

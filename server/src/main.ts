@@ -124,7 +124,7 @@ async function abandon({ store, openFiles }: Ground, { listener, bodies }: Front
   await listener.close();
   bodies.close();
   await store.close();
-  openFiles.close();
+  openFiles?.close();
 }
 
 /** The first lane runs on this thread, so there is nothing to start for a single one. */
@@ -143,6 +143,7 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
     channel,
     time,
     clock: () => clock.state,
+    filesGone: ground.filesGone,
     timers: systemWorld().clock,
     newNode: () => laneNode(node, newId('nod')),
     connect: connectLane,

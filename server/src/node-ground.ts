@@ -17,7 +17,7 @@ import { Inbox } from './store/inbox.ts';
 import { createLog, type Log, logClock, logClockOff, logGone } from './telemetry/log.ts';
 import { countingStore, Metrics, messageCounters } from './telemetry/metrics.ts';
 import { diskWatch } from './upkeep/disk.ts';
-import { filesWatch } from './upkeep/files.ts';
+import { areFilesGone, filesWatch } from './upkeep/files.ts';
 import { ManualTime } from './upkeep/manual-time.ts';
 import type { NodeClock } from './upkeep/node-clock.ts';
 import { ServiceClock } from './upkeep/service-clock.ts';
@@ -69,13 +69,12 @@ export async function layGround(whole: Config, options: StartOptions) {
   const opened = await openStore(config, { ...nodes, world, log, inbox, onBroken, onOutdated, morePatienceMs });
   const store = countingStore(opened.store, messages, disk.noteWrite);
   await clock.begin(store);
-  const openFiles = storeFiles(config);
-  const files = filesWatch(openFiles, lane ? () => {} : (gone) => logGone(log, gone));
+  const { filesGone, openFiles, files } = watchFiles(config, lane, log);
   const service = { isServing: true };
   const facts = (): NodeFacts => ({
     isServing: service.isServing,
     role: config.role,
-    areFilesGone: files.areGone(),
+    areFilesGone: areFilesGone(filesGone),
     isDiskLow: disk.isLow(),
     wasDiskFull: disk.wasFull(),
     isClockOff: clock.isOff,
@@ -113,12 +112,21 @@ export async function layGround(whole: Config, options: StartOptions) {
     store,
     openFiles,
     files,
+    filesGone,
     service,
     facts,
     accounts,
     publications,
     onFault: faultLog(log, metrics, newId),
   };
+}
+
+/** One watch for all lanes. */
+function watchFiles(config: Config, lane: LaneData | null, log: Log) {
+  const filesGone = lane?.filesGone ?? new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const openFiles = lane ? null : storeFiles(config);
+  const files = openFiles && filesWatch(openFiles, filesGone, (gone) => logGone(log, gone));
+  return { filesGone, openFiles, files };
 }
 
 /** The command is asked too: whatever its settings say, `serve` never has a clock that callers move. */

@@ -16,6 +16,7 @@ import { type CheckReport, checkStore as checkFileStore } from './store/sqlite/c
 import { DATABASE_FILE, OPEN_FILES, prepareDirectory, requireClock } from './store/sqlite/directory.ts';
 import { besideExecutor, threadExecutor } from './store/sqlite/executor.ts';
 import { LiveHeader } from './store/sqlite/live-header.ts';
+import { LiveLog } from './store/sqlite/live-log.ts';
 import { openMoveSource } from './store/sqlite/move.ts';
 import { portExecutor, servePort } from './store/sqlite/port-executor.ts';
 import { Reader } from './store/sqlite/reader.ts';
@@ -184,15 +185,25 @@ export async function openStoreBeside(config: Config): Promise<Store> {
   return createSqliteStore({ executor: besideExecutor(config.data), clock, node, onBroken });
 }
 
-/** The files that a running service has open. None for a database. Close this after the store. */
+/**
+ * The files that a running service has open. None for a database. Close this after the store, and only once in a process:
+ * closing a file drops all locks of the process on it, also those that other threads need.
+ */
 export function storeFiles(config: Config): WatchedFiles & { close(): void } {
   if (config.store !== null) return { paths: [], overwritten: async () => null, close: () => {} };
   const path = join(config.data, DATABASE_FILE);
   const header = new LiveHeader(path);
+  const liveLog = new LiveLog(path);
   return {
     paths: OPEN_FILES.map((name) => join(config.data, name)),
-    overwritten: async () => ((await header.isOverwritten()) ? path : null),
-    close: () => header.close(),
+    overwritten: async () => {
+      if (await header.isOverwritten()) return path;
+      return (await liveLog.isChanged()) ? `${path}-wal` : null;
+    },
+    close() {
+      header.close();
+      liveLog.close();
+    },
   };
 }
 
@@ -230,7 +241,7 @@ export async function moveIntoDatabase(
 ): Promise<MoveReport> {
   const { clock } = systemWorld();
   requireClock(config.data, false);
-  const source = openMoveSource(config.data);
+  const source = openMoveSource(config.data, shownDatabase(config.store!));
   try {
     const { openMoveTarget } = await import('./store/postgres/move.ts');
     const target = await openMoveTarget({ url: config.store!, timers: clock, log: () => {} });

@@ -23,12 +23,22 @@ export async function runCheck(config: Config): Promise<number> {
   return report.problems.length === 0 ? 0 : 1;
 }
 
-function toJson({ problems, bytes, rows, repair, isRunning }: CheckReport, seconds: number): string {
+function toJson({ problems, bytes, rows, repair, isRunning, isLogGivenUp }: CheckReport, seconds: number): string {
   const counts = Object.fromEntries(rows.map(({ table, rows: count }) => [table, count]));
-  return `${JSON.stringify({ ok: problems.length === 0, problems, bytes, seconds, running: isRunning, repair, rows: counts })}\n`;
+  return `${JSON.stringify({
+    ok: problems.length === 0,
+    problems,
+    bytes,
+    seconds,
+    running: isRunning,
+    repair,
+    logGivenUp: isLogGivenUp,
+    rows: counts,
+  })}\n`;
 }
 
-function summary({ problems, bytes, rows, repair, isRunning }: CheckReport, config: Config, seconds: number): string {
+function summary(report: CheckReport, config: Config, seconds: number): string {
+  const { problems, bytes, rows, repair, isRunning, isLogGivenUp } = report;
   const lines: string[] = [];
   if (repair) {
     const { framesKept, framesLeftOut, pagesLost, keptAs } = repair;
@@ -41,6 +51,11 @@ function summary({ problems, bytes, rows, repair, isRunning }: CheckReport, conf
               : `Up to ${pagesLost} pages went back to an older version: the last writes to them may be lost.`),
     );
     if (problems.length === 0) lines.push(`The damaged log is kept as ${keptAs}.`);
+  }
+  if (isLogGivenUp) {
+    lines.push(
+      'The store was not closed, and its log is missing. What was in the log alone is lost; everything else can be used again.',
+    );
   }
   if (problems.length === 0) {
     const rowCount = rows.reduce((sum, each) => sum + each.rows, 0);

@@ -71,7 +71,7 @@ function summary({ isFinished, tables, replaced }: MoveReport, config: Config): 
       '',
       `Everything is in ${storeLocation(config)}, compared row by row.`,
       'Next: postrider serve --store postgres://… (the tokens are the same as before).',
-      `Do not start a service on ${config.data} again: it would deliver everything a second time.`,
+      `${config.data} is marked as moved: no service starts on it, because it would deliver everything a second time.`,
       'Keep it until you are sure, then delete it.',
     );
   }

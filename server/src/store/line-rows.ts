@@ -17,6 +17,8 @@ export interface QueueRow {
   updated_at: number;
 }
 
+export const QUEUE_COLUMNS = 'account_id, name, parallelism, is_paused, next_start_at, created_at, updated_at';
+
 export function toRules({ parallelism, is_paused }: QueueRow): QueueRules {
   return { parallelism, isPaused: Boolean(is_paused) };
 }
@@ -51,6 +53,9 @@ export interface FlowRow {
   said_limits: string | null;
   said_at: number | null;
 }
+
+export const FLOW_COLUMNS = `account_id, key, parallelism, rate, period_ms, is_parallelism_pinned, is_rate_pinned, is_paused,
+  window_start_at, window_count, next_start_at, said_limits, said_at`;
 
 export function toKeyState(row: FlowRow): KeyState {
   return {

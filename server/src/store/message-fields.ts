@@ -184,6 +184,11 @@ export const MESSAGE_COLUMNS: readonly Column[] = [
   ...STORE_COLUMNS.map(toColumn),
 ];
 
+/** Those that PostgreSQL has. */
+export const POSTGRES_COLUMNS: string = MESSAGE_COLUMNS.filter(({ onlyIn }) => onlyIn === null)
+  .map(({ name }) => name)
+  .join(', ');
+
 const isBody = ({ name }: Column) => name === ACCEPTED_FIELDS.body.column;
 
 /** The columns of a new row that come from the message, except the body. */

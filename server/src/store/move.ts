@@ -72,6 +72,14 @@ export interface MoveSource {
   compared(table: MovedTable, startedAt: number): Iterable<Row>;
   /** At least the highest number that a message has or ever had. */
   highestSeq(): number;
+  /** The end of an earlier move into the same target was cut off. */
+  readonly isMoveInDoubt: boolean;
+  /** From now on nobody starts on the source. Called before the target is usable, so that never both are. */
+  setMoved(at: number): void;
+  /** The target has not been made usable. */
+  setNotMoved(): void;
+  /** The target has confirmed that it is usable. */
+  confirmMoved(at: number): void;
   close(): void;
 }
 
@@ -93,8 +101,11 @@ export interface MoveTarget {
   compared(table: MovedTable): AsyncIterable<Row>;
   /** How many strings could not be stored unchanged. */
   replaced(): Promise<number>;
-  /** After this it is a normal store. */
-  finish(highestSeq: number): Promise<void>;
+  /**
+   * After this it is a normal store. Calls `beforeCommit` when only the commit is left to do. Rejects with
+   * `FinishInDoubt` if the commit was not confirmed.
+   */
+  finish(highestSeq: number, beforeCommit: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -118,6 +129,12 @@ export interface MoveReport {
   readonly replaced: number;
 }
 
+/** The target holds a store already. */
+export class TargetNotEmpty extends Error {}
+
+/** The connection was lost before the commit was confirmed. */
+export class FinishInDoubt extends Error {}
+
 /** The move had begun. The next run continues it. */
 export class MoveStopped extends Error {}
 
@@ -127,18 +144,38 @@ export async function moveStore(
   options: { readonly now: number; readonly onProgress: (progress: MoveProgress) => void },
 ): Promise<MoveReport> {
   const { fingerprint, name } = source;
-  const { startedAt, tables } = await target.begin({ fingerprint, name, startedAt: options.now });
+  const { startedAt, tables } = await target.begin({ fingerprint, name, startedAt: options.now }).catch((error) => {
+    if (!(error instanceof TargetNotEmpty) || !source.isMoveInDoubt) throw error;
+    // While a move is unfinished, the target says so. It does not, so that the commit was made.
+    source.confirmMoved(options.now);
+    throw new Error('the earlier move into this database is complete: start with --store', { cause: error });
+  });
   const isResumed = [...tables.values()].some(({ at, isDone }) => at !== null || isDone);
   try {
     await copyAll(source, target, startedAt, tables, options.onProgress);
     const compared = await compareAll(source, target, startedAt, options.onProgress);
     const isFinished = compared.every(({ isSame }) => isSame);
     const replaced = await target.replaced();
-    if (isFinished) await target.finish(source.highestSeq());
+    if (isFinished) await finish(source, target, options.now);
     return { isFinished, isResumed, tables: compared, replaced };
   } catch (error) {
     throw new MoveStopped((error as Error).message, { cause: error });
   }
+}
+
+async function finish(source: MoveSource, target: MoveTarget, now: number): Promise<void> {
+  let isSet = false;
+  try {
+    await target.finish(source.highestSeq(), () => {
+      source.setMoved(now);
+      isSet = true;
+    });
+  } catch (error) {
+    // If it is not known whether the target is usable, nobody starts on the source.
+    if (isSet && !(error instanceof FinishInDoubt)) source.setNotMoved();
+    throw error;
+  }
+  source.confirmMoved(now);
 }
 
 async function copyAll(

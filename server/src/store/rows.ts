@@ -1,5 +1,6 @@
 // The rows other than messages that the adapters read, and how each maps to its domain type. No decisions. The tables
-// of the adapters differ only in keys and column types.
+// of the adapters differ only in keys and column types. Columns are named one by one: a prepared statement that reads `*`
+// fails when a newer node adds a column.
 
 import type { Scope, Token } from '../domain/account.ts';
 import type { Step } from '../domain/event.ts';
@@ -26,6 +27,9 @@ export interface AttemptRow {
   response_body: Uint8Array;
   is_answer_left_out?: Flag;
 }
+
+export const ATTEMPT_COLUMNS = `number, started_at, ended_at, outcome, status, error, next_at, response_headers,
+  is_response_body_cut, response_body`;
 
 export function toAttempt(row: AttemptRow): Attempt {
   return {
@@ -58,6 +62,9 @@ export interface ScheduleRow {
   created_at: number;
   body: Uint8Array;
 }
+
+export const SCHEDULE_COLUMNS = `id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
+  last_message_ids, created_at, body`;
 
 export function toSchedule(row: ScheduleRow): Schedule {
   return {
@@ -96,6 +103,9 @@ export interface JobRow {
   updated_at: number;
 }
 
+export const JOB_COLUMNS =
+  'id, account_id, action, filter, per_second, state, matched, is_matched_cut, done, at_seq, created_at, updated_at';
+
 export function toJob(row: JobRow): Job {
   return {
     id: row.id,
@@ -124,6 +134,8 @@ export interface TopicRow {
   version: number;
 }
 
+export const TOPIC_COLUMNS = 'id, account_id, name, endpoints, defaults, created_at, updated_at, version';
+
 export function toTopic(row: TopicRow): Topic {
   return {
     id: row.id,
@@ -146,6 +158,8 @@ export interface TokenRow {
   revoked_at: number | null;
   last_used_at: number | null;
 }
+
+export const TOKEN_COLUMNS = 'id, account_id, name, scopes, created_at, revoked_at, last_used_at';
 
 export function toToken(row: TokenRow): Token {
   return {

@@ -24,7 +24,7 @@ export function logGone(log: Log, path: string | null): void {
   else {
     log.error(
       { path },
-      'a file of the store was removed or replaced while the server was running: no more messages are accepted. Put it back, ' +
+      'a file of the store was removed, replaced or changed by another program while the server was running: no more messages are accepted. Put it back, ' +
         'or stop the server and restore a backup. The server still delivers the messages it has; they are lost when it stops',
     );
   }

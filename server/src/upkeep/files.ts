@@ -15,11 +15,22 @@ export interface WatchedFiles {
 export interface FilesWatch {
   readonly name: string;
   run(): Promise<number>;
-  areGone(): boolean;
 }
 
-/** For files that are already open, if any. `onChange` gets the path that is gone, and null when all are back. */
-export function filesWatch({ paths, overwritten }: WatchedFiles, onChange: (gone: string | null) => void): FilesWatch {
+/** What the watch found, for all lanes of a process. `memory` has four bytes. */
+export function areFilesGone(memory: SharedArrayBuffer): boolean {
+  return Atomics.load(new Int32Array(memory), 0) !== 0;
+}
+
+/**
+ * For files that are already open, if any. `onChange` gets the path that is gone, and null when all are back. What it
+ * finds is in `memory`.
+ */
+export function filesWatch(
+  { paths, overwritten }: WatchedFiles,
+  memory: SharedArrayBuffer,
+  onChange: (gone: string | null) => void,
+): FilesWatch {
   const opened = new Map(paths.map((path) => [path, identity(statSync(path, { bigint: true }))]));
   let gone: string | null = null;
   return {
@@ -28,9 +39,9 @@ export function filesWatch({ paths, overwritten }: WatchedFiles, onChange: (gone
       const found = (await firstGone(opened)) ?? (await overwritten());
       if (found !== gone) onChange(found);
       gone = found;
+      Atomics.store(new Int32Array(memory), 0, gone === null ? 0 : 1);
       return EVERY_MS;
     },
-    areGone: () => gone !== null,
   };
 }
 

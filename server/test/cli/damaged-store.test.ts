@@ -124,7 +124,7 @@ test('an unreadable page is reported with 500 and the server continues; a delete
     assert.deepEqual([refused.status, refused.json<{ code: string }>().code], [503, 'store_gone']);
     assert.match(
       second.stderr,
-      /"path":".*postrider\.db".*a file of the store was removed or replaced while the server was running/,
+      /"path":".*postrider\.db".*a file of the store was removed, replaced or changed by another program while the server was running/,
     );
     assert.equal((await second.stop()).code, 0);
   });

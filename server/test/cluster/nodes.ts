@@ -70,11 +70,18 @@ export class Nodes {
     return nodes;
   }
 
-  async startOne(env: Readonly<Record<string, string>>, ...flags: string[]): Promise<Node> {
-    const started = startProcess(this.#t, [...SERVE, '--log-level', 'error', '--store', this.#url, ...flags], {
-      ...this.#env,
-      ...env,
-    });
+  startOne(env: Readonly<Record<string, string>>, ...flags: string[]): Promise<Node> {
+    return this.#start(env, flags);
+  }
+
+  /** Of another version of the program. */
+  startFrom(bin: string): Promise<Node> {
+    return this.#start({}, [], bin);
+  }
+
+  async #start(env: Readonly<Record<string, string>>, flags: readonly string[], bin?: string): Promise<Node> {
+    const args = [...SERVE, '--log-level', 'error', '--store', this.#url, ...flags];
+    const started = startProcess(this.#t, args, { ...this.#env, ...env }, bin);
     const { api, token } = await started.ready();
     this.#token ??= token ?? null;
     return new Node(started, api, this.#token!);

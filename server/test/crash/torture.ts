@@ -1,5 +1,5 @@
 // The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
-// `-- interruptions`, `-- clocks --runs 200`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
+// `-- interruptions`, `-- clocks --runs 200`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- schema --runs 20`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
 // far it is, and stops at the first broken promise with the seed of its round and its files.
 
 import { spawnSync } from 'node:child_process';
@@ -9,8 +9,10 @@ import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
 import type { Takeover } from '../cluster/cluster.ts';
+import { schemaCampaign } from '../cluster/schema-campaign.ts';
 import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
+import { Chance } from '../simulation/chance.ts';
 import { noFakedClock } from '../support/faked-machine.ts';
 import { clocksCampaign } from './clocks-campaign.ts';
 import { clocksOfProcess } from './clocks-process.ts';
@@ -33,6 +35,8 @@ npm run torture -- disk  --times 500     failing flushes, and a disk that is ful
 npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, freezes with and without cancels,
                                          restarts, a broken network, late commits, drains without the database, a
                                          clock that is ahead, thousands of schedules; or --repeat 20 for so many runs of about a minute
+npm run torture -- schema --runs 20      two or three nodes over PostgreSQL under calls of every kind, while newer versions
+                                         come one after another and add a column to every table
 npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: measures what the others
                                          feel, against the same time without it, and the memory of the server: more than
                                          700 MB is a failure; on PostgreSQL with --on postgres
@@ -258,6 +262,38 @@ function slowestLine(takeovers: readonly Takeover[]): string {
   return `  slowest: ${fault}, ${claims} claims after ${took}, ${nobody} of it without a healthy node; the last: ${last}\n`;
 }
 
+/** One line for every run, and one that repeats it if it fails. */
+async function schemas(runs: number, seed: number): Promise<number> {
+  const tally = new Tally();
+  const postgres = await PostgresServer.start();
+  try {
+    return await campaign('runs', runs, seed, tally, async ({ seed: runSeed }) => {
+      const chance = new Chance(runSeed);
+      const ends: (() => void | Promise<void>)[] = [];
+      try {
+        const report = await schemaCampaign({
+          seed: runSeed,
+          url: postgres.url(await postgres.createEmptyDatabase()),
+          cleanup: { after: (end) => void ends.unshift(end) },
+          versions: chance.between(1, 4),
+          nodes: chance.between(2, 3),
+        });
+        const { columns, versions, calls, messages, refused, problems } = report;
+        for (const [name, count] of Object.entries({ columns, versions, calls, messages, refused }))
+          tally.add(name, count);
+        tally.add('runs');
+        if (problems.length === 0) process.stdout.write(`seed ${runSeed}: ${tally}\n`);
+        else process.stdout.write(`\nagain: npm run torture -- schema --runs 1 --seed ${runSeed}\n`);
+        return [...problems];
+      } finally {
+        for (const end of ends) await end();
+      }
+    });
+  } finally {
+    await postgres.stop();
+  }
+}
+
 /** On a directory of its own, or on a database server of its own. */
 async function tenants(minutes: number, on = 'sqlite'): Promise<number> {
   const database = on === 'postgres' ? await PostgresServer.start({ onDisk: true }) : null;
@@ -315,6 +351,7 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
   if (kind === 'interruptions') return interruptions(Number(values.messages ?? 5000), values.only, values.store);
   if (kind === 'clocks') return clocks(Number(values.runs ?? 200), seed, values.only);
   if (kind === 'tenants') return tenants(Number(values.minutes ?? 10), values.on);
+  if (kind === 'schema') return schemas(Number(values.runs ?? 20), seed);
   if (kind === 'cluster') {
     const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);
     return clusters(runs, Number(values.minutes ?? (values.repeat ? Number.POSITIVE_INFINITY : 60)), seed);

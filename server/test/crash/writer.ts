@@ -14,7 +14,7 @@ const verbs = createVerbs(database);
 
 for (let number = 0; number < Number(count); number += Number(perCommit)) {
   // So that a large transaction changes pages that are not in the log yet.
-  if (Number(perCommit) > 1) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  if (Number(perCommit) > 1) database.exec('PRAGMA wal_checkpoint(RESTART)');
   const messages = Array.from({ length: Number(perCommit) }, (_, index) => newMessage(`msg_${number + index + 1}`));
   const leases = messages.map(() => null);
   const command = { messages, leases, node: 'writer', now: messages[0]!.createdAt, dayMax: null };

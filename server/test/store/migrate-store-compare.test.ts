@@ -3,11 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
-import { MOVED_TABLES, MoveStopped, type MoveTarget, moveStore } from '../../src/store/move.ts';
+import { FinishInDoubt, MOVED_TABLES, MoveStopped, type MoveTarget, moveStore } from '../../src/store/move.ts';
 import { openMoveTarget } from '../../src/store/postgres/move.ts';
 import { TableDigest } from '../../src/store/row-digest.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { openMoveSource } from '../../src/store/sqlite/move.ts';
+import { readMoved, writeMoved } from '../../src/store/sqlite/moved.ts';
 import { openDatabase, openDirectory } from '../../src/store/sqlite/open.ts';
 import { systemWorld } from '../../src/world.ts';
 import { withClient } from '../postgres/databases.ts';
@@ -27,7 +28,7 @@ async function emptyDatabase(t: TestContext): Promise<string> {
 
 /** Moves with a target that is changed on the way. */
 async function move(directory: string, url: string, change: (target: MoveTarget) => Partial<MoveTarget> = () => ({})) {
-  const source = openMoveSource(directory);
+  const source = openMoveSource(directory, 'localhost/target');
   try {
     const target = await openMoveTarget({ url, timers: systemWorld().clock, log: () => {} });
     try {
@@ -49,6 +50,45 @@ function filled(t: TestContext, messages: number): string {
   fillWithRows(directory, messages);
   return directory;
 }
+
+test('a source is marked as moved before the target can be used; a commit that failed leaves it usable, one in doubt does not', async (t) => {
+  const directory = filled(t, 20);
+  const isUsable = () => {
+    try {
+      openDirectory(directory).close();
+      return true;
+    } catch (error) {
+      assert.match((error as Error).message, /moved to PostgreSQL at localhost\/target on 20/);
+      return false;
+    }
+  };
+  const url = await emptyDatabase(t);
+  const usable: boolean[] = [];
+  const ended = (error: Error) => (target: MoveTarget) => ({
+    finish: (_seq: number, beforeCommit: () => void): Promise<void> => {
+      assert.equal(readMoved(directory), null, 'not before');
+      beforeCommit();
+      assert.equal(readMoved(directory)?.isConfirmed, false);
+      void target;
+      throw error;
+    },
+  });
+  await assert.rejects(move(directory, url, ended(new Error('no space left'))), MoveStopped);
+  usable.push(isUsable());
+  await assert.rejects(move(directory, url, ended(new FinishInDoubt('connection lost'))), MoveStopped);
+  usable.push(isUsable());
+  assert.deepEqual(usable, [true, false]);
+  // The next run settles it. The commit had not been made.
+  assert.equal((await move(directory, url)).isFinished, true);
+  assert.equal(readMoved(directory)?.isConfirmed, true);
+  // The same, if the commit had been made.
+  writeMoved(directory, { at: 1, to: 'localhost/target', isConfirmed: false });
+  await assert.rejects(move(directory, url), /the earlier move into this database is complete/);
+  assert.equal(readMoved(directory)?.isConfirmed, true);
+  // Into another database it would be a second copy.
+  writeMoved(directory, { at: 1, to: 'localhost/other', isConfirmed: false });
+  await assert.rejects(move(directory, url), /moved to PostgreSQL at localhost\/other/);
+});
 
 test('every table of both stores is moved, but for those of the processes and of the schema', async (t) => {
   const sqlite = openDatabase(':memory:');

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { openDirectory } from '../../src/store/sqlite/open.ts';
 import { withClient } from '../postgres/databases.ts';
 import { sharedServer } from '../postgres/server.ts';
 import { Process } from '../support/process.ts';
@@ -60,6 +61,9 @@ test('a move that is killed at any moment goes on, and ends as one that was not'
   await comparing.prints('stderr', /^comparing/m);
   comparing.signal('SIGKILL');
   await comparing.exit;
+
+  // The source is as usable as before: nothing has changed hands.
+  openDirectory(directory).close();
 
   const last = start('--json');
   assert.equal(await last.exit, 0, last.stderr);

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { Database } from '../../src/store/sqlite/database.ts';
@@ -184,7 +184,34 @@ suite('the command', () => {
     const directory = filledFile(t);
     const url = await emptyDatabase(t);
     assert.equal((await migrate(directory, url)).status, 0);
-    await refused(directory, url, /cannot start: the database .* is not empty \(accounts, usage\)/);
+    await refused(filledFile(t), url, /cannot start: the database .* is not empty \(accounts, usage\)/);
+    await refused(directory, url, /cannot start: the store in .* was moved to PostgreSQL at /);
+    await refused(directory, await emptyDatabase(t), /cannot start: the store in .* was moved to PostgreSQL at /);
+  });
+
+  test('after a move nothing starts on the directory and nothing is written to it, until somebody says so deliberately', async (t) => {
+    const directory = filledFile(t);
+    const url = new URL(await emptyDatabase(t));
+    // A password is never shown.
+    url.password ||= 'secret';
+    assert.equal((await migrate(directory, url.href)).status, 0);
+    const from = `${url.hostname}:${url.port}${url.pathname}`;
+    const words = new RegExp(`the store in ${directory} was moved to PostgreSQL at ${from} on 20.*postrider.moved`);
+    for (const args of [
+      ['serve', '--port', '0'],
+      ['dev', '--port', '0'],
+      ['token', 'create', '--name', 'x'],
+    ]) {
+      const command = new Process([...args, '--data', directory], {});
+      assert.notEqual(await command.exit, 0);
+      assert.match(command.stdout + command.stderr, words);
+      assert.ok(!(command.stdout + command.stderr).includes(url.password));
+    }
+    // It can still be read.
+    assert.equal(await new Process(['check', '--data', directory], {}).exit, 0);
+    assert.equal(await new Process(['backup', '--data', directory, '--to', join(directory, 'copy')], {}).exit, 0);
+    rmSync(join(directory, 'postrider.moved'));
+    openDirectory(directory).close();
   });
 
   test('refuses a database that a newer version wrote', async (t) => {

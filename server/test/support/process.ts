@@ -25,8 +25,8 @@ export class Process {
   readonly exit: Promise<number | NodeJS.Signals>;
   #isOver = false;
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.child = spawn(process.execPath, [BIN, ...args], {
+  constructor(args: readonly string[], env: Readonly<Record<string, string>>, bin = BIN) {
+    this.child = spawn(process.execPath, [bin, ...args], {
       env: cleanEnvironment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -63,10 +63,15 @@ export class Process {
 }
 
 /** Killed at the end of the test if it still runs. On the store under test, if it is given a data directory at all. */
-export function startProcess(t: Cleanup, args: readonly string[], env: Readonly<Record<string, string>> = {}): Process {
+export function startProcess(
+  t: Cleanup,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  bin?: string,
+): Process {
   const data = args[args.indexOf('--data') + 1];
   const store = args.includes('--data') && data !== undefined ? storeOfNow(data) : null;
-  const started = new Process([...args, ...(store?.flags ?? [])], env);
+  const started = new Process([...args, ...(store?.flags ?? [])], env, bin);
   t.after(async () => {
     started.child.kill('SIGKILL');
     await started.exit;

@@ -183,6 +183,31 @@ const SAMPLES: Record<RuleName, Samples> = {
       at('server/src/store/move.ts', "const text = 'In any CASE, max(a, b)';"),
     ],
   },
+  'columns in SQL': {
+    bad: [
+      at('server/src/store/postgres/accept.ts', "db.all('SELECT * FROM queues');"),
+      at('server/src/store/postgres/accept.ts', 'db.all(`SELECT\n  q.*, q.line_at FROM queues q`);'),
+      at('server/src/store/sqlite/accept.ts', "db.all('SELECT 0 AS shard, * FROM usage');"),
+      at('server/src/store/sqlite/accept.ts', "db.all('DELETE FROM queues RETURNING *');"),
+      at('server/src/store/sqlite/accept.ts', "db.run('INSERT INTO queues VALUES (?, ?)');"),
+      at('server/src/store/sqlite/accept.ts', "db.run('INSERT OR IGNORE INTO queues VALUES (?, ?)');"),
+      at('server/src/store/postgres/accept.ts', 'db.run(`INSERT INTO queues AS q SELECT a FROM b`);'),
+      at('server/src/store/postgres/accept.ts', `db.run(\`INSERT INTO \${table} SELECT a FROM b\`);`),
+      at('server/src/store/postgres/accept.ts', "db.all('SELECT a FROM b NATURAL JOIN c');"),
+      at('server/src/store/postgres/accept.ts', "db.all('SELECT row_to_json(q) FROM queues q');"),
+      at('server/src/store/postgres/accept.ts', "db.exec('COPY queues FROM STDIN');"),
+      // What is on the list must be there.
+      at('server/src/store/postgres/schema-upgrade.ts', "db.all('SELECT a FROM b');"),
+    ],
+    good: [
+      at('server/src/store/postgres/accept.ts', "db.get('SELECT count(*) AS n, a * b FROM queues');"),
+      at('server/src/store/postgres/accept.ts', "db.run('INSERT INTO queues AS q (a, b) SELECT a, b FROM c');"),
+      at('server/src/store/postgres/accept.ts', `db.run(\`INSERT INTO \${table} (a) VALUES ($1)\`);`),
+      at('server/src/store/postgres/accept.ts', "db.run('SELECT 1 FROM json_to_recordset($1::json) AS r (a int)');"),
+      at('server/src/store/move.ts', "const text = 'SELECT * FROM nothing';"),
+      at('server/src/store/sqlite/accept.ts', '// SELECT * would read too much'),
+    ],
+  },
   sql: {
     bad: [
       engine("db.run('SELECT 1');"),

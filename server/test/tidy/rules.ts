@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { functionsOver } from './function-length.ts';
 import { PARTS, type PartName, partOf, SRC, wrongImport, wrongLayer } from './import-rule.ts';
 import { findImports, type SourceView, viewSource } from './source-view.ts';
+import { findUnnamedColumns } from './sql-columns-rule.ts';
 import { findSqlDecisions } from './sql-decision-rule.ts';
 
 export interface TextFile {
@@ -171,6 +172,10 @@ export const RULES = {
   'decision in SQL': {
     reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/[^/]*\.ts$/.test(path),
     find: ({ path }, view) => findSqlDecisions(path, view),
+  },
+  'columns in SQL': {
+    reads: (path) => /^server\/src\/store\/(?:sqlite|postgres)\/[^/]*\.ts$/.test(path),
+    find: ({ path }, view) => findUnnamedColumns(path, view),
   },
   'open table': { reads: isSource, find: findOpenTables },
   any: ban(isCode, 'code', /\bas\s+any\b|:\s*any\b(?!\s*\()|<\s*any\b/g, 'give it its type, or `unknown` and a check'),

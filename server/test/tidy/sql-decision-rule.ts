@@ -72,7 +72,7 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
     reason: 'the order of the journal goes by the clock of the database',
   },
   { file: 'postgres/journal.ts', sql: "CASE tier WHEN 'free'", reason: RETENTION },
-  { file: 'postgres/lease.ts', sql: 'ready_at = CASE attempts WHEN 0', reason: FIRST_START },
+  { file: 'postgres/lease.ts', sql: 'ready_at = CASE m.attempts WHEN 0', reason: FIRST_START },
   { file: 'postgres/lease.ts', sql: 'CASE WHEN m.body_id IS NULL THEN m.body END', reason: LEFT_OUT },
   { file: 'postgres/lists.ts', sql: 'CASE WHEN octet_length(body) > $5', reason: LEFT_OUT },
   { file: 'postgres/messages.ts', sql: 'CASE WHEN m.retried > 0', reason: LEFT_OUT },
@@ -102,7 +102,7 @@ export const ALLOWED_DECISIONS: readonly Allowed[] = [
 ];
 
 /** The inside of strings and templates alone. */
-function textOf({ code, codeAndText }: SourceView): string {
+export function sqlText({ code, codeAndText }: SourceView): string {
   return codeAndText
     .split('')
     .map((char, at) => (char === '\n' || code[at] === ' ' ? char : ' '))
@@ -112,7 +112,7 @@ function textOf({ code, codeAndText }: SourceView): string {
 export function findSqlDecisions(path: string, view: SourceView): { at: number; message: string }[] {
   const file = path.replace(/^server\/src\/store\//, '');
   const allowed = ALLOWED_DECISIONS.filter((each) => each.file === file);
-  const text = textOf(view);
+  const text = sqlText(view);
   const used = new Set<Allowed>();
   const found = [...text.matchAll(DECISION)].flatMap(({ index }) => {
     const start = text.lastIndexOf('\n', index) + 1;

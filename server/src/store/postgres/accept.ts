@@ -210,7 +210,7 @@ function dedupKey(message: NewMessage): string {
 
 function standingKeys(database: Database, accountIds: readonly string[], keys: readonly string[]) {
   return database.all<{ account_id: string; key: string; message_id: string; expires_at: number }>(
-    `SELECT d.* FROM deduplication d JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
+    `SELECT account_id, key, d.message_id, d.expires_at FROM deduplication d JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
     accountIds,
     keys,
   );

@@ -3,12 +3,11 @@
 import { type Account, judgeRevocation, type Revocation, type SigningKeys, type Token } from '../../domain/account.ts';
 import type { TierName } from '../../domain/tier.ts';
 import type { FirstAdmin, Principal } from '../account-store.ts';
-import { type TokenRow, toToken } from '../rows.ts';
+import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
 export const ACCOUNT = 'id, name, tier, created_at AS "createdAt"';
-export const TOKEN = 'id, account_id, name, scopes, created_at, revoked_at, last_used_at';
 
 export async function createAccount(
   database: Database,
@@ -75,7 +74,10 @@ export async function createToken(database: Database, token: Token, hash: Uint8A
 }
 
 export async function findToken(database: Database, hash: Uint8Array): Promise<Principal | null> {
-  const row = await database.get<TokenRow>(`SELECT ${TOKEN} FROM tokens WHERE hash = $1 AND revoked_at IS NULL`, hash);
+  const row = await database.get<TokenRow>(
+    `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE hash = $1 AND revoked_at IS NULL`,
+    hash,
+  );
   if (!row) return null;
   return { token: toToken(row), account: (await getAccount(database, row.account_id))! };
 }
@@ -102,7 +104,7 @@ export async function revokeToken(
   // Without the lock, two revokes at once would each count the other's token as the one that remains.
   await oneAtATime(database);
   const row = await database.get<TokenRow>(
-    `SELECT ${TOKEN} FROM tokens WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL`,
+    `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL`,
     sought(tokenId),
     sought(accountId),
   );

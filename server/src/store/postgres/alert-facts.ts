@@ -126,7 +126,7 @@ const OLDEST_OF_ALL = `WITH RECURSIVE o (name, oldest_due_at) AS (
     (${IN_QUEUE} ${ORDER})
     UNION ALL
     SELECT n.name, n.oldest_due_at FROM o CROSS JOIN LATERAL (${IN_QUEUE} AND queue_name > o.name ${ORDER}) AS n)
-  SELECT o.name, o.oldest_due_at, ${PAUSED} FROM (SELECT * FROM o LIMIT $2) AS o`;
+  SELECT o.name, o.oldest_due_at, ${PAUSED} FROM (SELECT name, oldest_due_at FROM o LIMIT $2) AS o`;
 
 async function oldestOfQueues(
   database: Database,

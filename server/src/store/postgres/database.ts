@@ -1,6 +1,7 @@
 // One PostgreSQL connection that prepares each statement once. It knows nothing of messages.
 
 import pg from 'pg';
+import { isOutdated } from './errors.ts';
 
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
 
@@ -9,6 +10,17 @@ export type Value = string | number | boolean | null | Uint8Array | readonly (st
  * parameters.
  */
 const names = new Map<string, string>();
+let namesGiven = 0;
+
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `s${namesGiven}`;
+    namesGiven += 1;
+    names.set(text, name);
+  }
+  return name;
+}
 
 export class Database {
   readonly #client: pg.ClientBase;
@@ -36,13 +48,15 @@ export class Database {
     await this.#client.query(sql);
   }
 
-  #query(text: string, values: readonly Value[]): Promise<pg.QueryResult> {
-    let name = names.get(text);
-    if (name === undefined) {
-      name = `s${names.size}`;
-      names.set(text, name);
+  async #query(text: string, values: readonly Value[]): Promise<pg.QueryResult> {
+    const name = nameOf(text);
+    try {
+      return await this.#client.query({ name, text, values: values.map(toParameter) });
+    } catch (error) {
+      // The next use of the text prepares it anew, on every connection. Another connection may have noticed it first.
+      if (isOutdated(error) && names.get(text) === name) names.delete(text);
+      throw error;
     }
-    return this.#client.query({ name, text, values: values.map(toParameter) });
   }
 }
 

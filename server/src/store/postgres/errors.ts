@@ -24,14 +24,19 @@ const NOT_OURS: ReadonlySet<string> = new Set(['26000', '42P05']);
 
 const DISK_FULL = '53100';
 
+const NOT_SUPPORTED = '0A000';
+/** The function of the server that reports it. Its text depends on the server's language. */
+const PLAN_CHECK = 'RevalidateCachedQuery';
+
 /** Only errors of the server have a severity. Codes of the system, such as EPIPE, may look like an SQLSTATE. */
 function sqlState(error: unknown): string | null {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   return typeof code === 'string' && typeof severity === 'string' ? code : null;
 }
 
-export function isConflict(error: unknown): boolean {
-  return CONFLICTS.has(sqlState(error) ?? '');
+/** Nothing was written, and the same work may succeed now. */
+export function mayRunAgain(error: unknown): boolean {
+  return CONFLICTS.has(sqlState(error) ?? '') || isOutdated(error);
 }
 
 export function isNotOurs(error: unknown): boolean {
@@ -51,6 +56,11 @@ export function isReadOnly(error: unknown): boolean {
 
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
+}
+
+/** Since a statement was prepared, a newer node has changed what it returns. Nothing was written. */
+export function isOutdated(error: unknown): boolean {
+  return sqlState(error) === NOT_SUPPORTED && (error as { routine?: unknown }).routine === PLAN_CHECK;
 }
 
 /** The connection is lost, either by itself or because the server says that it closes it. */

@@ -3,7 +3,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
 import { type FlowKey, type FlowPins, withPins } from '../../domain/flow-key.ts';
-import { type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
+import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, ensureKeys, lockKeys, readCounts, setLimits, takeBack } from './flow-keys.ts';
@@ -12,7 +12,7 @@ import { sought } from './sought.ts';
 
 export async function getFlowKey(database: Database, accountId: string, key: string): Promise<FlowKey | null> {
   const rows = await database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE account_id = $1 AND key = $2',
+    `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = $1 AND key = $2`,
     accountId,
     sought(key),
   );
@@ -29,7 +29,7 @@ export async function listFlowKeys(
   part: ListPart = FIRST_PART,
 ): Promise<ListPiece<FlowKey>> {
   const rows = await database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE account_id = $1 AND key > $2 ORDER BY key LIMIT $3',
+    `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = $1 AND key > $2 ORDER BY key LIMIT $3`,
     accountId,
     part.after ?? '',
     part.limit + 1,

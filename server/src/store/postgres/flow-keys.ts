@@ -21,7 +21,7 @@ import {
 import type { FlowLimits } from '../../domain/flow-control.ts';
 import { areSameLimits } from '../../domain/flow-key.ts';
 import { earlier } from '../../domain/instant.ts';
-import { type FlowRow, toKeyState } from '../line-rows.ts';
+import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 import { keyOf, Pairs } from './lines.ts';
@@ -34,7 +34,7 @@ export type LockedKeys = Map<string, FlowRow>;
 export async function lockKeys(database: Database, pairs: Pairs, how: '' | 'SKIP LOCKED' = ''): Promise<LockedKeys> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<FlowRow>(
-    `SELECT k.* FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)
+    `SELECT ${FLOW_COLUMNS} FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)
        ORDER BY k.account_id, k.key FOR UPDATE OF k ${how}`,
     ...pairs.columns(),
   );
@@ -124,7 +124,7 @@ export async function uncountStarts(database: Database, row: FlowRow, claimedAt:
 export async function noteStarts(database: Database, pairs: Pairs, now: number): Promise<void> {
   if (pairs.isEmpty) return;
   const seen = await database.all<FlowRow>(
-    `SELECT k.* FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
+    `SELECT ${FLOW_COLUMNS} FROM flow_keys k JOIN unnest($1::text[], $2::text[]) AS g (account_id, key) USING (account_id, key)`,
     ...pairs.columns(),
   );
   // Read before it is locked: usually there is nothing to write, so nobody has to wait for the key. A key that begins

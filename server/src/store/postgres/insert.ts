@@ -41,9 +41,9 @@ const TYPED = COLUMNS.map(({ name, kind }) => `${name} ${columnType(kind)}`).joi
 const GIVEN_BODY = 'substring($2::bytea FROM body_at FOR body_length)';
 
 /** `at` keeps the given order, which becomes the order of the numbers. */
-const given = (more = '') => `WITH given AS MATERIALIZED
-    (SELECT * FROM json_to_recordset($1::json) AS r
-       (at int, body_at int, body_length int, ${more}${TYPED}))`;
+const given = (more = '', moreTyped = '') => `WITH given AS MATERIALIZED
+    (SELECT at, body_at, body_length, ${more}${NAMES} FROM json_to_recordset($1::json) AS r
+       (at int, body_at int, body_length int, ${moreTyped}${TYPED}))`;
 
 const WITH_OWN_BODIES = `${given()},
   made AS
@@ -52,7 +52,7 @@ const WITH_OWN_BODIES = `${given()},
        RETURNING account_id, seq, created_at, labels, lease)`;
 
 /** `shared` numbers the shared bodies from 1 to $4. `keeps` is true for one message of each. */
-const WITH_SHARED_BODIES = `${given('shared int, keeps boolean, ')},
+const WITH_SHARED_BODIES = `${given('shared, keeps, ', 'shared int, keeps boolean, ')},
   numbers AS MATERIALIZED
     (SELECT array_agg(nextval('message_seq')) AS ids FROM generate_series(1, $4::int)),
   kept AS

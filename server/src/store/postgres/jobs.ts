@@ -1,15 +1,12 @@
 // The jobs table: bulk operations and their progress.
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
-import { type JobRow, toJob } from '../rows.ts';
+import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
 import { cancel } from './cancel.ts';
 import type { Database } from './database.ts';
 import { deleteDeadLetters, retryDeadLetters } from './dead-letters.ts';
 
 import { sought } from './sought.ts';
-
-export const JOB =
-  'id, account_id, action, filter, per_second, state, matched, is_matched_cut, done, at_seq, created_at, updated_at';
 
 /**
  * Creates nothing if the account already runs `runningMax` jobs. Of two calls at once, the second counts after the
@@ -23,7 +20,7 @@ export async function createJob(database: Database, job: Job, runningMax = Numbe
   );
   if (row!.n >= runningMax) return false;
   await database.run(
-    `INSERT INTO jobs (${JOB}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `INSERT INTO jobs (${JOB_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     job.id,
     job.accountId,
     job.action,
@@ -42,7 +39,7 @@ export async function createJob(database: Database, job: Job, runningMax = Numbe
 
 export async function getJob(database: Database, accountId: string, id: string): Promise<Job | null> {
   const row = await database.get<JobRow>(
-    `SELECT ${JOB} FROM jobs WHERE account_id = $1 AND id = $2`,
+    `SELECT ${JOB_COLUMNS} FROM jobs WHERE account_id = $1 AND id = $2`,
     accountId,
     sought(id),
   );
@@ -51,7 +48,7 @@ export async function getJob(database: Database, accountId: string, id: string):
 
 export async function runningJobs(database: Database): Promise<Job[]> {
   const rows = await database.all<JobRow>(
-    `SELECT ${JOB} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`,
+    `SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`,
   );
   return rows.map(toJob);
 }

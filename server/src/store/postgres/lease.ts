@@ -1,6 +1,7 @@
 // Leases messages to a node: those that a claim has found ready, and heads of queues that take over a slot.
 
 import type { Claim } from '../../domain/message.ts';
+import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import { startStep } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
@@ -32,10 +33,10 @@ export const BESIDE_MESSAGE = `a.tier, a.current_key AS "signingKey",
   m.queue_name IS NULL AND m.flow_key IS NULL AND m.deduplication_key IS NULL AS "isPlain"`;
 
 const leaseSql = (columns: string, also = '', join = '') => `WITH m AS
-    (UPDATE messages SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
+    (UPDATE messages m SET state = 'claimed', lease = g.lease, node = $4, claimed_at = $5${also}
        FROM unnest($1::text[], $2::bigint[], $3::text[], $6::boolean[]) AS g (account_id, seq, lease, is_start_told)
-       WHERE messages.account_id = g.account_id AND messages.seq = g.seq
-       RETURNING messages.*, g.is_start_told),
+       WHERE m.account_id = g.account_id AND m.seq = g.seq
+       RETURNING ${READ_COLUMNS}, m.body, m.deduplication_key, g.is_start_told),
   told AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
        SELECT account_id, ${positionSql('account_id', 'seq')}, $5, seq, ${startStep(1)} - attempts FROM m WHERE NOT is_start_told)
@@ -45,7 +46,7 @@ const LEASE = leaseSql(ALL_BUT_BODY);
 /** With bodies: a message with a large body is never a successor. */
 const LEASE_HEADS = leaseSql(
   WHOLE,
-  ', holds_slot = true, ready_at = CASE attempts WHEN 0 THEN $5 ELSE ready_at END',
+  ', holds_slot = true, ready_at = CASE m.attempts WHEN 0 THEN $5 ELSE m.ready_at END',
   JOIN_BODY,
 );
 

@@ -19,8 +19,11 @@ import { type StateOfRow, toState } from '../message-columns.ts';
 import type { MessageState } from '../message-store.ts';
 import type { LinePiece, LinePosition, ListedSchedule } from '../resource-store.ts';
 import {
+  JOB_COLUMNS,
   type JobRow,
   type ScheduleRow,
+  TOKEN_COLUMNS,
+  TOPIC_COLUMNS,
   type TokenRow,
   type TopicRow,
   toJob,
@@ -28,12 +31,10 @@ import {
   toToken,
   toTopic,
 } from '../rows.ts';
-import { ACCOUNT, TOKEN } from './accounts.ts';
+import { ACCOUNT } from './accounts.ts';
 import type { Database } from './database.ts';
-import { JOB } from './jobs.ts';
 import { listByKey } from './list-by-key.ts';
 import { sought, soughtAll } from './sought.ts';
-import { TOPIC } from './topics.ts';
 
 export function listTopics(
   database: Database,
@@ -41,7 +42,7 @@ export function listTopics(
   part: ListPart = FIRST_PART,
 ): Promise<ListPiece<Topic>> {
   const bytes = 'octet_length(endpoints) + octet_length(defaults)';
-  const list = { table: 'topics', key: 'name', columns: TOPIC, bytes };
+  const list = { table: 'topics', key: 'name', columns: TOPIC_COLUMNS, bytes };
   return listByKey<TopicRow, Topic>(database, list, accountId, part, toTopic);
 }
 
@@ -90,7 +91,7 @@ export async function listJobs(
   );
   const { last, count } = fitting(keys, part);
   const rows = await database.all<JobRow>(
-    `SELECT ${JOB} FROM jobs WHERE account_id = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4`,
+    `SELECT ${JOB_COLUMNS} FROM jobs WHERE account_id = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4`,
     accountId,
     after,
     last,
@@ -112,7 +113,7 @@ export async function listTokens(
   accountId: string,
   { after, limit }: ListPart = FIRST_PART,
 ): Promise<ListPiece<Token>> {
-  const sql = `SELECT ${TOKEN} FROM tokens WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`;
+  const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`;
   return pieceOf(await database.all<TokenRow>(sql, sought(accountId), after ?? '', limit + 1), limit, toToken);
 }
 

@@ -4,6 +4,7 @@
 import { shownDatabase } from '../../domain/database-url.ts';
 import type { Clock } from '../../world.ts';
 import {
+  FinishInDoubt,
   MOVED_TABLES,
   type MovedTable,
   type MoveIdentity,
@@ -11,8 +12,10 @@ import {
   type Position,
   type Row,
   type TableProgress,
+  TargetNotEmpty,
 } from '../move.ts';
 import type { Database, Value } from './database.ts';
+import { isLost } from './errors.ts';
 import type { Note } from './link.ts';
 import { compared } from './move-check.ts';
 import { hasUnfinishedMove, openForMove } from './open.ts';
@@ -63,7 +66,7 @@ export async function openMoveTarget(options: Waiting & { readonly url: string }
       const row = await database.get<{ n: number }>('SELECT sum(replaced)::bigint AS n FROM store_move');
       return row!.n;
     },
-    finish: (highestSeq) => finish(database, options, highestSeq),
+    finish: (highestSeq, beforeCommit) => finish(database, options, highestSeq, beforeCommit),
     close,
   };
 }
@@ -84,14 +87,17 @@ async function begin(database: Database, identity: MoveIdentity, where: string) 
     await database.exec(`CREATE TABLE store_move (source text NOT NULL, source_name text NOT NULL, started_at bigint NOT NULL,
       table_name text PRIMARY KEY, at text, rows bigint NOT NULL, replaced bigint NOT NULL, is_done boolean NOT NULL)`);
     await database.run(
-      `INSERT INTO store_move SELECT $1, $2, $3, t, NULL, 0, 0, false FROM unnest($4::text[]) AS t`,
+      `INSERT INTO store_move (source, source_name, started_at, table_name, at, rows, replaced, is_done)
+         SELECT $1, $2, $3, t, NULL, 0, 0, false FROM unnest($4::text[]) AS t`,
       identity.fingerprint,
       identity.name,
       identity.startedAt,
       MOVED_TABLES,
     );
   }
-  const progress = await database.all<ProgressRow>('SELECT * FROM store_move');
+  const progress = await database.all<ProgressRow>(
+    'SELECT source, source_name, started_at, table_name, at, rows, is_done FROM store_move',
+  );
   const { source, source_name, started_at } = progress[0]!;
   if (source !== identity.fingerprint) {
     throw new Error(
@@ -114,7 +120,9 @@ async function requireEmpty(database: Database, where: string): Promise<void> {
     if (row!.is) filled.push(table);
   }
   if (filled.length > 0) {
-    throw new Error(`the database ${where} is not empty (${filled.join(', ')}): a move needs an empty database`);
+    throw new TargetNotEmpty(
+      `the database ${where} is not empty (${filled.join(', ')}): a move needs an empty database`,
+    );
   }
   const nodes = await database.get<{ n: number }>(
     'SELECT count(*) AS n FROM nodes WHERE alive_until > clock_timestamp()',
@@ -219,12 +227,27 @@ function asStored(table: MovedTable, row: Row): Row {
   return held === text ? row : { ...row, [column]: held };
 }
 
-async function finish(database: Database, options: Waiting, highestSeq: number): Promise<void> {
+async function finish(
+  database: Database,
+  options: Waiting,
+  highestSeq: number,
+  beforeCommit: () => void,
+): Promise<void> {
   // The planner needs the statistics for the first claims after a start.
   await database.exec(`ANALYZE ${MOVED_TABLES.join(', ')}`);
-  await inSchemaTransaction(database, options, async () => {
-    if (highestSeq > 0) await database.get("SELECT setval('message_seq', $1)", highestSeq);
-    await database.exec('DROP TABLE store_move');
+  await underSchemaLock(database, options, async () => {
+    await database.exec('BEGIN');
+    try {
+      if (highestSeq > 0) await database.get("SELECT setval('message_seq', $1)", highestSeq);
+      await database.exec('DROP TABLE store_move');
+      beforeCommit();
+    } catch (error) {
+      await database.exec('ROLLBACK').catch(() => {});
+      throw error;
+    }
+    await database.exec('COMMIT').catch((error: Error) => {
+      throw isLost(error) ? new FinishInDoubt(error.message, { cause: error }) : error;
+    });
   });
 }
 

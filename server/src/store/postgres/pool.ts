@@ -12,10 +12,10 @@ import {
   CutOff,
   committing,
   cutOff,
-  isConflict,
   isMissing,
   isNotOurs,
   isReadOnly,
+  mayRunAgain,
   TooLate,
   toStoreError,
 } from './errors.ts';
@@ -23,7 +23,8 @@ import { KeptPlan } from './kept-plan.ts';
 import { Link, type LinkOptions } from './link.ts';
 import { WriteWatch } from './write-watch.ts';
 
-const CONFLICT_TRIES_MAX = 10;
+/** After a conflict. Also after a change of the schema, when each statement of the work may be outdated. */
+const TRIES_MAX = 10;
 
 export interface PoolOptions extends LinkOptions {
   /** Writes one row and commits, as a publish would. */
@@ -160,7 +161,7 @@ export class Pool {
       try {
         return await work();
       } catch (error) {
-        if (isConflict(error) && tries < CONFLICT_TRIES_MAX) continue;
+        if (mayRunAgain(error) && tries < TRIES_MAX) continue;
         if (!(error instanceof CutOff)) throw error;
         if (tries > 1) throw error.cause;
       }

@@ -18,7 +18,7 @@ import {
   type QueueChange,
   wrongMarks,
 } from '../../domain/queue.ts';
-import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
+import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { areSuccessors, type QueueAtHost } from '../succession.ts';
 import { bodyBytesSql } from './bodies.ts';
@@ -47,7 +47,7 @@ export async function lockQueues(
 ): Promise<LockedQueues> {
   if (pairs.isEmpty) return new Map();
   const rows = await database.all<LockedQueue>(
-    `SELECT q.*, q.line_at AS written_line_at
+    `SELECT ${QUEUE_COLUMNS}, q.line_at, q.line_at AS written_line_at
        FROM queues q JOIN unnest($1::text[], $2::text[]) AS g (account_id, name) USING (account_id, name)
        ORDER BY q.account_id, q.name FOR UPDATE OF q ${how}`,
     ...pairs.columns(),
@@ -121,7 +121,8 @@ type WaitingHead = Head & InLine;
 /** For each queue: how many messages hold a place, and the first waiting ones, as many as there are free places. */
 async function readLines(database: Database, rows: readonly QueueRow[], looksForOthers: boolean) {
   const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
-    `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.*,
+    `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.seq, m.host,
+        m."firstDueAt", m."dueAt", m.bytes,
         $4::boolean AND (SELECT true FROM messages WHERE state = 'ready'
                            ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_other_ready
        FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, places, at)
@@ -308,7 +309,7 @@ export async function saveQueue(
 export async function getQueue(database: Database, accountId: string, name: string): Promise<Queue | null> {
   if (sought(name) === null) return null;
   const rows = await database.all<QueueRow>(
-    'SELECT * FROM queues WHERE account_id = $1 AND name = $2',
+    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = $1 AND name = $2`,
     accountId,
     name,
   );
@@ -325,7 +326,7 @@ export async function listQueues(
   part: ListPart = FIRST_PART,
 ): Promise<ListPiece<Queue>> {
   const rows = await database.all<QueueRow>(
-    'SELECT * FROM queues WHERE account_id = $1 AND name > $2 ORDER BY name LIMIT $3',
+    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
     accountId,
     part.after ?? '',
     part.limit + 1,

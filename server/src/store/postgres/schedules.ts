@@ -5,18 +5,15 @@ import { earlier } from '../../domain/instant.ts';
 import type { Schedule } from '../../domain/schedule.ts';
 import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.ts';
 import { chooseDue, type DueKey } from '../due-schedules.ts';
-import { type ScheduleRow, toSchedule } from '../rows.ts';
+import { SCHEDULE_COLUMNS, type ScheduleRow, toSchedule } from '../rows.ts';
 import { acceptAll } from './accept.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
 
-const COLUMNS = `id, account_id, cron, destination, queue_name, headers, caller_ip, is_paused, next_at, last_at,
-  last_message_ids, created_at, body`;
-
 /** Replaces the whole schedule with the same id, if there is one. */
 export async function saveSchedule(database: Database, schedule: Schedule): Promise<void> {
   await database.run(
-    `INSERT INTO schedules (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    `INSERT INTO schedules (${SCHEDULE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
        ON CONFLICT (account_id, id) DO UPDATE SET cron = excluded.cron, destination = excluded.destination,
          queue_name = excluded.queue_name, headers = excluded.headers, caller_ip = excluded.caller_ip,
          is_paused = excluded.is_paused, next_at = excluded.next_at, last_at = excluded.last_at,
@@ -39,7 +36,7 @@ export async function saveSchedule(database: Database, schedule: Schedule): Prom
 
 export async function getSchedule(database: Database, accountId: string, id: string): Promise<Schedule | null> {
   const row = await database.get<ScheduleRow>(
-    `SELECT ${COLUMNS} FROM schedules WHERE account_id = $1 AND id = $2`,
+    `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE account_id = $1 AND id = $2`,
     accountId,
     sought(id),
   );
@@ -121,7 +118,7 @@ export async function dueSchedules(
   const keys = [...first].flatMap(([time, own]) => others.get(time) ?? own);
   const chosen = chooseDue(keys, limits);
   const rows = await database.all<ScheduleRow>(
-    `SELECT ${COLUMNS} FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, id, at)
+    `SELECT ${SCHEDULE_COLUMNS} FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (account_id, id, at)
        JOIN schedules USING (account_id, id) ORDER BY g.at`,
     chosen.map(({ account_id }) => account_id),
     chosen.map(({ id }) => id),

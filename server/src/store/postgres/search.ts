@@ -7,6 +7,7 @@ import { chooseWay, HOSTS_MAX, type ListWay, wayByHosts } from '../../domain/lis
 import type { Attempt, Message } from '../../domain/message.ts';
 import { type CountPiece, Matcher, type MessageFilter, StateTally } from '../../domain/message-filter.ts';
 import { attemptWeight, messageWeight } from '../../domain/page-weight.ts';
+import { POSTGRES_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessagePage, PageRequest } from '../message-store.ts';
 import { bodyBytesSql, readBodies } from './bodies.ts';
@@ -288,7 +289,7 @@ async function waysTo(database: Database, accountId: string, chosen: ListWay): P
  * messages instead: only the rows of `table` are in the order to read.
  */
 export function messageOf(table: string): string {
-  return `CROSS JOIN LATERAL (SELECT * FROM messages
+  return `CROSS JOIN LATERAL (SELECT ${POSTGRES_COLUMNS} FROM messages
     WHERE account_id = ${table}.account_id AND seq = ${table}.message_seq OFFSET 0) m`;
 }
 

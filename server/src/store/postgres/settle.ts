@@ -94,11 +94,18 @@ function readHeld(database: Database, settlements: readonly Settlement[]): Promi
   );
 }
 
+/** What is given for each settlement: first what its message becomes, then what is recorded of the attempt. */
 const GIVEN = `WITH given AS MATERIALIZED
-    (SELECT * FROM json_to_recordset($1::json) AS r
+    (SELECT account_id, id, lease, state, due_at, retried, interrupted, alone_at_crash, alone_from_at, held_at, over_at,
+        expires_at, failure, at, number, started_at, ended_at, outcome, status, error, next_at, response_headers, is_cut,
+        body_at, body_length, counted
+      FROM json_to_recordset($1::json) AS r
        (at int, account_id text, id text, lease text, state text, due_at bigint, retried int, interrupted int,
         alone_at_crash int, alone_from_at bigint, held_at bigint, over_at bigint, expires_at bigint, failure text, number int, started_at bigint, ended_at bigint, outcome text, status int,
         error text, next_at bigint, response_headers text, is_cut boolean, body_at int, body_length int, counted smallint)),`;
+/** What is needed of it when the message is written. */
+const SETTLED = `given.account_id, given.at, given.number, given.started_at, given.ended_at, given.outcome, given.status,
+  given.error, given.next_at, given.response_headers, given.is_cut, given.body_at, given.body_length, given.counted, m.seq`;
 
 /** Writes the record of each attempt in `settled`, to attempts and to the journal. */
 const RECORDED = `attempted AS
@@ -121,7 +128,7 @@ const END_CANCELLED = `${GIVEN}
      FROM given
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
        AND m.cancel_requested_at IS NOT NULL
-     RETURNING given.*, m.seq),
+     RETURNING ${SETTLED}),
   ${RECORDED},
   gone AS
     (INSERT INTO journal (account_id, seq, at, message_seq, step)
@@ -144,7 +151,7 @@ const SETTLE = `${GIVEN}
      -- Only a claimed message has a lease. Asking for the state too would lead through an index of claims long ended.
      WHERE m.account_id = given.account_id AND m.id = given.id AND m.lease = given.lease
        AND m.cancel_requested_at IS NULL
-     RETURNING given.*, m.seq),
+     RETURNING ${SETTLED}),
   ${RECORDED},
   happened AS
     (${countSql('SELECT account_id, ended_at AS at, counted AS kind FROM settled WHERE counted IS NOT NULL')})

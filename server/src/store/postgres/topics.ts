@@ -1,16 +1,14 @@
 // The topics table: each topic is read and written whole, guarded by a version.
 
 import type { Topic } from '../../domain/topic.ts';
-import { type TopicRow, toTopic } from '../rows.ts';
+import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
 import { sought } from './sought.ts';
-
-export const TOPIC = 'id, account_id, name, endpoints, defaults, created_at, updated_at, version';
 
 export async function getTopic(database: Database, accountId: string, nameOrId: string): Promise<Topic | null> {
   const by = (column: 'name' | 'id') =>
     database.get<TopicRow>(
-      `SELECT ${TOPIC} FROM topics WHERE account_id = $1 AND ${column} = $2`,
+      `SELECT ${TOPIC_COLUMNS} FROM topics WHERE account_id = $1 AND ${column} = $2`,
       accountId,
       sought(nameOrId),
     );
@@ -36,7 +34,7 @@ function writeTopic(database: Database, topic: Topic): Promise<number> {
   }
   if (topic.version === 0) {
     return database.run(
-      `INSERT INTO topics (${TOPIC}) VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT DO NOTHING`,
+      `INSERT INTO topics (${TOPIC_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT DO NOTHING`,
       topic.id,
       topic.accountId,
       topic.name,

@@ -4,7 +4,7 @@ import { type Account, judgeRevocation, type Revocation, type SigningKeys, type 
 import type { TierName } from '../../domain/tier.ts';
 import type { FirstAdmin, Principal } from '../account-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece, pieceOf } from '../list-piece.ts';
-import { type TokenRow, toToken } from '../rows.ts';
+import { TOKEN_COLUMNS, type TokenRow, toToken } from '../rows.ts';
 import type { AccountAtClaim } from '../standing-offer.ts';
 import type { Database } from './database.ts';
 
@@ -68,7 +68,7 @@ export function createToken(database: Database, token: Token, hash: Uint8Array):
 }
 
 export function findToken(database: Database, hash: Uint8Array): Principal | null {
-  const row = database.get<TokenRow>('SELECT * FROM tokens WHERE hash = ? AND revoked_at IS NULL', hash);
+  const row = database.get<TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM tokens WHERE hash = ? AND revoked_at IS NULL`, hash);
   if (!row) return null;
   return { token: toToken(row), account: getAccount(database, row.account_id)! };
 }
@@ -78,7 +78,7 @@ export function listTokens(
   accountId: string,
   { after, limit }: ListPart = FIRST_PART,
 ): ListPiece<Token> {
-  const sql = 'SELECT * FROM tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?';
+  const sql = `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`;
   return pieceOf(database.all<TokenRow>(sql, accountId, after ?? '', limit + 1), limit, toToken);
 }
 
@@ -88,7 +88,7 @@ const ADMIN =
 
 export function revokeToken(database: Database, accountId: string, tokenId: string, now: number): Revocation {
   const row = database.get<TokenRow>(
-    'SELECT * FROM tokens WHERE id = ? AND account_id = ? AND revoked_at IS NULL',
+    `SELECT ${TOKEN_COLUMNS} FROM tokens WHERE id = ? AND account_id = ? AND revoked_at IS NULL`,
     tokenId,
     accountId,
   );

@@ -93,7 +93,8 @@ export function activity(
 export function foldActivity(database: Database, { minutesFrom, hoursFrom }: ActivityKeep, limit: number): number {
   const old = database.all<CountRow>(
     `DELETE FROM activity_minutes WHERE (account_id, at, kind) IN
-       (SELECT account_id, at, kind FROM activity_minutes WHERE at < ? ORDER BY at LIMIT ?) RETURNING *`,
+       (SELECT account_id, at, kind FROM activity_minutes WHERE at < ? ORDER BY at LIMIT ?)
+       RETURNING account_id, at, kind, count`,
     minutesFrom,
     limit,
   );

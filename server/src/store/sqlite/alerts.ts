@@ -3,7 +3,7 @@
 
 import { type Alert, judgedUpTo, OVER_QUOTA } from '../../domain/alert.ts';
 import { earlier } from '../../domain/instant.ts';
-import { ALERT_BYTES, type AlertRow, toAlert } from '../alert-rows.ts';
+import { ALERT_BYTES, ALERT_COLUMNS, type AlertRow, toAlert } from '../alert-rows.ts';
 import type { AlertTold, DueAlerts, JudgedAlert } from '../delivery-store.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import { accept } from './accept.ts';
@@ -43,7 +43,11 @@ export function saveAlert(database: Database, alert: Alert, max: number): Alert 
 }
 
 export function getAlert(database: Database, accountId: string, id: string): Alert | null {
-  const row = database.get<AlertRow>('SELECT * FROM alerts WHERE account_id = ? AND id = ?', accountId, id);
+  const row = database.get<AlertRow>(
+    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE account_id = ? AND id = ?`,
+    accountId,
+    id,
+  );
   return row ? toAlert(row) : null;
 }
 
@@ -54,7 +58,7 @@ export function deleteAlert(database: Database, accountId: string, id: string): 
 export function listAlerts(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Alert> {
   return listByKey<AlertRow, Alert>(
     database,
-    { table: 'alerts', key: 'id', bytes: ALERT_BYTES },
+    { table: 'alerts', key: 'id', columns: ALERT_COLUMNS, bytes: ALERT_BYTES },
     accountId,
     part,
     toAlert,
@@ -62,7 +66,11 @@ export function listAlerts(database: Database, accountId: string, part: ListPart
 }
 
 export function dueAlerts(database: Database, now: number, limit: number): DueAlerts {
-  const due = database.all<AlertRow>('SELECT * FROM alerts WHERE next_at <= ? ORDER BY next_at LIMIT ?', now, limit);
+  const due = database.all<AlertRow>(
+    `SELECT ${ALERT_COLUMNS} FROM alerts WHERE next_at <= ? ORDER BY next_at LIMIT ?`,
+    now,
+    limit,
+  );
   const next = database.get<{ at: number }>('SELECT next_at AS at FROM alerts ORDER BY next_at LIMIT 1');
   return { due: due.map(toAlert), nextAt: next?.at ?? null };
 }

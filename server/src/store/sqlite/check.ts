@@ -7,8 +7,9 @@ import { DATABASE_FILE } from './directory.ts';
 import { explained, SQLITE, sqliteCode } from './errors.ts';
 import { type LogRepair, repairLog } from './log-repair.ts';
 import { openReader, requireFile, tryLock } from './open.ts';
+import { markClosed } from './open-mark.ts';
 import { sizeOf, tablesOf } from './start-check.ts';
-import { isLogDamaged, readHeader, requireWhole } from './store-files.ts';
+import { isLogDamaged, isLogMissing, readHeader, requireWhole } from './store-files.ts';
 
 const PROBLEMS_MAX = 100;
 
@@ -19,6 +20,8 @@ export interface CheckReport {
   readonly rows: readonly { readonly table: string; readonly rows: number }[];
   /** What was done with a damaged log; null if nothing was. */
   readonly repair: Omit<LogRepair, 'undo'> | null;
+  /** The log of a store that was not closed is missing, and was given up. */
+  readonly isLogGivenUp: boolean;
 }
 
 export function checkStore(directory: string, wantsRepair: boolean): CheckReport {
@@ -28,12 +31,15 @@ export function checkStore(directory: string, wantsRepair: boolean): CheckReport
       throw new Error(`a service runs on ${directory}: its log is in use. Stop it before --repair`);
     }
     const repair = lock !== null && wantsRepair && isLogDamaged(directory) ? repairDirectory(directory) : null;
-    if (lock !== null) requireWhole(directory);
+    const isLogGivenUp = lock !== null && wantsRepair && isLogMissing(directory);
+    if (lock !== null) requireWhole(directory, isLogGivenUp);
     requireFile(directory);
     const found = explained(directory, () => lookAtAll(directory));
+    const isGood = found.problems.length === 0;
     // Only after the database is closed.
-    if (found.problems.length > 0) repair?.undo();
-    return { ...found, isRunning: lock === null, repair };
+    if (!isGood) repair?.undo();
+    if (isGood && isLogGivenUp) markClosed(directory);
+    return { ...found, isRunning: lock === null, repair, isLogGivenUp: isGood && isLogGivenUp };
   } finally {
     lock?.close();
   }

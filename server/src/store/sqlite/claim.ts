@@ -9,6 +9,7 @@ import { isSuspect, NEVER_AT } from '../../domain/recovery.ts';
 import { type Backlog, shareSlots } from '../../domain/share-slots.ts';
 import { type ClaimLimits, SlotBudget } from '../../domain/slots.ts';
 import { LookingPace } from '../looking-pace.ts';
+import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import { PROMOTE_ACCOUNTS_MAX, PROMOTE_MAX, PROMOTE_OF_ACCOUNT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import { startStep } from '../rows.ts';
@@ -226,10 +227,12 @@ export function writeClaim(
     now,
     seq,
   );
-  const row = database.get<ClaimedRow>('SELECT * FROM messages WHERE seq = ?', seq)!;
+  const row = database.get<ClaimedRow>(CLAIMED, seq)!;
   if (lastClaimedAt === null) journal.add(row.account_id, seq, startStep(row.attempts + 1), now);
   return row;
 }
+
+const CLAIMED = `SELECT ${READ_COLUMNS}, m.body, m.deduplication_key FROM messages m WHERE m.seq = ?`;
 
 export type ClaimedRow = MessageRow & { readonly deduplication_key: string | null };
 

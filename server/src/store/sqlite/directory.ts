@@ -24,7 +24,7 @@ const CLOCK_FILE = 'postrider.clock';
 export const OPEN_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`, LOCK_FILE] as const;
 
 /** Our own files, the files that SQLite keeps beside them, and copies that people made of them. */
-const OWN_FILE = /^postrider\.(?:db|lock|store|clock)/;
+const OWN_FILE = /^postrider\.(?:db|lock|store|clock|moved|open)/;
 const OTHERS = 0o077;
 
 /**

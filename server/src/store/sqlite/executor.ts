@@ -44,7 +44,8 @@ export function inlineExecutor(database: Database): Executor {
 
 /** In the caller's thread, on a file that a running service may use at the same time. */
 export function besideExecutor(directory: string): Executor {
-  return inlineExecutor(openBeside(directory));
+  const { database, close } = openBeside(directory);
+  return { ...inlineExecutor(database), close: async () => close() };
 }
 
 /** Before a reader can open a directory, a writer must have opened it. */

@@ -3,7 +3,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { FLOW_PERIOD_MS_DEFAULT } from '../../domain/flow-control.ts';
 import { type FlowKey, type FlowPins, withPins } from '../../domain/flow-key.ts';
-import { type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
+import { FLOW_COLUMNS, type FlowRow, toFlowKey, toKeyState } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { Database } from './database.ts';
 import { admitWaiting, count, GET_KEY, makeKey, setLimits, takeBack } from './flow-keys.ts';
@@ -16,7 +16,7 @@ export function getFlowKey(database: Database, accountId: string, key: string): 
 /** Returns fewer keys when it has counted enough messages: the next call continues with the remaining keys. */
 export function listFlowKeys(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<FlowKey> {
   const rows = database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?',
+    `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?`,
     accountId,
     part.after ?? '',
     part.limit + 1,

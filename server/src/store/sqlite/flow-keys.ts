@@ -18,12 +18,12 @@ import {
 import { eachMax } from '../../domain/budgets.ts';
 import type { FlowLimits } from '../../domain/flow-control.ts';
 import * as flowKey from '../../domain/flow-key.ts';
-import { type FlowRow, toKeyState } from '../line-rows.ts';
+import { FLOW_COLUMNS, type FlowRow, toKeyState } from '../line-rows.ts';
 import { inTurns, PROMOTE_KEYS_MAX, PROMOTE_KEYS_SOUGHT_MAX, promotedOfKeyMax } from '../promotion.ts';
 import type { Database } from './database.ts';
 import { READY_NOW } from './queues.ts';
 
-export const GET_KEY = 'SELECT * FROM flow_keys WHERE account_id = ? AND key = ?';
+export const GET_KEY = `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE account_id = ? AND key = ?`;
 
 /**
  * Creates the key, or takes the limits of its newest message unless they are pinned. Returns whether the limits
@@ -53,7 +53,7 @@ export function putOffLimits(database: Database, accountId: string, key: string,
 export function applyPutOffLimits(database: Database, now: number): boolean {
   const max = eachMax('flowKeysJudged');
   const rows = database.all<FlowRow>(
-    'SELECT * FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT ?',
+    `SELECT ${FLOW_COLUMNS} FROM flow_keys WHERE said_at IS NOT NULL ORDER BY said_at LIMIT ?`,
     max + 1,
   );
   for (const row of rows.slice(0, max)) {

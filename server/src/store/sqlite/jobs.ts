@@ -2,7 +2,7 @@
 
 import type { Job, JobStep, JobWork } from '../../domain/job.ts';
 import { BEHIND_ALL, FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
-import { type JobRow, toJob } from '../rows.ts';
+import { JOB_COLUMNS, type JobRow, toJob } from '../rows.ts';
 import type { Books } from './books.ts';
 import { cancel } from './cancel.ts';
 import type { Database } from './database.ts';
@@ -36,7 +36,7 @@ export function createJob(database: Database, job: Job, runningMax = Number.POSI
 }
 
 export function getJob(database: Database, accountId: string, id: string): Job | null {
-  const row = database.get<JobRow>('SELECT * FROM jobs WHERE account_id = ? AND id = ?', accountId, id);
+  const row = database.get<JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE account_id = ? AND id = ?`, accountId, id);
   return row ? toJob(row) : null;
 }
 
@@ -52,7 +52,7 @@ export function listJobs(database: Database, accountId: string, part: ListPart =
   );
   const { last, count } = fitting(keys, part);
   const rows = database.all<JobRow>(
-    'SELECT * FROM jobs WHERE account_id = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
+    `SELECT ${JOB_COLUMNS} FROM jobs WHERE account_id = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
     accountId,
     after,
     last,
@@ -62,7 +62,9 @@ export function listJobs(database: Database, accountId: string, part: ListPart =
 }
 
 export function runningJobs(database: Database): Job[] {
-  return database.all<JobRow>("SELECT * FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100").map(toJob);
+  return database
+    .all<JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' ORDER BY updated_at LIMIT 100`)
+    .map(toJob);
 }
 
 /**

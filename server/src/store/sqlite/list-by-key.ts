@@ -8,12 +8,13 @@ import type { Database } from './database.ts';
 export interface KeyedList {
   readonly table: string;
   readonly key: string;
+  readonly columns: string;
   readonly bytes: string;
 }
 
 export function listByKey<Row extends object, T>(
   database: Database,
-  { table, key, bytes }: KeyedList,
+  { table, key, columns, bytes }: KeyedList,
   accountId: string,
   part: ListPart,
   make: (row: Row) => T,
@@ -27,7 +28,7 @@ export function listByKey<Row extends object, T>(
   );
   const { last, count } = fitting(keys, part);
   const rows = database.all<Row>(
-    `SELECT * FROM ${table} WHERE account_id = ? AND ${key} > ? AND ${key} <= ? ORDER BY ${key}`,
+    `SELECT ${columns} FROM ${table} WHERE account_id = ? AND ${key} > ? AND ${key} <= ? ORDER BY ${key}`,
     accountId,
     after,
     last,

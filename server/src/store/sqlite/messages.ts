@@ -6,7 +6,7 @@ import { type StateOfRow, toState } from '../message-columns.ts';
 import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { MessageDetail, MessageState, StoredMessage } from '../message-store.ts';
-import { type AttemptRow, toAttempt } from '../rows.ts';
+import { ATTEMPT_COLUMNS, type AttemptRow, toAttempt } from '../rows.ts';
 import { BODY_BYTES, Bodies, deleteUnusedBody } from './bodies.ts';
 import type { Database } from './database.ts';
 
@@ -82,7 +82,7 @@ export function getMessage(
 ): StoredMessage | null {
   if (detail === 'outline') return getOutline(database, accountId, messageId);
   const row = database.get<MessageRow>(
-    `SELECT m.*, ${HAS_BEGUN_RETRY} FROM messages m WHERE m.id = ? AND m.account_id = ?`,
+    `SELECT ${READ_COLUMNS}, m.body, ${HAS_BEGUN_RETRY} FROM messages m WHERE m.id = ? AND m.account_id = ?`,
     messageId,
     accountId,
   );
@@ -140,7 +140,7 @@ function getOutline(database: Database, accountId: string, messageId: string): S
 
 export function getAttempt(database: Database, messageSeq: number, number: number): Attempt | null {
   const row = database.get<AttemptRow>(
-    'SELECT * FROM attempts WHERE message_seq = ? AND number = ?',
+    `SELECT ${ATTEMPT_COLUMNS} FROM attempts WHERE message_seq = ? AND number = ?`,
     messageSeq,
     number,
   );

@@ -2,7 +2,7 @@
 // order, with queries that share nothing with those of the copying.
 
 import { hash } from 'node:crypto';
-import { MESSAGE_COLUMNS } from '../message-fields.ts';
+import { POSTGRES_COLUMNS } from '../message-fields.ts';
 import type { Field, MovedTable, Row } from '../move.ts';
 import type { Database } from './database.ts';
 
@@ -21,9 +21,7 @@ const DERIVED: Readonly<Partial<Record<MovedTable, string>>> = {
     UNION ALL
     SELECT seq, 1, first_started_at, ended_at, 'answered', last_status, NULL, NULL, coalesce(first_response_headers, '[]'), 0,
       coalesce(first_response_body, x''), account_id FROM messages WHERE first_started_at IS NOT NULL`,
-  messages: `SELECT ${MESSAGE_COLUMNS.filter(({ onlyIn }) => onlyIn === null)
-    .map(({ name }) => name)
-    .join(', ')} FROM messages`,
+  messages: `SELECT ${POSTGRES_COLUMNS} FROM messages`,
 };
 
 export function* compared(database: Database, table: MovedTable, startedAt: number): Iterable<Row> {

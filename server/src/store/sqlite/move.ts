@@ -5,6 +5,7 @@ import { MOVED_TABLES, type MovedTable, type MoveSource, type Position, type Row
 import type { Database } from './database.ts';
 import { FIRST_ATTEMPT } from './messages.ts';
 import { compared } from './move-check.ts';
+import { movedText, readMoved, removeMoved, writeMoved } from './moved.ts';
 import { openStopped } from './open.ts';
 
 interface Reading {
@@ -72,7 +73,9 @@ const SIGNS = [
   `SELECT max(at), ${sum('count')} FROM activity_hours`,
 ];
 
-export function openMoveSource(directory: string): MoveSource {
+/** `to` is the name of the target, for people. */
+export function openMoveSource(directory: string, to: string): MoveSource {
+  requireSameTarget(directory, to);
   const { database, close } = openStopped(directory);
   try {
     const counts = new Map(MOVED_TABLES.map((table) => [table, countOf(database, table)]));
@@ -83,12 +86,22 @@ export function openMoveSource(directory: string): MoveSource {
       rows: (table, after, startedAt) => rows(database, table, after, startedAt),
       compared: (table, startedAt) => compared(database, table, startedAt),
       highestSeq: () => highestSeq(database),
+      isMoveInDoubt: readMoved(directory) !== null,
+      setMoved: (at) => writeMoved(directory, { at, to, isConfirmed: false }),
+      setNotMoved: () => removeMoved(directory),
+      confirmMoved: (at) => writeMoved(directory, { at, to, isConfirmed: true }),
       close,
     };
   } catch (error) {
     close();
     throw error;
   }
+}
+
+/** A move whose end was cut off is continued into the same database. Any other would make a second copy. */
+function requireSameTarget(directory: string, to: string): void {
+  const moved = readMoved(directory);
+  if (moved !== null && (moved.isConfirmed || moved.to !== to)) throw new Error(movedText(directory, moved));
 }
 
 function countOf(database: Database, table: MovedTable): number {

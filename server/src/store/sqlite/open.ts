@@ -8,10 +8,15 @@ import { pendingMigrations, readMigrations } from '../migrations.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE as FILE, LOCK_FILE, makeOwnFile, prepareDirectory } from './directory.ts';
 import { explained, openProblem, SQLITE, sqliteCode } from './errors.ts';
+import { LiveLog } from './live-log.ts';
 import { writeLogAgain } from './log-again.ts';
+import { LOG_HEADER_BYTES } from './log-frames.ts';
+import { LogKeeper } from './log-keeper.ts';
 import { hasMarker, MARKER_FILE, makeMarker } from './marker.ts';
+import { requireNotMoved } from './moved.ts';
+import { isMarkedOpen, markClosed, markOpen } from './open-mark.ts';
 import { checkAtStart, type StartCheck } from './start-check.ts';
-import { requireWhole } from './store-files.ts';
+import { logPath, requireWhole } from './store-files.ts';
 
 /** Older versions can lose committed pages if two connections reset the WAL at the same moment. */
 const SQLITE_VERSION_MIN = '3.51.3';
@@ -35,16 +40,27 @@ export function openDirectory(directory: string): OpenedFile {
   prepareDirectory(directory);
   const lock = lockDirectory(directory);
   try {
+    requireNotMoved(directory);
     requireWhole(directory);
-    makeOwnFile(join(directory, FILE));
-    const database = explained(directory, () => openDatabase(join(directory, FILE), directory));
+    const path = join(directory, FILE);
+    makeOwnFile(path);
+    const keeper = new LogKeeper(path);
+    // A start that fails must leave the log where it is.
+    if (isMarkedOpen(directory)) explained(directory, () => keeper.open());
+    const database = explained(directory, () => openDatabase(path, directory));
+    keeper.open();
+    const log = new LiveLog(path);
     // The lock means that no other process is alive, so every node that the file lists is gone.
     database.run('DELETE FROM nodes');
     return {
       database,
       found: checkAtStart(database),
       close() {
-        database.close();
+        // A log that was damaged is not copied into the database. The next start reports it.
+        if (!log.isChangedNow()) {
+          closeLog(database, directory, keeper);
+          log.close();
+        }
         lock.close();
       },
     };
@@ -87,20 +103,41 @@ export function openStopped(directory: string): OpenedFile {
  * A connection that writes a little beside a service that may be running, without its lock: SQLite lets one of the two
  * write at a time. Only for data that a running service does not keep in memory, such as a new token.
  */
-export function openBeside(directory: string): Database {
+export function openBeside(directory: string): OpenedFile {
   requireFile(directory);
-  const isInUse = requireWholeUnlessInUse(directory);
+  requireNotMoved(directory);
   const path = join(directory, FILE);
-  const database = new Database(path);
+  const lock = tryLock(directory);
   try {
-    requireVersion(database);
-    database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');
-    // The last to close the database empties the log.
-    if (!isInUse) writeLogAgain(database, path);
-    requireUpToDate(database, directory);
-    return database;
+    if (lock !== null) requireWhole(directory);
+    const keeper = new LogKeeper(path);
+    const database = new Database(path);
+    try {
+      requireVersion(database);
+      database.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;');
+      requireUpToDate(database, directory);
+      // If the service is killed meanwhile, the log stays as it is. The next start looks for it.
+      if (lock === null) keeper.open();
+      else {
+        // The last to close the database removes the log.
+        writeLogAgain(database, path);
+        moveLog(database, directory);
+      }
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+    return {
+      database,
+      found: NOTHING_FOUND,
+      close() {
+        database.close();
+        keeper.close();
+        lock?.close();
+      },
+    };
   } catch (error) {
-    database.close();
+    lock?.close();
     throw error;
   }
 }
@@ -159,14 +196,15 @@ export function openDatabase(path: string, directory: string | null = null): Dat
     // Fails soon if another process writes; waits for one that only reads.
     writeLogAgain(database, path);
     database.exec('PRAGMA busy_timeout = 5000');
-    emptyLog(database);
+    moveLog(database, directory);
     migrate(database);
     if (directory !== null && !hasMarker(directory)) {
       // After this the schema is in the database file, not only in its log. So an empty file means that it was emptied.
-      emptyLog(database);
+      moveLog(database, directory);
       makeMarker(directory);
     }
     if (path !== ':memory:') requireDurability(database);
+    if (directory !== null) beginLog(database, directory);
     return database;
   } catch (error) {
     database.close();
@@ -174,9 +212,45 @@ export function openDatabase(path: string, directory: string | null = null): Dat
   }
 }
 
-/** Moves what is in the log into the database, and restarts the log. */
-function emptyLog(database: Database): void {
+/**
+ * Moves what is in the log into the database, and empties the log. A power cut at any point leaves either a log that has
+ * everything, or a database that has everything and no mark.
+ */
+function moveLog(database: Database, directory: string | null): void {
+  if (directory !== null && isMarkedOpen(directory)) {
+    // Somebody reads, so that it cannot be moved now. The log stays, and so does the mark.
+    if (!isLogMoved(database)) return;
+    markClosed(directory);
+  }
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+}
+
+/** Copies the log into the database and flushes it. The log itself stays as it is. */
+function isLogMoved(database: Database): boolean {
+  const { busy, log, checkpointed } = database.get<{ busy: number; log: number; checkpointed: number }>(
+    'PRAGMA wal_checkpoint(FULL)',
+  )!;
+  return busy === 0 && log === checkpointed;
+}
+
+/** From now on the log must be there at a start. While the process runs, SQLite never empties it. */
+function beginLog(database: Database, directory: string): void {
+  if (isMarkedOpen(directory)) return;
+  const { user_version: version } = database.get<{ user_version: number }>('PRAGMA user_version')!;
+  // Writes the first page, although nothing in it changes.
+  database.transaction(() => database.exec(`PRAGMA user_version = ${version}`));
+  if (statSync(logPath(directory)).size <= LOG_HEADER_BYTES) throw new Error(`SQLite wrote no log in ${directory}`);
+  markOpen(directory);
+}
+
+/** If everything could be moved, SQLite removes the log. */
+function closeLog(database: Database, directory: string, keeper: LogKeeper): void {
+  const isMoved = isLogMoved(database);
+  if (isMoved) markClosed(directory);
+  keeper.close();
+  database.close();
+  // A reader that was in the way may have gone meanwhile.
+  if (!isMoved && !isThere(directory, `${FILE}-wal`)) markClosed(directory);
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   type QueueChange,
   wrongMarks,
 } from '../../domain/queue.ts';
-import { type QueueRow, toQueue, toRules } from '../line-rows.ts';
+import { QUEUE_COLUMNS, type QueueRow, toQueue, toRules } from '../line-rows.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
 import type { LinePiece, LinePosition } from '../resource-store.ts';
 import type { Database } from './database.ts';
@@ -22,7 +22,7 @@ import type { Database } from './database.ts';
 /** ?1 is when the message could first start, to measure the lag. A retry keeps the time of the first attempt. */
 export const READY_NOW = 'ready_at = iif(attempts = 0, ?1, ready_at)';
 
-const GET_QUEUE = 'SELECT * FROM queues WHERE account_id = ? AND name = ?';
+const GET_QUEUE = `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name = ?`;
 
 export function ensureQueue(database: Database, accountId: string, name: string, now: number): void {
   database.run(
@@ -186,7 +186,7 @@ export function getQueue(database: Database, accountId: string, name: string): Q
 /** Returns fewer queues when it has counted enough messages: the next call continues with the remaining queues. */
 export function listQueues(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Queue> {
   const rows = database.all<QueueRow>(
-    'SELECT * FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?',
+    `SELECT ${QUEUE_COLUMNS} FROM queues WHERE account_id = ? AND name > ? ORDER BY name LIMIT ?`,
     accountId,
     part.after ?? '',
     part.limit + 1,

@@ -10,7 +10,9 @@ import { countRows, wholeCheck } from './check.ts';
 import { Database } from './database.ts';
 import { DATABASE_FILE, makeOwnFile, OPEN_FILES, prepareDirectory } from './directory.ts';
 import { MARKER_FILE } from './marker.ts';
+import { MOVED_FILE } from './moved.ts';
 import { lockDirectory } from './open.ts';
+import { OPEN_MARK_FILE } from './open-mark.ts';
 import { tablesOf } from './start-check.ts';
 import { readHeader } from './store-files.ts';
 
@@ -54,7 +56,7 @@ function requireBackup(source: string): void {
 }
 
 function requireEmpty(directory: string): void {
-  const found = [...OPEN_FILES, MARKER_FILE].find(
+  const found = [...OPEN_FILES, MARKER_FILE, MOVED_FILE, OPEN_MARK_FILE].find(
     (name) => name !== 'postrider.lock' && existsSync(join(directory, name)),
   );
   if (found === undefined) return;

@@ -8,7 +8,7 @@ import type { DueLimits, DueSchedules, Tick, TickMade } from '../delivery-store.
 import { chooseDue, type DueKey } from '../due-schedules.ts';
 import { FIRST_PART, fitting, type ListPart, type ListPiece, type WeighedKey } from '../list-piece.ts';
 import type { ListedSchedule } from '../resource-store.ts';
-import { type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
+import { SCHEDULE_COLUMNS, type ScheduleRow, toListedSchedule, toSchedule } from '../rows.ts';
 import { accept } from './accept.ts';
 import type { Books } from './books.ts';
 import type { Database } from './database.ts';
@@ -35,7 +35,11 @@ export function saveSchedule(database: Database, schedule: Schedule): void {
 }
 
 export function getSchedule(database: Database, accountId: string, id: string): Schedule | null {
-  const row = database.get<ScheduleRow>('SELECT * FROM schedules WHERE account_id = ? AND id = ?', accountId, id);
+  const row = database.get<ScheduleRow>(
+    `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE account_id = ? AND id = ?`,
+    accountId,
+    id,
+  );
   return row ? toSchedule(row) : null;
 }
 

@@ -32,7 +32,8 @@ export function createSession(database: Database, session: Session, keptMax: num
 
 export function findSession(database: Database, sessionId: string, now: number): Principal | null {
   const row = database.get<TokenRow>(
-    `SELECT t.* FROM sessions s JOIN tokens t ON t.id = s.token_id
+    `SELECT t.id, t.account_id, t.name, t.scopes, t.created_at, t.revoked_at, t.last_used_at
+       FROM sessions s JOIN tokens t ON t.id = s.token_id
        WHERE s.id = ? AND s.expires_at > ? AND t.revoked_at IS NULL`,
     sessionId,
     now,

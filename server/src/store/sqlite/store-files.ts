@@ -7,6 +7,7 @@ import { DATABASE_FILE } from './directory.ts';
 import { isDamaged, type LogLook, lookAtLog } from './log-damage.ts';
 import { LOG_HEADER_BYTES, readStart } from './log-frames.ts';
 import { hasMarker, MARKER_FILE } from './marker.ts';
+import { isMarkedOpen, OPEN_MARK_FILE } from './open-mark.ts';
 
 const MAGIC = 'SQLite format 3\0';
 export const DATABASE_HEADER_BYTES = 100;
@@ -32,9 +33,10 @@ export function logPath(directory: string): string {
 
 /**
  * Throws if the store here is not complete. The caller must hold the lock of the directory and must not have opened the
- * database: closing one of its files drops all locks of the process on it.
+ * database: closing one of its files drops all locks of the process on it. With `isLogGivenUp`, a log that was taken away
+ * is no reason.
  */
-export function requireWhole(directory: string): void {
+export function requireWhole(directory: string, isLogGivenUp = false): void {
   const header = readHeader(join(directory, DATABASE_FILE));
   const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
   const hasLog = logBytes > LOG_HEADER_BYTES;
@@ -54,7 +56,11 @@ export function requireWhole(directory: string): void {
     );
   }
   if (header.schemaVersion === 0 && hasMarker(directory)) throw gone(directory, 'it holds no store of postrider');
-  if (!hasLog) return;
+  if (!hasLog) {
+    // A copy made by a backup has everything.
+    if (header.hasLog && !isLogGivenUp && isLogMissing(directory)) throw new StoreDamaged(logMissingText(directory));
+    return;
+  }
   if (!header.hasLog) {
     throw new StoreDamaged(
       `${DATABASE_FILE} in ${directory} is a backup copy, but the log of another database is next to it: ` +
@@ -62,6 +68,20 @@ export function requireWhole(directory: string): void {
     );
   }
   requireGoodLog(directory, header.pageBytes);
+}
+
+/** Whether the store was not closed and its log was taken away. */
+export function isLogMissing(directory: string): boolean {
+  const logBytes = statSync(logPath(directory), { throwIfNoEntry: false })?.size ?? 0;
+  return logBytes <= LOG_HEADER_BYTES && isMarkedOpen(directory);
+}
+
+function logMissingText(directory: string): string {
+  return (
+    `the store in ${directory} was not closed, and its log ${DATABASE_FILE}-wal is missing or empty: messages that were ` +
+    'acknowledged may have been in it alone. Nothing was changed. Put the log back or restore a backup. Only to go on with ' +
+    `what is in ${DATABASE_FILE}, run "postrider check --repair --data ${directory}".`
+  );
 }
 
 /** SQLite writes the first page of a new database under a rollback journal, and only later under the log. */
@@ -98,7 +118,7 @@ function logDamageText(directory: string, { isHeaderSound, firstBad, frames, com
 function gone(directory: string, what: string): StoreDamaged {
   return new StoreDamaged(
     `there was a store in ${directory}, but ${DATABASE_FILE} is missing or was replaced: ${what}. Nothing was changed. Restore a backup ` +
-      `or put the file back. Only to begin with an empty store, remove ${MARKER_FILE}, ${DATABASE_FILE} and ${DATABASE_FILE}-wal.`,
+      `or put the file back. Only to begin with an empty store, remove ${MARKER_FILE}, ${OPEN_MARK_FILE}, ${DATABASE_FILE} and ${DATABASE_FILE}-wal.`,
   );
 }
 

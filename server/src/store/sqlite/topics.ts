@@ -2,19 +2,28 @@
 
 import type { Topic } from '../../domain/topic.ts';
 import { FIRST_PART, type ListPart, type ListPiece } from '../list-piece.ts';
-import { type TopicRow, toTopic } from '../rows.ts';
+import { TOPIC_COLUMNS, type TopicRow, toTopic } from '../rows.ts';
 import type { Database } from './database.ts';
 import { listByKey } from './list-by-key.ts';
 
 export function getTopic(database: Database, accountId: string, nameOrId: string): Topic | null {
   const row =
-    database.get<TopicRow>('SELECT * FROM topics WHERE account_id = ? AND name = ?', accountId, nameOrId) ??
-    database.get<TopicRow>('SELECT * FROM topics WHERE id = ? AND account_id = ?', nameOrId, accountId);
+    database.get<TopicRow>(
+      `SELECT ${TOPIC_COLUMNS} FROM topics WHERE account_id = ? AND name = ?`,
+      accountId,
+      nameOrId,
+    ) ??
+    database.get<TopicRow>(`SELECT ${TOPIC_COLUMNS} FROM topics WHERE id = ? AND account_id = ?`, nameOrId, accountId);
   return row ? toTopic(row) : null;
 }
 
 export function listTopics(database: Database, accountId: string, part: ListPart = FIRST_PART): ListPiece<Topic> {
-  const list = { table: 'topics', key: 'name', bytes: 'octet_length(endpoints) + octet_length(defaults)' };
+  const list = {
+    table: 'topics',
+    key: 'name',
+    columns: TOPIC_COLUMNS,
+    bytes: 'octet_length(endpoints) + octet_length(defaults)',
+  };
   return listByKey<TopicRow, Topic>(database, list, accountId, part, toTopic);
 }
 

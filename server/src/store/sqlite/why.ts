@@ -3,6 +3,7 @@
 import { eachMax } from '../../domain/budgets.ts';
 import { countAhead } from '../../domain/why.ts';
 import { type StateOfRow, toState } from '../message-columns.ts';
+import { READ_COLUMNS } from '../message-fields.ts';
 import { type MessageRow, toMessage } from '../message-row.ts';
 import type { WhyFacts } from '../message-store.ts';
 import { Bodies } from './bodies.ts';
@@ -11,7 +12,11 @@ import { getFlowKey } from './flow-key-verbs.ts';
 import { getQueue } from './queues.ts';
 
 export function whyFacts(database: Database, accountId: string, messageId: string): WhyFacts | null {
-  const row = database.get<MessageRow>('SELECT * FROM messages WHERE id = ? AND account_id = ?', messageId, accountId);
+  const row = database.get<MessageRow>(
+    `SELECT ${READ_COLUMNS}, m.body FROM messages m WHERE m.id = ? AND m.account_id = ?`,
+    messageId,
+    accountId,
+  );
   if (!row) return null;
   return {
     message: toMessage(new Bodies(database).fill(row)),

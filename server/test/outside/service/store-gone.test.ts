@@ -100,3 +100,48 @@ test('a database that is written over or emptied in its place is missed, and sta
     assert.deepEqual(await readyz(rider), { status: 503, code: 'store_gone' });
   }
 });
+
+const FRAME_BYTES = 8192 + 24;
+
+test('a log that is emptied, cut short or written over in its place is missed, also while messages come in, and stays so', {
+  skip: onlySqlite,
+}, async (t) => {
+  const other = join(temporaryFolder(t), 'data');
+  await (await startRider(t, { data: other })).published('http://127.0.0.1:9/', DELAYED);
+  const foreign = readFileSync(join(other, 'postrider.db-wal'));
+  const ways: readonly (readonly [what: string, change: (log: string) => void])[] = [
+    ['emptied', (log) => truncateSync(log, 0)],
+    ['cut short', (log) => truncateSync(log, 32 + 3 * FRAME_BYTES)],
+    ['written over with zeros', (log) => writeFileSync(log, Buffer.alloc(readFileSync(log).length))],
+    ['replaced by that of another store', (log) => writeFileSync(log, foreign)],
+  ];
+  for (const [what, change] of ways) {
+    const data = join(temporaryFolder(t), 'data');
+    const rider = await startRider(t, { data });
+    for (let number = 0; number < 5; number += 1) await rider.published('http://127.0.0.1:9/', DELAYED);
+    await rider.advance(3000);
+    assert.equal((await readyz(rider)).status, 200, what);
+    const path = join(data, 'postrider.db-wal');
+    const whole = readFileSync(path);
+    change(path);
+    // SQLite writes behind the hole, which makes the log as long as before.
+    if (what === 'emptied')
+      for (let number = 0; number < 5; number += 1) await rider.publish('http://127.0.0.1:9/', DELAYED);
+    await notices(rider, `the log that was ${what} to be missed`, true);
+    refusal(await rider.publish('http://127.0.0.1:9/'), 503, 'store_gone');
+    writeFileSync(path, whole);
+    await rider.advance(2000);
+    assert.deepEqual(await readyz(rider), { status: 503, code: 'store_gone' }, what);
+  }
+});
+
+test('a database that is cut short in its place is missed', { skip: onlySqlite }, async (t) => {
+  const data = join(temporaryFolder(t), 'data');
+  const rider = await startRider(t, { data });
+  await rider.advance(2000);
+  assert.equal((await readyz(rider)).status, 200);
+  const path = join(data, 'postrider.db');
+  truncateSync(path, readFileSync(path).length - 8192);
+  await notices(rider, 'the cut to be missed', true);
+  refusal(await rider.publish('http://127.0.0.1:9/'), 503, 'store_gone');
+});

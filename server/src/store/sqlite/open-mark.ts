@@ -1,0 +1,36 @@
+// A file beside the database that is there while something may be in the log alone. If it is there and the log is not, the
+// log was taken away from a store that was not closed, and SQLite would start without a word with what is left.
+
+import { closeSync, fsyncSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { flushDirectory } from './marker.ts';
+
+export const OPEN_MARK_FILE = 'postrider.open';
+
+const TEXT = `A process uses the store in this directory, or was ended before it could close it. The newest messages may then be
+in postrider.db-wal alone, and postrider does not start without that file.
+`;
+
+export function isMarkedOpen(directory: string): boolean {
+  return statSync(join(directory, OPEN_MARK_FILE), { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Only when there is a log on disk that has at least one transaction. Only the existence of the file counts. */
+export function markOpen(directory: string): void {
+  const file = openSync(join(directory, OPEN_MARK_FILE), 'w', 0o600);
+  try {
+    writeSync(file, TEXT);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  flushDirectory(directory);
+}
+
+/** Only when everything is in the database, and before the log is emptied or removed. */
+export function markClosed(directory: string): void {
+  // If the directory was moved away, the mark and the log went with it.
+  if (!isMarkedOpen(directory)) return;
+  unlinkSync(join(directory, OPEN_MARK_FILE));
+  flushDirectory(directory);
+}
