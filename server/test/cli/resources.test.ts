@@ -453,6 +453,42 @@ schedules:
     assert.equal((await cli(['queues', 'get', 'never-made'])).code, EXIT.notFound);
   });
 
+  test('settings and headers that the service would refuse are said by a dry run', async () => {
+    const wrong = `
+queues: [{ name: never-made }]
+topics:
+  - { name: t1, endpoints: [{ url: 'https://a.example', name: 'a b' }] }
+  - { name: t2, endpoints: [{ url: 'https://a.example' }, { url: 'https://a.example' }] }
+  - { name: t3, endpoints: [{ url: 'https://a.example' }], headers: { Service-Retries: many } }
+  - { name: t4, endpoints: [{ url: 'https://a.example' }], headers: { Service-Retires: 3 } }
+schedules:
+  - { id: s1, cron: '@daily', destination: 'https://a.example', settings: { Retries: many } }
+  - { id: s2, cron: '@daily', destination: 'https://a.example', settings: { Dealy: 1h } }
+  - { id: s3, cron: '@daily', destination: 'https://a.example', headers: { Host: x } }
+  - { id: s4, cron: '@daily', destination: 'https://a.example', method: 'a b' }
+  - { id: s5, cron: '@daily', destination: 'https://a.example', bodyBase64: 'x' }
+`;
+    for (const more of [['--dry-run'], []]) {
+      const { code, stdout, stderr } = await cli(['apply', '-f', '-', ...more], { stdin: wrong });
+      assert.deepEqual([code, stdout], [EXIT.usage, ''], stderr);
+      const places = stderr.split('\n').flatMap((line) => /^ {2}- (\w+\[\d\])/.exec(line)?.[1] ?? []);
+      const topics = [0, 1, 2, 3].map((index) => `topics[${index}]`);
+      assert.deepEqual(places, [...topics, ...[0, 1, 2, 3, 4].map((index) => `schedules[${index}]`)], stderr);
+    }
+    assert.equal((await cli(['queues', 'get', 'never-made'])).code, EXIT.notFound);
+  });
+
+  test('the file of docs/apply.md is applied as it stands, and then nothing differs', async () => {
+    const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'apply.md'), 'utf8');
+    const [, file] = /```yaml\n(.*?)```/s.exec(page)!;
+    const applied = await cli(['apply', '-f', '-', '--yes', '--json'], { stdin: file! });
+    assert.equal(applied.code, EXIT.done, applied.stderr);
+    const { changes, failed } = applied.json<{ changes: object[]; failed: object[] }>();
+    assert.deepEqual([changes.length, failed], [5, []]);
+    const again = await cli(['apply', '-f', '-', '--dry-run', '--exit-code'], { stdin: file! });
+    assert.equal(again.code, EXIT.done, again.stdout);
+  });
+
   test('what no read shows is compared by its hash', () => {
     const schedule = { id: 's', cron: '0 0 * * *', destination: 'https://a.example' };
     const hidden = 'REDACTED:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';

@@ -11,6 +11,7 @@ import { printable, printableLines } from '../frame/printable.ts';
 import type { Io } from '../frame/terminal.ts';
 import { writeWhole } from '../frame/whole-file.ts';
 import type { AlertState } from './desired-alerts.ts';
+import { wrongSettings } from './desired-settings.ts';
 import { type Change, diffStates, readState, type ScheduleState, type State } from './desired-state.ts';
 
 const FILE_BYTES_MAX = 10 * 1024 ** 2;
@@ -21,6 +22,8 @@ export async function apply(invocation: Invocation): Promise<number> {
   const { given, out, io, connect } = invocation;
   const desired = await readFileState(given.text('file'), io);
   const { client, headerPrefix } = connect();
+  const wrong = wrongSettings(desired, headerPrefix);
+  if (wrong.length > 0) throw notApplied(fileName(given.text('file')!), wrong);
   const { state: actual, leftOut } = await readService(client, desired);
   // What no file can describe is missing from every file, so that says nothing about it.
   const isSpared = ({ action, kind, name }: Change) =>
@@ -44,7 +47,7 @@ export async function apply(invocation: Invocation): Promise<number> {
   }
   const deletes = changes.filter(({ action }) => action === 'delete');
   if (deletes.length > 0) await confirm(invocation, `Delete ${deletes.length} of them?`);
-  const failed = await makeChanges({ client, prefix: headerPrefix, desired, actual }, changes);
+  const failed = await makeChanges({ client, prefix: headerPrefix, desired, actual, out }, changes);
   if (out.isJson) out.json({ changes, failed });
   for (const { kind, name, error } of failed) out.warn(`${kind} ${name}: ${error}`);
   out.note(
@@ -59,7 +62,7 @@ async function readFileState(path: string | undefined, io: Io): Promise<State> {
   const text = await readText(path, io);
   const { parseDocument } = await import('yaml');
   const document = parseDocument(text, { schema: 'core', uniqueKeys: true, prettyErrors: true });
-  const name = path === '-' ? 'standard input' : printable(path);
+  const name = fileName(path);
   if (document.errors.length > 0) {
     const lines = [...new Set(document.errors.map(yamlProblem))].map((each) => `\n  - ${each}`);
     const more = lines.length > PROBLEMS_SHOWN_MAX ? `\n  and ${lines.length - PROBLEMS_SHOWN_MAX} more` : '';
@@ -75,12 +78,14 @@ async function readFileState(path: string | undefined, io: Io): Promise<State> {
   }
   const read = readState(value);
   if ('state' in read) return read.state;
-  throw new Failure(
-    `${name} cannot be applied, and nothing was changed:${read.problems.map((each) => `\n  - ${each}`).join('')}`,
-    {
-      exit: EXIT.usage,
-    },
-  );
+  throw notApplied(name, read.problems);
+}
+
+const fileName = (path: string) => (path === '-' ? 'standard input' : printable(path));
+
+function notApplied(name: string, problems: readonly string[]): Failure {
+  const list = problems.map((each) => `\n  - ${each}`).join('');
+  return new Failure(`${name} cannot be applied, and nothing was changed:${list}`, { exit: EXIT.usage });
 }
 
 function yamlProblem({ code, message }: { readonly code: string; readonly message: string }): string {
@@ -232,6 +237,7 @@ interface Work {
   readonly prefix: string;
   readonly desired: State;
   readonly actual: State;
+  readonly out: Output;
 }
 
 /** One that fails does not keep the others. */
@@ -242,13 +248,20 @@ async function makeChanges(work: Work, changes: readonly Change[]): Promise<Fail
     changes.filter(({ action }) => action === 'delete'),
     changes.filter(({ action }) => action !== 'delete'),
   ];
+  let made = 0;
   for (const change of [...others, ...deletes.toReversed()]) {
     try {
       await makeChange(work, change);
+      made += 1;
     } catch (error) {
       const { status, message } = error as { status?: number; message: string };
       // Without an answer, or without the right, the others would fail as well.
-      if (status === undefined || status === 401 || status === 403) throw error;
+      if (status === undefined || status === 401 || status === 403) {
+        work.out.warn(
+          `stopped at ${change.kind} ${change.name}: ${made} of ${changes.length} changes were made, and the rest was not`,
+        );
+        throw error;
+      }
       failed.push({ kind: change.kind, name: change.name, error: message });
     }
   }

@@ -194,8 +194,10 @@ function withTexts(value: Readonly<Record<string, unknown>>): State {
       topics: state.topics.map((topic) => ({ ...topic, ...(topic.headers && { headers: texts(topic.headers)! }) })),
     }),
     ...(state.schedules && {
-      schedules: state.schedules.map((schedule) => ({
+      // The method that a schedule has anyway is not shown by the service.
+      schedules: state.schedules.map(({ method, ...schedule }) => ({
         ...schedule,
+        ...(method !== undefined && method !== 'POST' && { method }),
         ...(schedule.headers && { headers: texts(schedule.headers) as Record<string, string> }),
         ...(schedule.settings && { settings: texts(schedule.settings) as Record<string, string> }),
       })),

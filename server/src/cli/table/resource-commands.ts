@@ -237,7 +237,7 @@ const AS_A_FILE: readonly CommandSpec[] = [
     name: 'apply',
     summary: 'bring queues, topics, schedules and alerts to the state of a file',
     about:
-      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule or an alert is replaced whole; what the file does not say of a queue or a topic stays.',
+      'Brings queues, topics, schedules and alerts to the state that a YAML or JSON file describes, and shows what changes. What the file does not name stays, unless --prune is given. A schedule or an alert is replaced whole; what the file does not say of a queue or a topic stays. docs/apply.md describes the file.',
     flags: [
       { name: 'file', short: 'f', placeholder: '<file>', about: 'Required. The file; - reads standard input.' },
       { name: 'dry-run', about: 'Only show what would change.' },
