@@ -10,6 +10,7 @@ import { checkHistory } from '../checker/check.ts';
 import { clusterCampaign } from '../cluster/campaign.ts';
 import type { Takeover } from '../cluster/cluster.ts';
 import { schemaCampaign } from '../cluster/schema-campaign.ts';
+import { receiversCampaign } from '../delivery/receivers-campaign.ts';
 import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
 import { Chance } from '../simulation/chance.ts';
@@ -40,6 +41,8 @@ npm run torture -- schema --runs 20      two or three nodes over PostgreSQL unde
 npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: measures what the others
                                          feel, against the same time without it, and the memory of the server: more than
                                          700 MB is a failure; on PostgreSQL with --on postgres
+npm run torture -- receivers --runs 200  receivers that close, reset, delay, split and add at every stage: our client beside
+                                         undici, with the same verdicts, and no response for another message
 npm run torture -- sim   …               the simulation, with its own arguments
 All but sim and tenants take --seed as well.
 `;
@@ -224,6 +227,26 @@ function clocks(runs: number, seed: number, only: string | undefined): Promise<n
   });
 }
 
+/** Each run has a seed of its own, the next number, so that one alone can be repeated. */
+async function receivers(runs: number, seed: number): Promise<number> {
+  const tally = new Tally();
+  for (let run = seed; run < seed + runs; run += 1) {
+    const report = await receiversCampaign({ seed: run });
+    tally.add('runs');
+    tally.add('receivers', report.receivers);
+    tally.add('exchanges', report.exchanges);
+    tally.add('of them on a connection that had served', report.reused);
+    tally.most('MB of heap', process.memoryUsage().heapUsed / 1e6);
+    tally.progress('runs', runs);
+    if (report.problems.length === 0) continue;
+    const told = report.problems.slice(0, 20).join('\n');
+    process.stdout.write(`\n${tally}\n${told}\nnpm run torture -- receivers --runs 1 --seed ${run}\n`);
+    return 1;
+  }
+  process.stdout.write(`\nNo promise broken: ${tally}\n`);
+  return 0;
+}
+
 /** One line for every run: they are few, and each tells something. */
 function clusters(runs: number, minutesMax: number, seed: number): Promise<number> {
   const tally = new Tally();
@@ -350,6 +373,7 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
   if (kind === 'kill') return kills(Number(values.times ?? 10_000), seed);
   if (kind === 'interruptions') return interruptions(Number(values.messages ?? 5000), values.only, values.store);
   if (kind === 'clocks') return clocks(Number(values.runs ?? 200), seed, values.only);
+  if (kind === 'receivers') return receivers(Number(values.runs ?? 200), seed);
   if (kind === 'tenants') return tenants(Number(values.minutes ?? 10), values.on);
   if (kind === 'schema') return schemas(Number(values.runs ?? 20), seed);
   if (kind === 'cluster') {
