@@ -45,7 +45,7 @@ const withoutTime = (line: string) =>
     .replace(/\b(\d+(\.\d+)?\s?(ms|s|min|m|h|d))+\b/g, '#')
     .replace(/\b(just now|now)\b/g, '#')
     .replace(/(#\s?)+( ago)?/g, '#')
-    .replace(/^\d+\.\d+$|^0$/, '#rate');
+    .replace(/^[\d.,]+\/s$/, '#/s');
 
 function kindOf(url: string): string | null {
   const { pathname, searchParams } = new URL(url);
