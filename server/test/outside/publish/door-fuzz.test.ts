@@ -19,6 +19,9 @@ interface Made {
 
 type Kind = (body: string) => Made;
 
+/** Kinds that are refused for what their head says. */
+const REFUSED_EARLY: ReadonlySet<string> = new Set(['stranger', 'strangeChange', 'badDelay', 'encoded']);
+
 function kindsOf(rider: Rider, destination: string) {
   const head = (token = rider.token) => `Host: localhost\r\nAuthorization: Bearer ${token}\r\n`;
   const line = `POST /v2/publish/${destination} HTTP/1.1\r\n`;
@@ -142,8 +145,14 @@ test('however requests are mixed and cut, each gets the response that it gets al
       const caller = await dial();
       await sayInPieces(caller, bytes, cuts, isEnd || part !== null);
       if (isEnd || part !== null || last !== null) await caller.hearsEnd();
-      await caller.hears(...expected);
-      for (const [index, { bodies }] of requests.entries()) if (expected[index] === 201) stored.push(...bodies);
+      await waitFor('the responses', () => caller.isOver || caller.responses.length >= expected.length);
+      // A request that is refused before its body has come ends the connection. Nothing behind it is carried out.
+      const ends = caller.responses.findIndex(
+        ({ status, head }) => status >= 400 && /\r\nConnection: close\r\n/i.test(head),
+      );
+      const heard = ends >= 0 && REFUSED_EARLY.has(all[ends] ?? '') ? expected.slice(0, ends + 1) : expected;
+      await caller.hears(...heard);
+      for (const [index, { bodies }] of requests.entries()) if (heard[index] === 201) stored.push(...bodies);
       caller.socket.destroy();
     }),
     { numRuns: 150, endOnFailure: true },

@@ -202,6 +202,19 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
   unsupported_encoding: [
     [(rider) => rider.enqueue('q', URL_, { headers: { 'Content-Encoding': 'gzip' } }), /^Content-Encoding: /],
   ],
+  unsupported_version: [
+    [(rider) => exchange(rider.url, 'GET /healthz HTTP/2.0\r\nHost: localhost\r\n\r\n'), /HTTP\/1\.1 and HTTP\/1\.0/],
+  ],
+  unsupported_transfer_encoding: [
+    [
+      (rider) =>
+        exchange(
+          rider.url,
+          'POST /v2/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+        ),
+      /^Transfer-Encoding: "gzip, chunked"/,
+    ],
+  ],
   headers_too_large: [
     [
       (rider) => exchange(rider.url, `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
