@@ -97,6 +97,9 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
       /is in a queue/,
     ],
   ],
+  not_supported: [
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Workflow-Init': 'true' } }), /^Service-Workflow-Init: /],
+  ],
   batch_too_long: [
     [(rider) => rider.batch(Array(1001).fill({ destination: URL_ })), /too many elements; the limit is 1000/],
   ],
@@ -194,7 +197,7 @@ const PROVOKED: Readonly<Partial<Record<ProblemCode, readonly (readonly [Provoke
     ],
   ],
   limit_exceeded: [
-    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Retries': '101' } }), /the retries \(101\).*100/],
+    [(rider) => rider.enqueue('q', URL_, { headers: { 'Service-Retries': '101' } }), /^Service-Retries \(101\).*100/],
   ],
   request_too_large: [
     [(rider) => rider.call('POST', '/v2/topics/t/endpoints', { body: Buffer.alloc(1024 * 1024 + 1) }), /1048576 bytes/],
