@@ -256,7 +256,7 @@ async function takeBacklogs(
 const READY = `SELECT (g.at - 1)::int AS index, m.account_id, m.host, m.seq, m.claimed_at, ${bodyBytesSql('m')} AS bytes
   FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, host, wanted, at)
   CROSS JOIN LATERAL
-    (SELECT account_id, host, seq, due_at, body, body_id FROM messages
+    (SELECT account_id, host, seq, due_at, claimed_at, body, body_id FROM messages
        WHERE state = 'ready' AND account_id = g.account_id AND host = g.host AND seq <> ALL ($4::bigint[])
        ORDER BY due_at, seq LIMIT g.wanted FOR UPDATE SKIP LOCKED) AS m
   ORDER BY g.at, m.due_at, m.seq`;

@@ -122,7 +122,7 @@ type WaitingHead = Head & InLine;
 async function readLines(database: Database, rows: readonly QueueRow[], looksForOthers: boolean) {
   const found = await database.all<Partial<WaitingHead> & { index: number; started: number; is_other_ready: boolean }>(
     `SELECT (g.at - 1)::int AS index, holding.started, g.account_id, g.name AS queue_name, m.seq, m.host,
-        m."firstDueAt", m."dueAt", m.bytes,
+        m.claimed_at, m."firstDueAt", m."dueAt", m.bytes,
         $4::boolean AND (SELECT true FROM messages WHERE state = 'ready'
                            ORDER BY account_id, host, due_at, seq LIMIT 1) IS TRUE AS is_other_ready
        FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS g (account_id, name, places, at)
