@@ -242,7 +242,10 @@ suite('while a response is on its way', () => {
       const { early: loaded, kinds } = await visitFailing(context, path, () => false);
       const check = async (isFailing: (kind: string) => boolean, named: string) => {
         const visit = await visitFailing(context, path, isFailing, loaded);
-        wrong.push(...falseLines(visit).map((line) => `${path}, ${named}: ${line}`));
+        const lies = falseLines(visit);
+        // What is true by now was true: somebody has used a token, for instance.
+        const now = lies.length === 0 ? loaded : (await visitFailing(context, path, () => false)).early;
+        wrong.push(...lies.filter((line) => !now.has(line)).map((line) => `${path}, ${named}: ${line}`));
         if (visit.alerts === 0) wrong.push(`${path}, ${named}: no error is shown`);
       };
       if (path !== FORM) await check(() => true, 'all');
