@@ -200,7 +200,7 @@ suite('the command', () => {
     for (const args of [
       ['serve', '--port', '0'],
       ['dev', '--port', '0'],
-      ['token', 'create', '--name', 'x'],
+      ['token', 'create', '--admin'],
     ]) {
       const command = new Process([...args, '--data', directory], {});
       assert.notEqual(await command.exit, 0);
