@@ -79,7 +79,7 @@ for (const kind of ['Callback', 'Failure-Callback'] as const) {
       ['Delay', 'soon', 400, 'bad_header', `Service-${kind}-Delay: `],
       ['Timeout', '0', 400, 'bad_header', `Service-${kind}-Timeout: `],
       ['Forward-Host', 'x', 400, 'bad_forward_header', `Service-${kind}-Forward-Host: `],
-      ['Retries', '101', 412, 'limit_exceeded', `the ${kind.toLowerCase().replace('-', ' ')} retries (101)`],
+      ['Retries', '101', 412, 'limit_exceeded', `Service-${kind}-Retries (101)`],
     ] as const) {
       const headers = { ...callback, [`Service-${kind}-${setting}`]: value };
       const error = refusal(await rider.enqueue('q', 'https://example.com', { headers }), statusCode, code);

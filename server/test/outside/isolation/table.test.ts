@@ -122,7 +122,7 @@ test('every pool that accounts share is in /metrics, with its size, and with its
 
 /** Limits that stand beside their use, and why: none of them is for what waits or is kept between two requests. */
 const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
-  [/_(MS|TIMES|TRIES|SECONDS)_MAX$/, 'a time, a multiple of one or a number of tries: nothing is held'],
+  [/(^|_)(MS|TIMES|TRIES|SECONDS)_MAX$/, 'a time, a multiple of one or a number of tries: nothing is held'],
   [
     /^(BATCH|SMALL|PIECE|SETTLE|PROMOTE|PIECES|LOOKS)_(\w+_)?MAX$|^(PROMOTE|PIECE|PIECES|LOOKS)_MAX$/,
     'a piece of work: the rest follows in the next',
@@ -132,7 +132,7 @@ const ELSEWHERE: readonly (readonly [names: RegExp, why: string])[] = [
     'the work of one call: the answer ends there',
   ],
   [
-    /^(COUNT|LIST|COUNTED|GROUPED|MATCHED|STEPS|HELD_COUNTED|STATES_COUNTED|PER_SECOND|PER_ACCOUNT|REASONS|NAMED|PARAMETERS_SHOWN)_MAX$/,
+    /^(COUNT|LIST|COUNTED|GROUPED|MATCHED|STEPS|HELD_COUNTED|STATES_COUNTED|PER_SECOND|PER_ACCOUNT|REASONS|NAMED|NAMES|NODES|PARAMETERS_SHOWN)_MAX$/,
     'entries of one answer',
   ],
   [/^(NAMED_ACCOUNTS|NAMED_HOSTS)_MAX$/, 'entries of one claim'],
