@@ -19,7 +19,8 @@ import { holdVerb } from './held-verb.ts';
 
 const BESIDE = [
   ['schedules', 'dueSchedules', 60_000],
-  ['retention', 'deleteExpired', 30_000],
+  // In a new store nothing is deleted before 10 minutes have passed.
+  ['retention', 'deleteExpired', 10 * 60_000 + 30_000],
   ['bulk operations', 'runningJobs', 2000],
   ['orphaned claims', 'orphanedClaims', 5000],
   ['stray claims', 'strayClaims', 10_000],
