@@ -52,15 +52,19 @@ function flagsWith(flags: readonly string[]): readonly string[] {
   return ['--clock', 'manual', '--port', '0', ...drain, ...flags];
 }
 
+interface ServerModule {
+  startDev(flags: readonly string[], env: object): Promise<Omit<StartedService, 'whyGone'>>;
+}
+
 /** Starts the service on the event loop of the test. */
 export async function startInside(flags: readonly string[]): Promise<StartedService> {
   if (!isNode() || Number.parseInt(process.versions.node, 10) < 24)
     throw new Error('inProcess: the service needs Node.js 24 or newer; without inProcess it is started as a process');
   const found = find('postrider');
   if (found === null) throw new Error(`postrider-sdk/testing needs the package postrider: ${INSTALL}`);
-  const { startDev } = (await import(pathToFileURL(found).href)) as {
-    startDev(flags: readonly string[], env: object): Promise<Omit<StartedService, 'whyGone'>>;
-  };
+  const module = (await import(pathToFileURL(found).href)) as ServerModule & { readonly default?: ServerModule };
+  // `resolve` finds the file for CommonJS, whose exports are all behind `default`.
+  const { startDev } = module.default ?? module;
   const quiet = flags.some((flag) => flag.startsWith('--log-level')) ? [] : ['--log-level', 'silent'];
   const { url, token, close } = await startDev(flagsWith([...quiet, ...flags]), {});
   let closing: Promise<void> | null = null;
