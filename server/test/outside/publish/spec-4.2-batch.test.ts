@@ -102,7 +102,11 @@ test('4.2 batch: the bad element says what is wrong and in which field', async (
     [{ destination, headers: { 'Service-Forward-X': 'a\nb' } }, 'bad_forward_header', /control character/],
     [{ destination, headers: { 'Service-Forward-X': '€' } }, 'bad_forward_header', /Latin-1/],
     [{ destination, headers: { 'Service-Forward-a b': 'x' } }, 'bad_forward_header', /not a valid header name/],
-    [{ destination, headers: { 'Service-Retries': '101' } }, 'limit_exceeded', /^Service-Retries \(101\).*free tier: 100/],
+    [
+      { destination, headers: { 'Service-Retries': '101' } },
+      'limit_exceeded',
+      /^Service-Retries \(101\).*free tier: 100/,
+    ],
     [{ destination, body: { a: 1 } }, 'bad_body', /^body: must be a string/],
     [{ destination, body: 'a', bodyBase64: 'YQ==' }, 'bad_body', /body or bodyBase64/],
     [{ destination, bodyBase64: 'not base64!' }, 'bad_body', /^bodyBase64: /],
