@@ -83,7 +83,14 @@ export function clockRoutes(
       const order = readClockOrder(body as ClockOrderBody);
       if ('problem' in order) throw new ApiError(order.problem.code, order.problem.message);
       const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
+      const { socket } = reply.raw.req;
+      const leave = () => gone.abort();
+      // Of a caller that has closed its side, nobody can tell whether it still waits.
+      socket.once('end', leave);
+      reply.raw.once('close', () => {
+        socket.off('end', leave);
+        leave();
+      });
       const steered = await steering.carryOut(order, gone.signal);
       if (steered.kind === 'refused') throw new ApiError(steered.problem.code, steered.problem.message);
       return shown(steered.underWay, principal);
