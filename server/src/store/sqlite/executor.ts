@@ -1,9 +1,12 @@
 // Runs the commands. In the server they run on a thread of their own, so that an fsync never delays a request; for the
 // simulation and small tools they run in the caller's thread. One batch is always one transaction.
 
+import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { startThread } from '../../shipped-files.ts';
 import type { Database } from './database.ts';
+import { DATABASE_FILE } from './directory.ts';
+import { LogKeeper } from './log-keeper.ts';
 import { openBeside } from './open.ts';
 import { PortCalls } from './port-executor.ts';
 import type { StartCheck } from './start-check.ts';
@@ -76,6 +79,9 @@ export async function threadExecutor(
   worker.on('exit', () => calls.fail(new Error('The store is closed.')));
   const opened = await calls.next();
   if (opened.kind === 'opened') onFound(opened.found);
+  // A thread that is ended closes its connections in any order, so the one that keeps the log is on this thread.
+  const keeper = role === 'writer' ? new LogKeeper(join(directory, DATABASE_FILE)) : null;
+  keeper?.open();
   return {
     async execute(commands, from) {
       const replies = await calls.execute(commands);
@@ -90,8 +96,12 @@ export async function threadExecutor(
     },
     emptyLog: () => calls.order('emptyLog'),
     async close() {
-      if (!calls.isBroken) await calls.order('close');
+      if (!calls.isBroken) {
+        keeper?.close();
+        await calls.order('close');
+      }
       await worker.terminate();
+      keeper?.close();
     },
   };
 }
