@@ -22,7 +22,18 @@ const WAYS: Readonly<Record<string, (server: Server, name: string, nodes: Nodes)
     await server.query(`CREATE DATABASE ${name}`);
     await nodes.start(1);
   },
-  'is emptied': (_server, _name, nodes) => nodes.tables.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public'),
+  async 'is emptied'(_server, _name, nodes) {
+    // It takes the locks of all tables one after the other, and the node may hold one and wait for another.
+    await waitFor('the tables to be gone', () =>
+      nodes.tables.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public').then(
+        () => true,
+        (error: { readonly code?: string }) => {
+          if (error.code !== '40P01') throw error;
+          return false;
+        },
+      ),
+    );
+  },
 };
 
 function publish(node: Node) {

@@ -332,31 +332,43 @@ export function claimConformance(factory: HarnessFactory): void {
   });
 
   describe('onWork', () => {
-    test.onTwo('is called when there may be something to claim, on every node', async ({ a, b }) => {
-      const head = queued();
-      const next = queued();
-      await a.claims(NOW);
-      await b.claims(NOW);
+    test.onTwo(
+      'is called when there may be something to claim: on the node that made it and has room',
+      async ({ a, b }) => {
+        const head = queued();
+        const next = queued();
+        await a.claims(NOW);
+        await b.claims(NOW);
 
-      await both(a.store, b.store, () => a.store.accept([head, next], NOW));
-      const claim = await a.claimOne(NOW);
-      await both(a.store, b.store, () => a.store.settle([settlementOf(claim, ERROR, NOW)], NOW));
-      await b.claims(NOW);
-      await both(a.store, b.store, () => b.store.cancel(ACCOUNT, [head.id], NOW, NOW + RETENTION));
-      await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
-      await both(a.store, b.store, () => a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: false }, NOW));
-      const [released] = await a.claims(NOW);
-      await both(a.store, b.store, () => a.store.release([released!.lease], NOW));
-      await both(a.store, b.store, () => b.store.accept([message({ dueAt: NOW + 5 })], NOW));
-    });
+        await called([a.store], () => a.store.accept([head, next], NOW));
+        const claim = await a.claimOne(NOW);
+        await called([a.store], () => a.store.settle([settlementOf(claim, ERROR, NOW)], NOW));
+        await b.claims(NOW);
+        await called([b.store], () => b.store.cancel(ACCOUNT, [head.id], NOW, NOW + RETENTION));
+        await a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: true }, NOW);
+        await a.claims(NOW);
+        await called([a.store], () => a.store.saveQueue(ACCOUNT, QUEUE, { isPaused: false }, NOW));
+        const [released] = await a.claims(NOW);
+        await called([a.store], () => a.store.release([released!.lease], NOW));
+      },
+    );
+
+    test.onTwo(
+      'is called on every node when something is due soon, as the room of a node may be gone by then',
+      async ({ a, b }) => {
+        await a.claims(NOW);
+        await b.claims(NOW);
+        await called([a.store, b.store], () => b.store.accept([message({ dueAt: NOW + 5 })], NOW));
+      },
+    );
   });
 }
 
 type Listening = { onWork(listener: () => void): void };
 
-/** Does `work` and waits until both have been called; that neither ever is shows as the test's time running out. */
-async function both(one: Listening, other: Listening, work: () => Promise<unknown>): Promise<void> {
-  const calls = [one, other].map((store) => new Promise<void>((resolve) => store.onWork(resolve)));
+/** Does `work` and waits until all have been called; that one never is shows as the test's time running out. */
+async function called(stores: readonly Listening[], work: () => Promise<unknown>): Promise<void> {
+  const calls = stores.map((store) => new Promise<void>((resolve) => store.onWork(resolve)));
   await work();
   await Promise.all(calls);
 }
