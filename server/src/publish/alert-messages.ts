@@ -2,7 +2,7 @@
 
 import type { Account } from '../domain/account.ts';
 import { ALERT_LABEL, type Alert } from '../domain/alert.ts';
-import { NO_DESCENT } from '../domain/descent.ts';
+import { type Descent, NO_DESCENT } from '../domain/descent.ts';
 import type { NewMessage } from '../domain/message.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Publications } from './publications.ts';
@@ -15,6 +15,7 @@ export async function planAlertMessage(
   { id, target }: Pick<Alert, 'id' | 'target'>,
   account: Account,
   body: string,
+  descent: Descent = NO_DESCENT,
 ): Promise<PlannedAlert> {
   const planned = await publications.plan(
     {
@@ -27,7 +28,7 @@ export async function planAlertMessage(
       queueName: null,
       scheduleId: null,
       callerIp: null,
-      descent: NO_DESCENT,
+      descent,
     },
     account,
   );

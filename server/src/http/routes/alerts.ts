@@ -1,9 +1,11 @@
 // Alerts over the API: set, read, delete, and try the target. Reading needs the scope `manage` too, because the URL of a
 // target may be a secret. As that of any message, it is seen with the scope `read` once something was sent to it.
 
+import type { IncomingMessage } from 'node:http';
 import { type Alert, alertBody, NEVER_TOLD, nextLookAt } from '../../domain/alert.ts';
 import { type AlertDefaults, readAlert, shownDefinition, shownRule } from '../../domain/alert-rules.ts';
 import { accountMax } from '../../domain/budgets.ts';
+import { type Descent, NO_DESCENT } from '../../domain/descent.ts';
 import type { NewMessage } from '../../domain/message.ts';
 import { isName, NAME_RULE } from '../../domain/name.ts';
 import { planAlertMessage } from '../../publish/alert-messages.ts';
@@ -13,6 +15,7 @@ import type { ResourceStore } from '../../store/resource-store.ts';
 import { AlertAnswer, AlertTestAnswer } from '../alert-answers.ts';
 import { NothingAnswer } from '../answers.ts';
 import type { Api, RouteContext } from '../api.ts';
+import { descentOf } from '../descent-of.ts';
 import { ApiError } from '../errors.ts';
 import { arrayPage, PageQuery } from '../list-pages.ts';
 import { requireQuota } from '../quota.ts';
@@ -90,6 +93,7 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     answer: AlertAnswer,
     statuses: [201],
     handle: async ({ principal, body, reply }) => {
+      requireNoDelivery(context, reply);
       const { alertId = null } = body;
       if (alertId !== null && typeof alertId !== 'string') throw badId();
       const alert = await save(context, defaults, principal, alertId || newId('alr'), body);
@@ -106,7 +110,8 @@ function changeRoutes(api: Api, context: Context, defaults: AlertDefaults): void
     body: AlertBody,
     summary: 'Create an alert with this id, or replace it; what its target was told stays',
     answer: AlertAnswer,
-    handle: async ({ principal, params, body }) => {
+    handle: async ({ principal, params, body, reply }) => {
+      requireNoDelivery(context, reply);
       if ('alertId' in body && body.alertId !== params.alertId) {
         throw new ApiError('bad_parameter', 'alertId: the body names another alert than the path; leave it out');
       }
@@ -143,7 +148,7 @@ function testRoutes(api: Api, context: Context): void {
     handle: async ({ principal, params, reply }) => {
       const { account } = principal;
       const alert = await find(context, principal, params.alertId);
-      const message = await testMessage(context, alert, principal);
+      const message = await testMessage(context, alert, principal, descentOf(reply.request.raw, context.rules));
       const now = world.clock.now();
       const tier = tiers[account.tier];
       const { isOverQuota } = await store.accept([message], now, tier.messagesPerDayMax);
@@ -179,14 +184,28 @@ async function save(context: Context, defaults: AlertDefaults, principal: Princi
     version: 0,
   };
   // A target that no publish could reach is refused now, and not when there is something to tell.
-  await testMessage(context, alert, principal);
+  await testMessage(context, alert, principal, NO_DESCENT);
   const max = accountMax('alerts');
   const saved = await store.saveAlert(alert, max);
   if (!saved) throw new ApiError('limit_exceeded', `alerts: an account may have at most ${max}`);
   return shown(saved);
 }
 
-async function testMessage(context: Context, alert: Alert, { account }: Principal): Promise<NewMessage> {
+/**
+ * An alert makes messages at times of its own, long after this call. If a delivery could set one, it could delete and
+ * set it again and again.
+ */
+function requireNoDelivery({ rules }: Context, reply: { readonly request: { readonly raw: IncomingMessage } }): void {
+  if (descentOf(reply.request.raw, rules).hops === 0) return;
+  throw new ApiError('loop_detected', 'a request that comes from a delivery cannot create or change an alert');
+}
+
+async function testMessage(
+  context: Context,
+  alert: Alert,
+  { account }: Principal,
+  descent: Descent,
+): Promise<NewMessage> {
   const { publications, rules, world } = context;
   const body = alertBody(alert, shownRule(alert.rule), {
     event: 'test',
@@ -194,8 +213,11 @@ async function testMessage(context: Context, alert: Alert, { account }: Principa
     facts: {},
     at: world.clock.now(),
   });
-  const planned = await planAlertMessage(publications, rules.headerPrefix, alert, account, body);
-  if ('problem' in planned) throw new ApiError(planned.problem.code, `target: ${planned.problem.message}`);
+  const planned = await planAlertMessage(publications, rules.headerPrefix, alert, account, body, descent);
+  if ('problem' in planned) {
+    const { code, message } = planned.problem;
+    throw new ApiError(code, code === 'loop_detected' ? message : `target: ${message}`);
+  }
   return planned.message;
 }
 

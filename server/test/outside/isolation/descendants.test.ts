@@ -35,6 +35,28 @@ test('a schedule whose delivery runs it again ends', async (t) => {
   assert.deepEqual(answers, [201, 201, 201, 201, 201, 400]);
 });
 
+test('an alert whose test is its own target ends, and a delivery can set no alert', async (t) => {
+  const rider = shared();
+  const { token } = await rider.account('tests-itself');
+  const answers: number[] = [];
+  const relay = await startReceiver(t, async (arrival) => {
+    const headers = { ...ownHeaders(arrival), Authorization: `Bearer ${token}` };
+    // Without an end of its own, the loop must not outlive the test.
+    if (answers.length > 20) return 489;
+    const again = await ask(rider.url, '/v2/alerts/loop/test', { method: 'POST', headers });
+    answers.push(again.status);
+    return again.status === 201 ? 200 : 489;
+  });
+  const alert = { rule: { type: 'messageFailed' }, target: { url: relay.url } };
+  await rider.manage('PUT', '/v2/alerts/loop', alert, token);
+  await rider.manage('POST', '/v2/alerts/loop/test', undefined, token);
+  await waitFor('the last test to be refused', () => answers.includes(400) || answers.length > 20);
+  assert.deepEqual(answers, [201, 201, 201, 201, 201, 400]);
+  const led = { token, headers: { 'Service-Hops': '1' }, body: JSON.stringify(alert) };
+  refusal(await rider.call('PUT', '/v2/alerts/loop', led), 400, 'loop_detected');
+  refusal(await rider.call('POST', '/v2/alerts', led), 400, 'loop_detected');
+});
+
 test('fan-out divides what is left, and what is over it is refused whole', async (t) => {
   const rider = shared();
   const receiver = await startReceiver(t);
