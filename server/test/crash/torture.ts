@@ -1,9 +1,10 @@
 // The long campaigns, by hand or at night: `npm run torture -- kill --times 10000`, `-- power --images 20000`,
-// `-- interruptions`, `-- clocks --runs 200`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- schema --runs 20`, `-- tenants --minutes 10`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
+// `-- interruptions`, `-- clocks --runs 200`, `-- disk --times 500`, `-- cluster --minutes 60`, `-- schema --runs 20`, `-- tenants --minutes 40`, `-- sim …`. Each goes on in rounds with a seed of their own, tells how
 // far it is, and stops at the first broken promise with the seed of its round and its files.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkHistory } from '../checker/check.ts';
@@ -11,7 +12,7 @@ import { clusterCampaign } from '../cluster/campaign.ts';
 import type { Takeover } from '../cluster/cluster.ts';
 import { schemaCampaign } from '../cluster/schema-campaign.ts';
 import { receiversCampaign } from '../delivery/receivers-campaign.ts';
-import { feltLine, memoryLine, type TenantsReport, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
+import { ATTACK_HEAD, attackLine, isTooMuch, tenantsCampaign } from '../outside/isolation/tenants-campaign.ts';
 import { PostgresServer } from '../postgres/server.ts';
 import { Chance } from '../simulation/chance.ts';
 import { noFakedClock } from '../support/faked-machine.ts';
@@ -38,13 +39,14 @@ npm run torture -- cluster --minutes 60  three nodes over PostgreSQL: kills, fre
                                          clock that is ahead, thousands of schedules; or --repeat 20 for so many runs of about a minute
 npm run torture -- schema --runs 20      two or three nodes over PostgreSQL under calls of every kind, while newer versions
                                          come one after another and add a column to every table
-npm run torture -- tenants --minutes 10  many accounts, one of them hostile in every known way at once: measures what the others
-                                         feel, against the same time without it, and the memory of the server: more than
-                                         700 MB is a failure; on PostgreSQL with --on postgres
+npm run torture -- tenants --minutes 40  five accounts beside one that attacks: the dearest request of every operation and every
+                                         setting, at full speed for --seconds 4, then every known way at once. If the others'
+                                         p99 is over 3 times the calm one, or the server takes over 700 MB, it fails; with
+                                         --only (a pattern of names), --lanes 4, --on postgres
 npm run torture -- receivers --runs 200  receivers that close, reset, delay, split and add at every stage: our client beside
                                          undici, with the same verdicts, and no response for another message
 npm run torture -- sim   …               the simulation, with its own arguments
-All but sim and tenants take --seed as well.
+All but sim take --seed as well.
 `;
 
 const INTERRUPTIONS: readonly (readonly [ordeal: Ordeal, times: number])[] = [
@@ -317,36 +319,47 @@ async function schemas(runs: number, seed: number): Promise<number> {
   }
 }
 
-/** On a directory of its own, or on a database server of its own. */
-async function tenants(minutes: number, on = 'sqlite'): Promise<number> {
+interface TenantsWanted {
+  readonly minutes: number;
+  readonly seconds: number;
+  readonly on: string | undefined;
+  readonly lanes: string | undefined;
+  readonly only: string | undefined;
+  readonly seed: number;
+}
+
+/** One line for every attack. Each server has a directory of its own, or a database. */
+async function tenants({ minutes, seconds, on = 'sqlite', lanes, only, seed }: TenantsWanted): Promise<number> {
   const database = on === 'postgres' ? await PostgresServer.start({ onDisk: true }) : null;
+  const many = lanes === undefined ? [] : ['--lanes', lanes];
+  const newStore = async () => {
+    if (database) return { flags: ['--store', database.url(await database.createDatabase())], end: async () => {} };
+    const folder = mkdtempSync(join(tmpdir(), 'postrider-tenants-'));
+    const end = async () => rmSync(folder, { recursive: true, force: true });
+    return { flags: ['--data', folder, ...many], end };
+  };
   try {
-    return await inScratchFolder('tenants', async (folder) => {
-      const flags = database ? ['--store', database.url(await database.createDatabase())] : ['--data', folder];
-      return showTenants(
-        await tenantsCampaign({
-          flags,
-          seconds: minutes * 30,
-          onPart: (name, felt) => process.stdout.write(`${name}: ${feltLine(felt)}\n`),
-        }),
-      );
+    process.stdout.write(`seed ${seed}\n${ATTACK_HEAD}\n`);
+    const rows = await tenantsCampaign({
+      newStore,
+      seconds,
+      seed,
+      minutesMax: minutes,
+      ...(only !== undefined && { only: new RegExp(only) }),
+      onRow: (row) => process.stdout.write(`${attackLine(row)}\n`),
     });
+    const bad = rows.filter(isTooMuch);
+    const flags = [lanes && `--lanes ${lanes}`, `--on ${on}`, `--seconds ${seconds}`].filter(Boolean).join(' ');
+    for (const { name } of bad) {
+      process.stdout.write(
+        `again: npm run torture -- tenants ${flags} --only '^${name.replace(/[^\w /,-]/g, '.')}$'\n`,
+      );
+    }
+    process.stdout.write(`${rows.length} attacks, ${bad.length} felt by the others\n`);
+    return bad.length === 0 && rows.length > 0 ? 0 : 1;
   } finally {
     await database?.stop();
   }
-}
-
-function showTenants({ calm, attacked, hostile, memory, problems }: TenantsReport): number {
-  for (const [way, counts] of Object.entries(hostile)) {
-    const told = Object.entries(counts).map(([what, count]) => `${count.toLocaleString('en')} × ${what}`);
-    process.stdout.write(`  ${way}: ${told.join(', ')}\n`);
-  }
-  const ratio = (of: 'answered' | 'delivered') => (attacked[of].p99 / calm[of].p99).toFixed(1);
-  process.stdout.write(
-    `p99 against the calm time: answered ${ratio('answered')} ×, delivered ${ratio('delivered')} ×\n${memoryLine(memory)}\n`,
-  );
-  for (const problem of new Set(problems)) process.stdout.write(`${problem}\n`);
-  return problems.length === 0 ? 0 : 1;
 }
 
 async function main([kind, ...rest]: readonly string[]): Promise<number> {
@@ -367,6 +380,8 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
       store: { type: 'string' },
       on: { type: 'string' },
       runs: { type: 'string' },
+      lanes: { type: 'string' },
+      seconds: { type: 'string' },
     },
   });
   const seed = Number(values.seed ?? chooseSeed());
@@ -374,7 +389,11 @@ async function main([kind, ...rest]: readonly string[]): Promise<number> {
   if (kind === 'interruptions') return interruptions(Number(values.messages ?? 5000), values.only, values.store);
   if (kind === 'clocks') return clocks(Number(values.runs ?? 200), seed, values.only);
   if (kind === 'receivers') return receivers(Number(values.runs ?? 200), seed);
-  if (kind === 'tenants') return tenants(Number(values.minutes ?? 10), values.on);
+  if (kind === 'tenants') {
+    const { on, lanes, only } = values;
+    const [minutes, seconds] = [Number(values.minutes ?? 40), Number(values.seconds ?? 4)];
+    return tenants({ minutes, seconds, on, lanes, only, seed });
+  }
   if (kind === 'schema') return schemas(Number(values.runs ?? 20), seed);
   if (kind === 'cluster') {
     const runs = Number(values.repeat ?? Number.POSITIVE_INFINITY);

@@ -1,220 +1,303 @@
-// Many accounts on one server, one of them hostile in every known way at once. Measures what the others feel: how soon
-// their publishes are answered and their messages arrive, against the same time without the hostile one.
+// Five well-behaved accounts and one that attacks: each generated attack by itself, then every known way at once. What
+// the five feel is compared with calm times of the same server, and the memory of the server with its budgets.
 
-import { readFileSync } from 'node:fs';
-import { Agent, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { fork } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { ServerProcess } from '../../crash/server-process.ts';
 import { ask } from '../../support/client.ts';
+import { chosen, type Document } from '../security/generated-calls.ts';
+import type { AttackOrders, AttackReport } from './attacker.ts';
+import { generatedAttacks } from './attacks.ts';
+import { ALL, type Arrivals, type Felt, feel, memoryMb, newToken, startReceiver } from './good-accounts.ts';
 import type { HostileOrders, HostileReport } from './hostile-tenant.ts';
 
 export interface TenantsOptions {
-  /** Which store the server has, as flags. */
-  readonly flags: readonly string[];
-  /** How long each of the two parts takes: the calm one and the one with the hostile account. */
+  /** Flags of a server on a new store, and what removes the store. */
+  readonly newStore: () => Promise<{ readonly flags: readonly string[]; end(): Promise<void> }>;
+  /** Of each attack. */
   readonly seconds: number;
-  readonly onPart?: (name: string, felt: Felt) => void;
+  /** Which attacks, by their names. */
+  readonly only?: RegExp;
+  /** Decides the order, and which attacks come if there is no time for all. */
+  readonly seed: number;
+  readonly attacksMax?: number;
+  readonly minutesMax?: number;
+  readonly onRow?: (row: AttackRow) => void;
 }
 
-/** What the well-behaved accounts saw, in milliseconds. */
-export interface Felt {
-  readonly publishes: number;
-  readonly answered: Percentiles;
-  readonly delivered: Percentiles;
-}
-
-interface Percentiles {
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
-}
-
-export interface TenantsReport {
-  readonly calm: Felt;
-  readonly attacked: Felt;
-  readonly hostile: HostileReport;
-  /** Null where the system does not tell. */
-  readonly memory: ResidentMemory | null;
+/** What the five felt during one attack. */
+export interface AttackRow {
+  readonly name: string;
+  readonly felt: Felt;
+  /** p99 against the calm p99. */
+  readonly answeredRatio: number;
+  readonly deliveredRatio: number;
+  /** The most that the server took during the attack; null where the system does not tell. */
+  readonly memoryMb: number | null;
+  /** What the attacker was answered. */
+  readonly statuses: AttackReport;
   readonly problems: readonly string[];
 }
 
-/** Of the server's process, all of its threads and the pages of its program among it, in megabytes. */
-export interface ResidentMemory {
-  /** After the calm part. */
-  readonly calm: number;
-  /** After so many seconds of the attacks. */
-  readonly during: readonly (readonly [seconds: number, megabytes: number])[];
-  readonly atMost: number;
-}
-
-const ACCOUNTS = 6;
-/** Between two publishes of one account. */
-const PAUSE_MS = 100;
+const GOOD_ACCOUNTS = 5;
 /** The default budgets add up to this. */
 export const MEMORY_MB_MAX = 700;
-const LOOKS_AT_MEMORY = [30, 60, 180, 600];
-/** For the last messages of the well-behaved to arrive. */
-const ARRIVE_WITHIN_MS = 60_000;
+export const RATIO_MAX = 3;
+/** A calm p99 below this is taken for this: the noise of a small machine is of this size. */
+const CALM_MS_MIN = 20;
+/** Calm times are measured again after so many attacks on one server. */
+const CALM_EVERY = 8;
+/** What the attacker has stored before it reads. */
+const STORED = { batches: 20, elements: 500, large: 60, largeBytes: 1_000_000 };
+const KNOWN_WAYS = 'every known way at once';
 
-export async function tenantsCampaign({ flags, seconds, onPart }: TenantsOptions): Promise<TenantsReport> {
-  const problems: string[] = [];
-  const server = new ServerProcess(flags);
-  let hasEnded = false;
-  void server.exited.then(() => {
-    hasEnded = true;
-  });
-  const { api, token: admin } = await server.ready;
-  const receiver = await startReceiver();
+export async function tenantsCampaign(options: TenantsOptions): Promise<readonly AttackRow[]> {
+  const { seconds, only = /./, seed, onRow = () => {} } = options;
+  const endsAt = performance.now() + (options.minutesMax ?? Number.POSITIVE_INFINITY) * 60_000;
+  const rows: AttackRow[] = [];
+  const reading = await Stage.open(options, seconds);
   try {
-    const good: string[] = [];
-    for (let index = 0; index < ACCOUNTS; index += 1)
-      good.push(await newToken(api, admin!, `good-${index}`, 'free', ALL));
-    const token = await newToken(api, admin!, 'hostile', 'paid', ALL);
-    const readToken = await newToken(api, admin!, 'hostile-reader', 'paid', ['read']);
-    const calm = await feel(api, good, receiver, seconds, problems);
-    onPart?.('without the hostile account', calm);
-    const calmMb = memoryMb(server.pid, 'VmRSS');
-    const during: [number, number | null][] = [];
-    const looks = LOOKS_AT_MEMORY.filter((at) => at < seconds).map((at) =>
-      setTimeout(() => during.push([at, memoryMb(server.pid, 'VmRSS')]), at * 1000),
-    );
-    const orders: HostileOrders = { api, token, readToken, seconds };
-    const worker = new Worker(new URL('./hostile-tenant.ts', import.meta.url), { workerData: orders });
-    const hostile = new Promise<HostileReport>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', reject);
-    });
-    const [attacked, report] = await Promise.all([feel(api, good, receiver, seconds, problems), hostile]);
-    onPart?.('with it', attacked);
-    during.push([seconds, memoryMb(server.pid, 'VmRSS')]);
-    for (const look of looks) clearTimeout(look);
-    await worker.terminate();
-    const atMost = memoryMb(server.pid, 'VmHWM');
-    if (atMost !== null && atMost > MEMORY_MB_MAX) problems.push(`the server took ${atMost} MB`);
-    if (hasEnded) problems.push(`the server ended: ${server.stderr}`);
-    const memory =
-      atMost === null ? null : { calm: calmMb!, during: during.map(([at, mb]) => [at, mb!] as const), atMost };
-    return { calm, attacked, hostile: report, memory, problems };
-  } finally {
-    receiver.close();
-    await server.kill();
-  }
-}
-
-const ALL = ['publish', 'read', 'manage'];
-
-async function newToken(api: string, admin: string, name: string, tier: string, scopes: readonly string[]) {
-  const headers = { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json' };
-  const post = async <T>(path: string, body: unknown): Promise<T> => {
-    const answer = await ask(api, path, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
-    return answer.json<T>();
-  };
-  const { id } = await post<{ id: string }>('/v2/admin/accounts', { name, tier });
-  const { token } = await post<{ token: string }>('/v2/admin/tokens', { accountId: id, name, scopes });
-  return token;
-}
-
-interface Arrivals {
-  readonly url: string;
-  /** When each body arrived first. */
-  readonly at: Map<string, number>;
-  close(): void;
-}
-
-async function startReceiver(): Promise<Arrivals> {
-  const at = new Map<string, number>();
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
-      if (!at.has(body)) at.set(body, performance.now());
-      response.end();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    at,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
-
-/** Publishes at a steady pace from every account, and waits until all of it has arrived. */
-async function feel(
-  api: string,
-  tokens: readonly string[],
-  receiver: Arrivals,
-  seconds: number,
-  problems: string[],
-): Promise<Felt> {
-  const agent = new Agent({ keepAlive: true });
-  const endsAt = performance.now() + seconds * 1000;
-  const answeredMs: number[] = [];
-  const publishedAt = new Map<string, number>();
-  const one = async (token: string, body: string) => {
-    const askedAt = performance.now();
-    const headers = { Authorization: `Bearer ${token}` };
-    try {
-      const answer = await ask(api, `/v2/publish/${receiver.url}`, { method: 'POST', headers, body }, agent);
-      if (answer.status !== 201) problems.push(`a well-behaved account was refused: ${answer.status} ${answer.text}`);
-      else publishedAt.set(body, askedAt);
-    } catch (error) {
-      problems.push(`a well-behaved account got no answer: ${(error as Error).message}`);
+    const targets = { good: '', failing: '', silent: '' };
+    const all = generatedAttacks(reading.document, targets).filter(({ name }) => only.test(name));
+    const attacks = chosen(all, seed, options.attacksMax ?? all.length);
+    if (attacks.some(({ isRead }) => isRead)) await reading.store();
+    for (const { name, isRead } of attacks) {
+      if (performance.now() > endsAt) return rows;
+      // An attack that writes leaves its work behind, so each has a server of its own.
+      let row = await onStage(isRead ? reading : null, options, (stage) => stage.measure(name, seconds));
+      // Twice, before it is believed: the machine may have been busy with something else.
+      if (isTooMuch(row))
+        row = await onStage(isRead ? reading : null, options, (stage) => stage.measure(name, seconds));
+      rows.push(row);
+      onRow(row);
     }
-    answeredMs.push(performance.now() - askedAt);
-  };
-  const asking: Promise<void>[] = [];
-  for (let round = 0; performance.now() < endsAt; round += 1) {
-    for (const [index, token] of tokens.entries()) asking.push(one(token, `${endsAt} ${index} ${round}`));
-    await wait(PAUSE_MS);
+  } finally {
+    await reading.close();
   }
-  await Promise.all(asking);
-  const giveUpAt = performance.now() + ARRIVE_WITHIN_MS;
-  const missing = () => [...publishedAt.keys()].filter((body) => !receiver.at.has(body));
-  while (missing().length > 0 && performance.now() < giveUpAt) await wait(50);
-  if (missing().length > 0) problems.push(`${missing().length} messages of well-behaved accounts did not arrive`);
-  agent.destroy();
-  const deliveredMs = [...publishedAt].flatMap(([body, at]) => {
-    const arrivedAt = receiver.at.get(body);
-    return arrivedAt === undefined ? [] : [arrivedAt - at];
-  });
-  return { publishes: answeredMs.length, answered: percentiles(answeredMs), delivered: percentiles(deliveredMs) };
+  if (only.test(KNOWN_WAYS) && performance.now() < endsAt) {
+    const row = await onStage(null, options, (stage) => stage.measureKnownWays(seconds * 4));
+    rows.push(row);
+    onRow(row);
+  }
+  return rows;
 }
 
-function percentiles(values: readonly number[]): Percentiles {
-  const sorted = [...values].sort((a, b) => a - b);
-  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
-  return { p50: at(0.5), p99: at(0.99), max: at(1) };
+export function isTooMuch({ answeredRatio, deliveredRatio, memoryMb: taken, problems }: AttackRow): boolean {
+  const isSlow = answeredRatio > RATIO_MAX || deliveredRatio > RATIO_MAX;
+  return isSlow || (taken ?? 0) > MEMORY_MB_MAX || problems.length > 0;
 }
 
-/** As the system counts it: now, or the most there ever was. */
-function memoryMb(pid: number, name: 'VmRSS' | 'VmHWM'): number | null {
+async function onStage<T>(
+  shared: Stage | null,
+  options: TenantsOptions,
+  measure: (stage: Stage) => Promise<T>,
+): Promise<T> {
+  if (shared) return measure(shared);
+  const stage = await Stage.open(options, options.seconds);
   try {
-    const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return kib === undefined ? null : Math.round((Number(kib) * 1024) / 1e6);
-  } catch {
-    return null;
+    return await measure(stage);
+  } finally {
+    await stage.close();
   }
 }
 
-/** A part in one line. */
-export function feltLine({ publishes, answered, delivered }: Felt): string {
-  const show = ({ p50, p99, max }: Percentiles) =>
-    `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, at most ${max.toFixed(0)} ms`;
-  return `${publishes.toLocaleString('en')} publishes answered: ${show(answered)} · delivered: ${show(delivered)}`;
+/** A server with its accounts, and its calm times. */
+class Stage {
+  readonly document: Document;
+  readonly #server: ServerProcess;
+  readonly #endStore: () => Promise<void>;
+  readonly #api: string;
+  readonly #admin: string;
+  readonly #good: readonly string[];
+  readonly #receiver: Arrivals;
+  readonly #calmSeconds: number;
+  readonly #calm: Felt[] = [];
+  #measured = 0;
+  #hasEnded = false;
+
+  static async open({ newStore }: TenantsOptions, calmSeconds: number): Promise<Stage> {
+    const { flags, end } = await newStore();
+    const server = new ServerProcess(flags);
+    const { api, token } = await server.ready;
+    const good: string[] = [];
+    for (let index = 0; index < GOOD_ACCOUNTS; index += 1) {
+      good.push(await newToken(api, token!, `good-${index}`, 'free', ALL));
+    }
+    const document = (await ask(api, '/openapi.json', {})).json<Document>();
+    const receiver = await startReceiver();
+    return new Stage({ document, server, end, api, admin: token!, good, receiver, calmSeconds });
+  }
+
+  private constructor(parts: {
+    readonly document: Document;
+    readonly server: ServerProcess;
+    readonly end: () => Promise<void>;
+    readonly api: string;
+    readonly admin: string;
+    readonly good: readonly string[];
+    readonly receiver: Arrivals;
+    readonly calmSeconds: number;
+  }) {
+    this.document = parts.document;
+    this.#server = parts.server;
+    this.#endStore = parts.end;
+    this.#api = parts.api;
+    this.#admin = parts.admin;
+    this.#good = parts.good;
+    this.#receiver = parts.receiver;
+    this.#calmSeconds = parts.calmSeconds;
+    void parts.server.exited.then(() => {
+      this.#hasEnded = true;
+    });
+  }
+
+  /** Something to read, of the account that will attack. */
+  async store(): Promise<void> {
+    const { batches, elements, large, largeBytes } = STORED;
+    const headers = { Authorization: `Bearer ${await this.#attacker()}`, 'Content-Type': 'application/json' };
+    const send = async (body: unknown) => {
+      const answer = await ask(this.#api, '/v2/batch', { method: 'POST', headers, body: JSON.stringify(body) });
+      if (answer.status !== 201) throw new Error(`could not prepare: ${answer.status} ${answer.text.slice(0, 300)}`);
+    };
+    for (let batch = 0; batch < batches; batch += 1) {
+      await send(
+        Array.from({ length: elements }, (_, index) => ({
+          destination: 'http://127.0.0.1:9/',
+          headers:
+            index % 2 === 0
+              ? { 'Service-Delay': '1h', 'Service-Label': `l${index}` }
+              : {
+                  'Service-Retries': '0',
+                  'Service-Flow-Control-Key': `k${index}`,
+                  'Service-Flow-Control-Value': 'rate=1000',
+                },
+          body: 'x'.repeat(200),
+        })),
+      );
+    }
+    for (let index = 0; index < large; index += 5) {
+      await send(
+        Array.from({ length: 5 }, () => ({
+          destination: 'http://127.0.0.1:9/',
+          headers: { 'Service-Delay': '1h' },
+          body: 'y'.repeat(largeBytes),
+        })),
+      );
+    }
+  }
+
+  async measure(name: string, seconds: number): Promise<AttackRow> {
+    const token = await this.#attacker();
+    const { api, document } = { api: this.#api, document: this.document };
+    const orders: AttackOrders = { api, token, document, name, seconds, firstTurn: this.#measured * 1_000_000 };
+    return this.#beside(name, seconds, () => runAttacker(orders));
+  }
+
+  async measureKnownWays(seconds: number): Promise<AttackRow> {
+    const token = await newToken(this.#api, this.#admin, 'hostile', 'paid', ALL);
+    const readToken = await newToken(this.#api, this.#admin, 'hostile-reader', 'paid', ['read']);
+    const orders: HostileOrders = { api: this.#api, token, readToken, seconds };
+    return this.#beside(KNOWN_WAYS, seconds, async () => {
+      const worker = new Worker(new URL('./hostile-tenant.ts', import.meta.url), { workerData: orders });
+      const report = await new Promise<HostileReport>((resolve, reject) => {
+        worker.once('message', resolve);
+        worker.once('error', reject);
+      });
+      await worker.terminate();
+      return summed(report);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#receiver.close();
+    await this.#server.kill();
+    await this.#endStore();
+  }
+
+  async #beside(name: string, seconds: number, attack: () => Promise<AttackReport>): Promise<AttackRow> {
+    const problems: string[] = [];
+    if (this.#measured % CALM_EVERY === 0) {
+      this.#calm.push(await feel(this.#api, this.#good, this.#receiver, this.#calmSeconds, problems));
+    }
+    this.#measured += 1;
+    forgetMostMemory(this.#server.pid);
+    const [felt, statuses] = await Promise.all([
+      feel(this.#api, this.#good, this.#receiver, seconds, problems),
+      attack(),
+    ]);
+    if (this.#hasEnded) problems.push(`the server ended: ${this.#server.stderr}`);
+    const ratio = (of: 'answered' | 'delivered') =>
+      felt[of].p99 / Math.max(CALM_MS_MIN, median(this.#calm.map((calm) => calm[of].p99)));
+    const row = {
+      name,
+      felt,
+      answeredRatio: ratio('answered'),
+      deliveredRatio: ratio('delivered'),
+      memoryMb: memoryMb(this.#server.pid, 'VmHWM'),
+      statuses,
+      problems: [...new Set(problems)],
+    };
+    // What is left of the attack may still be worked on.
+    await wait(200);
+    return row;
+  }
+
+  #token: Promise<string> | null = null;
+
+  #attacker(): Promise<string> {
+    this.#token ??= newToken(this.#api, this.#admin, 'attacker', 'paid', ALL);
+    return this.#token;
+  }
 }
 
-export function memoryLine(memory: ResidentMemory | null): string {
-  if (memory === null) return 'resident memory of the server: this system does not tell';
-  const { calm, during, atMost } = memory;
-  const looks = during.map(([seconds, megabytes]) => `after ${seconds} s of the attacks ${megabytes} MB`);
-  const verdict = atMost > MEMORY_MB_MAX ? 'TOO MUCH' : 'within the limit';
-  return `resident memory of the server: before the attacks ${calm} MB, ${looks.join(', ')}; at most ${atMost} MB of ${MEMORY_MB_MAX} MB: ${verdict}`;
+function runAttacker(orders: AttackOrders): Promise<AttackReport> {
+  const child = fork(new URL('./attacker.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  return new Promise((resolve, reject) => {
+    child.once('message', (report) => resolve(report as AttackReport));
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`the attacker ended with ${code}`)));
+    child.send(orders);
+  });
 }
+
+function summed(report: HostileReport): AttackReport {
+  const sums: Record<string, number> = {};
+  for (const counts of Object.values(report)) {
+    for (const [status, count] of Object.entries(counts)) sums[status] = (sums[status] ?? 0) + count;
+  }
+  return sums;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
+
+/** So that the most memory of an attack is its own. Only Linux can. */
+function forgetMostMemory(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // The most since the start is shown then.
+  }
+}
+
+/** A line of the table. */
+export function attackLine(row: AttackRow): string {
+  const { name, felt, answeredRatio, deliveredRatio, memoryMb: taken, statuses, problems } = row;
+  const show = (of: 'answered' | 'delivered', ratio: number) => `${felt[of].p99.toFixed(0)} ms (${ratio.toFixed(1)} ×)`;
+  const counts = Object.entries(statuses).map(([status, count]) => `${count.toLocaleString('en')} × ${status}`);
+  const cells = [
+    name,
+    show('answered', answeredRatio),
+    show('delivered', deliveredRatio),
+    taken === null ? '' : `${taken} MB`,
+    counts.join(', '),
+    isTooMuch(row) ? ['TOO MUCH', ...problems.slice(0, 3)].join('; ') : '',
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
+
+export const ATTACK_HEAD = `| Attack | Accept p99 of others | Delivery p99 of others | Memory | Responses to the attacker | |
+|---|---|---|---|---|---|`;
