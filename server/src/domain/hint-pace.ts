@@ -19,9 +19,9 @@ export function hintEveryMs(nodes: number): number {
   return Math.min(EVERY_MS_MAX, Math.max(EVERY_MS_MIN, Math.ceil((nodes * 1000) / PER_SECOND_MAX)));
 }
 
-/** The same for a notification that tells of news only. `isAwaited`: somebody follows the news at another node. */
-export function newsEveryMs(nodes: number, isAwaited: boolean): number {
-  return isAwaited ? Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes)) : EVERY_MS_MAX;
+/** The same for a notification that tells of news only. */
+export function newsEveryMs(nodes: number): number {
+  return Math.max(NEWS_EVERY_MS_MIN, hintEveryMs(nodes));
 }
 
 /**

@@ -5,7 +5,10 @@
 import { askedToLook, hintEveryMs, newsEveryMs } from '../domain/hint-pace.ts';
 import type { Clock } from '../world.ts';
 
-/** How long news are told at a quick pace after another node said that somebody follows them. It says so every 5 s. */
+/**
+ * How long news are told after another node said that somebody follows them. It says so every 5 s. A notification costs
+ * every node a transaction, so news that nobody follows are kept, and told when somebody begins to follow.
+ */
 const AWAITED_MS = 15_000;
 
 /** The nodes that are alive. */
@@ -40,7 +43,7 @@ export class Hints {
   #isFollowed = false;
   #awaitedUntilMs: number;
 
-  /** `isNewsFree`: news cost nothing, so that they are always told at the quick pace. */
+  /** `isNewsFree`: news cost nothing, so that they are always told. */
   constructor(node: string, timers: Clock, say: (payload: string) => void, isNewsFree = false) {
     this.#node = node;
     this.#timers = timers;
@@ -84,7 +87,7 @@ export class Hints {
   hear(payload: string): Heard | null {
     const [node, words = '', asked] = payload.split(' ');
     if (node === this.#node) return null;
-    if (words.includes('f')) this.#awaitedUntilMs = Math.max(this.#awaitedUntilMs, this.#nowMs + AWAITED_MS);
+    if (words.includes('f')) this.#await();
     const isAsked = asked === undefined || asked.split(',').includes(this.#node);
     return { isWork: isAsked && words.includes('w'), isNews: words.includes('n'), isAccess: words.includes('a') };
   }
@@ -107,18 +110,22 @@ export class Hints {
     this.#cancel = this.#timers.after(hintEveryMs(this.#nodes), rest);
   }
 
+  #await(): void {
+    this.#awaitedUntilMs = Math.max(this.#awaitedUntilMs, this.#nowMs + AWAITED_MS);
+    if (this.#isNews) this.#gatherNews();
+  }
+
   #gatherNews(): void {
-    if (this.#cancelNews !== null) return;
+    if (this.#cancelNews !== null || !this.#isAwaited) return;
     this.#speak();
     const rest = () => {
-      this.#cancelNews = this.#isNews ? this.#timers.after(this.#newsEveryMs, rest) : null;
-      this.#speak();
+      this.#cancelNews = null;
+      if (this.#isNews) this.#gatherNews();
     };
-    this.#cancelNews = this.#timers.after(this.#newsEveryMs, rest);
+    this.#cancelNews = this.#timers.after(newsEveryMs(this.#nodes), rest);
   }
 
   #speak(): void {
-    if (!this.#hasHint) return;
     const words = `${this.#isWork ? 'w' : ''}${this.#isNews ? 'n' : ''}${this.#isAccess ? 'a' : ''}`;
     this.#say(`${this.#node} ${words}${this.#isWork ? this.#askedNow() : ''}`);
     this.#isWork = false;
@@ -141,12 +148,8 @@ export class Hints {
     return this.#timers.monotonicMs();
   }
 
-  get #newsEveryMs(): number {
-    return newsEveryMs(this.#nodes, this.#nowMs < this.#awaitedUntilMs);
-  }
-
-  get #hasHint(): boolean {
-    return this.#isUrgent || this.#isNews;
+  get #isAwaited(): boolean {
+    return this.#nowMs < this.#awaitedUntilMs;
   }
 
   get #isUrgent(): boolean {

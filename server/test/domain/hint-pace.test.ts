@@ -23,12 +23,8 @@ test('more nodes never tell more often, and none waits for longer than a second'
 });
 
 test('news alone are told less often than work, and as late as work at most when there are many nodes', () => {
-  for (const nodes of [1, 3, 10]) assert.equal(newsEveryMs(nodes, true), 100);
-  for (const nodes of [11, 50, 2000]) assert.equal(newsEveryMs(nodes, true), hintEveryMs(nodes));
-});
-
-test('news that nobody follows are told once a second, on any number of nodes', () => {
-  for (const nodes of [1, 12, 2000]) assert.equal(newsEveryMs(nodes, false), 1000);
+  for (const nodes of [1, 3, 10]) assert.equal(newsEveryMs(nodes), 100);
+  for (const nodes of [11, 50, 2000]) assert.equal(newsEveryMs(nodes), hintEveryMs(nodes));
 });
 
 test('two nodes at a time are asked to look for work, each in its turn, and all if there are no more than two', () => {

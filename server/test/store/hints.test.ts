@@ -51,16 +51,30 @@ test('a node that is closed tells nothing more', () => {
   assert.deepEqual(saidNow(), []);
 });
 
-test('news are told once a second when nobody has followed them for a while', () => {
+test('news that nobody has followed for a while are kept, and told when somebody begins to follow', () => {
+  const { clock, hints, saidNow } = started();
+  clock.advance(15_000);
+  for (let each = 0; each < 20; each += 1) {
+    hints.news();
+    clock.advance(1000);
+  }
+  assert.deepEqual(saidNow(), []);
+  hints.hear('b f');
+  assert.deepEqual(saidNow(), ['a n']);
+  hints.hear('b f');
+  clock.advance(1000);
+  assert.deepEqual(saidNow(), []);
+});
+
+test('work takes news with it that nobody follows', () => {
   const { clock, hints, saidNow } = started();
   clock.advance(15_000);
   hints.news();
-  assert.deepEqual(saidNow(), ['a n']);
-  hints.news();
-  clock.advance(999);
+  hints.work();
+  assert.deepEqual(saidNow(), ['a wn']);
+  clock.advance(1000);
+  hints.hear('b f');
   assert.deepEqual(saidNow(), []);
-  clock.advance(1);
-  assert.deepEqual(saidNow(), ['a n']);
 });
 
 test('a node at which somebody follows the news says so at once, and again with every heartbeat until nobody does', () => {
