@@ -152,11 +152,11 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     } else if (error instanceof TooLateError || error instanceof NoLookupError || error instanceof UnwrittenError) {
       this.#end('unsent');
     } else if (error instanceof RefusedError) {
-      this.#end({ kind: 'refusedByPolicy', reason: error.message });
+      this.#end({ kind: 'refusedByPolicy', reason: error.message, ...detailOf(error) });
     } else if (UNSENDABLE.has(error.code ?? '')) {
       this.#end({ kind: 'refusedByPolicy', reason: `the request cannot be sent: ${error.message}` });
     } else {
-      this.#end({ kind: 'unreachable', reason: this.#reasonOf(error) });
+      this.#end({ kind: 'unreachable', reason: this.#reasonOf(error), ...detailOf(error) });
     }
   }
 
@@ -217,4 +217,9 @@ export class Attempt extends Timed implements Exchange, ConnectionTaker {
     if (outcome.kind === 'answered' && !outcome.isBodyCut) return 'whole';
     return outcome.kind === 'unreachable' && this.#status === null ? 'lost' : 'cut';
   }
+}
+
+function detailOf(error: Error): { readonly detail: string } | null {
+  const isDialled = error instanceof RefusedError || error instanceof UnreachableError;
+  return isDialled && error.detail !== null ? { detail: error.detail } : null;
 }

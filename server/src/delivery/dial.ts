@@ -10,7 +10,14 @@ import { connectWords, tlsWords } from './failure.ts';
 import { type Lookups, UnreachableError } from './lookups.ts';
 
 /** A retry cannot help. The message is for people. */
-export class RefusedError extends Error {}
+export class RefusedError extends Error {
+  /** The message with the address, for the operator. Null when there is nothing to add. */
+  readonly detail: string | null;
+  constructor(message: string, detail: string | null) {
+    super(message);
+    this.detail = detail;
+  }
+}
 
 /** The network behind the guard. A test puts its own name server here. */
 export interface Network {
@@ -49,8 +56,10 @@ export function createDial(world: {
   function refuseUnlessAllowed(address: string, { hostname, port }: DialTarget): void {
     const objection = judgeAddress(address, port, policy);
     if (objection === null) return;
-    const name = address === hostname ? '' : `${hostname} resolves to an address that is not allowed: `;
-    throw new RefusedError(`refused by the egress guard: ${name}${objection}`);
+    if (address === hostname) throw new RefusedError(`refused by the egress guard: ${objection}`, null);
+    // What a name resolves to, and in what kind of network that lies, the account must not learn.
+    const reason = `refused by the egress guard: ${hostname} resolves to an address that is not allowed`;
+    throw new RefusedError(reason, `${reason}: ${objection}`);
   }
 
   return async (target, accountId, signal, onread) => {
@@ -68,7 +77,7 @@ export function createDial(world: {
       ...(onread && { onread }),
     });
     signal.addEventListener('abort', () => socket.destroy(), { once: true });
-    await opened(socket, 'connect', (error) => connectWords(error, `${hostname}:${port}`));
+    await opened(socket, 'connect', (error) => connectFailure(error, hostname, port));
     try {
       refuseUnlessAllowed(socket.remoteAddress ?? 'an unknown address', target);
     } catch (refusal) {
@@ -80,7 +89,7 @@ export function createDial(world: {
     // For a bare address there is no name to send; the certificate must then vouch for the address itself.
     const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
     const secured = connectTls({ socket, host: hostname, servername, ALPNProtocols: ['http/1.1'] });
-    await opened(secured, 'secureConnect', tlsWords);
+    await opened(secured, 'secureConnect', (error) => new UnreachableError(tlsWords(error)));
     return secured;
   };
 }
@@ -94,12 +103,24 @@ function answerWith(addresses: readonly string[]): LookupFunction {
   };
 }
 
-function opened(socket: Socket, event: 'connect' | 'secureConnect', words: (error: Error) => string): Promise<void> {
+/** The account gets the name that it asked for. The addresses behind it are for the operator. */
+function connectFailure(error: Error, hostname: string, port: number): UnreachableError {
+  const host = `${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`;
+  const reason = connectWords(error, host, 'byName');
+  const detail = connectWords(error, host, 'byAddress');
+  return new UnreachableError(reason, detail === reason ? null : detail);
+}
+
+function opened(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  failure: (error: Error) => UnreachableError,
+): Promise<void> {
   return new Promise((done, fail) => {
-    const closed = () => fail(new UnreachableError(words(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))));
+    const closed = () => fail(failure(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
     socket.once('close', closed);
     // This listener stays: an error that comes before the new owner of the socket listens must not end the process.
-    socket.on('error', (error) => fail(new UnreachableError(words(error))));
+    socket.on('error', (error) => fail(failure(error)));
     socket.once(event, () => {
       socket.off('close', closed);
       done();

@@ -25,13 +25,13 @@ export function lookupWords(error: SystemError, hostname: string): string {
   }
 }
 
-/** `host` is the host that was asked for. The error is more exact when a name has several addresses. */
-export function connectWords(error: SystemError, host: string): string {
+/** `host` is the host that was asked for. `byAddress` names the addresses of it that the error names. */
+export function connectWords(error: SystemError, host: string, naming: 'byName' | 'byAddress'): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
-    return [...new Set((error.errors as SystemError[]).map((each) => connectWords(each, host)))].join('; ');
+    return [...new Set((error.errors as SystemError[]).map((each) => connectWords(each, host, naming)))].join('; ');
   }
   const address = error.address?.includes(':') ? `[${error.address}]` : error.address;
-  const where = address === undefined ? host : `${address}:${error.port}`;
+  const where = address === undefined || naming === 'byName' ? host : `${address}:${error.port}`;
   switch (error.code) {
     case 'ECONNREFUSED':
       return `connection refused by ${where}`;

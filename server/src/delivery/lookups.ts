@@ -10,7 +10,14 @@ import type { Clock } from '../world.ts';
 import { lookupWords } from './failure.ts';
 
 /** A retry may help. The message is for people. */
-export class UnreachableError extends Error {}
+export class UnreachableError extends Error {
+  /** The message with addresses, for the operator. Null when there is nothing to add. */
+  readonly detail: string | null;
+  constructor(message: string, detail: string | null = null) {
+    super(message);
+    this.detail = detail;
+  }
+}
 
 /** Nothing was looked up: the account already has its maximum of look-ups under way. */
 export class NoLookupError extends Error {}

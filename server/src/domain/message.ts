@@ -152,6 +152,7 @@ export interface Claim {
 }
 
 /** The result of one attempt: a value, never an exception. */
+/** `detail` is the reason with the addresses of a name. It is for the operator's log only: an account must not learn them. */
 export type Outcome =
   | {
       readonly kind: 'answered';
@@ -161,10 +162,10 @@ export type Outcome =
       readonly isBodyCut: boolean;
     }
   /** DNS, connect, TLS, reset, or a response that is not HTTP. */
-  | { readonly kind: 'unreachable'; readonly reason: string }
+  | { readonly kind: 'unreachable'; readonly reason: string; readonly detail?: string }
   | { readonly kind: 'timedOut'; readonly timeoutMs: number }
   /** The egress guard or the sender will never send this. A retry is pointless. */
-  | { readonly kind: 'refusedByPolicy'; readonly reason: string }
+  | { readonly kind: 'refusedByPolicy'; readonly reason: string; readonly detail?: string }
   /** Nobody knows whether the receiver got it: a crash, a lost node or a shutdown cut the attempt off. */
   | { readonly kind: 'interrupted'; readonly reason: string; readonly cause: CutOff };
 

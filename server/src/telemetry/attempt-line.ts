@@ -34,7 +34,7 @@ export function attemptLines(now: () => number): (event: AttemptEvent) => string
     quoted(message.id) +
     aim(message.kind, message.host, message.queueName) +
     tries(attempt.number, message.retried) +
-    answer(outcome.kind, attempt.status, attempt.error) +
+    answer(outcome.kind, attempt.status, 'detail' in outcome ? outcome.detail : attempt.error) +
     (attempt.endedAt - attempt.startedAt) +
     end(next.state, next.state === 'pending' ? next.dueAt : null, result);
 }

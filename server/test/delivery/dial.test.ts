@@ -49,8 +49,9 @@ test('a name is refused when any one of its addresses is', async (t) => {
     assert.ok(answer.kind === 'refusedByPolicy');
     assert.match(
       answer.reason,
-      /mixed\.test resolves to an address that is not allowed: .* is a (private|unique local) address/,
+      /^refused by the egress guard: mixed\.test resolves to an address that is not allowed$/,
     );
+    assert.match(answer.detail ?? '', /not allowed: (10\.0\.0\.1|fd00::1) is a (private|unique local) address/);
   }
   assert.equal(receiver.connectionCount, 0);
 });
@@ -92,7 +93,8 @@ test('a socket that ends up at another address than was judged is refused, befor
   const answer = await outcome({ url: `http://rebound.test:${elsewhere.port}/` });
   assert.deepEqual(answer, {
     kind: 'refusedByPolicy',
-    reason:
+    reason: 'refused by the egress guard: rebound.test resolves to an address that is not allowed',
+    detail:
       'refused by the egress guard: rebound.test resolves to an address that is not allowed: 127.0.0.2 is a loopback address',
   });
   assert.equal(elsewhere.connectionCount, 1);
@@ -114,11 +116,12 @@ test('with several addresses the next is tried when one refuses', async (t) => {
   assert.equal(answer.kind, 'answered');
 });
 
-test('when all addresses refuse, each is named', async (t) => {
+test('when all addresses refuse, each is named to the operator, and the name to the account', async (t) => {
   const { outcome } = startSender(t, { network: namesAre({ 'dead.test': ['127.0.0.2', '127.0.0.3'] }) });
   assert.deepEqual(await outcome({ url: 'http://dead.test:9/' }), {
     kind: 'unreachable',
-    reason: 'connection refused by 127.0.0.2:9; connection refused by 127.0.0.3:9',
+    reason: 'connection refused by dead.test:9',
+    detail: 'connection refused by 127.0.0.2:9; connection refused by 127.0.0.3:9',
   });
 });
 

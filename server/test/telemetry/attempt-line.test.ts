@@ -12,6 +12,7 @@ const OUTCOMES: readonly Outcome[] = [
   answered(204),
   answered(503),
   { kind: 'unreachable', reason: 'a "quoted"\nword' },
+  { kind: 'unreachable', reason: 'refused by a name', detail: 'refused by an address' },
   { kind: 'interrupted', reason: 'cut off', cause: 'drain' },
 ];
 
@@ -52,7 +53,7 @@ test('an attempt is logged as the logger itself would write it, whatever the one
           retried: message.retried,
           outcome: outcome.kind,
           status: attempt.status ?? undefined,
-          error: attempt.error ?? undefined,
+          error: ('detail' in outcome ? outcome.detail : attempt.error) ?? undefined,
           ms: 12,
           next: next.state,
           dueAt: next.state === 'pending' ? next.dueAt : undefined,
