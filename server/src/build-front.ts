@@ -17,6 +17,8 @@ import { CrossOrigin } from './http/cross-origin.ts';
 import { ApiError } from './http/errors.ts';
 import { EventStreams } from './http/event-streams.ts';
 import { createListener } from './http/listener.ts';
+import { MetricsAccess } from './http/metrics-access.ts';
+import { MetricsListener } from './http/metrics-listener.ts';
 import { OwnHosts } from './http/own-hosts.ts';
 import { PublishHandler } from './http/publish-handler.ts';
 import { ReadGate } from './http/read-gate.ts';
@@ -85,10 +87,13 @@ export async function buildFront(
   const consoleFiles = shippedFiles('console');
   const streams = addRoutes(api, context, ground);
   const hasConsole = consoleFiles.size > 0;
-  rootRoutes(api, { version: VERSION, headerPrefix }, hasConsole);
+  const hasMetrics = config.metricsPort === null;
+  rootRoutes(api, { version: VERSION, headerPrefix }, { hasConsole, hasMetrics });
   docsRoutes(api, VERSION, { headerPrefix, token: isDev ? DEV_TOKEN : null, hasConsole });
   showNode(ground, engine);
-  metricsRoutes(api, async () => metricsText((await allFacts()).map((lane) => lane.metrics)));
+  const access = new MetricsAccess(config.metricsToken);
+  const readMetrics = async () => metricsText((await allFacts()).map((lane) => lane.metrics));
+  if (hasMetrics) metricsRoutes(api, access, readMetrics);
   const sink = isDev ? new Sink(world.clock, headerPrefix) : null;
   if (sink) sinkRoutes(api, sink);
   if (isDev) clockRoutes(api, context, steering);
@@ -111,7 +116,9 @@ export async function buildFront(
     isForQstashClients: context.isForQstashClients,
     onFault,
   });
-  return { api, listener, streams, bodies: context.bodies, ownHosts };
+  // Opened by the first lane alone: it has the numbers of all of them.
+  const metricsListener = hasMetrics ? null : new MetricsListener({ read: readMetrics, access, ownHosts, onFault });
+  return { api, listener, metricsListener, streams, bodies: context.bodies, ownHosts };
 }
 
 export type Front = Awaited<ReturnType<typeof buildFront>>;

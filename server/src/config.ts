@@ -18,6 +18,7 @@ import {
   hostNames,
   integer,
   integerOrNone,
+  metricsToken,
   name,
   nullable,
   oneOf,
@@ -127,6 +128,21 @@ export const SETTINGS = {
     cidrs,
     both<readonly string[]>([]),
     'Address ranges of proxies, separated by commas; the flag may be repeated. From them, and from nobody else, the address of a caller is read from X-Forwarded-For: the last one in it that is no such proxy. By default the header is not read, and callerIp is the address of the connection.',
+  ),
+  metricsToken: {
+    ...setting(
+      'metrics-token',
+      nullable(metricsToken, 'none'),
+      both<string | null>(null),
+      'Token that /metrics needs, as Authorization: Bearer <token>: 16 to 256 printable ASCII characters without blanks. It opens nothing else, and no other token opens /metrics then. Without it, everybody who reaches the port can read them.',
+    ),
+    isSecret: true,
+  },
+  metricsPort: setting(
+    'metrics-port',
+    nullable(port, 'the port of the API'),
+    both<number | null>(null),
+    'Port for /metrics alone, on the address of --host; 0 chooses any free port. The port of the API has no /metrics then. /healthz and /readyz stay there.',
   ),
   allowHost: onlyIn(
     'dev',

@@ -38,6 +38,8 @@ export { VERSION } from './version.ts';
 
 export interface Postrider {
   readonly url: string;
+  /** Null when the metrics are on the port of the API. */
+  readonly metricsUrl: string | null;
   /** Where its data is. */
   readonly location: string;
   /** Whether other machines may reach it. */
@@ -74,7 +76,7 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
     lanes ? lanes.facts() : [{ attemptsInFlight: engine.attemptsInFlight, metrics: ground.metrics.values() }];
   const steering = steerClock(ground, engine);
   const front = await buildFront(ground, engine, { allFacts, callerTimes: options.callerTimes, steering });
-  const { bound, token } = await openToCallers(ground, front);
+  const { bound, metricsBound, token } = await openToCallers(ground, front);
   // Before the first heartbeat, which tells it to other nodes.
   ground.about.address = `${bound.address}:${bound.port}`;
   policy.own = listenAddresses({ ip: bound.address, port: bound.port }, networkInterfaces());
@@ -84,7 +86,8 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
   let closing: Promise<Farewell> | null = null;
   return {
     location: storeLocation(config),
-    url: `http://${reachable(bound.address)}:${bound.port}`,
+    url: urlOf(bound),
+    metricsUrl: metricsBound && `${urlOf(metricsBound)}/metrics`,
     listensBeyond: !isLoopback(bound.address),
     token,
     store: ground.store,
@@ -99,9 +102,9 @@ async function startNode(config: Config, options: StartOptions, onClosed: () => 
 }
 
 /** Handles the tokens of dev, listens, and makes the first token. */
-async function openToCallers(ground: Ground, front: Front): Promise<{ bound: AddressInfo; token: string | null }> {
+async function openToCallers(ground: Ground, front: Front) {
   const { config, world, store, accounts } = ground;
-  const { listener, ownHosts } = front;
+  const { listener, metricsListener, ownHosts } = front;
   const isDev = config.command === 'dev';
   try {
     const location = storeLocation(config);
@@ -111,8 +114,9 @@ async function openToCallers(ground: Ground, front: Front): Promise<{ bound: Add
     const devToken = isDev ? await admitDev(store, accounts, location, isForQstash) : null;
     const bound = await listener.listen(config.host, config.port);
     if (ownHosts) ownHosts.boundTo = bound.address;
+    const metricsBound = (await metricsListener?.listen(config.host, config.metricsPort!)) ?? null;
     // Only now: if a start failed after the first token was made, nobody would ever see that token.
-    return { bound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
+    return { bound, metricsBound, token: devToken ?? (await accounts.createFirst('default', takenOver)) };
   } catch (error) {
     await abandon(ground, front);
     throw error;
@@ -120,8 +124,9 @@ async function openToCallers(ground: Ground, front: Front): Promise<{ bound: Add
 }
 
 /** A failed start leaves nothing open. */
-async function abandon({ store, openFiles }: Ground, { listener, bodies }: Front): Promise<void> {
+async function abandon({ store, openFiles }: Ground, { listener, metricsListener, bodies }: Front): Promise<void> {
   await listener.close();
+  metricsListener?.close();
   bodies.close();
   await store.close();
   openFiles?.close();
@@ -158,6 +163,8 @@ function startLanes(ground: Ground, engine: Engine, front: Front, bound: Address
 
 async function close(ground: Ground, engine: Engine, front: Front, lanes: Lanes | null): Promise<Farewell> {
   const [left, others] = await Promise.all([drain(ground, engine, front), lanes?.close() ?? []]);
+  // They are read until the attempts have ended.
+  front.metricsListener?.close();
   // Last, because the lanes write through it.
   const isStoreClosed = await closeStore(ground);
   return {
@@ -167,8 +174,9 @@ async function close(ground: Ground, engine: Engine, front: Front, lanes: Lanes 
   };
 }
 
-/** An address that callers can use, for the address we listen on. */
-function reachable(address: string): string {
-  if (address === '0.0.0.0' || address === '::') return '127.0.0.1';
-  return address.includes(':') ? `[${address}]` : address;
+/** With an address that callers can use, for the address we listen on. */
+function urlOf({ address, port }: AddressInfo): string {
+  const isAny = address === '0.0.0.0' || address === '::';
+  const host = address.includes(':') ? `[${address}]` : address;
+  return `http://${isAny ? '127.0.0.1' : host}:${port}`;
 }

@@ -8,13 +8,15 @@ export interface ReadSettings {
   readonly store?: string | null;
   readonly lanes?: number | null;
   readonly clock?: string;
+  readonly port?: number;
+  readonly metricsPort?: number | null;
   readonly allowOrigin?: readonly string[];
   readonly admin?: boolean;
   readonly scope?: readonly Scope[];
 }
 
 export function contradictionsOf(command: string, values: ReadSettings): string[] {
-  const { role, store, lanes, clock, allowOrigin, admin, scope } = values;
+  const { role, store, lanes, clock, port, metricsPort, allowOrigin, admin, scope } = values;
   const problems: string[] = [];
   if ((role === 'api' || role === 'deliver') && store === null) {
     problems.push(
@@ -26,6 +28,9 @@ export function contradictionsOf(command: string, values: ReadSettings): string[
   }
   if (clock === 'manual' && store !== null) {
     problems.push('--clock manual has a store of its own: it cannot be used with --store');
+  }
+  if (typeof metricsPort === 'number' && metricsPort !== 0 && metricsPort === port) {
+    problems.push('--metrics-port must be another port than --port; leave it out for metrics on the port of the API');
   }
   if (command === 'dev' && allowOrigin?.includes('*')) {
     problems.push('--allow-origin * is not for dev: every web page could use its public token; name the origins');

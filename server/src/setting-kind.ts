@@ -56,7 +56,7 @@ export const port: Kind<number> = {
   parse(text) {
     // Kubernetes puts POSTRIDER_PORT=tcp://… into every container beside a Service named postrider.
     if (text.startsWith('tcp://')) {
-      const cause = `"${text}" comes from a Kubernetes service link; set enableServiceLinks: false or give --port`;
+      const cause = `"${text}" comes from a Kubernetes service link; set enableServiceLinks: false or use the flag`;
       return { problems: [cause] };
     }
     return integer(0, 65_535).parse(text);
@@ -118,6 +118,12 @@ export function text(placeholder: string, pattern: RegExp, rule: string): Kind<s
     show: String,
   };
 }
+
+export const metricsToken = text(
+  '<token>',
+  /^[!-~]{16,256}$/,
+  'must be 16 to 256 printable ASCII characters without blanks',
+);
 
 export const name: Kind<string> = {
   placeholder: '<name>',

@@ -42,6 +42,8 @@ const EXAMPLES: { readonly [K in SettingKey]: { text: string; value: Config[K]; 
   headerPrefix: { text: 'Upstash-', value: 'Upstash-', bad: 'Upstash' },
   trustedProxy: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.1' },
   allowCidr: { text: '10.0.0.0/8, fd00::/8', value: ['10.0.0.0/8', 'fd00::/8'], bad: '10.0.0.0/33' },
+  metricsToken: { text: 'a-token-of-metrics', value: 'a-token-of-metrics', bad: 'too short' },
+  metricsPort: { text: '0', value: 0, bad: '65536' },
   clock: { text: 'manual', value: 'manual', bad: 'sundial' },
   untilStdinEnds: { text: 'true', value: true, bad: 'perhaps' },
   json: { text: 'true', value: true, bad: 'yes please' },
@@ -127,6 +129,8 @@ for (const key of SETTING_KEYS) {
             'account',
             'to',
             'lanes',
+            'metricsToken',
+            'metricsPort',
           ].includes(key)
         )
           continue;

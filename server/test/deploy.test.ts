@@ -264,10 +264,15 @@ suite('the chart', () => {
     assert.ok(!isValid({ ...values, settings: { POSTRIDER_LOG_LEVELS: 'warn' } }));
     assert.ok(!isValid({ ...values, persistence: { size: '10 GB', storageClass: '' } }));
     assert.ok(!isValid({ ...values, serviceMonitor: { enabled: true, interval: '30', labels: {} } }));
+    const metrics = { port: 9411, existingSecret: 'scrapes', key: 'token' };
+    assert.ok(isValid({ ...values, metrics }), JSON.stringify(isValid.errors));
+    assert.ok(!isValid({ ...values, metrics: { ...metrics, port: PORT } }), 'the port of the API');
   });
 
   test('its settings are those of serve, without the ones that it sets itself', () => {
-    const own = ['PORT', 'HOST', 'DATA', 'STORE', 'DRAIN', 'JSON'].map((name) => `POSTRIDER_${name}`);
+    const own = ['PORT', 'HOST', 'DATA', 'STORE', 'DRAIN', 'JSON', 'METRICS_PORT', 'METRICS_TOKEN'].map(
+      (name) => `POSTRIDER_${name}`,
+    );
     const names = schema.properties.settings.propertyNames.enum;
     assert.deepEqual(new Set([...names, ...own]), VARIABLES);
     assertSettings(all(whole, /- name: (POSTRIDER_\w+)/g), 'chart');

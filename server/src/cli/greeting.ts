@@ -8,16 +8,19 @@ export function greeting(ready: {
   readonly location: string;
   readonly config: Config;
   readonly url: string;
+  /** Null when the metrics are on the port of the API. */
+  readonly metricsUrl: string | null;
   readonly token: string | null;
   readonly readyMs: number;
 }): string {
-  const { version, config, url, token } = ready;
+  const { version, config, url, metricsUrl, token } = ready;
   const isDev = config.command === 'dev';
   const lines = [
     `postrider ${version} · ${config.command} · data in ${ready.location} (${config.data === TEMPORARY_DATA ? 'removed at the end' : 'kept'}) · ready in ${Math.round(ready.readyMs)} ms`,
     `API      ${url}`,
     isDev ? `Console  ${url}/console#t=${token}      opens signed in` : `Console  ${url}/console`,
     `Docs     ${url}/docs`,
+    ...(metricsUrl === null ? [] : [`Metrics  ${metricsUrl}`]),
   ];
   if (token !== null) lines.push(`Token    ${token}${isDev ? '' : '      shown only once: keep it'}`);
   if (isDev) {

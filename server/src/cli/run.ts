@@ -45,11 +45,13 @@ export async function run(config: Config): Promise<number> {
   }
   isStarted = true;
   survive(postrider);
-  const { url, token, location } = postrider;
-  if (config.json) process.stdout.write(`${JSON.stringify({ api: url, ...(token !== null && { token }) })}\n`);
-  else {
+  const { url, metricsUrl, token, location } = postrider;
+  if (config.json) {
+    const metrics = metricsUrl !== null && { metrics: metricsUrl };
+    process.stdout.write(`${JSON.stringify({ api: url, ...metrics, ...(token !== null && { token }) })}\n`);
+  } else {
     const readyMs = world.clock.monotonicMs() - startedMs;
-    process.stdout.write(greeting({ version: VERSION, location, config, url, token, readyMs }));
+    process.stdout.write(greeting({ version: VERSION, location, config, url, metricsUrl, token, readyMs }));
   }
   if (config.command === 'dev' && postrider.listensBeyond) {
     process.stderr.write(
@@ -98,7 +100,8 @@ async function start(config: Config, told: StartOptions): Promise<Postrider> {
     try {
       return await startPostrider({ ...config, port }, told);
     } catch (error) {
-      const isBusy = (error as { code?: string }).code === 'EADDRINUSE';
+      const { code, port: busyPort } = error as { readonly code?: string; readonly port?: number };
+      const isBusy = code === 'EADDRINUSE' && busyPort === port;
       const isLast = port >= Math.min(config.port + PORTS_TRIED, PORT_MAX);
       if (!isBusy || config.command !== 'dev' || isLast) throw error;
       process.stderr.write(`Port ${port} is in use; trying ${port + 1}.\n`);
@@ -107,10 +110,17 @@ async function start(config: Config, told: StartOptions): Promise<Postrider> {
 }
 
 function startProblem(error: unknown, config: Config): string {
-  const { code, syscall, message } = error as { code?: string; syscall?: string; message: string };
-  if (code === 'EADDRINUSE') return `port ${config.port} is in use; choose another with --port, or 0 for any free one.`;
+  const { code, syscall, message, port } = error as {
+    readonly code?: string;
+    readonly syscall?: string;
+    readonly message: string;
+    readonly port?: number;
+  };
+  const isMetrics = config.metricsPort !== null && port === config.metricsPort;
+  const [number, flag] = isMetrics ? [config.metricsPort, '--metrics-port'] : [config.port, '--port'];
+  if (code === 'EADDRINUSE') return `port ${number} is in use; choose another with ${flag}, or 0 for any free one.`;
   if (syscall === 'listen' || syscall === 'getaddrinfo')
-    return `cannot listen on ${config.host}, port ${config.port}: ${message}`;
+    return `cannot listen on ${config.host}, port ${number}: ${message}`;
   return message;
 }
 

@@ -16,6 +16,12 @@ export const CALLER_BUDGETS = {
     beyond:
       'the connection that has been idle longest is closed; connections that never had a request, or that the server is closing, come first. If all have requests in progress, the new connection is closed',
   },
+  metricsConnections: {
+    what: 'Connections to the port of `--metrics-port`',
+    unit: 'connections',
+    node: 32,
+    beyond: 'the new connection is closed',
+  },
   requests: {
     what: 'Requests in progress, including live streams',
     unit: 'requests',

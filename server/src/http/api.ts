@@ -91,6 +91,8 @@ export interface RouteEntry {
   readonly method: string;
   readonly path: string;
   readonly scope: Scope | null;
+  /** What it needs in place of a token of an account, in words. */
+  readonly ownToken?: string | undefined;
   readonly summary: string;
   readonly params?: TSchema | undefined;
   readonly query?: TSchema | undefined;
@@ -101,7 +103,8 @@ export interface RouteEntry {
 }
 
 /** A public path. */
-export interface OpenRoute extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType'> {
+export interface OpenRoute
+  extends Pick<RouteEntry, 'path' | 'summary' | 'answer' | 'statuses' | 'mediaType' | 'ownToken'> {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 

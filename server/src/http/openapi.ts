@@ -72,19 +72,21 @@ const TAGS = [
 const SECURITY = [{ bearer: [] }, { basic: [] }];
 
 function operationOf(route: RouteEntry): Operation {
-  const { method, path, scope } = route;
+  const { method, path, scope, ownToken } = route;
+  const isOpen = scope === null && ownToken === undefined;
   return {
     operationId: operationId(method, path),
     summary: route.summary,
     ...(scope !== null && { description: `Needs a token with the scope \`${scope}\`.` }),
+    ...(ownToken !== undefined && { description: `Needs ${ownToken}.` }),
     tags: [tagOf(path)],
-    ...(scope === null ? { security: [] } : { security: SECURITY }),
+    security: isOpen ? [] : SECURITY,
     parameters: [...parametersOf(path, 'path', route.params), ...parametersOf(path, 'query', route.query)],
     ...(route.body && {
       requestBody: { required: !Type.IsOptional(route.body), content: { 'application/json': { schema: route.body } } },
     }),
     responses: {
-      ...errorsOf(scope === null ? [500, 503] : [400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
+      ...errorsOf(isOpen ? [500, 503] : [400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 500, 503]),
       ...Object.fromEntries((route.statuses ?? [200]).map((status) => [status, answerOf(route)])),
     },
   };

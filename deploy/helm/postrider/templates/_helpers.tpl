@@ -74,6 +74,17 @@ spec:
         - name: POSTRIDER_DATA
           value: /data/postrider
         {{- end }}
+        {{- if .Values.metrics.port }}
+        - name: POSTRIDER_METRICS_PORT
+          value: {{ .Values.metrics.port | quote }}
+        {{- end }}
+        {{- if .Values.metrics.existingSecret }}
+        - name: POSTRIDER_METRICS_TOKEN
+          valueFrom:
+            secretKeyRef:
+              name: {{ .Values.metrics.existingSecret }}
+              key: {{ .Values.metrics.key }}
+        {{- end }}
         {{- range $name, $value := .Values.settings }}
         - name: {{ $name }}
           value: {{ $value | quote }}
@@ -81,6 +92,10 @@ spec:
       ports:
         - name: http
           containerPort: 8411
+        {{- if .Values.metrics.port }}
+        - name: metrics
+          containerPort: {{ .Values.metrics.port }}
+        {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true

@@ -1,14 +1,18 @@
-// Metrics for a monitoring system.
+// Metrics for a monitoring system, on the port of the API.
 
 import type { Api } from '../api.ts';
+import type { MetricsAccess } from '../metrics-access.ts';
+import { METRICS_TYPE } from '../metrics-listener.ts';
 
-export function metricsRoutes(api: Api, read: () => Promise<string>): void {
+export function metricsRoutes(api: Api, access: MetricsAccess, read: () => Promise<string>): void {
   api.addOpen({
     path: '/metrics',
     summary: 'Metrics of this node, in the text format of Prometheus',
     mediaType: 'text/plain',
-    handle: async (_request, reply) => {
-      reply.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+    ...(access.needsToken && { ownToken: 'the token that `--metrics-token` has set' }),
+    handle: async (request, reply) => {
+      access.require(request.headers.authorization);
+      reply.header('Content-Type', METRICS_TYPE);
       return read();
     },
   });

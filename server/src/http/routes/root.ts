@@ -14,7 +14,7 @@ const RootAnswer = Type.Object({
 export function rootRoutes(
   api: Api,
   { version, headerPrefix }: { readonly version: string; readonly headerPrefix: string },
-  hasConsole: boolean,
+  { hasConsole, hasMetrics }: { readonly hasConsole: boolean; readonly hasMetrics: boolean },
 ): void {
   // Relative to this address, so that they are right behind a proxy that puts us under a path of its own.
   const links = {
@@ -23,7 +23,7 @@ export function rootRoutes(
     openapi: 'openapi.json',
     health: 'healthz',
     readiness: 'readyz',
-    metrics: 'metrics',
+    ...(hasMetrics && { metrics: 'metrics' }),
   };
   const text = JSON.stringify({ name: 'postrider', version, headerPrefix, links });
   api.addOpen({

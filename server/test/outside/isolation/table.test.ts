@@ -75,6 +75,7 @@ const SHOWN_BY: Readonly<Record<keyof typeof BUDGETS, string>> = {
   answers: 'outside/isolation/answer-headers.test.ts',
   acceptedAtOnce: 'outside/isolation/accepting.test.ts',
   connections: 'outside/isolation/connections.test.ts',
+  metricsConnections: 'outside/service/metrics-access.test.ts',
   requests: 'outside/isolation/connections.test.ts',
   pipelined: 'outside/isolation/connections.test.ts',
   headBytes: 'outside/security/hostile-requests.test.ts',

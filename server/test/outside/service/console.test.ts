@@ -180,7 +180,10 @@ const SERVICE = { version: '1.2.3', headerPrefix: 'Service-' };
 
 test('GET /: without a console a browser is led to the docs, and no link leads to the console', async () => {
   const routes: OpenRoute[] = [];
-  rootRoutes({ addOpen: (route: OpenRoute) => routes.push(route) } as unknown as Api, SERVICE, false);
+  rootRoutes({ addOpen: (route: OpenRoute) => routes.push(route) } as unknown as Api, SERVICE, {
+    hasConsole: false,
+    hasMetrics: true,
+  });
   const led: unknown[] = [];
   const note = (value: unknown) => {
     led.push(value);

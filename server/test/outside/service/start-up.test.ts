@@ -101,6 +101,15 @@ test('serve does not start on a busy port, says so in one line, and keeps the fi
   assert.match(token ?? '', /^pr_/);
 });
 
+test('serve does not start when the port of the metrics is busy, and names the right flag', async (t) => {
+  const port = await busyPort(t);
+  const args = ['--json', '--host', '127.0.0.1', '--port', '0', '--data', temporaryFolder(t)];
+  const refused = startProcess(t, ['serve', ...args, '--metrics-port', String(port)]);
+  assert.equal(await refused.exit, 1);
+  const line = `postrider serve cannot start: port ${port} is in use; choose another with --metrics-port, or 0 for any free one.\n`;
+  assert.equal(refused.stderr.replace(LOG_LINES, ''), line);
+});
+
 test('two processes on one data directory: the second says who is in the way', { skip: onlySqlite }, async (t) => {
   const data = temporaryFolder(t);
   await startProcess(t, ['dev', '--json', '--port', '0', '--data', data]).ready();

@@ -1,0 +1,26 @@
+// Who may read /metrics: everybody, or whoever sends the token that the operator has set. It is no token of an account.
+
+import { timingSafeEqual } from 'node:crypto';
+import { hashToken, tokenFromHeader } from '../accounts/tokens.ts';
+import { ApiError } from './errors.ts';
+
+export class MetricsAccess {
+  readonly #hash: Uint8Array | null;
+
+  /** Null: no token is needed. */
+  constructor(token: string | null) {
+    this.#hash = token === null ? null : hashToken(token);
+  }
+
+  get needsToken(): boolean {
+    return this.#hash !== null;
+  }
+
+  /** Throws unless the caller may read the metrics. The time it takes does not depend on how much of a token is right. */
+  require(authorization: string | undefined): void {
+    if (this.#hash === null) return;
+    const token = tokenFromHeader(authorization);
+    if (token !== null && timingSafeEqual(hashToken(token), this.#hash)) return;
+    throw new ApiError('unauthorized', 'Authorization: /metrics needs the token that --metrics-token has set');
+  }
+}

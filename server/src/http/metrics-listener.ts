@@ -1,0 +1,84 @@
+// A port of its own for /metrics, so that whoever reaches the API need not reach them. It has nothing else, and limits of
+// its own: callers of the API cannot use them up.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { eachMax, nodeMax } from '../domain/budgets.ts';
+import { internalProblem } from './api.ts';
+import { ANSWER_HEADERS, ApiError, problemOf, sendError } from './errors.ts';
+import type { MetricsAccess } from './metrics-access.ts';
+import type { OwnHosts } from './own-hosts.ts';
+
+export const METRICS_PATH = '/metrics';
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+export interface MetricsListenerOptions {
+  readonly read: () => Promise<string>;
+  readonly access: MetricsAccess;
+  /** Null when any host name is accepted. */
+  readonly ownHosts: OwnHosts | null;
+  readonly onFault: (error: unknown) => string;
+}
+
+export class MetricsListener {
+  readonly #options: MetricsListenerOptions;
+  readonly #server: Server;
+
+  constructor(options: MetricsListenerOptions) {
+    this.#options = options;
+    const timeMs = eachMax('headSeconds') * 1000;
+    this.#server = createServer(
+      {
+        maxHeaderSize: eachMax('headBytes'),
+        headersTimeout: timeMs,
+        requestTimeout: timeMs,
+        keepAliveTimeout: eachMax('idleSeconds') * 1000,
+      },
+      (request, response) => void this.#answer(request, response),
+    );
+    this.#server.maxConnections = nodeMax('metricsConnections');
+    // A caller that neither sends nor reads, whatever it has asked for.
+    this.#server.setTimeout(eachMax('idleSeconds') * 1000, (socket) => socket.destroy());
+  }
+
+  /** Resolves with the actual address. */
+  listen(host: string, port: number): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port }, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', this.#options.onFault);
+        resolve(this.#server.address() as AddressInfo);
+      });
+    });
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { read, access, ownHosts, onFault } = this.#options;
+    response.on('error', onFault);
+    // No call here has a body.
+    request.resume();
+    try {
+      const foreign = ownHosts?.problemOf(request.headers.host) ?? null;
+      if (foreign !== null) throw new ApiError('misdirected', foreign);
+      requireMetrics(request);
+      access.require(request.headers.authorization);
+      const text = await read();
+      const headers = { 'Content-Type': METRICS_TYPE, 'Content-Length': Buffer.byteLength(text), ...ANSWER_HEADERS };
+      response.writeHead(200, headers).end(request.method === 'HEAD' ? undefined : text);
+    } catch (error) {
+      sendError(response, problemOf(error) ?? internalProblem(onFault(error)));
+    }
+  }
+}
+
+function requireMetrics({ url = '', method }: IncomingMessage): void {
+  const path = url.split('?', 1)[0]!;
+  if (path !== METRICS_PATH) throw new ApiError('not_found', `this port has ${METRICS_PATH} alone`);
+  if (method !== 'GET' && method !== 'HEAD') throw new ApiError('method_not_allowed', `use GET ${METRICS_PATH}`);
+}
